@@ -1,0 +1,49 @@
+"""Gradient boosting in Hilbert spaces.
+
+One short loop, functional gradient descent, in which the loss, the base learner and the space of
+the outputs can each be exchanged.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hilboost.core.contracts import AdaptiveLoss, CellLoss, Loss
+    from hilboost.estimators import BoostingClassifier, BoostingRegressor
+    from hilboost.estimators.files import load, save
+
+__version__ = "0.1.0"
+
+# Imported on first use: `import hilboost` itself loads neither the compiler nor scikit-learn.
+_HOMES = {
+    "AdaptiveLoss": "hilboost.core.contracts",
+    "BoostingClassifier": "hilboost.estimators",
+    "BoostingRegressor": "hilboost.estimators",
+    "CellLoss": "hilboost.core.contracts",
+    "Loss": "hilboost.core.contracts",
+    "load": "hilboost.estimators.files",
+    "save": "hilboost.estimators.files",
+}
+
+__all__ = [
+    "AdaptiveLoss",
+    "BoostingClassifier",
+    "BoostingRegressor",
+    "CellLoss",
+    "Loss",
+    "__version__",
+    "load",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'hilboost' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,132 @@
+"""Gradients as integers.
+
+Integer sums do not depend on their order, so a histogram is the same on any number of threads or
+machines.  The scales are powers of two: a product by one is exact.
+"""
+
+import numpy as np
+from numba import njit
+
+from hilboost.backends.compiled import compiled
+
+
+# Reassociation lets the sums run in vector registers; they only choose a power of two.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+def _absolute_sum(values, begin, end):
+    total = 0.0
+    for i in range(begin, end):
+        total += abs(values[i])
+    return total
+
+
+@compiled
+def absolute_sums(gradients, hessians, weights, rows, begin, end):
+    """Weighted sums of ``|gradient|`` and hessian (largest over the outputs) over some rows.
+
+    gradients, hessians : (n, r) float64; hessians (n, 0) where constant
+    weights : (n,) float64, or (0,) for ones
+    rows : (m,) uint32, or (0,) for all rows
+    Returns ``(sum |g|, sum h, sum w)``.
+    """
+    r = gradients.shape[1]
+    n_hessians = hessians.shape[1]
+    if r == 1 and weights.shape[0] == 0 and rows.shape[0] == 0:
+        sum_h = _absolute_sum(hessians[:, 0], begin, end) if n_hessians > 0 else 0.0
+        return _absolute_sum(gradients[:, 0], begin, end), sum_h, float(end - begin)
+    best_g, best_h, total_w = 0.0, 0.0, 0.0
+    for k in range(r):
+        sum_g, sum_h, total_w = 0.0, 0.0, 0.0
+        for i in range(begin, end):
+            row = rows[i] if rows.shape[0] > 0 else i
+            w = weights[row] if weights.shape[0] > 0 else 1.0
+            total_w += w
+            sum_g += w * abs(gradients[row, k])
+            if n_hessians > 0:
+                sum_h += w * hessians[row, k]
+        best_g, best_h = max(best_g, sum_g), max(best_h, sum_h)
+    return best_g, best_h, total_w
+
+
+@compiled
+def pack_one(gradients, hessians, begin, end, layout, factors, ordered):
+    """:func:`pack_gradients` for all rows, one output, no weights: straight vector code."""
+    hessian_shift, gradient_shift = layout[0], layout[3]
+    count = np.int64(1 if layout[2] != 0 else 0)
+    if hessians.shape[1] == 0:
+        for i in range(begin, end):
+            ordered[i] = (np.int64(np.rint(gradients[i, 0] * factors[0])) << gradient_shift) + count
+    else:
+        for i in range(begin, end):
+            ordered[i] = (
+                (np.int64(np.rint(gradients[i, 0] * factors[0])) << gradient_shift)
+                + (np.int64(np.rint(hessians[i, 0] * factors[1])) << hessian_shift)
+                + count
+            )
+
+
+@compiled
+def pack_gradients(
+    gradients,
+    hessians,
+    weights,
+    rows,
+    begin,
+    end,
+    layout,
+    factors,
+    whole,
+    count_channel,
+    packed,
+    ordered,
+):
+    """Round and pack gradient, hessian and weight of ``rows[begin:end]``.
+
+    Parameters
+    ----------
+    gradients, hessians, weights, rows : as in :func:`absolute_sums`
+    layout : (4,) int64, see :mod:`hilboost.backends.split`
+    factors : (3,) float64, of gradient, hessian and count
+    whole : bool
+        Weights are whole numbers: they multiply the rounded gradient, so that a row of weight 2
+        counts as the row twice, exactly.  Otherwise the product is rounded.
+    count_channel : bool, the count has a channel of its own
+    packed : (n, n_channels) int64, written at the rows where there are several channels
+    ordered : (m,) int64, written at the positions where there is one
+    """
+    r = gradients.shape[1]
+    n_hessians = hessians.shape[1]
+    hessian_shift, gradient_shift = layout[0], layout[3]
+    count_here = layout[2] != 0
+    for i in range(begin, end):
+        row = rows[i] if rows.shape[0] > 0 else i
+        w = weights[row] if weights.shape[0] > 0 else 1.0
+        count = np.int64(np.rint(w * factors[2]))
+        for k in range(r):
+            g = gradients[row, k] * factors[0]
+            value = np.int64(np.rint(w * (np.rint(g) if whole else g))) << gradient_shift
+            if n_hessians > 0:
+                h = hessians[row, k] * factors[1]
+                value += np.int64(np.rint(w * (np.rint(h) if whole else h))) << hessian_shift
+            if count_here:
+                value += count
+            if packed.shape[1] == 1:
+                ordered[i] = value
+            else:
+                packed[row, k] = value
+        if count_channel:
+            packed[row, r] = count
+
+
+@compiled
+def packed_sums(packed, ordered, rows, totals):
+    """Sums of the packed gradients over the learnt rows, a channel each."""
+    totals[:] = 0
+    if packed.shape[1] == 1:
+        total = 0
+        for i in range(ordered.shape[0]):
+            total += ordered[i]
+        totals[0] = total
+        return
+    for i in range(rows.shape[0]):
+        for c in range(packed.shape[1]):
+            totals[c] += packed[rows[i], c]

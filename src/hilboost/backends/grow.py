@@ -1,0 +1,505 @@
+"""Best-first growth of one tree: one compiled call that a team of threads runs together.
+
+Every thread executes the whole function.  Between barriers each does its share: a range of rows
+(partition, histograms of large nodes), of words (histograms of small nodes) or of columns (search);
+thread 0 alone takes decisions.  Integer histograms and fixed tie rules make the tree the same for
+any number of threads.  Nothing is allocated here: an exception in one thread would leave the others
+waiting at a barrier.
+"""
+
+from numba import uint64
+
+from hilboost.backends.compiled import compiled
+from hilboost.backends.histogram import (
+    STRIDE,
+    accumulate,
+    accumulate_channels,
+    global_histogram,
+    merge,
+    subtract,
+)
+from hilboost.backends.partition import flag_rows, move_rows
+from hilboost.backends.split import COUNT_MASK, MIN_GAIN, NO_GAIN, scan, scan_channels
+from hilboost.backends.sync import barrier
+
+# Columns of ``nodes`` (n_nodes, N_NODE_FIELDS) int64.  COLUMN, BIN, MISSING_LEFT are the best split
+# found so far while LEFT is -1, and the node's split after.
+BEGIN, END, BUFFER, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT = range(10)
+N_NODE_FIELDS = 10
+# Columns of ``limits_int``.
+MAX_LEAVES, MAX_DEPTH, MIN_ROWS, COLUMNS_PER_NODE, SEED = range(5)
+# ``control`` (int64): node to split (-1: stop), nodes so far.
+NODE, N_NODES = 0, 1
+CONTROL_SIZE = 2
+
+_ROWS_WORTH_SHARING = 4096
+
+
+@compiled
+def _mix(x):
+    """One step of the SplitMix64 generator."""
+    x = (x + uint64(0x9E3779B97F4A7C15)) & uint64(0xFFFFFFFFFFFFFFFF)
+    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return x ^ (x >> uint64(31))
+
+
+@compiled
+def draw_columns(allowed, n_draw, seed, node, drawn):
+    """Mark ``n_draw`` of the allowed columns, chosen by a counter-based generator.
+
+    allowed, drawn : (n_columns,) uint8
+    """
+    n_columns = allowed.shape[0]
+    left = 0
+    for f in range(n_columns):
+        left += allowed[f]
+    wanted = min(n_draw, left)
+    state = _mix(uint64(seed) ^ (uint64(node + 1) * uint64(0xD1342543DE82EF95)))
+    for f in range(n_columns):
+        drawn[f] = 0
+        if allowed[f]:
+            state = _mix(state)
+            # float(2**-53) * 53 random bits is uniform on [0, 1)
+            if (state >> uint64(11)) * 1.1102230246251565e-16 * left < wanted:
+                drawn[f] = 1
+                wanted -= 1
+            left -= 1
+
+
+@compiled
+def _share(n, part, n_parts):
+    return n * part // n_parts, n * (part + 1) // n_parts
+
+
+@compiled
+def _fill_histogram(
+    thread,
+    n_threads,
+    words,
+    n_columns,
+    n_bins,
+    rows,
+    ordered,
+    packed,
+    begin,
+    end,
+    histogram,
+    private,
+):
+    """This thread's part of a node's histogram; returns how many parts are to be merged."""
+    n_words = words.shape[0]
+    first_word, last_word, target = 0, n_words, histogram
+    n_parts = 1
+    if n_threads > 1 and end - begin >= _ROWS_WORTH_SHARING * n_threads:
+        n_parts = n_threads
+        low, high = _share(end - begin, thread, n_threads)
+        begin, end = begin + low, begin + high
+        if thread > 0:
+            target = private[thread]
+    elif n_threads > 1:
+        first_word, last_word = _share(n_words, thread, n_threads)
+    if packed.shape[1] == 1:
+        accumulate(words, first_word, last_word, n_columns, rows, ordered, begin, end, target)
+    else:
+        accumulate_channels(
+            words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, target
+        )
+    return n_parts
+
+
+@compiled
+def _search(
+    first,
+    last,
+    histogram,
+    n_bins,
+    n_values,
+    drawn,
+    totals,
+    n_outputs,
+    layout,
+    scales,
+    limits,
+    scratch,
+    scan_sums,
+    scan_gains,
+    gain_out,
+    split_out,
+):
+    """Best split over the columns ``[first, last)``; the first one wins a tie."""
+    best = NO_GAIN
+    stride = STRIDE if totals.shape[0] == 1 else n_bins
+    for f in range(first, last):
+        if not drawn[f] or n_values[f] == 0:
+            continue
+        if totals.shape[0] == 1:
+            gain, cut, left = scan(
+                histogram,
+                f * stride,
+                n_values[f],
+                n_bins - 1,
+                totals[0],
+                layout,
+                scales,
+                limits,
+                scan_sums[0],
+                scan_sums[1],
+                scan_gains,
+            )
+        else:
+            gain, cut, left = scan_channels(
+                histogram,
+                f * stride,
+                n_values[f],
+                n_bins - 1,
+                totals,
+                n_outputs,
+                layout,
+                scales,
+                limits,
+                scratch,
+            )
+        if gain > best:
+            best = gain
+            split_out[0], split_out[1], split_out[2] = f, cut, left
+    gain_out[0] = best
+
+
+@compiled
+def _is_empty(histogram, cell, n_channels):
+    for c in range(n_channels):
+        if histogram[cell + c] != 0:
+            return False
+    return True
+
+
+@compiled
+def _settle(
+    node,
+    histogram,
+    n_bins,
+    n_values,
+    nodes,
+    gains,
+    totals,
+    left_totals,
+    best_gain,
+    best_split,
+    layout,
+    min_gain,
+):
+    """Choose among the threads' candidates and note the split and the sums of its left side.
+
+    A cut anywhere between two neighbouring bins that hold rows sends the same rows left: the middle
+    one is taken.  Rows without a value follow the larger part where none was seen.
+    """
+    n_channels = left_totals.shape[1]
+    chosen = 0
+    for t in range(1, best_gain.shape[0]):
+        if best_gain[t, 0] > best_gain[chosen, 0]:
+            chosen = t
+    gain = best_gain[chosen, 0]
+    gains[node] = NO_GAIN
+    if gain == NO_GAIN or gain < min_gain or gain <= 0.0:
+        return
+    gains[node] = gain
+    column, cut, missing_left = (
+        best_split[chosen, 0],
+        best_split[chosen, 1],
+        best_split[chosen, 2],
+    )
+    base = column * (STRIDE if n_channels == 1 else n_bins)
+    for c in range(n_channels):
+        left = 0
+        for b in range(cut + 1):
+            left += histogram[(base + b) * n_channels + c]
+        if missing_left:
+            left += histogram[(base + n_bins - 1) * n_channels + c]
+        left_totals[node, c] = left
+    following = cut + 1
+    last = n_values[column]
+    while following < last and _is_empty(histogram, (base + following) * n_channels, n_channels):
+        following += 1
+    cut = (cut + following - 1) // 2 if following < last else last - 1
+    if _is_empty(histogram, (base + n_bins - 1) * n_channels, n_channels):
+        count_channel = 0 if layout[COUNT_MASK] != 0 else n_channels - 1
+        mask = layout[COUNT_MASK] if layout[COUNT_MASK] != 0 else -1
+        left_count = left_totals[node, count_channel] & mask
+        missing_left = 2 * left_count >= (totals[node, count_channel] & mask)
+    nodes[node, COLUMN], nodes[node, BIN], nodes[node, MISSING_LEFT] = column, cut, missing_left
+
+
+@compiled
+def _choose(nodes, gains, n_nodes, max_leaves):
+    """The open node with the largest gain, the first of equals; -1 where growth ends."""
+    if (n_nodes + 1) // 2 >= max_leaves:
+        return -1
+    chosen = -1
+    for i in range(n_nodes):
+        if nodes[i, LEFT] < 0 and gains[i] > NO_GAIN and (chosen < 0 or gains[i] > gains[chosen]):
+            chosen = i
+    return chosen
+
+
+@compiled
+def _open_children(node, n_left, nodes, gains, totals, left_totals, control):
+    left = control[N_NODES]
+    begin, end = nodes[node, BEGIN], nodes[node, END]
+    for child in (left, left + 1):
+        nodes[child, BUFFER] = 1 - nodes[node, BUFFER]
+        nodes[child, DEPTH] = nodes[node, DEPTH] + 1
+        nodes[child, SLOT] = -1
+        nodes[child, LEFT] = -1
+        nodes[child, RIGHT] = -1
+        gains[child] = NO_GAIN
+    nodes[left, BEGIN], nodes[left, END] = begin, begin + n_left
+    nodes[left + 1, BEGIN], nodes[left + 1, END] = begin + n_left, end
+    for c in range(totals.shape[1]):
+        totals[left, c] = left_totals[node, c]
+        totals[left + 1, c] = totals[node, c] - left_totals[node, c]
+    nodes[node, LEFT], nodes[node, RIGHT] = left, left + 1
+    control[N_NODES] = left + 2
+
+
+@compiled
+def _partition(thread, n_threads, sync, bins, n, n_bins, node, nodes, rows, ordered, flags, counts):
+    """Divide a node's rows; returns how many went left."""
+    begin, end, source = nodes[node, BEGIN], nodes[node, END], nodes[node, BUFFER]
+    n_parts = n_threads if end - begin >= _ROWS_WORTH_SHARING * n_threads else 1
+    low, high = 0, 0
+    if thread < n_parts:
+        low, high = _share(end - begin, thread, n_parts)
+        low, high = begin + low, begin + high
+        counts[8 * thread] = flag_rows(
+            bins,
+            n,
+            nodes[node, COLUMN],
+            nodes[node, BIN],
+            n_bins - 1,
+            nodes[node, MISSING_LEFT],
+            rows[source],
+            low,
+            high,
+            flags,
+        )
+    if n_parts > 1:
+        barrier(sync, n_threads)
+    if thread < n_parts:
+        n_left, before = 0, 0
+        for t in range(n_parts):
+            n_left += counts[8 * t]
+            if t < thread:
+                before += counts[8 * t]
+        left = begin + before
+        right = begin + n_left + (low - begin - before)
+        move_rows(
+            flags,
+            rows[source],
+            ordered[source],
+            rows[1 - source],
+            ordered[1 - source],
+            low,
+            high,
+            left,
+            right,
+        )
+    barrier(sync, n_threads)
+    n_left = 0
+    for t in range(n_parts):
+        n_left += counts[8 * t]
+    return n_left
+
+
+@compiled
+def grow(
+    thread,
+    n_threads,
+    sync,
+    words,
+    bins,
+    n_bins,
+    n_values,
+    allowed,
+    packed,
+    n_outputs,
+    rows,
+    ordered,
+    flags,
+    histograms,
+    private,
+    nodes,
+    gains,
+    totals,
+    left_totals,
+    best_gain,
+    best_split,
+    drawn,
+    scratch,
+    scan_sums,
+    scan_gains,
+    counts,
+    control,
+    layout,
+    scales,
+    limits,
+    limits_int,
+):
+    """Grow one tree, best first.
+
+    Parameters
+    ----------
+    thread, n_threads : int
+    sync : (SYNC_SIZE,) int64, zero
+    words : (n_words, n) uint64, binned table; ``bins`` the same memory as flat uint8
+    n_bins : int, bins of a column including the last one for missing values
+    n_values : (d,) int64, bins of each column without that one
+    allowed : (d,) uint8, columns this tree may use
+    packed : (n, n_channels) int64, fixed-point gradients in the table's row order
+    n_outputs : int
+    rows : (2, m) uint32, the rows to learn from in ``rows[0]``
+    ordered : (2, m) int64 where there is one channel (``packed`` in the order of ``rows``), else (2, 0)
+    flags : (m,) uint8
+    histograms : (n_slots, d * stride * n_channels) int64, a stride of 256 with one channel and
+        ``n_bins`` with more; ``n_slots >= MAX_LEAVES`` keeps parents
+        for subtraction, two slots do without
+    private : (n_threads, d * stride * n_channels) int64
+    nodes : (2 * MAX_LEAVES - 1, N_NODE_FIELDS) int64, node 0 filled
+    gains : (n_nodes,) float64
+    totals, left_totals : (n_nodes, n_channels) int64, ``totals[0]`` filled
+    best_gain, best_split : (n_threads, 2, 8) float64, int64; one row a thread and child
+    drawn : (2, d) uint8, filled with ``allowed`` where nodes do not draw columns
+    scratch : (n_threads, 2, n_channels) int64
+    scan_sums : (n_threads, 2, 512) int64, scan_gains : (n_threads, 512) float64
+    counts : (8 * n_threads,) int64
+    control : (CONTROL_SIZE,) int64, ``control[N_NODES] = 1``
+    layout, scales, limits : see :mod:`hilboost.backends.split`
+    limits_int : (5,) int64
+
+    Notes
+    -----
+    Cost O(m d log(leaves)) for balanced trees, the smaller child of each split only.
+    """
+    n = words.shape[1]
+    n_columns = n_values.shape[0]
+    n_channels = packed.shape[1]
+    keep_parents = histograms.shape[0] >= limits_int[MAX_LEAVES]
+    first, last = _share(n_columns, thread, n_threads)
+    stride = STRIDE if n_channels == 1 else n_bins
+    low, high = first * stride * n_channels, last * stride * n_channels
+    children = 1  # the root alone in the first turn
+    node, small, big = -1, 0, 0
+    while True:
+        if node >= 0:
+            n_left = _partition(
+                thread, n_threads, sync, bins, n, n_bins, node, nodes, rows, ordered, flags, counts
+            )
+            if thread == 0:
+                _open_children(node, n_left, nodes, gains, totals, left_totals, control)
+            barrier(sync, n_threads)
+            children = 2
+            small, big = nodes[node, LEFT], nodes[node, RIGHT]
+            if nodes[big, END] - nodes[big, BEGIN] < nodes[small, END] - nodes[small, BEGIN]:
+                small, big = big, small
+        splittable = (
+            (control[N_NODES] + 1) // 2 < limits_int[MAX_LEAVES]
+            and nodes[small, DEPTH] < limits_int[MAX_DEPTH]
+            and nodes[big, END] - nodes[big, BEGIN] >= limits_int[MIN_ROWS]
+        )
+        if splittable:
+            if keep_parents:
+                small_slot = (control[N_NODES] - 1) // 2
+                big_slot = nodes[node, SLOT] if children == 2 else small_slot
+            else:
+                small_slot, big_slot = 0, 1
+            n_parts = _fill_histogram(
+                thread,
+                n_threads,
+                words,
+                n_columns,
+                n_bins,
+                rows[nodes[small, BUFFER]],
+                ordered[nodes[small, BUFFER]],
+                packed,
+                nodes[small, BEGIN],
+                nodes[small, END],
+                histograms[small_slot],
+                private,
+            )
+            if thread == 0:
+                nodes[small, SLOT], nodes[big, SLOT] = small_slot, big_slot
+                if limits_int[COLUMNS_PER_NODE] > 0:
+                    seed = limits_int[SEED]
+                    draw_columns(allowed, limits_int[COLUMNS_PER_NODE], seed, small, drawn[0])
+                    draw_columns(allowed, limits_int[COLUMNS_PER_NODE], seed, big, drawn[1])
+            barrier(sync, n_threads)
+            merge(histograms[small_slot], private, n_parts, low, high)
+            histogram = global_histogram(histograms[small_slot])
+            if children == 2 and keep_parents:
+                subtract(histograms[big_slot], histogram, low, high)
+            elif children == 2:
+                barrier(sync, n_threads)
+                n_parts = _fill_histogram(
+                    thread,
+                    n_threads,
+                    words,
+                    n_columns,
+                    n_bins,
+                    rows[nodes[big, BUFFER]],
+                    ordered[nodes[big, BUFFER]],
+                    packed,
+                    nodes[big, BEGIN],
+                    nodes[big, END],
+                    histograms[big_slot],
+                    private,
+                )
+                barrier(sync, n_threads)
+                merge(histograms[big_slot], private, n_parts, low, high)
+                global_histogram(histograms[big_slot])
+            for child in range(children):
+                which = small if child == 0 else big
+                best_gain[thread, child, 0] = NO_GAIN
+                if nodes[which, END] - nodes[which, BEGIN] < limits_int[MIN_ROWS]:
+                    continue
+                _search(
+                    first,
+                    last,
+                    histograms[small_slot if child == 0 else big_slot],
+                    n_bins,
+                    n_values,
+                    drawn[child],
+                    totals[which],
+                    n_outputs,
+                    layout,
+                    scales,
+                    limits,
+                    scratch[thread],
+                    scan_sums[thread],
+                    scan_gains[thread],
+                    best_gain[thread, child],
+                    best_split[thread, child],
+                )
+            barrier(sync, n_threads)
+            if thread == 0:
+                for child in range(children):
+                    which = small if child == 0 else big
+                    _settle(
+                        which,
+                        histograms[small_slot if child == 0 else big_slot],
+                        n_bins,
+                        n_values,
+                        nodes,
+                        gains,
+                        totals,
+                        left_totals,
+                        best_gain[:, child],
+                        best_split[:, child],
+                        layout,
+                        limits[MIN_GAIN],
+                    )
+        if thread == 0:
+            control[NODE] = _choose(nodes, gains, control[N_NODES], limits_int[MAX_LEAVES])
+        barrier(sync, n_threads)
+        node = control[NODE]
+        if node < 0:
+            return

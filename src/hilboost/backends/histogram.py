@@ -1,0 +1,118 @@
+"""Histograms of fixed-point gradients, and the one place where local becomes global.
+
+The binned table is held word by word: ``words[w, i]`` packs the bins of columns ``8 w … 8 w + 7``
+of row ``i``, lowest byte first, so that one load feeds eight additions into a slab of the histogram
+that stays in the first-level cache::
+
+    columns   0 1 2 … 7 | 8 9 … 15 | 16 …
+    words     [0, i]      [1, i]     [2, i]
+
+A histogram is flat: ``histogram[(column * stride + bin) * n_channels + channel]``, int64.
+"""
+
+from numba import int64, uint64
+
+from hilboost.backends.compiled import compiled
+from hilboost.backends.sync import prefetch
+
+_AHEAD = 32
+STRIDE = 256
+"""Bins a column takes in a histogram of one channel: a constant, which addresses fold in."""
+
+
+@compiled
+def _bin_range(first_word, last_word, n_columns, n_bins, n_channels):
+    begin = min(8 * first_word, n_columns) * n_bins * n_channels
+    end = min(8 * last_word, n_columns) * n_bins * n_channels
+    return begin, end
+
+
+@compiled
+def accumulate(words, first_word, last_word, n_columns, rows, ordered, begin, end, histogram):
+    """Fill the slabs of some words with the sums over ``rows[begin:end]``, one channel.
+
+    Parameters
+    ----------
+    words : (n_words, n) uint64
+    first_word, last_word, n_columns : int
+    rows : (m,) uint32
+    ordered : (m,) int64, the packed gradient of ``rows[i]`` at ``i``
+    begin, end : int
+    histogram : (n_columns * STRIDE,) int64, overwritten in the slabs of these words
+    """
+    low, high = _bin_range(first_word, last_word, n_columns, STRIDE, 1)
+    histogram[low:high] = 0
+    mask = uint64(255)
+    for w in range(first_word, last_word):
+        column = words[w]
+        base = uint64(8 * w * STRIDE)
+        n_here = min(8, n_columns - 8 * w)
+        if n_here == 8:
+            for i in range(begin, end):
+                j = uint64(i)
+                if i + _AHEAD < end:
+                    prefetch(column, int64(rows[i + _AHEAD]))
+                word = column[uint64(rows[j])]
+                value = ordered[j]
+                for k in range(8):
+                    b = (word >> uint64(8 * k)) & mask
+                    histogram[base + uint64(k * STRIDE) + b] += value
+        else:
+            for i in range(begin, end):
+                j = uint64(i)
+                if i + _AHEAD < end:
+                    prefetch(column, int64(rows[i + _AHEAD]))
+                word = column[uint64(rows[j])]
+                value = ordered[j]
+                for k in range(n_here):
+                    b = (word >> uint64(8 * k)) & mask
+                    histogram[base + uint64(k * STRIDE) + b] += value
+
+
+@compiled
+def accumulate_channels(
+    words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, histogram
+):
+    """The same for several channels, ``packed`` (n, n_channels) int64 in the table's row order."""
+    n_channels = packed.shape[1]
+    low, high = _bin_range(first_word, last_word, n_columns, n_bins, n_channels)
+    histogram[low:high] = 0
+    channels = uint64(n_channels)
+    for w in range(first_word, last_word):
+        column = words[w]
+        n_here = min(8, n_columns - 8 * w)
+        for i in range(begin, end):
+            row = uint64(rows[uint64(i)])
+            if i + _AHEAD < end:
+                prefetch(column, int64(rows[i + _AHEAD]))
+            word = column[row]
+            for k in range(n_here):
+                b = (word >> uint64(8 * k)) & uint64(255)
+                cell = (uint64(8 * w + k) * uint64(n_bins) + b) * channels
+                for c in range(n_channels):
+                    histogram[cell + uint64(c)] += packed[row, uint64(c)]
+
+
+@compiled
+def merge(histogram, private, n_parts, begin, end):
+    """Add the other threads' histograms ``private[1:n_parts]`` over ``[begin, end)``."""
+    for part in range(1, n_parts):
+        other = private[part]
+        for i in range(begin, end):
+            histogram[i] += other[i]
+
+
+@compiled
+def subtract(histogram, other, begin, end):
+    """Sibling subtraction in place: the parent's histogram becomes the larger child's."""
+    for i in range(begin, end):
+        histogram[i] -= other[i]
+
+
+@compiled
+def global_histogram(histogram):
+    """Histogram over all machines from the one over the rows that are here.
+
+    The only place where rows elsewhere enter a tree; on one machine it returns its argument.
+    """
+    return histogram

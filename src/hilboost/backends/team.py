@@ -1,0 +1,94 @@
+"""A team of threads for one fit or one prediction.
+
+Threads live as long as the ``with`` block and no longer, so that a process may fork after a fit
+and two Python threads may fit at the same time without sharing anything.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+from typing import Any, Self
+
+
+def available_cores() -> int:
+    """Cores this process may use: its affinity mask, and the quota of its container."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(cores or 1, _container_quota()))
+
+
+def _container_quota() -> int:
+    try:
+        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
+            quota, period = file.read().split()
+        return max(1, round(int(quota) / int(period)))
+    except (OSError, ValueError):
+        return 1 << 30
+
+
+class Team:
+    """``n_threads`` threads, the calling one included."""
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self.n_threads = n_threads
+        self._inboxes: list[SimpleQueue[Any]] = []
+        self._outbox: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for inbox in self._inboxes:
+            inbox.put(None)
+        self._inboxes = []
+
+    def _start(self) -> None:
+        for _ in range(1, self.n_threads):
+            inbox: SimpleQueue[Any] = SimpleQueue()
+            threading.Thread(target=self._work, args=(inbox,), daemon=True).start()
+            self._inboxes.append(inbox)
+
+    def _work(self, inbox: SimpleQueue[Any]) -> None:
+        while (task := inbox.get()) is not None:
+            function, arguments = task
+            try:
+                function(*arguments)
+                self._outbox.put(None)
+            except BaseException as error:
+                self._outbox.put(error)
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call ``function(thread, *arguments)`` once in every thread and wait for all."""
+        if self.n_threads == 1:
+            function(0, *arguments)
+            return
+        if not self._inboxes:
+            self._start()
+        for thread, inbox in enumerate(self._inboxes, start=1):
+            inbox.put((function, (thread, *arguments)))
+        errors: list[BaseException | None] = []
+        try:
+            function(0, *arguments)
+        finally:
+            errors = [self._outbox.get() for _ in self._inboxes]
+        for error in errors:
+            if error is not None:
+                raise error
+
+    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
+        """Results of ``function`` for every task, in the tasks' order.
+
+        Tasks go to threads in turn as these become free; each result depends on its task alone.
+        """
+        tasks = list(tasks)
+        results: list[Any] = [None] * len(tasks)
+        if self.n_threads == 1 or len(tasks) < 2:
+            return [function(task) for task in tasks]
+        counter = iter(range(len(tasks)))  # next() on it is atomic
+
+        def work(_: int) -> None:
+            for i in counter:
+                results[i] = function(tasks[i])
+
+        self.run(work)
+        return results

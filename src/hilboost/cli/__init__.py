@@ -1,0 +1,1 @@
+"""Command line of hilboost: ``hilboost demo``, ``fit``, ``predict`` and ``warmup``."""

@@ -1,0 +1,196 @@
+"""The ``hilboost`` command.
+
+Everything heavy is imported inside the commands, so that ``hilboost --help`` answers at once.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from hilboost.cli.errors import one_line_errors
+
+__all__ = ["app", "main"]
+
+EXAMPLES = """[bold]Examples[/bold]
+
+  hilboost demo
+
+  hilboost fit houses.csv --target price --out houses.model
+
+  hilboost predict houses.model new.csv --out prices.csv"""
+
+FIT_EXAMPLES = """[bold]Examples[/bold]
+
+  hilboost fit houses.csv --target price --out houses.model --loss huber
+
+  hilboost fit flowers.csv --target species --out flowers.model --n-estimators 200
+
+  hilboost fit load.csv --target kw --out load.model --loss quantile -q 0.05 -q 0.95"""
+
+PREDICT_EXAMPLES = """[bold]Examples[/bold]
+
+  hilboost predict houses.model new.csv --out prices.csv
+
+  hilboost predict flowers.model new.csv --proba | head"""
+
+DEMO_EXAMPLES = """[bold]Examples[/bold]
+
+  hilboost demo
+
+  hilboost demo --quick --out pictures"""
+
+LOSS_HELP = (
+    "squared_error, absolute_error, huber, quantile, poisson, gamma or tweedie for regression; "
+    "log_loss or exponential for classification."
+)
+
+app = typer.Typer(
+    name="hilboost",
+    help="Gradient boosting on tables: fit, predict, and see it work.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if not wanted:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("hilboost")
+    except PackageNotFoundError:
+        number = "(not installed)"
+    typer.echo(f"hilboost {number}")
+    raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Gradient boosting on tables: fit, predict, and see it work."""
+
+
+@app.command(epilog=DEMO_EXAMPLES)
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the pictures.")] = Path(
+        "hilboost-demo"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Few rounds and few rows.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Compare with scikit-learn on bundled data and draw pictures; under a minute, offline."""
+    with one_line_errors(debug):
+        from hilboost.cli.demo import run_demo
+
+        run_demo(out, quick=quick)
+
+
+@app.command(epilog=FIT_EXAMPLES)
+def fit(
+    train: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="CSV table with a header.", show_default=False)
+    ],
+    target: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Column to predict.", show_default=False)
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="File for the model.", show_default=False)
+    ],
+    task: Annotated[
+        Literal["auto", "regression", "classification"],
+        typer.Option(
+            metavar="TASK",
+            help="auto, regression or classification; auto takes text, booleans and at most 20 "
+            "distinct whole numbers for classes.",
+        ),
+    ] = "auto",
+    loss: Annotated[str | None, typer.Option(help=LOSS_HELP, metavar="NAME")] = None,
+    quantile: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; may be repeated."
+        ),
+    ] = None,
+    n_estimators: Annotated[int | None, typer.Option(metavar="N", help="Boosting rounds.")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(metavar="RATE", help="Weight of each round.")
+    ] = None,
+    random_state: Annotated[int | None, typer.Option(metavar="SEED", help="Seed.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Fit a model on a CSV table of numbers; empty fields are missing values."""
+    with one_line_errors(debug):
+        from hilboost.cli.jobs import FitJob, run_fit
+
+        job = FitJob(
+            train=train,
+            target=target,
+            out=out,
+            task=task,
+            loss=loss,
+            quantiles=tuple(quantile or ()),
+            n_estimators=n_estimators,
+            learning_rate=learning_rate,
+            random_state=random_state,
+            threads=threads,
+        )
+        typer.echo(run_fit(job))
+
+
+@app.command(epilog=PREDICT_EXAMPLES)
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Model of hilboost fit.", show_default=False)
+    ],
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="CSV table with a header.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV file for the predictions; stdout if not given."),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of every class.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Predict the rows of a CSV table; its columns are matched by name."""
+    with one_line_errors(debug):
+        from hilboost.cli.jobs import PredictJob, run_predict
+
+        run_predict(PredictJob(model=model, table=table, out=out, proba=proba))
+
+
+@app.command()
+def warmup(debug: Debug = False) -> None:
+    """Compile everything once, so that later fits start at once."""
+    with one_line_errors(debug):
+        from hilboost.cli.progress import StageProgress
+        from hilboost.cli.warmup import WARMUP_FITS, warm_up
+
+        with StageProgress("compiling", total=WARMUP_FITS) as progress:
+            seconds = warm_up(progress)
+        typer.echo(f"Ready: everything is compiled, which took {seconds:.1f} s.")
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="hilboost")
+
+
+if __name__ == "__main__":
+    main()

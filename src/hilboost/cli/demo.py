@@ -1,0 +1,142 @@
+"""``hilboost demo``: fits, tables and pictures on data that scikit-learn bundles."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.box import ROUNDED
+from rich.console import Console
+from rich.table import Table
+from sklearn.metrics import mean_absolute_error, root_mean_squared_error
+
+from hilboost.cli.demo_digits import DigitsRun, run_digits
+from hilboost.cli.demo_plots import draw_all
+from hilboost.cli.demo_regression import (
+    LEVELS,
+    RegressionData,
+    RegressionRun,
+    regression_data,
+    run_curve,
+    run_regression,
+)
+from hilboost.cli.demo_setup import DemoSize, Floats
+from hilboost.cli.errors import CliError
+from hilboost.cli.progress import StageProgress
+from hilboost.cli.warmup import WARMUP_FITS, warm_up
+
+__all__ = ["run_demo"]
+
+LOSS_NAMES = {
+    "squared_error": "squared error",
+    "absolute_error": "absolute error",
+    "huber": "Huber",
+    "quantile": "quantile 0.5",
+}
+
+
+def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:
+    """Run all fits, print the tables and draw the pictures.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the pictures go; made if it is not there.
+    quick : bool, default False
+        Few rounds and few rows.
+
+    Returns
+    -------
+    list of Path
+        The pictures.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise CliError(f"'{folder}' is a file; give a folder for the pictures.")
+    folder.mkdir(parents=True, exist_ok=True)
+    size = DemoSize.quick() if quick else DemoSize()
+    start = time.perf_counter()
+    with StageProgress("compiling", total=WARMUP_FITS + size.total_rounds) as progress:
+        compiling = warm_up(progress)
+        digits = run_digits(size, progress)
+        tables = [run_regression(data, size, progress) for data in regression_data(size)]
+        curve = run_curve(size, progress)
+        progress.describe("drawing")
+        pictures = draw_all(folder, digits, tables, curve)
+    console = Console()
+    _print_digits(console, digits)
+    for run in tables:
+        _print_regression(console, run)
+    # Plain lines, so that long paths are not wrapped and can be copied.
+    print("\nPictures:")
+    for picture in pictures:
+        print(f"  {picture}")
+    seconds = time.perf_counter() - start
+    print(f"\nTook {seconds:.0f} s, {compiling:.1f} s of it for first compilation.")
+    return pictures
+
+
+def _print_digits(console: Console, run: DigitsRun) -> None:
+    table = Table(box=ROUNDED, header_style="bold")
+    table.add_column("library")
+    for name in ("accuracy", "log-loss", "fit (s)"):
+        table.add_column(name, justify="right")
+    for score in run.scores:
+        table.add_row(
+            score.library,
+            f"{100 * score.accuracy:.1f} %",
+            f"{score.log_loss:.4f}",
+            f"{score.seconds:.2f}",
+        )
+    console.print("\n[bold]Handwritten digits: which of 10 digits do 8 x 8 pixels show?[/bold]")
+    console.print(table)
+    console.print(
+        f"{run.n_train} training and {run.n_test} test rows, {len(run.train_loss)} rounds, "
+        "all cores, same settings for both.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def _print_regression(console: Console, run: RegressionRun) -> None:
+    table = Table(box=ROUNDED, header_style="bold")
+    table.add_column("\nloss", no_wrap=True)
+    for library in ("hilboost", "scikit-learn"):
+        for name in (f"{library}\nMAE", "\nRMSE", "\nfit (s)"):
+            table.add_column(name, justify="right")
+    for fit in run.losses:
+        table.add_row(
+            LOSS_NAMES[fit.loss],
+            *_errors(fit.ours, run.data.y_test),
+            f"{fit.our_seconds:.2f}",
+            *_errors(fit.theirs, run.data.y_test),
+            f"{fit.their_seconds:.2f}",
+        )
+    data, quantiles = run.data, run.losses[-1]
+    console.print(f"\n[bold]{data.name}: 5 % of the training targets are outliers[/bold]")
+    console.print(table)
+    nominal = 100 * (LEVELS[-1] - LEVELS[0])
+    console.print(
+        f"Interval from quantile 0.05 to 0.95, meant to cover {nominal:.0f} % of the rows:\n"
+        f"  hilboost     {_coverage(quantiles.ours, data)}\n"
+        f"  scikit-learn {_coverage(quantiles.theirs, data)}",
+        highlight=False,
+    )
+    console.print(
+        f"{len(data.y_train)} training rows; errors on {len(data.y_test)} test rows without "
+        f"outliers; {len(quantiles.train_loss)} rounds, one thread; the time of quantile 0.5 is "
+        "that of all three levels.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def _errors(predicted: Floats, y_test: Floats) -> tuple[str, str]:
+    # The quantile fit has a column a level, with the median in the middle.
+    centre = predicted[:, predicted.shape[1] // 2]
+    mae = mean_absolute_error(y_test, centre)
+    return f"{mae:.4g}", f"{root_mean_squared_error(y_test, centre):.4g}"
+
+
+def _coverage(predicted: Floats, data: RegressionData) -> str:
+    low, high = predicted[:, 0], predicted[:, -1]
+    covered = np.mean((low <= data.y_test) & (data.y_test <= high))
+    return f"covers {100 * covered:.1f} %, mean width {np.mean(high - low):.3g}"

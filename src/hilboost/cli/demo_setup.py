@@ -1,0 +1,53 @@
+"""What the fits of ``hilboost demo`` share: sizes, settings and the clock."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["COMMON", "LEARNING_RATE", "LOSSES", "SEED", "DemoSize", "Floats", "timed"]
+
+Floats = NDArray[np.float64]
+Fitted = TypeVar("Fitted")
+
+SEED = 0
+LOSSES = ("squared_error", "absolute_error", "huber", "quantile")
+
+# Both libraries get the same settings, so that neither has the better ones.
+LEARNING_RATE = 0.1
+COMMON: dict[str, Any] = {
+    "learning_rate": LEARNING_RATE,
+    "early_stopping": False,
+    "random_state": SEED,
+}
+
+
+@dataclass(frozen=True)
+class DemoSize:
+    """How much work the demo does."""
+
+    digits_rounds: int = 100
+    regression_rounds: int = 100
+    curve_rounds: int = 100
+    friedman_rows: int = 1000
+
+    @classmethod
+    def quick(cls) -> "DemoSize":
+        """Few rounds, for a first look and for tests."""
+        return cls(digits_rounds=10, regression_rounds=20, curve_rounds=30, friedman_rows=300)
+
+    @property
+    def total_rounds(self) -> int:
+        """Rounds the progress bar counts: ours and scikit-learn's."""
+        tables = 2 * len(LOSSES) * self.regression_rounds
+        return 2 * (self.digits_rounds + tables) + len(LOSSES) * self.curve_rounds
+
+
+def timed(work: Callable[[], Fitted]) -> tuple[Fitted, float]:
+    """Run some work and give its result and its seconds."""
+    start = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - start

@@ -1,0 +1,98 @@
+"""Progress bar over boosting rounds, on stderr and only on a terminal."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+__all__ = ["StageEvent", "StageProgress"]
+
+
+class StageEvent(Protocol):
+    """What the library passes to a callback after every stage."""
+
+    stage: int
+    n_stages: int
+    train_loss: float | None
+    validation_loss: float | None
+
+
+class StageProgress:
+    """One bar over the rounds of one or many fits.
+
+    Parameters
+    ----------
+    description : str
+        First text beside the bar.
+    total : int, optional
+        Rounds of all fits together; without it, the bar takes the number the first fit plans.
+    console : rich.console.Console, optional
+        Where the bar goes; stderr if not given.
+    """
+
+    def __init__(
+        self, description: str, total: int | None = None, console: Console | None = None
+    ) -> None:
+        self._console = console or Console(stderr=True)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[loss]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._total = total
+        self._task = self._progress.add_task(description, total=total, loss="")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def callback(self, description: str) -> Callable[[StageEvent], None]:
+        """Make a callback for one fit, which moves the bar by one round at a time."""
+
+        def after_stage(event: StageEvent) -> None:
+            if self._total is None:
+                self._progress.update(self._task, total=event.n_stages)
+            self._progress.update(self._task, advance=1, loss=_loss_text(event))
+
+        self._progress.update(self._task, description=description)
+        return after_stage
+
+    def describe(self, description: str) -> None:
+        """Say what runs now."""
+        self._progress.update(self._task, description=description, loss="")
+
+    def advance(self, rounds: int) -> None:
+        """Move the bar for work that reports no rounds of its own."""
+        self._progress.update(self._task, advance=rounds)
+
+
+def _loss_text(event: StageEvent) -> str:
+    parts = []
+    if event.train_loss is not None:
+        parts.append(f"train {event.train_loss:.4g}")
+    if event.validation_loss is not None:
+        parts.append(f"held-out {event.validation_loss:.4g}")
+    return ", ".join(parts)

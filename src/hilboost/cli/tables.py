@@ -1,0 +1,278 @@
+"""Numeric CSV tables in, predictions out."""
+
+import sys
+import warnings
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hilboost.cli.errors import CliError
+from hilboost.cli.files import atomic_path, check_input
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+__all__ = [
+    "Task",
+    "align_columns",
+    "choose_task",
+    "numeric_features",
+    "prepare_target",
+    "read_table",
+    "split_target",
+    "write_table",
+]
+
+TaskName = Literal["regression", "classification"]
+
+# An integer target with more distinct values than this is taken for a quantity.
+MAX_INTEGER_CLASSES = 20
+CLASSIFICATION_LOSSES = frozenset({"log_loss", "exponential"})
+NAMES_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Task:
+    """The kind of problem and why it was chosen."""
+
+    name: TaskName
+    reason: str
+
+
+def read_table(path: Path) -> "pd.DataFrame":
+    """Read a CSV file with a header and at least one row.
+
+    Parameters
+    ----------
+    path : Path
+        A comma-separated file in UTF-8, possibly compressed (``.csv.gz``).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Empty fields are missing values.
+    """
+    import pandas as pd
+
+    check_input(path)
+    try:
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+        _refuse_duplicates(path, [str(name) for name in header.iloc[0]])
+        with warnings.catch_warnings():
+            # pandas only warns when it cuts off the surplus fields of a row.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                path, index_col=False, low_memory=False, float_precision="round_trip"
+            )
+    except pd.errors.EmptyDataError:
+        raise CliError(f"'{path}' is empty; it needs a header line and rows of numbers.") from None
+    except pd.errors.ParserWarning:
+        raise CliError(f"'{path}' has rows with more fields than its header names.") from None
+    except pd.errors.ParserError as error:
+        detail = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        raise CliError(f"'{path}' is not a regular CSV table: {detail}.") from None
+    except UnicodeDecodeError:
+        raise CliError(f"'{path}' is not UTF-8 text; save it as CSV in UTF-8.") from None
+    if len(frame) == 0:
+        raise CliError(f"'{path}' has a header but no rows.")
+    frame.columns = frame.columns.astype(str)
+    return frame
+
+
+def _refuse_duplicates(path: Path, names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name and name in seen:
+            raise CliError(f"'{path}' names the column '{name}' twice; rename or remove one.")
+        seen.add(name)
+
+
+def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "pd.Series[Any]"]:
+    """Take the target column out of a training table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The training table.
+    target : str
+        Name of the target column.
+
+    Returns
+    -------
+    features : pandas.DataFrame
+        All other columns.
+    target : pandas.Series
+        The target, without missing values.
+    """
+    if target not in frame.columns:
+        raise CliError(
+            f"There is no column '{target}'; {_near_names(target, list(frame.columns))}."
+        )
+    features, column = frame.drop(columns=target), frame[target]
+    if features.shape[1] == 0:
+        raise CliError(f"'{target}' is the only column; a model needs at least one feature column.")
+    unnamed = [name for name in features.columns if name.startswith("Unnamed: ")]
+    if unnamed:
+        place = list(frame.columns).index(unnamed[0]) + 1
+        raise CliError(
+            f"Column {place} has no name in the header; name it, or remove it if it only numbers "
+            "the rows."
+        )
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise CliError(
+            f"The target '{target}' has no value in {missing.sum()} of {len(column)} rows (first "
+            f"in data row {missing.argmax() + 1}; words such as NA, None and null count as "
+            "missing); fill in or remove these rows."
+        )
+    return features, column
+
+
+def _near_names(wanted: str, names: list[str]) -> str:
+    folded = {name.strip().casefold(): name for name in names}
+    near = get_close_matches(wanted.strip().casefold(), list(folded), n=3, cutoff=0.5)
+    if near:
+        return f"near names are {_listed([folded[name] for name in near])}"
+    return f"the columns are {_listed(names)}"
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])
+    more = len(names) - NAMES_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def choose_task(
+    column: "pd.Series[Any]", requested: Literal["auto", "regression", "classification"], loss: str
+) -> Task:
+    """Tell regression from classification.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        The target, without missing values.
+    requested : {"auto", "regression", "classification"}
+        What the user asked for.
+    loss : str
+        Name of the loss the user asked for, or "".
+
+    Returns
+    -------
+    Task
+        The task, with the reason for it.
+    """
+    from pandas.api import types
+
+    name = column.name
+    if requested != "auto":
+        return Task(requested, f"--task {requested} was given")
+    if loss in CLASSIFICATION_LOSSES:
+        return Task("classification", f"--loss {loss} is for classification")
+    if loss:
+        return Task("regression", f"--loss {loss} is for regression")
+    if types.is_bool_dtype(column):
+        return Task("classification", f"the target '{name}' is boolean")
+    if not types.is_numeric_dtype(column):
+        return Task("classification", f"the target '{name}' is text")
+    if not types.is_integer_dtype(column):
+        return Task("regression", f"the target '{name}' has decimal numbers")
+    distinct = column.nunique()
+    word = "at most" if distinct <= MAX_INTEGER_CLASSES else "more than"
+    kind: TaskName = "classification" if distinct <= MAX_INTEGER_CLASSES else "regression"
+    return Task(
+        kind,
+        f"the target '{name}' has {distinct} distinct whole numbers, {word} {MAX_INTEGER_CLASSES}",
+    )
+
+
+def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]":
+    """Give the target as an array of numbers, or of class labels.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        The target, without missing values.
+    task : {"regression", "classification"}
+        What it is for.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n_rows,)
+        Floats for regression; labels as booleans, numbers or fixed-width text for classification.
+    """
+    from pandas.api import types
+
+    if types.is_numeric_dtype(column):
+        return column.to_numpy(dtype=float) if task == "regression" else column.to_numpy()
+    if task == "classification":
+        return column.astype(str).to_numpy(dtype=str)
+    row, value = _first_text(column)
+    raise CliError(
+        f"The target '{column.name}' holds text ('{value}' in data row {row}), which regression "
+        "cannot use; choose --task classification without a regression loss, or another target."
+    )
+
+
+def numeric_features(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Refuse text in feature columns and give the rest as floats."""
+    from pandas.api import types
+
+    numbers: dict[str, Any] = {}
+    for name, column in frame.items():
+        if not types.is_numeric_dtype(column):
+            if types.infer_dtype(column, skipna=True) != "boolean":
+                row, value = _first_text(column)
+                raise CliError(
+                    f"Column '{name}' holds text ('{value}' in data row {row}), but features must "
+                    "be numbers: encode it as numbers, leave unknown values empty, or remove it."
+                )
+            column = column.map({True: 1.0, False: 0.0})
+        numbers[str(name)] = column.to_numpy(dtype=float)
+    return type(frame)(numbers)
+
+
+def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
+    import pandas as pd
+
+    text = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+    position = int(text.to_numpy().argmax())
+    value = str(column.iloc[position])
+    return position + 1, value if len(value) <= 40 else f"{value[:37]}..."
+
+
+def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFrame", list[str]]:
+    """Give the columns a model was fitted on, in its order.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table that has these columns in any order.
+    names : list of str
+        The columns of the model.
+
+    Returns
+    -------
+    features : pandas.DataFrame
+        The columns of the model.
+    extra : list of str
+        Names of the columns left out.
+    """
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise CliError(
+            f"The table lacks {len(missing)} of the {len(names)} columns the model was fitted on: "
+            f"{_listed(missing)}."
+        )
+    known = set(names)
+    return frame[names], [name for name in frame.columns if name not in known]
+
+
+def write_table(frame: "pd.DataFrame", path: Path | None) -> None:
+    """Write a CSV file atomically, or to stdout without a path."""
+    if path is None:
+        frame.to_csv(sys.stdout, index=False, lineterminator="\n")
+        return
+    with atomic_path(path) as temporary:
+        frame.to_csv(temporary, index=False, lineterminator="\n")

@@ -1,0 +1,199 @@
+"""The contracts between rooms.  A part that keeps one can be exchanged for any other.
+
+Arrays: ``n`` rows, ``d`` columns, ``r`` outputs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.records import Event, Floats, Gradients, Part, Sample, Stage, Target
+
+
+class Loss(ABC):
+    """A differentiable (or subdifferentiable) loss of encoded labels and ``raw``.
+
+    Each row's value and gradient depend on that row alone; rows are evaluated in blocks, several
+    at a time.  A loss with a parameter estimated from all rows is an :class:`AdaptiveLoss`.
+    """
+
+    def check(self, target: Target) -> None:
+        """Refuse a target this loss cannot take; by default none."""
+        return
+
+    @abstractmethod
+    def start(self, target: Target) -> Floats:
+        """Best constant, (r,): the minimiser of the weighted mean loss."""
+
+    @abstractmethod
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Loss of every row, (n,), not weighted; ``raw`` is (n, r)."""
+
+    @abstractmethod
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Negative gradient (n, r) and hessian diagonal (n, r) or ``None`` for ones."""
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """From link space to the mean, the quantile or the probabilities; (n, r) to (n, r')."""
+        return raw
+
+
+class AdaptiveLoss(Loss):
+    """A loss that sets a parameter from all rows at the beginning of every stage."""
+
+    @abstractmethod
+    def adapted(self, target: Target, raw: Floats) -> Loss:
+        """The loss of this stage."""
+
+
+class CellLoss(Loss):
+    """A loss that knows the best constant to add to ``raw`` in a cell of rows."""
+
+    @abstractmethod
+    def cell_values(
+        self,
+        target: Target,
+        raw: Floats,
+        cells: NDArray[np.int32],
+        n_cells: int,
+        columns: slice,
+    ) -> Floats:
+        """(n_cells, len(columns)) best constants for some columns of ``raw``.
+
+        A row with cell -1 belongs to none; a cell without rows gets 0.
+        """
+
+
+class BaseModel(ABC):
+    """A fitted base learner."""
+
+    @abstractmethod
+    def predict_raw(self, X: Floats) -> Floats:
+        """Outputs (n, r), unshrunk."""
+
+    @classmethod
+    def sum_of(
+        cls, models: Sequence[Self], coefficients: Sequence[Floats], columns: Sequence[slice]
+    ) -> Summation:
+        """What evaluates many models of this class at once; the default does so one by one."""
+        return OneByOne(tuple(models), tuple(coefficients), tuple(columns))
+
+
+class CellModel(BaseModel):
+    """A base model that is constant on cells, such as a tree."""
+
+    @property
+    @abstractmethod
+    def values(self) -> Floats:
+        """(n_cells, r)"""
+
+    @abstractmethod
+    def cells(self, X: Floats) -> NDArray[np.int32]:
+        """Cell of every row, (n,)."""
+
+    @abstractmethod
+    def with_values(self, values: Floats) -> Self:
+        """The same cells with other values, (n_cells, r)."""
+
+
+class Summation(Protocol):
+    """Adds a sum of base models to ``raw``."""
+
+    def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
+        """``raw[:, columns] += coefficient * model(X)`` for all models."""
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """The plain sum, model by model."""
+
+    models: tuple[BaseModel, ...]
+    coefficients: tuple[Floats, ...]
+    columns: tuple[slice, ...]
+
+    def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
+        """Add every model's outputs in turn."""
+        for model, coefficient, columns in zip(
+            self.models, self.coefficients, self.columns, strict=True
+        ):
+            raw[:, columns] += coefficient * model.predict_raw(X)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a learner hands back: a part, and what it says on the training rows.
+
+    Exactly one of ``cells`` (n,) and ``outputs`` (n, r) is there; ``cells`` where the model is a
+    :class:`CellModel`.
+    """
+
+    part: Part
+    cells: NDArray[np.int32] | None = None
+    outputs: Floats | None = None
+
+
+class Learner(ABC):
+    """Fits base models to gradients; sees neither labels nor the loss nor earlier stages."""
+
+    @abstractmethod
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Any:
+        """Whatever the learner wants to compute once from the inputs, (n, d)."""
+
+    @abstractmethod
+    def fit(
+        self, data: Any, gradients: Gradients, sample: Sample, rng: np.random.Generator
+    ) -> list[Fitted]:
+        """Base models for all output columns."""
+
+    def close(self, data: Any) -> None:
+        """Give back what :meth:`prepare` took, such as threads."""
+        return
+
+
+@dataclass(frozen=True)
+class State:
+    """What a rule may look at: the loss of this stage, the target and ``raw`` before it.
+
+    ``fitted`` are the learner's results in the order of the stage's parts, ``rows`` those it learnt
+    from (``None``: all).
+    """
+
+    loss: Loss
+    target: Target
+    raw: Floats
+    fitted: tuple[Fitted, ...]
+    sample: Sample
+
+
+class Rule(Protocol):
+    """How far to go along a proposed stage; a rule never fits."""
+
+    def __call__(self, stage: Stage, state: State) -> Stage:
+        """The stage with another coefficient or other values."""
+
+    def check(self, loss: Loss, learner: Learner) -> None:
+        """Refuse parts this rule cannot work with, before anything is fitted."""
+
+
+@runtime_checkable
+class Callback(Protocol):
+    """Called after every stage; returning ``True`` ends the fit."""
+
+    def __call__(self, event: Event) -> bool | None:
+        """Look at the event."""
+
+
+class OutputSpace(Protocol):
+    """Labels to H = R^c and back."""
+
+    def encode(self, labels: Any) -> Floats:
+        """(n, c) float64."""
+
+    def decode(self, predicted: Floats) -> Any:
+        """Labels from what :meth:`Loss.inverse_link` returned."""

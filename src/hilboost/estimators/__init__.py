@@ -1,0 +1,6 @@
+"""The scikit-learn shell: check the input once, translate parameters into parts."""
+
+from hilboost.estimators.classifier import BoostingClassifier
+from hilboost.estimators.regressor import BoostingRegressor
+
+__all__ = ["BoostingClassifier", "BoostingRegressor"]

@@ -1,0 +1,481 @@
+"""What the regressor and the classifier share: parameters to parts, the fit, raw predictions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.backends.team import Team, available_cores
+from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling, Validation, boost
+from hilboost.boosting.evaluate import mean_loss
+from hilboost.core.contracts import AdaptiveLoss, Callback, CellLoss, Learner, Loss, Rule
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
+from hilboost.core.records import Floats, History, Target
+from hilboost.estimators.checks import check_inputs, check_weights, warn_of_light_weights
+from hilboost.estimators.defaults import Resolved, resolve
+from hilboost.estimators.printing import Printer
+from hilboost.learners.tree import Forest, TreeLearner
+from hilboost.learners.wrapped import WrappedLearner
+from hilboost.model import AdditiveModel
+from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
+
+_CELLS_WORTH_A_THREAD = 2**18
+_AUTO = StrOptions({"auto"})
+
+
+class BaseBoosting(BaseEstimator):
+    """The shell around the loop; not to be used by itself."""
+
+    _loss_names: ClassVar[dict[str, Any]]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
+        "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
+        "max_leaf_nodes": [_AUTO, Interval(Integral, 2, None, closed="left"), None],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_leaf": [_AUTO, Interval(Real, 0, None, closed="neither")],
+        "min_hessian": [Interval(Real, 0, None, closed="left")],
+        "l2_regularization": [_AUTO, Interval(Real, 0, None, closed="left")],
+        "min_gain": [Interval(Real, 0, None, closed="left")],
+        "max_features": [_AUTO, Interval(Real, 0, 1, closed="right")],
+        "max_features_per_tree": [Interval(Real, 0, 1, closed="right")],
+        "max_bins": [Interval(Integral, 2, 255, closed="both")],
+        "subsample": [_AUTO, Interval(Real, 0, 1, closed="right")],
+        "bootstrap": ["boolean"],
+        "multi_output": [StrOptions({"separate", "shared"})],
+        "sketch": [Interval(Integral, 1, None, closed="left"), None],
+        "line_search": [_AUTO, "boolean"],
+        "early_stopping": [_AUTO, "boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [_AUTO, Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss | type[Loss],
+        *,
+        learner: str | Learner | Any = "tree",
+        learning_rate: float | str = "auto",
+        n_estimators: int | str = "auto",
+        max_leaf_nodes: int | str | None = "auto",
+        max_depth: int | None = None,
+        min_samples_leaf: float | str = "auto",
+        min_hessian: float = 1e-3,
+        l2_regularization: float | str = "auto",
+        min_gain: float = 0.0,
+        max_features: float | str = "auto",
+        max_features_per_tree: float = 1.0,
+        max_bins: int = 255,
+        subsample: float | str = "auto",
+        bootstrap: bool = False,
+        multi_output: str = "separate",
+        sketch: int | None = None,
+        line_search: bool | str = "auto",
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | str = "auto",
+        tol: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.loss = loss
+        self.learner = learner
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_hessian = min_hessian
+        self.l2_regularization = l2_regularization
+        self.min_gain = min_gain
+        self.max_features = max_features
+        self.max_features_per_tree = max_features_per_tree
+        self.max_bins = max_bins
+        self.subsample = subsample
+        self.bootstrap = bootstrap
+        self.multi_output = multi_output
+        self.sketch = sketch
+        self.line_search = line_search
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # What the two estimators differ in.
+
+    @abstractmethod
+    def _encode(self, y: Any, n: int, *, reset: bool) -> Floats:
+        """Labels to a target array (n, c)."""
+
+    @abstractmethod
+    def _class_weights(self, y: Any) -> Floats | None:
+        """Weights of the rows from those of their classes."""
+
+    @abstractmethod
+    def _named_loss(self, name: str) -> Loss:
+        """A built-in loss."""
+
+    @abstractmethod
+    def _strata(self, target: Target) -> NDArray[Any] | None:
+        """What a validation split keeps the proportions of."""
+
+    # Fit
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs; NaN is a missing value.
+        y : array-like (n,) or (n, c)
+            Targets.
+        sample_weight : array-like (n,), optional
+            A weight of 2 counts as the row twice, and 0 leaves it out.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Held-out data for early stopping, in place of a part of ``X``.  Giving them turns early
+            stopping on unless ``early_stopping=False``.
+        callbacks : sequence of callables
+            Called with an :class:`~hilboost.core.records.Event` after every stage; one that
+            returns ``True`` ends the fit.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            Parameters or data that cannot be used; the message says which and what to do.
+        """
+        self._validate_params()
+        if (X_val is None) != (y_val is None):
+            raise InvalidData("X_val and y_val go together: give both or neither.")
+        if sample_weight_val is not None and X_val is None:
+            raise InvalidData("sample_weight_val needs X_val and y_val.")
+        continued = self._progress_so_far()
+        X = check_inputs(self, X, reset=continued is None)
+        if y is None:
+            raise InvalidData(
+                f"requires y to be passed, but the target y is None: call "
+                f"{type(self).__name__}.fit(X, y)."
+            )
+        encoded = self._encode(y, len(X), reset=continued is None)
+        weight = check_weights(sample_weight, X)
+        class_weight = self._class_weights(encoded)
+        if class_weight is not None:
+            weight = class_weight if weight is None else weight * class_weight
+        target = Target(encoded, weight)
+        X, target = _without_zero_weights(X, target)
+        self._check_target(target)
+        held_out = None
+        if X_val is not None:
+            X_held = check_inputs(self, X_val, reset=False)
+            y_held = self._encode(y_val, len(X_held), reset=False)
+            held_out = _without_zero_weights(
+                X_held, Target(y_held, check_weights(sample_weight_val, X_held))
+            )
+        self._fit(X, target, held_out, continued, callbacks)
+        return self
+
+    def _progress_so_far(self) -> Progress | None:
+        if not self.warm_start or not hasattr(self, "model_"):
+            return None
+        history = self.history_
+        return Progress(
+            raw=np.empty((0, 0)),
+            stages=list(self.model_.stages),
+            train=list(history.train[: self.n_estimators_ + 1]),
+            validation=[]
+            if history.validation is None
+            else list(history.validation[: self.n_estimators_ + 1]),
+        )
+
+    def _check_target(self, target: Target) -> None:
+        """Refuse what no loss could learn from; by default nothing."""
+
+    def _fit(
+        self,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+        continued: Progress | None,
+        callbacks: Sequence[Callback],
+    ) -> None:
+        loss = self._make_loss()
+        loss.check(target)
+        start = np.asarray(loss.start(target), dtype=np.float64)
+        n_trees = 1 if self.multi_output == "shared" else len(start)
+        chosen = resolve(self.get_params(deep=False), target.total_weight(), X.shape[1], n_trees)
+        seed = self._seed(continued)
+        if held_out is not None and self.early_stopping == "auto":
+            early = True
+        else:
+            early = chosen.early_stopping
+        if early and held_out is None:
+            X, target, held_out = self._split(X, target, seed)
+            start = np.asarray(loss.start(target), dtype=np.float64)
+        learner = self._make_learner(chosen)
+        if isinstance(learner, TreeLearner):
+            warn_of_light_weights(target.weight, learner.min_samples_leaf)
+        rules = self._make_rules(loss, learner, chosen)
+        n_threads = self._n_threads(len(X) * X.shape[1] * n_trees)
+        plan = Plan(
+            loss=loss,
+            learner=learner,
+            rules=rules,
+            n_stages=chosen.n_estimators,
+            sampling=RowSampling(chosen.subsample, self.bootstrap),
+            stopping=EarlyStopping(chosen.n_iter_no_change, self.tol) if early else None,
+            callbacks=(*callbacks, *([Printer(int(self.verbose))] if self.verbose else [])),
+            seed=seed,
+        )
+        with Team(n_threads) as team:
+            progress, validation = self._begin(plan, start, X, target, held_out, continued, team)
+            data = learner.prepare(X, target.weight, seed, n_threads)
+            try:
+                boost(plan, data, target, progress, team, validation)
+            finally:
+                learner.close(data)
+        self._keep(plan, start if continued is None else self.model_.start, progress, early)
+
+    def _begin(
+        self,
+        plan: Plan,
+        start: Floats,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+        continued: Progress | None,
+        team: Team,
+    ) -> tuple[Progress, Validation | None]:
+        """``raw`` and losses before the first new stage."""
+        model = AdditiveModel(start, ()) if continued is None else self.model_
+        if len(model.start) != len(start):
+            raise InvalidData(
+                f"warm_start: the model has {len(model.start)} outputs and the data {len(start)}; "
+                "set warm_start=False to fit anew."
+            )
+        if continued is not None and len(continued.stages) > plan.n_stages:
+            raise InvalidParameter(
+                f"n_estimators={plan.n_stages} is below the {len(continued.stages)} stages already "
+                "fitted; with warm_start=True it must be at least that."
+            )
+        progress = continued or Progress(raw=np.empty((0, 0)))
+        progress.raw = model.predict_raw(X, team.n_threads)
+        loss = plan.loss
+        if isinstance(loss, AdaptiveLoss):
+            loss = loss.adapted(target, progress.raw)
+        if not progress.train:
+            progress.train.append(mean_loss(loss, target, progress.raw, team))
+        if held_out is None:
+            progress.validation.clear()
+            return progress, None
+        X_held, held_target = held_out
+        validation = Validation(X_held, held_target, model.predict_raw(X_held, team.n_threads))
+        if not progress.validation:
+            progress.validation.append(mean_loss(loss, held_target, validation.raw, team))
+        return progress, validation
+
+    def _keep(self, plan: Plan, start: Floats, progress: Progress, early: bool) -> None:
+        stages = progress.stages
+        if early and plan.stopping is not None:
+            best = plan.stopping.best_stage(progress.validation)
+            stages = stages[: best + len(stages) + 1 - len(progress.validation)]
+        self.model_ = AdditiveModel(start, tuple(stages))
+        self.loss_ = plan.loss
+        self.learner_ = plan.learner
+        self.n_estimators_ = len(stages)
+        self.history_ = History(
+            np.array(progress.train),
+            np.array(progress.validation) if progress.validation else None,
+        )
+
+    def _seed(self, continued: Progress | None) -> int:
+        if continued is None:
+            self._fitted_seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return self._fitted_seed
+
+    def _split(
+        self, X: Floats, target: Target, seed: int
+    ) -> tuple[Floats, Target, tuple[Floats, Target] | None]:
+        n = len(X)
+        if n < 2:
+            return X, target, None
+        rows = np.arange(n)
+        strata = self._strata(target)
+        fraction = min(max(self.validation_fraction, 1 / n), 1 - 1 / n)
+        try:
+            learn, hold = train_test_split(
+                rows, test_size=fraction, random_state=seed, stratify=strata
+            )
+        except ValueError:  # a class with one row cannot be stratified
+            learn, hold = train_test_split(rows, test_size=fraction, random_state=seed)
+        return X[learn], target.rows(learn), (X[hold], target.rows(hold))
+
+    def _make_loss(self) -> Loss:
+        loss = self.loss
+        if isinstance(loss, str):
+            if loss not in self._loss_names:
+                raise unknown_name("loss", loss, self._loss_names)
+            return self._named_loss(loss)
+        if isinstance(loss, type) and issubclass(loss, Loss):
+            loss = loss()
+        if not isinstance(loss, Loss):
+            raise InvalidType(
+                f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {loss!r}."
+            )
+        return loss
+
+    def _make_learner(self, chosen: Resolved) -> Learner:
+        learner = self.learner
+        if isinstance(learner, Learner):
+            return learner
+        if isinstance(learner, str):
+            if learner != "tree":
+                raise unknown_name("learner", learner, ["tree"])
+            return TreeLearner(
+                max_leaf_nodes=chosen.max_leaf_nodes,
+                max_depth=self.max_depth,
+                min_samples_leaf=chosen.min_samples_leaf,
+                min_hessian=self.min_hessian,
+                l2_regularization=chosen.l2_regularization,
+                min_gain=self.min_gain,
+                max_features=chosen.max_features,
+                max_features_per_tree=self.max_features_per_tree,
+                max_bins=self.max_bins,
+                shared=self.multi_output == "shared",
+                sketch=self.sketch,
+            )
+        if isinstance(learner, type) or not (
+            hasattr(learner, "fit") and hasattr(learner, "predict")
+        ):
+            raise InvalidType(
+                f"learner must be 'tree', a Learner or a scikit-learn regressor; got {learner!r}."
+            )
+        return WrappedLearner(learner)
+
+    def _make_rules(self, loss: Loss, learner: Learner, chosen: Resolved) -> list[Rule]:
+        has_cells = isinstance(learner, TreeLearner)
+        rules: list[Rule] = []
+        if has_cells and isinstance(loss, CellLoss):
+            rules.append(ReestimateCells())
+        if self.line_search is True or (self.line_search == "auto" and not has_cells):
+            rules.append(LineSearch())
+        rules.append(Shrinkage(float(chosen.learning_rate)))
+        for rule in rules:
+            rule.check(loss, learner)
+        return rules
+
+    def _n_threads(self, n_cells: int) -> int:
+        if self.n_jobs is None:
+            wanted = available_cores()
+        elif self.n_jobs == 0:
+            raise InvalidParameter("n_jobs == 0 has no meaning; use None or -1 for all cores.")
+        elif self.n_jobs < 0:
+            wanted = max(1, available_cores() + 1 + self.n_jobs)
+        else:
+            wanted = int(self.n_jobs)
+        return max(1, min(wanted, 1 + n_cells // _CELLS_WORTH_A_THREAD))
+
+    # Prediction
+
+    def _raw(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = check_inputs(self, X, reset=False)
+        n_cells = len(X) * max(1, len(self.model_.stages))
+        return self.model_.predict_raw(X, self._n_threads(n_cells))
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        check_is_fitted(self)
+        X = check_inputs(self, X, reset=False)
+        yield from self.model_.staged_raw(X, self._n_threads(len(X)))
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, n_trees) int32
+            Trees in the order in which they were fitted, output by output within a stage.
+
+        Raises
+        ------
+        InvalidData
+            The base learner is not a tree.
+        """
+        check_is_fitted(self)
+        X = check_inputs(self, X, reset=False)
+        forest = self._forest()
+        if forest is None:
+            return np.empty((len(X), 0), dtype=np.int32)
+        return forest.cells(X, self._n_threads(len(X) * len(forest.roots)))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Part of the total gain of all splits that each column brought, (d,); sums to one."""
+        check_is_fitted(self)
+        gains = np.zeros(self.n_features_in_)
+        self._forest()
+        for stage in self.model_.stages:
+            for part in stage.parts:
+                tree: Any = part.model
+                np.add.at(gains, tree.column, tree.gain)
+        total = gains.sum()
+        return gains / total if total > 0 else gains
+
+    def _forest(self) -> Forest | None:
+        if not isinstance(self.learner_, TreeLearner):
+            raise InvalidData(
+                f"this needs a model of trees; its learner is {type(self.learner_).__name__}."
+            )
+        sums = self.model_.summations()
+        return sums[0] if sums else None  # type: ignore[return-value]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = isinstance(self.learner, str)
+        return tags
+
+
+def _without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
+    """Rows of weight zero do not exist."""
+    if target.weight is None or (target.weight > 0).all():
+        return X, target
+    rows = np.flatnonzero(target.weight > 0)
+    return np.ascontiguousarray(X[rows]), target.rows(rows)

@@ -1,0 +1,246 @@
+"""Regression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from hilboost.core.contracts import Learner, Loss
+from hilboost.core.errors import InvalidData
+from hilboost.core.records import Floats, Target
+from hilboost.estimators._base import BaseBoosting
+from hilboost.estimators.checks import check_regression_target
+from hilboost.losses import (
+    AbsoluteError,
+    Gamma,
+    Huber,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
+
+
+class BoostingRegressor(RegressorMixin, BaseBoosting):
+    """Gradient boosting for regression, with one or several targets.
+
+    Parameters
+    ----------
+    loss : str, Loss or Loss class, default="squared_error"
+        ``"squared_error"``, ``"absolute_error"``, ``"huber"``, ``"quantile"``, ``"poisson"``,
+        ``"gamma"``, ``"tweedie"``, or an object of your own that keeps the contract
+        :class:`hilboost.Loss`.
+    quantile : float or sequence of float, default=0.5
+        Level, or levels, of ``loss="quantile"``.  Several levels are learnt in one model and
+        never cross; ``predict`` then returns a column for each.
+    learner : str, scikit-learn regressor or Learner, default="tree"
+        What is fitted to the gradients: histogram trees, or clones of a regressor.
+    learning_rate : float or "auto", default="auto"
+        Part of each stage that is added.
+    n_estimators : int or "auto", default="auto"
+        Number of stages, or the most there may be under early stopping.
+    max_leaf_nodes : int, "auto" or None, default="auto"
+        Leaves of a tree; ``None`` for no limit.
+    max_depth : int or None, default=None
+        Splits from the root to a leaf.
+    min_samples_leaf : float or "auto", default="auto"
+        Smallest number of rows in a leaf; with weights, their smallest sum.
+    min_hessian : float, default=0.001
+        Smallest sum of hessians in a leaf.
+    l2_regularization : float or "auto", default="auto"
+        Added to the hessian of every leaf.
+    min_gain : float, default=0
+        Smallest gain of a split.
+    max_features : float or "auto", default="auto"
+        Part of the columns that each node may choose from.
+    max_features_per_tree : float, default=1
+        Part of the columns that each tree may choose from.
+    max_bins : int, default=255
+        Most bins of a column, one more for missing values.
+    subsample : float or "auto", default="auto"
+        Part of the rows that each stage learns from.
+    bootstrap : bool, default=False
+        Draw these rows with replacement.
+    multi_output : {"separate", "shared"}, default="separate"
+        One tree an output, or one tree with vector leaves for all outputs.
+    sketch : int or None, default=None
+        Grow shared trees on a random projection of the gradients to so many columns.
+    line_search : bool or "auto", default="auto"
+        Search the step length of every stage; "auto" does so for learners that are not trees.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the loss on held-out rows no longer falls, and keep the best stage.
+    validation_fraction : float, default=0.1
+        Part of the rows that is held out where ``fit`` gets no ``X_val``.
+    n_iter_no_change : int or "auto", default="auto"
+        Stages without improvement before stopping.
+    tol : float, default=0
+        Improvement that counts, as a part of the loss at the start.
+    warm_start : bool, default=False
+        Let ``fit`` add stages to those already there.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
+        Most threads to use; ``None`` and -1 for all cores.  Fewer are used on small data.  The
+        model is the same bit for bit with any number.
+    verbose : int, default=0
+        1 prints every tenth stage, 2 every stage.
+
+    Attributes
+    ----------
+    model_ : AdditiveModel
+    history_ : History
+        Mean loss on the training and validation rows after every stage, from the start value on.
+    n_estimators_ : int
+        Stages kept.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where ``X`` had column names.
+    feature_importances_ : (d,) ndarray
+
+    Notes
+    -----
+    Parameters that are ``"auto"`` follow the number of rows and columns; see the guide on
+    defaults.  Cost of a stage with trees: O(n d log(leaves)) additions.
+
+    References
+    ----------
+    Friedman, *Greedy function approximation: a gradient boosting machine*, 2001, Algorithms 1–4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from hilboost import BoostingRegressor
+    >>> X, y = make_friedman1(500, random_state=0)
+    >>> model = BoostingRegressor(random_state=0).fit(X[:400], y[:400])
+    >>> bool(model.score(X[400:], y[400:]) > 0.8)
+    True
+    """
+
+    _loss_names: ClassVar[dict[str, Any]] = {
+        "squared_error": SquaredError,
+        "absolute_error": AbsoluteError,
+        "huber": Huber,
+        "quantile": Quantile,
+        "poisson": Poisson,
+        "gamma": Gamma,
+        "tweedie": Tweedie,
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss | type[Loss] = "squared_error",
+        *,
+        quantile: float | Sequence[float] = 0.5,
+        learner: str | Learner | Any = "tree",
+        learning_rate: float | str = "auto",
+        n_estimators: int | str = "auto",
+        max_leaf_nodes: int | str | None = "auto",
+        max_depth: int | None = None,
+        min_samples_leaf: float | str = "auto",
+        min_hessian: float = 1e-3,
+        l2_regularization: float | str = "auto",
+        min_gain: float = 0.0,
+        max_features: float | str = "auto",
+        max_features_per_tree: float = 1.0,
+        max_bins: int = 255,
+        subsample: float | str = "auto",
+        bootstrap: bool = False,
+        multi_output: str = "separate",
+        sketch: int | None = None,
+        line_search: bool | str = "auto",
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | str = "auto",
+        tol: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        super().__init__(
+            loss,
+            learner=learner,
+            learning_rate=learning_rate,
+            n_estimators=n_estimators,
+            max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            min_hessian=min_hessian,
+            l2_regularization=l2_regularization,
+            min_gain=min_gain,
+            max_features=max_features,
+            max_features_per_tree=max_features_per_tree,
+            max_bins=max_bins,
+            subsample=subsample,
+            bootstrap=bootstrap,
+            multi_output=multi_output,
+            sketch=sketch,
+            line_search=line_search,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            tol=tol,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.quantile = quantile
+
+    def _encode(self, y: Any, n: int, *, reset: bool) -> Floats:
+        encoded, flat = check_regression_target(y, n)
+        if reset:
+            self._n_targets, self._flat = encoded.shape[1], flat
+        elif encoded.shape[1] != self._n_targets:
+            raise InvalidData(
+                f"y has {encoded.shape[1]} target columns; the model has {self._n_targets}."
+            )
+        return encoded
+
+    def _class_weights(self, y: Any) -> Floats | None:
+        return None
+
+    def _named_loss(self, name: str) -> Loss:
+        return Quantile(self.quantile) if name == "quantile" else self._loss_names[name]()
+
+    def _strata(self, target: Target) -> NDArray[Any] | None:
+        return None
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n,) float64, or (n, c) with several targets or quantile levels
+        """
+        raw = self._raw(X)
+        return self._shaped(self.loss_.inverse_link(raw))
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """Predictions after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n,) float64, or (n, c)
+        """
+        for raw in self._staged_raw(X):
+            yield self._shaped(self.loss_.inverse_link(raw)).copy()
+
+    def _shaped(self, predicted: Floats) -> Floats:
+        return predicted[:, 0] if predicted.shape[1] == 1 and self._flat else predicted
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags

@@ -1,0 +1,1 @@
+"""Base learners: histogram trees, and any scikit-learn regressor."""

@@ -1,0 +1,340 @@
+"""Trees as a base learner: parameters to compiled growth and back to a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.cells import leaf_sums, mark_cells
+from hilboost.backends.grow import (
+    BIN,
+    COLUMN,
+    DEPTH,
+    LEFT,
+    MISSING_LEFT,
+    N_NODES,
+    grow,
+)
+from hilboost.backends.team import Team
+from hilboost.backends.traverse import binned_cells
+from hilboost.core import dtypes
+from hilboost.core.contracts import Fitted, Learner
+from hilboost.core.records import Floats, Gradients, Part, Sample
+from hilboost.learners.tree.binning import BinnedTable, bin_table
+from hilboost.learners.tree.packing import Packed, pack
+from hilboost.learners.tree.tree import Tree
+from hilboost.learners.tree.workspace import Workspace
+
+UNLIMITED = 2**31
+
+
+@dataclass
+class TreeData:
+    """A binned table, the threads of this fit and the memory they reuse from tree to tree."""
+
+    table: BinnedTable
+    team: Team
+    workspaces: dict[tuple[int, ...], Workspace]
+
+
+@dataclass(frozen=True)
+class TreeLearner(Learner):
+    """Histogram trees grown best first.
+
+    Parameters
+    ----------
+    max_leaf_nodes : int
+    max_depth : int or None
+    min_samples_leaf : float
+        Smallest sum of weights (number of rows, where there are no weights) in a leaf.
+    min_hessian : float
+        Smallest sum of hessians in a leaf, over its outputs.
+    l2_regularization : float
+        Added to the hessian of a leaf, in its value and in the gain.
+    min_gain : float
+        Smallest gain of a split.
+    max_features, max_features_per_tree : float in (0, 1]
+        Part of the columns that a node, or a tree, may choose from.
+    max_bins : int
+    shared : bool
+        One tree with vector leaves for all outputs, or one tree an output.
+    sketch : int or None
+        Grow shared trees on a random projection of the gradients to so many columns; leaf values
+        come from all outputs.
+
+    References
+    ----------
+    Iosipoi and Vakhrushev, *SketchBoost*, 2022 (random projection).
+    """
+
+    max_leaf_nodes: int = 31
+    max_depth: int | None = None
+    min_samples_leaf: float = 20
+    min_hessian: float = 1e-3
+    l2_regularization: float = 0.0
+    min_gain: float = 0.0
+    max_features: float = 1.0
+    max_features_per_tree: float = 1.0
+    max_bins: int = 255
+    shared: bool = False
+    sketch: int | None = None
+
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> TreeData:
+        """Bin the table."""
+        team = Team(n_threads)
+        return TreeData(bin_table(X, weight, self.max_bins, seed, team), team, {})
+
+    def close(self, data: TreeData) -> None:
+        """End the threads."""
+        data.team.__exit__()
+
+    def fit(
+        self, data: TreeData, gradients: Gradients, sample: Sample, rng: np.random.Generator
+    ) -> list[Fitted]:
+        """One shared tree, or one tree an output.
+
+        Separate trees are grown side by side, one a thread, where there are enough of them.
+        """
+        r = gradients.negative.shape[1]
+        if r == 1 or self.shared:
+            groups = [slice(0, r)]
+        else:
+            groups = [slice(k, k + 1) for k in range(r)]
+        seeds = rng.integers(2**62, size=len(groups))
+        beside = len(groups) >= data.team.n_threads > 1
+        team = Team(1) if beside else data.team
+
+        def fit_group(task: tuple[slice, int]) -> Fitted:
+            columns, seed = task
+            return self._fit_tree(data, team, gradients, columns, sample, int(seed))
+
+        run = data.team.map if beside else (lambda f, tasks: [f(task) for task in tasks])
+        return run(fit_group, list(zip(groups, seeds, strict=True)))
+
+    def _fit_tree(
+        self,
+        data: TreeData,
+        team: Team,
+        gradients: Gradients,
+        columns: slice,
+        sample: Sample,
+        seed: int,
+    ) -> Fitted:
+        table = data.table
+        negative = np.ascontiguousarray(gradients.negative[:, columns])
+        hessian = np.empty((len(negative), 0))
+        if gradients.hessian is not None:
+            hessian = np.ascontiguousarray(gradients.hessian[:, columns])
+        weight = np.empty(0) if sample.weight is None else sample.weight
+        rng = np.random.default_rng(seed)
+        space = self._workspace(data, team, sample)
+        try:
+            packed = self._pack(space, negative, hessian, weight, sample, team, rng)
+            self._grow(table, team, space, packed, rng)
+            tree, leaves = self._tree(table, space)
+            cells = self._cells(table, team, space, tree, leaves, sample)
+            values = self._leaf_values(team, space, leaves, negative, hessian, weight)
+        finally:
+            space.release()
+        return Fitted(Part(tree.with_values(values), columns), cells=cells)
+
+    def _n_sketched(self, r: int) -> int:
+        return r if self.sketch is None or not self.shared else min(r, self.sketch)
+
+    def _workspace(self, data: TreeData, team: Team, sample: Sample) -> Workspace:
+        table = data.table
+        m = table.n_rows if sample.rows is None else len(sample.rows)
+        leaves = min(self.max_leaf_nodes, max(1, m))
+        return Workspace.borrow(
+            data.workspaces,
+            n_rows=table.n_rows,
+            n_learnt=m,
+            n_columns=len(table.n_values),
+            n_bins=table.n_bins,
+            n_threads=min(team.n_threads, len(table.n_values)),
+            max_leaves=leaves,
+        )
+
+    def _pack(
+        self,
+        space: Workspace,
+        negative: Floats,
+        hessian: Floats,
+        weight: Floats,
+        sample: Sample,
+        team: Team,
+        rng: np.random.Generator,
+    ) -> Packed:
+        r = negative.shape[1]
+        k = self._n_sketched(r)
+        if k < r:
+            projection = rng.normal(size=(r, k)) / np.sqrt(k)
+            negative, hessian = np.ascontiguousarray(negative @ projection), hessian[:, :0]
+        if sample.rows is None:
+            space.rows[0] = space.all_rows
+        else:
+            space.rows[0] = sample.rows
+        return pack(space, negative, hessian, weight, sample.rows is not None, team)
+
+    def _grow(
+        self,
+        table: BinnedTable,
+        team: Team,
+        space: Workspace,
+        packed: Packed,
+        rng: np.random.Generator,
+    ) -> None:
+        d = len(table.n_values)
+        allowed = np.ones(d, dtype=np.uint8)
+        if self.max_features_per_tree < 1:
+            allowed[:] = 0
+            n_allowed = max(1, round(self.max_features_per_tree * d))
+            allowed[rng.choice(d, n_allowed, replace=False)] = 1
+        per_node = 0
+        if self.max_features < 1:
+            per_node = max(1, int(np.ceil(self.max_features * int(allowed.sum()))))
+        # A node with fewer rows than this cannot be split: a row weighs at most max_weight.
+        min_rows = max(2, int(2 * self.min_samples_leaf / packed.max_weight))
+        limits = np.array(
+            [self.l2_regularization, self.min_samples_leaf, self.min_hessian, self.min_gain]
+        )
+        limits_int = np.array(
+            [
+                space.max_leaves,
+                UNLIMITED if self.max_depth is None else self.max_depth,
+                min_rows,
+                per_node,
+                rng.integers(2**62),
+            ],
+            dtype=np.int64,
+        )
+        space.start(allowed, packed.totals)
+        arguments = (
+            table.words,
+            table.bytes,
+            table.n_bins,
+            table.n_values,
+            allowed,
+            packed.values,
+            packed.n_outputs,
+            space.rows,
+            packed.ordered,
+            space.flags,
+            space.histograms(packed.values.shape[1]),
+            space.private(packed.values.shape[1]),
+            space.nodes,
+            space.gains,
+            space.totals,
+            space.left_totals,
+            space.best_gain,
+            space.best_split,
+            space.drawn,
+            space.scratch,
+            space.scan_sums,
+            space.scan_gains,
+            space.counts,
+            space.control,
+            packed.layout,
+            packed.scales,
+            limits,
+            limits_int,
+        )
+        n_threads = space.n_threads
+        if n_threads == 1:
+            grow(0, 1, space.sync, *arguments)
+        else:
+            team.run(
+                lambda thread: (
+                    grow(thread, n_threads, space.sync, *arguments) if thread < n_threads else None
+                )
+            )
+
+    def _tree(self, table: BinnedTable, space: Workspace) -> tuple[Tree, NDArray[np.int64]]:
+        n_nodes = int(space.control[N_NODES])
+        nodes = space.nodes[:n_nodes]
+        is_leaf = nodes[:, LEFT] < 0
+        leaves = np.flatnonzero(is_leaf)
+        column = np.where(is_leaf, 0, nodes[:, COLUMN]).astype(np.int32)
+        threshold = np.full(n_nodes, np.inf)
+        for i in np.flatnonzero(~is_leaf):
+            edges = table.edges[column[i]]
+            if nodes[i, BIN] < len(edges):
+                threshold[i] = edges[nodes[i, BIN]]
+        leaf_number = np.full(n_nodes, -1, dtype=np.int32)
+        leaf_number[leaves] = np.arange(len(leaves))
+        tree = Tree(
+            column=column,
+            threshold=threshold,
+            missing_right=~is_leaf & (nodes[:, MISSING_LEFT] == 0),
+            child=np.where(is_leaf, np.arange(n_nodes), nodes[:, LEFT]).astype(np.int32),
+            gain=np.where(is_leaf, 0.0, space.gains[:n_nodes]),
+            leaf_number=leaf_number,
+            depth=int(nodes[:, DEPTH].max()),
+            leaf_values=np.zeros((len(leaves), 1)),
+        )
+        return tree, leaves
+
+    def _cells(
+        self,
+        table: BinnedTable,
+        team: Team,
+        space: Workspace,
+        tree: Tree,
+        leaves: NDArray[np.int64],
+        sample: Sample,
+    ) -> NDArray[np.int32]:
+        n = table.n_rows
+        cells = (
+            np.full(n, -1, dtype=dtypes.CELL)
+            if sample.rows is not None
+            else np.empty(n, dtype=dtypes.CELL)
+        )
+        team.run(
+            lambda thread: mark_cells(
+                thread, team.n_threads, space.nodes, leaves, space.rows, cells
+            )
+        )
+        if sample.rows is not None:
+            others = np.flatnonzero(cells < 0)
+            nodes, leaf_of = space.nodes, tree.leaf_number
+            binned_cells(
+                table.bytes, n, nodes, leaf_of, table.n_bins - 1, others, 0, len(others), cells
+            )
+        return cells
+
+    def _leaf_values(
+        self,
+        team: Team,
+        space: Workspace,
+        leaves: NDArray[np.int64],
+        negative: Floats,
+        hessian: Floats,
+        weight: Floats,
+    ) -> Floats:
+        """Newton step ``sum(w g) / (sum(w h) + l2)`` of every leaf, from the exact gradients."""
+        sums: tuple[Any, ...] = (
+            np.empty((len(leaves), negative.shape[1])),
+            np.empty((len(leaves), negative.shape[1])),
+            np.empty(len(leaves)),
+        )
+        team.run(
+            lambda thread: leaf_sums(
+                thread,
+                team.n_threads,
+                space.nodes,
+                leaves,
+                space.rows,
+                negative,
+                hessian,
+                weight,
+                *sums,
+            )
+        )
+        sum_g, sum_h, sum_w = sums
+        if hessian.shape[1] == 0:
+            sum_h = np.repeat(sum_w[:, None], negative.shape[1], axis=1)
+        bottom = sum_h + self.l2_regularization
+        return np.divide(sum_g, bottom, out=np.zeros_like(sum_g), where=bottom > 0)

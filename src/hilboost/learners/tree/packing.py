@@ -1,0 +1,159 @@
+"""How gradients become integers: which fields, how many bits, which scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.fixed_point import absolute_sums, pack_gradients, pack_one, packed_sums
+from hilboost.backends.team import Team
+from hilboost.core.records import Floats
+from hilboost.learners.tree.workspace import Workspace
+
+_BLOCK_ROWS = 32_768
+_MOST_REPETITIONS = 2**27
+_FEWEST_STEPS = 128
+"""A mean gradient is at least so many integer steps, so that rounding does not bias sums."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Fixed-point gradients and how to read them.
+
+    Attributes
+    ----------
+    values : (n, n_channels) int64
+    ordered : (2, m) int64, or (2, 0) with several channels
+    totals : (n_channels,) int64
+    n_outputs : int
+    layout, scales : see :mod:`hilboost.backends.split`
+    max_weight : float
+        No row weighs more.
+    """
+
+    values: NDArray[np.int64]
+    ordered: NDArray[np.int64]
+    totals: NDArray[np.int64]
+    n_outputs: int
+    layout: NDArray[np.int64]
+    scales: Floats
+    max_weight: float
+
+
+def pack(
+    space: Workspace,
+    negative: Floats,
+    hessian: Floats,
+    weight: Floats,
+    sampled: bool,
+    team: Team,
+) -> Packed:
+    """Choose a layout for these gradients and round them.
+
+    The fields of an int64 are sized so that not even the sum over all rows overflows.  Where
+    hessians are constant, a gradient and a count share it; otherwise a gradient, a hessian and a
+    count do while rows are few enough for fine steps, and beyond that the count has a channel of
+    its own.
+    """
+    rows = space.rows[0] if sampled else space.rows[0, :0]
+    m, r = space.rows.shape[1], negative.shape[1]
+    blocks = range(0, m, _BLOCK_ROWS)
+    sums = team.map(
+        lambda b: absolute_sums(negative, hessian, weight, rows, b, min(b + _BLOCK_ROWS, m)),
+        blocks,
+    )
+    sum_g = max(sum(s[0] for s in sums), 1e-300)
+    sum_h = max(sum(s[1] for s in sums), 1e-300)
+    sum_w = sum(s[2] for s in sums)
+    max_weight = float(weight.max()) if len(weight) else 1.0
+    curved = hessian.shape[1] > 0
+    count_factor = _count_factor(weight, sum_w)
+    count_bits = _bits(sum_w * count_factor + m)
+    whole = count_factor == 1.0
+    rounding = 0.5 * (sum_w + m) if whole else 0.5 * m
+    count_channel = False
+    if not curved:
+        hessian_bits, gradient_bits = 0, 63 - count_bits
+    else:
+        spare = 63 - count_bits
+        hessian_bits = spare // 2 - 1
+        gradient_bits = spare - hessian_bits
+        if 2.0**hessian_bits < _FEWEST_STEPS * m:
+            count_channel, count_bits, hessian_bits, gradient_bits = True, 0, 31, 31
+    factors = np.array(
+        [
+            _factor(gradient_bits, sum_g, rounding),
+            _factor(hessian_bits, sum_h, rounding) if curved else 1.0,
+            count_factor,
+        ]
+    )
+    layout = np.array(
+        [
+            count_bits,
+            (1 << hessian_bits) - 1,
+            (1 << count_bits) - 1,
+            count_bits + hessian_bits,
+        ],
+        dtype=np.int64,
+    )
+    scales = np.array(
+        [
+            1 / factors[0],
+            1 / factors[1] if curved else 0.0,
+            0.0 if curved else 1 / count_factor,
+            1 / count_factor,
+        ]
+    )
+    values = space.packed(r + count_channel)
+    ordered = space.ordered(r + count_channel)
+    if len(values) == 0 and not sampled and not len(weight):
+        team.map(
+            lambda b: pack_one(
+                negative, hessian, b, min(b + _BLOCK_ROWS, m), layout, factors, ordered[0]
+            ),
+            blocks,
+        )
+    else:
+        team.map(
+            lambda b: pack_gradients(
+                negative,
+                hessian,
+                weight,
+                rows,
+                b,
+                min(b + _BLOCK_ROWS, m),
+                layout,
+                factors,
+                whole,
+                count_channel,
+                values,
+                ordered[0],
+            ),
+            blocks,
+        )
+    totals = np.empty(r + count_channel, dtype=np.int64)
+    packed_sums(values, ordered[0], space.rows[0], totals)
+    return Packed(values, ordered, totals, r, layout, scales, max_weight)
+
+
+def _bits(largest: float) -> int:
+    return max(1, ceil(log2(largest + 1)))
+
+
+def _factor(bits: int, total: float, rounding: float) -> float:
+    """The largest power of two by which ``total`` may be multiplied and still fit.
+
+    ``rounding`` bounds what rounding may add to the sum.
+    """
+    room = 2.0**bits - 1 - rounding
+    return 2.0 ** np.floor(log2(max(room, 1.0)) - log2(total))
+
+
+def _count_factor(weight: Floats, total: float) -> float:
+    """1 where weights are (not too large) whole numbers; otherwise about 1024 steps the mean."""
+    if not len(weight) or (total < _MOST_REPETITIONS and np.array_equal(weight, np.rint(weight))):
+        return 1.0
+    return 2.0 ** np.floor(log2(1024 * len(weight) / total))

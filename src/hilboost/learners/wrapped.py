@@ -1,0 +1,88 @@
+"""Any scikit-learn regressor as base learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from hilboost.core.contracts import BaseModel, Fitted, Learner
+from hilboost.core.errors import InvalidData
+from hilboost.core.records import Floats, Gradients, Part, Sample
+
+
+@dataclass(frozen=True)
+class WrappedModel(BaseModel):
+    """A fitted regressor, or one an output."""
+
+    regressors: tuple[Any, ...]
+
+    def predict_raw(self, X: Floats) -> Floats:
+        """(n, r)"""
+        outputs = [
+            np.asarray(regressor.predict(X), dtype=np.float64) for regressor in self.regressors
+        ]
+        return np.column_stack(outputs)
+
+
+def _weight_arguments(regressor: Any, weight: Floats) -> dict[str, Floats] | None:
+    """How to hand sample weights to ``fit``; ``None`` where it takes none."""
+    if isinstance(regressor, Pipeline):
+        name, last = regressor.steps[-1]
+        return (
+            {f"{name}__sample_weight": weight} if has_fit_parameter(last, "sample_weight") else None
+        )
+    return {"sample_weight": weight} if has_fit_parameter(regressor, "sample_weight") else None
+
+
+@dataclass(frozen=True)
+class WrappedLearner(Learner):
+    """Fits a clone of a scikit-learn regressor to the negative gradient, by least squares.
+
+    Friedman 2001, Algorithm 1, step 4.  The hessian is not used; a line search over the stage
+    (step 5) makes up for it.
+
+    Parameters
+    ----------
+    regressor : scikit-learn regressor
+        Cloned per stage and output.  Sample weights are handed on where its ``fit`` takes them and
+        refused otherwise.  A ``random_state`` parameter is set from the stage's generator.
+    """
+
+    regressor: Any
+
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Floats:
+        """The inputs as they are."""
+        if weight is not None and _weight_arguments(self.regressor, weight) is None:
+            raise InvalidData(
+                f"learner {type(self.regressor).__name__} takes no sample weights: fit without "
+                "sample_weight and class_weight, or choose a learner whose fit has sample_weight."
+            )
+        return X
+
+    def fit(
+        self, data: Floats, gradients: Gradients, sample: Sample, rng: np.random.Generator
+    ) -> list[Fitted]:
+        """One clone an output."""
+        rows = slice(None) if sample.rows is None else sample.rows
+        arguments: dict[str, Floats] = {}
+        if sample.weight is not None:
+            arguments = _weight_arguments(self.regressor, sample.weight[rows]) or {}
+        fitted = []
+        for negative in gradients.negative.T:
+            regressor = clone(self.regressor)
+            parameters = regressor.get_params()
+            seeds = {
+                name: int(rng.integers(2**31 - 1))
+                for name in sorted(parameters)
+                if name == "random_state" or name.endswith("__random_state")
+            }
+            regressor.set_params(**seeds)
+            fitted.append(regressor.fit(data[rows], negative[rows], **arguments))
+        model = WrappedModel(tuple(fitted))
+        part = Part(model, slice(0, gradients.negative.shape[1]))
+        return [Fitted(part, outputs=model.predict_raw(data))]

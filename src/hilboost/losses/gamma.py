@@ -1,0 +1,24 @@
+"""Half gamma deviance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hilboost.core.records import Floats, Gradients, Target
+from hilboost.losses._log_link import LogLinkLoss, safe_exp
+
+
+class Gamma(LogLinkLoss):
+    """``y e^-F + F - log(y) - 1`` for ``y > 0``; ``F`` is the logarithm of the mean."""
+
+    name = "gamma"
+    allows_zero = False
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """(n,)"""
+        return (target.y * safe_exp(-raw) + raw - np.log(target.y) - 1).sum(axis=1)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """``y e^-F - 1`` and ``y e^-F``."""
+        ratio = target.y * safe_exp(-raw)
+        return Gradients(ratio - 1, ratio)

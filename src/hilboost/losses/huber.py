@@ -1,0 +1,99 @@
+"""Huber's loss."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from hilboost.core.contracts import AdaptiveLoss, CellLoss, Loss
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.records import Floats, Gradients, Target
+from hilboost.losses import _location
+
+
+class Huber(AdaptiveLoss, CellLoss):
+    """Quadratic up to ``delta``, linear beyond; summed over the target columns.
+
+    ``r² / 2`` where ``|r| <= delta``, else ``delta (|r| - delta / 2)`` (LZ2016).
+
+    Parameters
+    ----------
+    delta : float or None
+        ``None`` takes, at each stage, the ``alpha`` quantile of ``|y - F|`` (Friedman 2001,
+        Algorithm 4).
+    alpha : float in (0, 1)
+        Part of the residuals that are not outliers.
+    """
+
+    def __init__(self, delta: float | None = None, alpha: float = 0.9) -> None:
+        if delta is not None and not (np.isfinite(delta) and delta > 0):
+            raise InvalidParameter(f"huber: delta must be a positive number; got {delta!r}.")
+        if not 0 < alpha < 1:
+            raise InvalidParameter(
+                f"huber: alpha must lie strictly between 0 and 1; got {alpha!r}."
+            )
+        self.delta, self.alpha = delta, alpha
+
+    def adapted(self, target: Target, raw: Floats) -> Loss:
+        """The same loss with this stage's ``delta``."""
+        if self.delta is not None:
+            return self
+        size = np.abs(target.y - raw)
+        weight = None if target.weight is None else np.repeat(target.weight, size.shape[1])
+        delta = _location.quantile(size.ravel(), weight, self.alpha)
+        # All residuals zero: any delta does.
+        return Huber(delta if delta > 0 else 1.0)
+
+    def _at(self, target: Target, raw: Floats) -> float:
+        adapted = self.adapted(target, raw)
+        assert isinstance(adapted, Huber)
+        assert adapted.delta is not None
+        return adapted.delta
+
+    def start(self, target: Target) -> Floats:
+        """The constant at which the clipped residuals sum to zero."""
+        median = np.array([_location.quantile(y, target.weight, 0.5) for y in target.y.T])
+        delta = self._at(target, np.broadcast_to(median, target.y.shape))
+        weight = np.ones(len(target.y)) if target.weight is None else target.weight
+        result = median.copy()
+        for k, y in enumerate(target.y.T):
+            low, high = float(y.min()), float(y.max())
+            if low < high:
+                result[k] = brentq(
+                    lambda c, y=y: float(weight @ np.clip(y - c, -delta, delta)), low, high
+                )
+        return result
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """(n,); ``delta`` must be fixed, by the user or by :meth:`adapted`."""
+        delta = self._at(target, raw)
+        size = np.abs(target.y - raw)
+        clipped = np.minimum(size, delta)
+        return (clipped * (size - 0.5 * clipped)).sum(axis=1)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """The residual, clipped; the hessian is taken as one."""
+        delta = self._at(target, raw)
+        return Gradients(np.clip(target.y - raw, -delta, delta))
+
+    def cell_values(
+        self,
+        target: Target,
+        raw: Floats,
+        cells: NDArray[np.int32],
+        n_cells: int,
+        columns: slice,
+    ) -> Floats:
+        """Friedman's one step from the median (2001, Algorithm 4)."""
+        delta = self._at(target, raw)
+        inside = cells >= 0
+        weight = np.ones(len(cells)) if target.weight is None else target.weight
+        mass = np.bincount(cells[inside], weights=weight[inside], minlength=n_cells)
+        result = []
+        for residual in (target.y[:, columns] - raw[:, columns]).T:
+            median = _location.quantiles_of_cells(residual, target.weight, cells, n_cells, 0.5)
+            step = np.clip(residual[inside] - median[cells[inside]], -delta, delta)
+            total = np.bincount(cells[inside], weights=weight[inside] * step, minlength=n_cells)
+            result.append(median + total / np.maximum(mass, np.finfo(float).tiny))
+        return np.column_stack(result)

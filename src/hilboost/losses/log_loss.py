@@ -1,0 +1,81 @@
+"""Log loss of two or more classes."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, logit
+
+from hilboost.core.contracts import Loss
+from hilboost.core.records import Floats, Gradients, Target
+from hilboost.losses import _location
+
+_SMALLEST_PROBABILITY = 1e-15
+
+
+class BinomialLogLoss(Loss):
+    """``log(1 + e^F) - y F`` for ``y`` in {0, 1}; ``F`` is the logit of class 1."""
+
+    def start(self, target: Target) -> Floats:
+        """Logit of the weighted frequency of class 1."""
+        p = np.clip(_location.mean(target), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
+        return logit(p)
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """(n,)"""
+        return (np.logaddexp(0.0, raw) - target.y * raw)[:, 0]
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """``y - p`` and ``p (1 - p)``."""
+        p = expit(raw)
+        return Gradients(target.y - p, p * (1 - p))
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """Probabilities of both classes, (n, 2)."""
+        return np.hstack([expit(-raw), expit(raw)])
+
+
+class MultinomialLogLoss(Loss):
+    """``log(sum_c e^F_c) - F_y``; ``y`` holds class codes 0 … n_classes - 1 (LZ2016).
+
+    Parameters
+    ----------
+    n_classes : int
+
+    Notes
+    -----
+    The hessian diagonal is ``C / (C - 1) p (1 - p)``: the scores have one degree of freedom less
+    than there are classes, and the factor makes two classes agree with :class:`BinomialLogLoss`
+    (Friedman 2001, Algorithm 6, has its inverse in the leaf value).
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+
+    def start(self, target: Target) -> Floats:
+        """Logarithms of the weighted class frequencies, centred."""
+        codes = target.y[:, 0].astype(np.intp)
+        mass = np.bincount(codes, weights=target.weight, minlength=self.n_classes)
+        start = np.log(np.maximum(mass / mass.sum(), _SMALLEST_PROBABILITY))
+        return start - start.mean()
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """(n,)"""
+        shifted = raw - raw.max(axis=1, keepdims=True)
+        own = shifted[np.arange(len(raw)), target.y[:, 0].astype(np.intp)]
+        return np.log(np.exp(shifted).sum(axis=1)) - own
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """``1[c = y] - p_c`` and the scaled ``p_c (1 - p_c)``."""
+        p = self.inverse_link(raw)
+        negative = -p
+        negative[np.arange(len(raw)), target.y[:, 0].astype(np.intp)] += 1
+        hessian = p * (1 - p)
+        hessian *= self.n_classes / (self.n_classes - 1)
+        return Gradients(negative, hessian)
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """Softmax, (n, C)."""
+        p = raw - raw.max(axis=1, keepdims=True)
+        np.exp(p, out=p)
+        p /= p.sum(axis=1, keepdims=True)
+        return p

@@ -1,0 +1,90 @@
+"""Pinball loss of one or several quantile levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.contracts import CellLoss
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats, Gradients, Target
+from hilboost.losses import _location
+
+
+class Quantile(CellLoss):
+    """``max(q (y - F), (q - 1) (y - F))``, summed over the levels ``q``.
+
+    Parameters
+    ----------
+    levels : float or sequence of float in (0, 1)
+        Several levels are learnt in one model, a column of ``raw`` each; the predicted quantiles
+        of a row never cross.
+
+    Notes
+    -----
+    :meth:`inverse_link` sorts each row.  This never raises the summed pinball loss
+    (Chernozhukov, Fernández-Val and Galichon 2010).
+    """
+
+    def __init__(self, levels: float | Sequence[float] = 0.5) -> None:
+        self.levels = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        if (
+            self.levels.ndim != 1
+            or not len(self.levels)
+            or len(set(self.levels)) < len(self.levels)
+        ):
+            raise InvalidParameter(f"quantile levels must be different numbers; got {levels!r}.")
+        if not ((self.levels > 0) & (self.levels < 1)).all():
+            raise InvalidParameter(
+                f"quantile levels must lie strictly between 0 and 1; got {levels!r}."
+            )
+
+    def check(self, target: Target) -> None:
+        """One target column only."""
+        if target.y.shape[1] != 1:
+            raise InvalidData(
+                f"the quantile loss takes one target column; got {target.y.shape[1]}. "
+                "Fit one model a column."
+            )
+
+    def start(self, target: Target) -> Floats:
+        """The weighted quantiles."""
+        y = target.y[:, 0]
+        return np.array([_location.quantile(y, target.weight, q) for q in self.levels])
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """(n,)"""
+        residual = target.y - raw
+        return np.maximum(self.levels * residual, (self.levels - 1) * residual).sum(axis=1)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """``q`` above, ``q - 1`` below; the hessian, which is zero, is taken as one."""
+        residual = target.y - raw
+        return Gradients(
+            np.where(residual > 0, self.levels, np.where(residual < 0, self.levels - 1, 0.0))
+        )
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """Quantiles in the order of their levels."""
+        result = np.empty_like(raw)
+        result[:, np.argsort(self.levels)] = np.sort(raw, axis=1)
+        return result
+
+    def cell_values(
+        self,
+        target: Target,
+        raw: Floats,
+        cells: NDArray[np.int32],
+        n_cells: int,
+        columns: slice,
+    ) -> Floats:
+        """Weighted quantiles of the residuals."""
+        residuals = (target.y - raw[:, columns]).T
+        return np.column_stack(
+            [
+                _location.quantiles_of_cells(r, target.weight, cells, n_cells, q)
+                for r, q in zip(residuals, self.levels[columns], strict=True)
+            ]
+        )

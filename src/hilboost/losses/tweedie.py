@@ -1,0 +1,43 @@
+"""Half Tweedie deviance."""
+
+from __future__ import annotations
+
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.records import Floats, Gradients, Target
+from hilboost.losses._log_link import LogLinkLoss, safe_exp
+
+
+class Tweedie(LogLinkLoss):
+    """Compound Poisson–gamma: zeros and positive numbers, such as insurance claims.
+
+    ``e^((2-p) F) / (2-p) - y e^((1-p) F) / (1-p)`` up to a constant, ``F`` the log of the mean.
+
+    Parameters
+    ----------
+    power : float in (1, 2)
+        Variance is proportional to ``mean ** power``.
+    """
+
+    name = "tweedie"
+    allows_zero = True
+
+    def __init__(self, power: float = 1.5) -> None:
+        if not 1 < power < 2:
+            raise InvalidParameter(
+                f"tweedie: power must lie strictly between 1 and 2; got {power!r}. "
+                "Use 'poisson' for 1 and 'gamma' for 2."
+            )
+        self.power = power
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """(n,)"""
+        p = self.power
+        return (
+            safe_exp((2 - p) * raw) / (2 - p) - target.y * safe_exp((1 - p) * raw) / (1 - p)
+        ).sum(axis=1)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """First and second derivative."""
+        p = self.power
+        data, mean = target.y * safe_exp((1 - p) * raw), safe_exp((2 - p) * raw)
+        return Gradients(data - mean, (p - 1) * data + (2 - p) * mean)

@@ -1,0 +1,23 @@
+"""Shrinkage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hilboost.core.contracts import Learner, Loss, State
+from hilboost.core.records import Stage
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """Go the part ``rate`` of the way (Friedman 2001, eq. 36; SY2006, eq. 5)."""
+
+    rate: float
+
+    def check(self, loss: Loss, learner: Learner) -> None:
+        """Works with everything."""
+        return
+
+    def __call__(self, stage: Stage, state: State) -> Stage:
+        """The coefficient times the rate."""
+        return stage.scaled(self.rate)
