@@ -1,7 +1,16 @@
 """The loop: functional gradient descent, stage by stage."""
 
-from hilboost.boosting.loop import Plan, Progress, Validation, boost
-from hilboost.boosting.sampling import RowSampling
+from hilboost.boosting.loop import Member, Plan, Progress, Validation, boost
+from hilboost.boosting.sampling import RowSampling, assign_folds
 from hilboost.boosting.stopping import EarlyStopping
 
-__all__ = ["EarlyStopping", "Plan", "Progress", "RowSampling", "Validation", "boost"]
+__all__ = [
+    "EarlyStopping",
+    "Member",
+    "Plan",
+    "Progress",
+    "RowSampling",
+    "Validation",
+    "assign_folds",
+    "boost",
+]

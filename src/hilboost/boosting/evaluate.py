@@ -6,7 +6,10 @@ depends on that row alone, so the number of threads changes nothing.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends.cells import add_cell_values
 from hilboost.backends.team import Team
@@ -24,33 +27,37 @@ def blocks(n: int, r: int) -> list[slice]:
     return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
 
 
-def mean_loss(loss: Loss, target: Target, raw: Floats, team: Team) -> float:
-    """Weighted mean of the loss."""
+def mean_loss(
+    loss: Loss,
+    target: Target,
+    raw: Floats,
+    team: Team,
+    inside: NDArray[np.bool_] | None = None,
+) -> float:
+    """Weighted mean of the loss over all rows, or over those ``inside`` (n,)."""
 
-    def total(rows: slice) -> float:
+    def total(rows: slice) -> tuple[float, float]:
         part = target.rows(rows)
         value = loss.value(part, raw[rows])
-        return float(value.sum() if part.weight is None else part.weight @ value)
+        if part.weight is None and inside is None:
+            return float(value.sum()), float(len(value))
+        weight = np.ones(len(value)) if part.weight is None else part.weight
+        if inside is not None:
+            weight = weight * inside[rows]
+        return float(weight @ value), float(weight.sum())
 
-    return sum(team.map(total, blocks(*raw.shape))) / target.total_weight()
+    totals = team.map(total, blocks(*raw.shape))
+    return sum(t[0] for t in totals) / sum(t[1] for t in totals)
 
 
-def gradients(
-    loss: Loss, target: Target, raw: Floats, team: Team, reuse: Gradients | None
-) -> Gradients:
-    """Gradients of all rows; the arrays of ``reuse`` are overwritten."""
+def gradients(loss: Loss, target: Target, raw: Floats, team: Team) -> Gradients:
+    """Gradients of all rows."""
     parts = blocks(*raw.shape)
     if len(parts) == 1:
         return checked(loss, loss.gradients(target, raw), raw.shape)
     first = checked(loss, loss.gradients(target.rows(parts[0]), raw[parts[0]]), raw[parts[0]].shape)
-    negative = np.empty_like(raw) if reuse is None else reuse.negative
-    hessian = None
-    if first.hessian is not None:
-        hessian = (
-            reuse.hessian
-            if reuse is not None and reuse.hessian is not None
-            else (np.empty_like(raw))
-        )
+    negative = np.empty(raw.shape, order="F")
+    hessian = None if first.hessian is None else np.empty(raw.shape, order="F")
 
     def fill(rows: slice) -> None:
         part = loss.gradients(target.rows(rows), raw[rows])
@@ -63,13 +70,13 @@ def gradients(
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
-    """A loss's gradients as contiguous float64 arrays of the right shape, or a refusal."""
+    """A loss's gradients as float64 arrays of the right shape, column by column, or a refusal."""
     arrays = []
     for name, array in (("negative", result.negative), ("hessian", result.hessian)):
         if array is None:
             arrays.append(None)
             continue
-        array = np.ascontiguousarray(array, dtype=dtypes.RAW)
+        array = np.asarray(array, dtype=dtypes.RAW, order="F")
         if array.shape != shape:
             raise IncompatibleParts(
                 f"{type(loss).__name__}.gradients returned a {name} array of shape {array.shape}; "
@@ -83,16 +90,17 @@ def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
 def add_stage(raw: Floats, stage: Stage, fitted: tuple[Fitted, ...], team: Team) -> None:
     """``raw += coefficient · model`` on the training rows."""
     for part, result in zip(stage.parts, fitted, strict=True):
-        coefficient = stage.coefficient[part.columns]
         if result.cells is None:
-            raw[:, part.columns] += coefficient * result.outputs
+            raw[:, part.columns] += part.coefficient * result.outputs
             continue
         assert isinstance(part.model, CellModel)
-        values = part.model.values * coefficient
-        cells, first = result.cells, part.columns.start
-        team.map(
-            lambda rows, v=values, c=cells, f=first: add_cell_values(  # type: ignore[misc]
-                v, c, raw, f, rows.start, rows.stop
-            ),
-            blocks(len(raw), values.shape[1]),
+        add = partial(
+            _add_cells, part.coefficient * part.model.values, result.cells, raw, part.columns.start
         )
+        team.map(add, blocks(len(raw), part.columns.stop - part.columns.start))
+
+
+def _add_cells(
+    values: Floats, cells: NDArray[np.int32], raw: Floats, first: int, rows: slice
+) -> None:
+    add_cell_values(values, cells, raw, first, rows.start, rows.stop)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends.team import Team
 from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
 from hilboost.boosting.sampling import RowSampling
 from hilboost.boosting.stopping import EarlyStopping
-from hilboost.core.contracts import AdaptiveLoss, Callback, Learner, Loss, Rule, State
-from hilboost.core.records import Event, Floats, Gradients, Stage, Target
+from hilboost.core.contracts import AdaptiveLoss, Callback, Fitted, Learner, Loss, Rule, State
+from hilboost.core.records import Event, Floats, Stage, Target
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,10 @@ class Plan:
     learner: Learner
     rules: Sequence[Rule]
     n_stages: int
-    sampling: RowSampling = RowSampling()
-    stopping: EarlyStopping | None = None
-    callbacks: Sequence[Callback] = ()
-    seed: int = 0
+    sampling: RowSampling
+    stopping: EarlyStopping | None
+    callbacks: Sequence[Callback]
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,47 @@ class Validation:
 
 
 @dataclass
-class Progress:
-    """Where a fit stands: everything that a continued fit needs.
+class Member:
+    """One additive model in the making, and the rows it learns from.
 
-    ``raw`` (n, r) belongs to the loop.  ``train`` and ``validation`` begin with the start value's
-    loss.
+    Attributes
+    ----------
+    raw : (n, r) float64
+        For all rows of the table, those it does not learn from included.
+    rows : (m,) uint32 or None
+        ``None`` is all rows.
+    stages : list of Stage
     """
 
     raw: Floats
+    rows: NDArray[np.uint32] | None = None
     stages: list[Stage] = field(default_factory=list)
+
+    def inside(self) -> NDArray[np.bool_] | None:
+        """Mask of the rows it learns from, (n,), or ``None`` for all."""
+        if self.rows is None:
+            return None
+        mask = np.zeros(len(self.raw), dtype=bool)
+        mask[self.rows] = True
+        return mask
+
+
+@dataclass
+class Progress:
+    """Where a fit stands: everything that a continued fit needs.
+
+    Attributes
+    ----------
+    members : list of Member
+        One, or one a fold: their mean is the model.
+    folds : (n,) int64 or None
+        The member that does not learn from a row.
+    train, validation : list of float
+        Mean losses, from the start value's on.
+    """
+
+    members: list[Member]
+    folds: NDArray[np.int64] | None = None
     train: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
 
@@ -60,8 +93,8 @@ def boost(
     progress: Progress,
     team: Team,
     validation: Validation | None = None,
-) -> Progress:
-    """Add stages to ``progress`` until the plan is fulfilled.
+) -> None:
+    """Add stages to every member until the plan is fulfilled.
 
     Parameters
     ----------
@@ -70,42 +103,82 @@ def boost(
     target : Target
     progress : Progress, changed in place
     team : Team
+        Members go side by side where there are several, else rows are shared out.
     validation : Validation or None
 
     Notes
     -----
-    A stage's randomness comes from ``(seed, stage)`` alone: a fit in two halves equals one in one go.
+    A stage's randomness comes from (seed, stage, member) alone: a fit in two halves equals one in
+    one go, and members may be fitted in any order.
     """
-    reuse: Gradients | None = None
-    for number in range(len(progress.stages), plan.n_stages):
-        rng = np.random.default_rng((plan.seed, number))
-        loss = plan.loss
-        if isinstance(loss, AdaptiveLoss):
-            loss = loss.adapted(target, progress.raw)
-        reuse = gradients(loss, target, progress.raw, team, reuse)
-        sample = plan.sampling.draw(target, rng)
-        fitted = tuple(plan.learner.fit(data, reuse, sample, rng))
-        stage = Stage(tuple(f.part for f in fitted), np.ones(progress.raw.shape[1]))
-        state = State(loss, target, progress.raw, fitted, sample)
-        for rule in plan.rules:
-            stage = rule(stage, state)
-        add_stage(progress.raw, stage, fitted, team)
-        progress.stages.append(stage)
-        progress.train.append(mean_loss(loss, target, progress.raw, team))
+    side_by_side = len(progress.members) > 1
+    inner = Team(1) if side_by_side else team
+    if not progress.train:
+        _note_losses(plan, target, progress, team, validation)
+    for number in range(len(progress.train) - 1, plan.n_stages):
+
+        def step(member: int, number: int = number) -> None:
+            rng = np.random.default_rng((plan.seed, number, member))
+            advance(plan, data, target, progress.members[member], rng, inner)
+
+        team.map(step, range(len(progress.members)))
         if validation is not None:
-            for part in stage.parts:
-                coefficient = stage.coefficient[part.columns]
-                addend = type(part.model).sum_of([part.model], [coefficient], [part.columns])
+            for part in progress.members[0].stages[-1].parts:
+                addend = type(part.model).sum_of([part])
                 addend.add_to(validation.raw, validation.X, team.n_threads)
-            progress.validation.append(mean_loss(loss, validation.target, validation.raw, team))
+        _note_losses(plan, target, progress, team, validation)
         if _ends(plan, progress):
             break
-    return progress
+
+
+def advance(
+    plan: Plan, data: Any, target: Target, member: Member, rng: np.random.Generator, team: Team
+) -> None:
+    """One stage of one member: gradients, base models, rules, addition."""
+    loss = _loss_now(plan.loss, target, member)
+    now = gradients(loss, target, member.raw, team)
+    sample = plan.sampling.draw(target, member.rows, rng)
+    fitted: tuple[Fitted, ...] = tuple(plan.learner.fit(data, now, sample, rng))
+    stage = Stage(tuple(f.part for f in fitted))
+    state = State(loss, target, member.raw, fitted, sample)
+    for rule in plan.rules:
+        stage = rule(stage, state)
+    add_stage(member.raw, stage, fitted, team)
+    member.stages.append(stage)
+
+
+def _loss_now(loss: Loss, target: Target, member: Member) -> Loss:
+    if not isinstance(loss, AdaptiveLoss):
+        return loss
+    if member.rows is None:
+        return loss.adapted(target, member.raw)
+    return loss.adapted(target.rows(member.rows), member.raw[member.rows])
+
+
+def _note_losses(
+    plan: Plan, target: Target, progress: Progress, team: Team, validation: Validation | None
+) -> None:
+    """Append the mean training loss, and that of held-out rows where there are some."""
+    members = progress.members
+    losses = [_loss_now(plan.loss, target, member) for member in members]
+    train = [
+        mean_loss(loss, target, member.raw, team, member.inside())
+        for loss, member in zip(losses, members, strict=True)
+    ]
+    progress.train.append(float(np.mean(train)))
+    if validation is not None:
+        progress.validation.append(mean_loss(losses[0], validation.target, validation.raw, team))
+    elif progress.folds is not None:
+        out_of_fold = np.empty_like(members[0].raw)
+        for k, member in enumerate(members):
+            held = progress.folds == k
+            out_of_fold[held] = member.raw[held]
+        progress.validation.append(mean_loss(losses[0], target, out_of_fold, team))
 
 
 def _ends(plan: Plan, progress: Progress) -> bool:
     held_out = progress.validation[-1] if progress.validation else None
-    event = Event(len(progress.stages), plan.n_stages, progress.train[-1], held_out)
+    event = Event(len(progress.train) - 1, plan.n_stages, progress.train[-1], held_out)
     asked = [callback(event) for callback in plan.callbacks]
     if any(answer is True for answer in asked):
         return True

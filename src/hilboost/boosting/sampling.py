@@ -1,10 +1,11 @@
-"""Row subsampling."""
+"""Rows that a stage learns from, and rows that are held out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core import dtypes
 from hilboost.core.records import Sample, Target
@@ -24,16 +25,34 @@ class RowSampling:
     fraction: float = 1.0
     bootstrap: bool = False
 
-    def draw(self, target: Target, rng: np.random.Generator) -> Sample:
-        """Rows and weights of one stage."""
+    def draw(
+        self, target: Target, rows: NDArray[np.uint32] | None, rng: np.random.Generator
+    ) -> Sample:
+        """Rows and weights of one stage, drawn from ``rows`` (``None``: all)."""
         n = len(target.y)
-        size = max(1, round(self.fraction * n))
+        size_of_pool = n if rows is None else len(rows)
+        size = max(1, round(self.fraction * size_of_pool))
         if self.bootstrap:
-            counts = np.bincount(rng.integers(n, size=size), minlength=n)
+            drawn = rng.integers(size_of_pool, size=size)
+            counts = np.bincount(drawn if rows is None else rows[drawn], minlength=n)
             weight = counts if target.weight is None else counts * target.weight
             return Sample(np.flatnonzero(counts).astype(dtypes.ROW), weight.astype(dtypes.RAW))
-        if size == n:
-            return Sample(None, target.weight)
-        drawn = np.zeros(n, dtype=bool)
-        drawn[rng.choice(n, size, replace=False, shuffle=False)] = True
-        return Sample(np.flatnonzero(drawn).astype(dtypes.ROW), target.weight)
+        if size == size_of_pool:
+            return Sample(rows, target.weight)
+        marks = np.zeros(size_of_pool, dtype=bool)
+        marks[rng.choice(size_of_pool, size, replace=False, shuffle=False)] = True
+        chosen = np.flatnonzero(marks).astype(dtypes.ROW) if rows is None else rows[marks]
+        return Sample(chosen, target.weight)
+
+
+def assign_folds(strata: NDArray, n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Fold of every row, (n,): equally large ones, with equal parts of every stratum.
+
+    strata : (n,) integers
+    """
+    n = len(strata)
+    order = rng.permutation(n)
+    order = order[np.argsort(strata[order], kind="stable")]
+    folds = np.empty(n, dtype=np.int64)
+    folds[order] = np.arange(n) % n_folds
+    return folds

@@ -78,11 +78,9 @@ class BaseModel(ABC):
         """Outputs (n, r), unshrunk."""
 
     @classmethod
-    def sum_of(
-        cls, models: Sequence[Self], coefficients: Sequence[Floats], columns: Sequence[slice]
-    ) -> Summation:
-        """What evaluates many models of this class at once; the default does so one by one."""
-        return OneByOne(tuple(models), tuple(coefficients), tuple(columns))
+    def sum_of(cls, parts: Sequence[Part]) -> Summation:
+        """What evaluates many parts of this class at once; the default does so one by one."""
+        return OneByOne(tuple(parts))
 
 
 class CellModel(BaseModel):
@@ -106,23 +104,19 @@ class Summation(Protocol):
     """Adds a sum of base models to ``raw``."""
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
-        """``raw[:, columns] += coefficient * model(X)`` for all models."""
+        """``raw[:, columns] += coefficient * model(X)`` for all parts."""
 
 
 @dataclass(frozen=True)
 class OneByOne:
-    """The plain sum, model by model."""
+    """The plain sum, part by part."""
 
-    models: tuple[BaseModel, ...]
-    coefficients: tuple[Floats, ...]
-    columns: tuple[slice, ...]
+    parts: tuple[Part, ...]
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
         """Add every model's outputs in turn."""
-        for model, coefficient, columns in zip(
-            self.models, self.coefficients, self.columns, strict=True
-        ):
-            raw[:, columns] += coefficient * model.predict_raw(X)
+        for part in self.parts:
+            raw[:, part.columns] += part.coefficient * part.model.predict_raw(X)
 
 
 @dataclass(frozen=True)

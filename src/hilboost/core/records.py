@@ -58,40 +58,51 @@ class Gradients:
 
 @dataclass(frozen=True)
 class Part:
-    """One base model and the output columns it adds to.
+    """One base model, the output columns it adds to, and how far to go along it.
 
     Attributes
     ----------
     model : BaseModel
+        Unshrunk.
     columns : slice
         Columns of ``raw`` that the model's outputs stand for.
+    coefficient : (n_columns,) float64
+        Factor of every such column; the rules set it.
     """
 
     model: BaseModel
     columns: slice
+    coefficient: Floats
+
+    @classmethod
+    def of(cls, model: BaseModel, columns: slice) -> Part:
+        """With coefficients of one."""
+        return cls(model, columns, np.ones(columns.stop - columns.start))
 
     def with_model(self, model: BaseModel) -> Part:
-        """The same columns, another model."""
+        """The same columns and coefficient, another model."""
         return replace(self, model=model)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of boosting: base models, unshrunk, and how far to go along them.
-
-    Attributes
-    ----------
-    parts : tuple of Part
-    coefficient : (r,) float64
-        Factor of every output column; the rules set it.
-    """
+    """One step of boosting: base models for all output columns."""
 
     parts: tuple[Part, ...]
-    coefficient: Floats
 
     def scaled(self, factor: float | Floats) -> Stage:
-        """The same models, the coefficient multiplied."""
-        return replace(self, coefficient=self.coefficient * factor)
+        """The same models, their coefficients multiplied by a number or by (r,) numbers."""
+        factors = np.asarray(factor, dtype=np.float64)
+        return Stage(
+            tuple(
+                replace(
+                    part,
+                    coefficient=part.coefficient
+                    * (factors if factors.ndim == 0 else factors[part.columns]),
+                )
+                for part in self.parts
+            )
+        )
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.team import Team, available_cores
-from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling, Validation, boost
-from hilboost.boosting.evaluate import mean_loss
-from hilboost.core.contracts import AdaptiveLoss, Callback, CellLoss, Learner, Loss, Rule
+from hilboost.boosting import (
+    EarlyStopping,
+    Member,
+    Plan,
+    Progress,
+    RowSampling,
+    Validation,
+    assign_folds,
+    boost,
+)
+from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, History, Target
 from hilboost.estimators.checks import check_inputs, check_weights, warn_of_light_weights
@@ -26,7 +34,7 @@ from hilboost.estimators.defaults import Resolved, resolve
 from hilboost.estimators.printing import Printer
 from hilboost.learners.tree import Forest, TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
-from hilboost.model import AdditiveModel
+from hilboost.model import AdditiveModel, mean_of
 from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
 
 _CELLS_WORTH_A_THREAD = 2**18
@@ -56,6 +64,7 @@ class BaseBoosting(BaseEstimator):
         "sketch": [Interval(Integral, 1, None, closed="left"), None],
         "line_search": [_AUTO, "boolean"],
         "early_stopping": [_AUTO, "boolean"],
+        "cv_folds": [_AUTO, Interval(Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [_AUTO, Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -87,6 +96,7 @@ class BaseBoosting(BaseEstimator):
         sketch: int | None = None,
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
+        cv_folds: int | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
@@ -114,6 +124,7 @@ class BaseBoosting(BaseEstimator):
         self.sketch = sketch
         self.line_search = line_search
         self.early_stopping = early_stopping
+        self.cv_folds = cv_folds
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
@@ -212,14 +223,15 @@ class BaseBoosting(BaseEstimator):
     def _progress_so_far(self) -> Progress | None:
         if not self.warm_start or not hasattr(self, "model_"):
             return None
-        history = self.history_
+        if self._members is None:
+            raise InvalidData(
+                "warm_start: a model read from a file cannot be continued; set warm_start=False."
+            )
+        kept, history = self.n_estimators_, self.history_
         return Progress(
-            raw=np.empty((0, 0)),
-            stages=list(self.model_.stages),
-            train=list(history.train[: self.n_estimators_ + 1]),
-            validation=[]
-            if history.validation is None
-            else list(history.validation[: self.n_estimators_ + 1]),
+            [Member(np.empty((0, 0)), None, list(m.stages[:kept])) for m in self._members],
+            train=list(history.train[: kept + 1]),
+            validation=[] if history.validation is None else list(history.validation[: kept + 1]),
         )
 
     def _check_target(self, target: Target) -> None:
@@ -235,26 +247,24 @@ class BaseBoosting(BaseEstimator):
     ) -> None:
         loss = self._make_loss()
         loss.check(target)
-        start = np.asarray(loss.start(target), dtype=np.float64)
-        n_trees = 1 if self.multi_output == "shared" else len(start)
+        n_outputs = len(loss.start(target))
+        n_trees = 1 if self.multi_output == "shared" else n_outputs
         chosen = resolve(self.get_params(deep=False), target.total_weight(), X.shape[1], n_trees)
         seed = self._seed(continued)
+        early = chosen.early_stopping
         if held_out is not None and self.early_stopping == "auto":
             early = True
-        else:
-            early = chosen.early_stopping
-        if early and held_out is None:
+        n_folds = chosen.cv_folds if early and held_out is None and len(X) > 1 else 1
+        if early and held_out is None and n_folds == 1:
             X, target, held_out = self._split(X, target, seed)
-            start = np.asarray(loss.start(target), dtype=np.float64)
         learner = self._make_learner(chosen)
         if isinstance(learner, TreeLearner):
             warn_of_light_weights(target.weight, learner.min_samples_leaf)
-        rules = self._make_rules(loss, learner, chosen)
-        n_threads = self._n_threads(len(X) * X.shape[1] * n_trees)
+        n_threads = self._n_threads(len(X) * X.shape[1] * n_trees * n_folds)
         plan = Plan(
             loss=loss,
             learner=learner,
-            rules=rules,
+            rules=self._make_rules(loss, learner, chosen),
             n_stages=chosen.n_estimators,
             sampling=RowSampling(chosen.subsample, self.bootstrap),
             stopping=EarlyStopping(chosen.n_iter_no_change, self.tol) if early else None,
@@ -262,61 +272,86 @@ class BaseBoosting(BaseEstimator):
             seed=seed,
         )
         with Team(n_threads) as team:
-            progress, validation = self._begin(plan, start, X, target, held_out, continued, team)
-            data = learner.prepare(X, target.weight, seed, n_threads)
+            starts = self._begin(plan, X, target, n_folds, continued)
+            progress = self._progress
+            validation = None
+            if held_out is not None:
+                so_far = AdditiveModel(starts[0], tuple(progress.members[0].stages))
+                raw = so_far.predict_raw(held_out[0], n_threads)
+                validation = Validation(*held_out, raw)
+            data = learner.prepare(X, target.weight, seed, n_threads if n_folds == 1 else 1)
             try:
                 boost(plan, data, target, progress, team, validation)
             finally:
                 learner.close(data)
-        self._keep(plan, start if continued is None else self.model_.start, progress, early)
+        del self._progress
+        self._keep(plan, starts, progress)
 
     def _begin(
         self,
         plan: Plan,
-        start: Floats,
         X: Floats,
         target: Target,
-        held_out: tuple[Floats, Target] | None,
+        n_folds: int,
         continued: Progress | None,
-        team: Team,
-    ) -> tuple[Progress, Validation | None]:
-        """``raw`` and losses before the first new stage."""
-        model = AdditiveModel(start, ()) if continued is None else self.model_
-        if len(model.start) != len(start):
-            raise InvalidData(
-                f"warm_start: the model has {len(model.start)} outputs and the data {len(start)}; "
-                "set warm_start=False to fit anew."
+    ) -> list[Floats]:
+        """Make ``_progress`` ready for the first new stage; returns the members' start values."""
+        folds = None
+        rows: list[Any] = [None]
+        if n_folds > 1:
+            strata = self._strata(target)
+            folds = assign_folds(
+                np.zeros(len(X), dtype=np.int64) if strata is None else strata,
+                n_folds,
+                np.random.default_rng(plan.seed),
             )
-        if continued is not None and len(continued.stages) > plan.n_stages:
+            rows = [np.flatnonzero(folds != k).astype(np.uint32) for k in range(n_folds)]
+        if continued is None:
+            starts = [
+                np.asarray(plan.loss.start(target if r is None else target.rows(r)), np.float64)
+                for r in rows
+            ]
+            progress = Progress([Member(np.empty((0, 0))) for _ in rows])
+        else:
+            starts = [member.start for member in self._members]
+            progress = continued
+            self._check_continued(plan, starts, len(rows), target)
+        for start, member, r in zip(starts, progress.members, rows, strict=True):
+            member.rows = r
+            model = AdditiveModel(start, tuple(member.stages))
+            member.raw = model.predict_raw(X, self._n_threads(X.size))
+        progress.folds = folds
+        self._progress = progress
+        return starts
+
+    def _check_continued(
+        self, plan: Plan, starts: list[Floats], n_members: int, target: Target
+    ) -> None:
+        n_outputs = len(plan.loss.start(target))
+        if len(starts[0]) != n_outputs or len(starts) != n_members:
+            raise InvalidData(
+                f"warm_start: the model has {len(starts)} x {len(starts[0])} outputs and this fit "
+                f"{n_members} x {n_outputs}; set warm_start=False to fit anew."
+            )
+        if self.n_estimators_ > plan.n_stages:
             raise InvalidParameter(
-                f"n_estimators={plan.n_stages} is below the {len(continued.stages)} stages already "
+                f"n_estimators={plan.n_stages} is below the {self.n_estimators_} stages already "
                 "fitted; with warm_start=True it must be at least that."
             )
-        progress = continued or Progress(raw=np.empty((0, 0)))
-        progress.raw = model.predict_raw(X, team.n_threads)
-        loss = plan.loss
-        if isinstance(loss, AdaptiveLoss):
-            loss = loss.adapted(target, progress.raw)
-        if not progress.train:
-            progress.train.append(mean_loss(loss, target, progress.raw, team))
-        if held_out is None:
-            progress.validation.clear()
-            return progress, None
-        X_held, held_target = held_out
-        validation = Validation(X_held, held_target, model.predict_raw(X_held, team.n_threads))
-        if not progress.validation:
-            progress.validation.append(mean_loss(loss, held_target, validation.raw, team))
-        return progress, validation
 
-    def _keep(self, plan: Plan, start: Floats, progress: Progress, early: bool) -> None:
-        stages = progress.stages
-        if early and plan.stopping is not None:
-            best = plan.stopping.best_stage(progress.validation)
-            stages = stages[: best + len(stages) + 1 - len(progress.validation)]
-        self.model_ = AdditiveModel(start, tuple(stages))
+    def _keep(self, plan: Plan, starts: list[Floats], progress: Progress) -> None:
+        kept = len(progress.members[0].stages)
+        if plan.stopping is not None and progress.validation:
+            kept = plan.stopping.best_stage(progress.validation)
+        members = [
+            AdditiveModel(start, tuple(member.stages[:kept]))
+            for start, member in zip(starts, progress.members, strict=True)
+        ]
+        self._members = members
+        self.model_ = mean_of(members)
         self.loss_ = plan.loss
         self.learner_ = plan.learner
-        self.n_estimators_ = len(stages)
+        self.n_estimators_ = kept
         self.history_ = History(
             np.array(progress.train),
             np.array(progress.validation) if progress.validation else None,
@@ -365,19 +400,7 @@ class BaseBoosting(BaseEstimator):
         if isinstance(learner, str):
             if learner != "tree":
                 raise unknown_name("learner", learner, ["tree"])
-            return TreeLearner(
-                max_leaf_nodes=chosen.max_leaf_nodes,
-                max_depth=self.max_depth,
-                min_samples_leaf=chosen.min_samples_leaf,
-                min_hessian=self.min_hessian,
-                l2_regularization=chosen.l2_regularization,
-                min_gain=self.min_gain,
-                max_features=chosen.max_features,
-                max_features_per_tree=self.max_features_per_tree,
-                max_bins=self.max_bins,
-                shared=self.multi_output == "shared",
-                sketch=self.sketch,
-            )
+            return self._tree_learner(chosen)
         if isinstance(learner, type) or not (
             hasattr(learner, "fit") and hasattr(learner, "predict")
         ):
@@ -385,6 +408,21 @@ class BaseBoosting(BaseEstimator):
                 f"learner must be 'tree', a Learner or a scikit-learn regressor; got {learner!r}."
             )
         return WrappedLearner(learner)
+
+    def _tree_learner(self, chosen: Resolved) -> TreeLearner:
+        return TreeLearner(
+            max_leaf_nodes=chosen.max_leaf_nodes,
+            max_depth=self.max_depth,
+            min_samples_leaf=chosen.min_samples_leaf,
+            min_hessian=self.min_hessian,
+            l2_regularization=chosen.l2_regularization,
+            min_gain=self.min_gain,
+            max_features=chosen.max_features,
+            max_features_per_tree=self.max_features_per_tree,
+            max_bins=self.max_bins,
+            shared=self.multi_output == "shared",
+            sketch=self.sketch,
+        )
 
     def _make_rules(self, loss: Loss, learner: Learner, chosen: Resolved) -> list[Rule]:
         has_cells = isinstance(learner, TreeLearner)

@@ -33,8 +33,8 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         Weights of the classes, multiplied into the sample weights.
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, min_hessian, \
 l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, subsample, bootstrap, \
-multi_output, sketch, line_search, early_stopping, validation_fraction, n_iter_no_change, tol, \
-warm_start, random_state, n_jobs, verbose
+multi_output, sketch, line_search, early_stopping, cv_folds, validation_fraction, n_iter_no_change, \
+tol, warm_start, random_state, n_jobs, verbose
         As in :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with vector
         leaves for all classes.
 
@@ -83,6 +83,7 @@ warm_start, random_state, n_jobs, verbose
         sketch: int | None = None,
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
+        cv_folds: int | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
@@ -111,6 +112,7 @@ warm_start, random_state, n_jobs, verbose
             sketch=sketch,
             line_search=line_search,
             early_stopping=early_stopping,
+            cv_folds=cv_folds,
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             tol=tol,

@@ -20,6 +20,7 @@ class Resolved:
     max_features: float
     subsample: float
     early_stopping: bool
+    cv_folds: int
     n_iter_no_change: int
 
 
@@ -47,6 +48,7 @@ def resolve(parameters: dict[str, Any], n: float, d: int, n_trees_a_stage: int) 
         "max_features": 1.0,
         "subsample": 1.0,
         "early_stopping": n > 10_000,
+        "cv_folds": 1,
         "n_iter_no_change": 10,
     }
     chosen = {

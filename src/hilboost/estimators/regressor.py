@@ -72,8 +72,12 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         Search the step length of every stage; "auto" does so for learners that are not trees.
     early_stopping : bool or "auto", default="auto"
         Stop when the loss on held-out rows no longer falls, and keep the best stage.
+    cv_folds : int or "auto", default="auto"
+        Under early stopping without ``X_val``: 1 holds out ``validation_fraction`` of the rows.  K
+        fits K models side by side, each without its fold, stops them all where the loss on the
+        left-out folds is lowest, and keeps their mean, so that every row is learnt from.
     validation_fraction : float, default=0.1
-        Part of the rows that is held out where ``fit`` gets no ``X_val``.
+        Part of the rows that is held out with ``cv_folds=1``.
     n_iter_no_change : int or "auto", default="auto"
         Stages without improvement before stopping.
     tol : float, default=0
@@ -151,6 +155,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         sketch: int | None = None,
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
+        cv_folds: int | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
@@ -179,6 +184,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
             sketch=sketch,
             line_search=line_search,
             early_stopping=early_stopping,
+            cv_folds=cv_folds,
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             tol=tol,

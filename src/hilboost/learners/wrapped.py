@@ -84,5 +84,5 @@ class WrappedLearner(Learner):
             regressor.set_params(**seeds)
             fitted.append(regressor.fit(data[rows], negative[rows], **arguments))
         model = WrappedModel(tuple(fitted))
-        part = Part(model, slice(0, gradients.negative.shape[1]))
+        part = Part.of(model, slice(0, gradients.negative.shape[1]))
         return [Fitted(part, outputs=model.predict_raw(data))]

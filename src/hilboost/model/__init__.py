@@ -1,5 +1,5 @@
 """The frozen additive model."""
 
-from hilboost.model.additive import AdditiveModel
+from hilboost.model.additive import AdditiveModel, mean_of
 
-__all__ = ["AdditiveModel"]
+__all__ = ["AdditiveModel", "mean_of"]

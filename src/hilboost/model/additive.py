@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -57,12 +57,19 @@ class AdditiveModel:
             object.__setattr__(self, name, value)
 
 
+def mean_of(models: Sequence[AdditiveModel]) -> AdditiveModel:
+    """The mean of models with equally many stages, which is an additive model again."""
+    if len(models) == 1:
+        return models[0]
+    factor = 1 / len(models)
+    stages = [
+        Stage(tuple(part for stage in together for part in stage.scaled(factor).parts))
+        for together in zip(*(model.stages for model in models), strict=True)
+    ]
+    return AdditiveModel(factor * sum(model.start for model in models), tuple(stages))
+
+
 def _summations(stages: tuple[Stage, ...]) -> Iterator[Summation]:
-    parts = [(part, stage.coefficient[part.columns]) for stage in stages for part in stage.parts]
-    for model_class, group in groupby(parts, key=lambda pair: type(pair[0].model)):
-        members = list(group)
-        yield model_class.sum_of(
-            [part.model for part, _ in members],
-            [coefficient for _, coefficient in members],
-            [part.columns for part, _ in members],
-        )
+    parts = [part for stage in stages for part in stage.parts]
+    for model_class, group in groupby(parts, key=lambda part: type(part.model)):
+        yield model_class.sum_of(list(group))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,4 +45,4 @@ class ReestimateCells:
                 target, state.raw, cells, len(part.model.values), part.columns
             )
             parts.append(part.with_model(part.model.with_values(values)))
-        return replace(stage, parts=tuple(parts))
+        return Stage(tuple(parts))

@@ -24,8 +24,9 @@ class BinnedTable:
     ----------
     words : (ceil(d / 8), n) uint64
         ``words[w, i]`` holds the bins of columns ``8 w … 8 w + 7`` of row ``i``.
-    edges : tuple of d arrays
-        ``edges[k][b]`` is the threshold between bins ``b`` and ``b + 1`` of column ``k``.
+    thresholds : (d, 2**k) float64
+        ``thresholds[k, b]`` lies between bins ``b`` and ``b + 1`` of column ``k``; ``inf`` from the
+        last bin on.
     n_values : (d,) int64
         Bins of each column without the one for missing values.
     n_bins : int
@@ -33,7 +34,7 @@ class BinnedTable:
     """
 
     words: NDArray[np.uint64]
-    edges: tuple[Floats, ...]
+    thresholds: Floats
     n_values: NDArray[np.int64]
     n_bins: int
 
@@ -78,17 +79,17 @@ def bin_table(
     n_values = np.array([len(e) + 1 for e in edges], dtype=np.int64)
     n_bins = int(n_values.max()) + 1
     n_steps = np.ceil(np.log2(n_values)).astype(np.int64)
-    table = np.full((d, max(1, 2 ** int(n_steps.max()) - 1)), np.inf)
+    thresholds = np.full((d, 2 ** int(n_steps.max())), np.inf)
     for k, column in enumerate(edges):
-        table[k, : len(column)] = column
+        thresholds[k, : len(column)] = column
     words = np.empty((-(-d // 8), n), dtype=dtypes.WORD)
     team.map(
         lambda begin: pack_bins(
-            X, table, n_steps, n_bins - 1, begin, min(begin + _BLOCK_ROWS, n), words
+            X, thresholds, n_steps, n_bins - 1, begin, min(begin + _BLOCK_ROWS, n), words
         ),
         range(0, n, _BLOCK_ROWS),
     )
-    return BinnedTable(words, edges, n_values, n_bins)
+    return BinnedTable(words, thresholds, n_values, n_bins)
 
 
 def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats:

@@ -139,7 +139,7 @@ class TreeLearner(Learner):
             values = self._leaf_values(team, space, leaves, negative, hessian, weight)
         finally:
             space.release()
-        return Fitted(Part(tree.with_values(values), columns), cells=cells)
+        return Fitted(Part.of(tree.with_values(values), columns), cells=cells)
 
     def _n_sketched(self, r: int) -> int:
         return r if self.sketch is None or not self.shared else min(r, self.sketch)
@@ -257,12 +257,10 @@ class TreeLearner(Learner):
         nodes = space.nodes[:n_nodes]
         is_leaf = nodes[:, LEFT] < 0
         leaves = np.flatnonzero(is_leaf)
+        # Below an open leaf stands the best split that was not taken.
         column = np.where(is_leaf, 0, nodes[:, COLUMN]).astype(np.int32)
-        threshold = np.full(n_nodes, np.inf)
-        for i in np.flatnonzero(~is_leaf):
-            edges = table.edges[column[i]]
-            if nodes[i, BIN] < len(edges):
-                threshold[i] = edges[nodes[i, BIN]]
+        threshold = table.thresholds[column, nodes[:, BIN]]
+        threshold[is_leaf] = np.inf
         leaf_number = np.full(n_nodes, -1, dtype=np.int32)
         leaf_number[leaves] = np.arange(len(leaves))
         tree = Tree(

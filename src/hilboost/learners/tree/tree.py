@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from hilboost.backends.team import Team
 from hilboost.backends.traverse import add_forest, forest_cells
 from hilboost.core import dtypes
 from hilboost.core.contracts import CellModel
-from hilboost.core.records import Floats
+from hilboost.core.records import Floats, Part
 
 _ROWS_WORTH_A_THREAD = 2000
 _BLOCK_ROWS = 4096
@@ -60,18 +60,16 @@ class Tree(CellModel):
 
     def cells(self, X: Floats) -> NDArray[np.int32]:
         """Leaf of every row, (n,) int32."""
-        return Forest.of((self,), (np.ones(1),), (slice(0, 0),)).cells(X, 1)[:, 0]
+        return Forest.of([Part.of(self, slice(0, self.leaf_values.shape[1]))]).cells(X, 1)[:, 0]
 
     def predict_raw(self, X: Floats) -> Floats:
         """(n, r)"""
         return self.leaf_values[self.cells(X)]
 
     @classmethod
-    def sum_of(
-        cls, models: Sequence[Self], coefficients: Sequence[Floats], columns: Sequence[slice]
-    ) -> Forest:
+    def sum_of(cls, parts: Sequence[Part]) -> Forest:
         """All trees as one forest."""
-        return Forest.of(models, coefficients, columns)
+        return Forest.of(parts)
 
 
 @dataclass(frozen=True)
@@ -91,10 +89,9 @@ class Forest:
     first_output: NDArray[np.int32]
 
     @classmethod
-    def of(
-        cls, trees: Sequence[Tree], coefficients: Sequence[Floats], columns: Sequence[slice]
-    ) -> Forest:
-        """Put trees behind one another."""
+    def of(cls, parts: Sequence[Part]) -> Forest:
+        """Put the trees of parts behind one another."""
+        trees: list[Any] = [part.model for part in parts]
         sizes = np.array([len(t.column) for t in trees])
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
         widths = np.array([t.leaf_values.shape[1] for t in trees], dtype=np.int32)
@@ -116,10 +113,10 @@ class Forest:
             leaf_number=np.concatenate([t.leaf_number for t in trees]),
             value_offset=np.concatenate(offsets).astype(np.int64),
             values=np.concatenate(
-                [(t.leaf_values * c).ravel() for t, c in zip(trees, coefficients, strict=True)]
+                [(p.coefficient * t.leaf_values).ravel() for t, p in zip(trees, parts, strict=True)]
             ),
             widths=widths,
-            first_output=np.array([c.start for c in columns], dtype=np.int32),
+            first_output=np.array([part.columns.start for part in parts], dtype=np.int32),
         )
 
     @cached_property
