@@ -75,7 +75,7 @@ class Progress:
     members : list of Member
         One, or one a fold: their mean is the model.
     folds : (n,) int64 or None
-        The member that does not learn from a row.
+        The member that does not learn from a row; a trial may have the first members only.
     train, validation : list of float
         Mean losses, from the start value's on.
     """
@@ -169,11 +169,12 @@ def _note_losses(
     if validation is not None:
         progress.validation.append(mean_loss(losses[0], validation.target, validation.raw, team))
     elif progress.folds is not None:
-        out_of_fold = np.empty_like(members[0].raw)
+        out_of_fold = members[0].raw.copy()
         for k, member in enumerate(members):
             held = progress.folds == k
             out_of_fold[held] = member.raw[held]
-        progress.validation.append(mean_loss(losses[0], target, out_of_fold, team))
+        held_by_some = progress.folds < len(members)
+        progress.validation.append(mean_loss(losses[0], target, out_of_fold, team, held_by_some))
 
 
 def _ends(plan: Plan, progress: Progress) -> bool:

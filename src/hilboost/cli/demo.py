@@ -89,8 +89,8 @@ def _print_digits(console: Console, run: DigitsRun) -> None:
     console.print("\n[bold]Handwritten digits: which of 10 digits do 8 x 8 pixels show?[/bold]")
     console.print(table)
     console.print(
-        f"{run.n_train} training and {run.n_test} test rows, {len(run.train_loss)} rounds, "
-        "all cores, same settings for both.",
+        f"{run.n_train} training and {run.n_test} test rows, "
+        f"{len(run.train_loss) - 1} rounds, one thread, same settings for both.",
         style="dim",
         highlight=False,
     )
@@ -122,8 +122,8 @@ def _print_regression(console: Console, run: RegressionRun) -> None:
     )
     console.print(
         f"{len(data.y_train)} training rows; errors on {len(data.y_test)} test rows without "
-        f"outliers; {len(quantiles.train_loss)} rounds, one thread; the time of quantile 0.5 is "
-        "that of all three levels.",
+        f"outliers; {len(quantiles.train_loss) - 1} rounds, one thread; the time of quantile 0.5 "
+        "is that of all three levels.",
         style="dim",
         highlight=False,
     )
@@ -133,7 +133,7 @@ def _errors(predicted: Floats, y_test: Floats) -> tuple[str, str]:
     # The quantile fit has a column a level, with the median in the middle.
     centre = predicted[:, predicted.shape[1] // 2]
     mae = mean_absolute_error(y_test, centre)
-    return f"{mae:.4g}", f"{root_mean_squared_error(y_test, centre):.4g}"
+    return f"{mae:#.4g}", f"{root_mean_squared_error(y_test, centre):#.4g}"
 
 
 def _coverage(predicted: Floats, data: RegressionData) -> str:

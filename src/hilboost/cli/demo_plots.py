@@ -46,10 +46,6 @@ LOSS_TITLES = {
     "huber": "Huber",
     "quantile": "Quantiles 0.05, 0.5, 0.95",
 }
-LOSS_UNITS = {
-    "Diabetes": {"squared_error": "loss [score²]", "*": "loss [score]"},
-    "Friedman 1": {"squared_error": "loss", "*": "loss"},
-}
 
 
 def draw_all(
@@ -95,8 +91,7 @@ def draw_all(
 def _digits_curve(run: "DigitsRun") -> Figure:
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
-    rounds = np.arange(1, len(run.train_loss) + 1)
-    _two_curves(axes, rounds, run.train_loss, run.held_out_loss)
+    _two_curves(axes, run.train_loss, run.held_out_loss)
     axes.set_yscale("log")
     axes.set_title("Handwritten digits: log-loss after each boosting round")
     axes.set_xlabel("boosting round")
@@ -105,7 +100,9 @@ def _digits_curve(run: "DigitsRun") -> Figure:
     return figure
 
 
-def _two_curves(axes: Any, rounds: Any, train: Any, held_out: Any) -> None:
+def _two_curves(axes: Any, train: Any, held_out: Any) -> None:
+    # Entry 0 of a history is the loss of the constant the fit starts from.
+    rounds = np.arange(len(train))
     # Dashes as well as colour, for prints in grey.
     axes.plot(rounds, train, color=BLUE, label="training rows")
     axes.plot(rounds, held_out, color=VERMILLION, linestyle=(0, (5, 1.5)), label="held-out rows")
@@ -169,19 +166,23 @@ def _regression_curves(tables: Sequence["RegressionRun"]) -> Figure:
     grid = figure.subplots(len(tables), n_losses, squeeze=False)
     for row, run in zip(grid, tables, strict=True):
         for axes, fit in zip(row, run.losses, strict=True):
-            _two_curves(
-                axes, np.arange(1, len(fit.train_loss) + 1), fit.train_loss, fit.held_out_loss
-            )
+            _two_curves(axes, fit.train_loss, fit.held_out_loss)
             axes.set_ylim(bottom=0)
             axes.set_title(f"{run.data.name}\n{LOSS_TITLES[fit.loss]}")
-            units = LOSS_UNITS[run.data.name]
-            axes.set_ylabel(units.get(fit.loss, units["*"]))
+            axes.set_ylabel(_loss_label(run.data.name, fit.loss))
     for axes in grid[-1]:
         axes.set_xlabel("boosting round")
     figure.suptitle("Loss after each round: training rows have 5 % outliers, held-out rows none")
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
+
+
+def _loss_label(table: str, loss: str) -> str:
+    if table != "Diabetes":
+        return "mean loss"
+    # The target of the diabetes table is a score of the disease's progression.
+    return "mean loss [score²]" if loss in ("squared_error", "huber") else "mean loss [score]"
 
 
 def _outliers(run: "CurveRun") -> Figure:
@@ -198,7 +199,7 @@ def _outliers(run: "CurveRun") -> Figure:
     ):
         name = f"{LOSS_TITLES[loss].lower() if loss != 'huber' else 'Huber'} loss"
         upper.plot(run.grid, run.fits[loss], color=colour, linestyle=style, label=name)
-    upper.set_title("Squared, absolute and Huber loss")
+    upper.set_title("The squared error follows the outliers; absolute and Huber loss hardly do")
     low, median, high = run.fits["quantile"].T
     lower.fill_between(
         run.grid, low, high, color=BLUE, alpha=0.25, linewidth=0, label="quantiles 0.1 to 0.9"

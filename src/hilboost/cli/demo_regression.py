@@ -9,10 +9,18 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
 from hilboost import BoostingRegressor
-from hilboost.cli.demo_setup import COMMON, LEARNING_RATE, LOSSES, SEED, DemoSize, Floats, timed
+from hilboost.cli.demo_setup import (
+    COMMON,
+    LEARNING_RATE,
+    LOSSES,
+    SEED,
+    DemoSize,
+    Floats,
+    one_thread,
+    timed,
+)
 from hilboost.cli.progress import StageProgress
 
 __all__ = [
@@ -149,13 +157,12 @@ def _run_loss(data: RegressionData, loss: str, rounds: int, progress: StageProgr
     )
     progress.describe(f"{data.name}, {loss}: scikit-learn")
     models = _their_regressors(loss, rounds)
-    # One thread each: tables this small gain nothing from two, and lose much on a busy machine.
-    with threadpool_limits(limits=1):
+    with one_thread():
         _, their_seconds = timed(
             lambda: [model.fit(data.X_train, data.y_train) for model in models]
         )
+        theirs = np.column_stack([model.predict(data.X_test) for model in models])
     progress.advance(rounds)
-    theirs = np.column_stack([model.predict(data.X_test) for model in models])
     return LossRun(
         loss=loss,
         ours=ours.predict(data.X_test).reshape(len(data.y_test), -1),

@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-__all__ = ["COMMON", "LEARNING_RATE", "LOSSES", "SEED", "DemoSize", "Floats", "timed"]
+__all__ = ["COMMON", "LEARNING_RATE", "LOSSES", "SEED", "DemoSize", "Floats", "one_thread", "timed"]
 
 Floats = NDArray[np.float64]
 Fitted = TypeVar("Fitted")
@@ -44,6 +46,15 @@ class DemoSize:
         """Rounds the progress bar counts: ours and scikit-learn's."""
         tables = 2 * len(LOSSES) * self.regression_rounds
         return 2 * (self.digits_rounds + tables) + len(LOSSES) * self.curve_rounds
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Hold scikit-learn to one thread, as hilboost is with ``n_jobs=1``.
+
+    Tables this small gain nothing from two threads, and lose minutes where other programs use the
+    cores, because OpenMP waits by spinning.
+    """
+    return threadpool_limits(limits=1)
 
 
 def timed(work: Callable[[], Fitted]) -> tuple[Fitted, float]:

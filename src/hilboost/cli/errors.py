@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 import typer
 
+from hilboost.core.errors import HilboostError
+
 __all__ = ["CliError", "note", "one_line_errors"]
 
 EXIT_CODE = 2
@@ -44,7 +46,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f" '{error.filename}'" if error.filename else ""
         return f"Cannot use{where or ' a file'}: {error.strerror}."
-    if isinstance(error, ValueError):
+    if isinstance(error, (ValueError, HilboostError)):
         return text
     # Anything else is most likely a defect; its type is what a report of it needs.
     return f"{type(error).__name__}: {text} (run again with --debug to see where)"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hilboost.cli.errors import CliError, note
-from hilboost.cli.files import atomic_path, check_input, check_output
+from hilboost.cli.files import check_input, check_output
 from hilboost.cli.tables import (
     TaskName,
     align_columns,
@@ -64,6 +64,8 @@ def run_fit(job: FitJob) -> str:
         One line about the fit.
     """
     check_output(job.out, job.train)
+    if job.out.exists() and not job.out.is_file():
+        raise CliError(f"'{job.out}' is not a regular file; a model needs one.")
     features, column = split_target(read_table(job.train), job.target)
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
@@ -77,12 +79,12 @@ def run_fit(job: FitJob) -> str:
     with StageProgress("fitting") as progress:
         model.fit(X, y, callbacks=(progress.callback("fitting"),))
     seconds = time.perf_counter() - start
-    with atomic_path(job.out) as temporary:
-        hilboost.save(model, temporary)
-    losses = model.history_.train
+    # `save` is atomic by itself; resolved, so that a link stays a link.
+    hilboost.save(model, job.out.resolve())
+    rounds = model.n_estimators_
     return (
-        f"Fitted {len(losses)} rounds on {len(X)} rows and {X.shape[1]} columns in "
-        f"{seconds:.1f} s (training loss {losses[-1]:.4g}); the model is in '{job.out}'."
+        f"Fitted {rounds} rounds on {len(X)} rows and {X.shape[1]} columns in {seconds:.1f} s "
+        f"(training loss {model.history_.train[rounds]:.4g}); the model is in '{job.out}'."
     )
 
 
@@ -144,7 +146,8 @@ def _model_columns(model: Any, frame: "pd.DataFrame") -> "pd.DataFrame":
     features, extra = align_columns(frame, [str(name) for name in names])
     if extra:
         listed = ", ".join(f"'{name}'" for name in extra)
-        note(f"ignored {len(extra)} columns the model does not use: {listed}.")
+        columns = "1 column" if len(extra) == 1 else f"{len(extra)} columns"
+        note(f"ignored {columns} the model does not use: {listed}.")
     return features
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import (
@@ -14,16 +14,9 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-__all__ = ["StageEvent", "StageProgress"]
+from hilboost.core.records import Event
 
-
-class StageEvent(Protocol):
-    """What the library passes to a callback after every stage."""
-
-    stage: int
-    n_stages: int
-    train_loss: float | None
-    validation_loss: float | None
+__all__ = ["StageProgress"]
 
 
 class StageProgress:
@@ -69,10 +62,10 @@ class StageProgress:
     ) -> None:
         self._progress.stop()
 
-    def callback(self, description: str) -> Callable[[StageEvent], None]:
+    def callback(self, description: str) -> Callable[[Event], None]:
         """Make a callback for one fit, which moves the bar by one round at a time."""
 
-        def after_stage(event: StageEvent) -> None:
+        def after_stage(event: Event) -> None:
             if self._total is None:
                 self._progress.update(self._task, total=event.n_stages)
             self._progress.update(self._task, advance=1, loss=_loss_text(event))
@@ -89,10 +82,8 @@ class StageProgress:
         self._progress.update(self._task, advance=rounds)
 
 
-def _loss_text(event: StageEvent) -> str:
-    parts = []
-    if event.train_loss is not None:
-        parts.append(f"train {event.train_loss:.4g}")
+def _loss_text(event: Event) -> str:
+    text = f"train {event.train_loss:.4g}"
     if event.validation_loss is not None:
-        parts.append(f"held-out {event.validation_loss:.4g}")
-    return ", ".join(parts)
+        text += f", held-out {event.validation_loss:.4g}"
+    return text

@@ -30,6 +30,9 @@ TaskName = Literal["regression", "classification"]
 # An integer target with more distinct values than this is taken for a quantity.
 MAX_INTEGER_CLASSES = 20
 CLASSIFICATION_LOSSES = frozenset({"log_loss", "exponential"})
+REGRESSION_LOSSES = frozenset(
+    {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"}
+)
 NAMES_SHOWN = 8
 
 
@@ -63,9 +66,7 @@ def read_table(path: Path) -> "pd.DataFrame":
         with warnings.catch_warnings():
             # pandas only warns when it cuts off the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path, index_col=False, low_memory=False, float_precision="round_trip"
-            )
+            frame = pd.read_csv(path, index_col=False, low_memory=False)
     except pd.errors.EmptyDataError:
         raise CliError(f"'{path}' is empty; it needs a header line and rows of numbers.") from None
     except pd.errors.ParserWarning:
@@ -170,7 +171,7 @@ def choose_task(
         return Task(requested, f"--task {requested} was given")
     if loss in CLASSIFICATION_LOSSES:
         return Task("classification", f"--loss {loss} is for classification")
-    if loss:
+    if loss in REGRESSION_LOSSES:
         return Task("regression", f"--loss {loss} is for regression")
     if types.is_bool_dtype(column):
         return Task("classification", f"the target '{name}' is boolean")

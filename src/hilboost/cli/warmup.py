@@ -1,7 +1,7 @@
 """Tiny fits that make the compiler do its work once."""
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hilboost.cli.progress import StageProgress
@@ -37,7 +37,7 @@ def warm_up(progress: "StageProgress") -> float:
     # Missing values have code of their own.
     X[::17, 0] = np.nan
     y = np.exp(0.3 * rng.normal(size=N_ROWS))
-    settings = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
+    settings: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
     levels: list[float | list[float]] = [0.5] * len(LOSSES) + [[0.05, 0.5, 0.95]]
     for loss, quantile in zip((*LOSSES, "quantile"), levels, strict=True):
         progress.describe(f"compiling: {loss}")

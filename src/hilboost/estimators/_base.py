@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -38,6 +39,10 @@ from hilboost.model import AdditiveModel, mean_of
 from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
 
 _CELLS_WORTH_A_THREAD = 2**18
+_FEWEST_COLUMNS_TO_DRAW = 4
+_MAX_FEATURES_TRIED = (0.5, 1.0)
+_STAGES_OF_A_TRIAL = 200
+_RATE_OF_A_TRIAL = 0.1
 _AUTO = StrOptions({"auto"})
 
 
@@ -249,11 +254,14 @@ class BaseBoosting(BaseEstimator):
         loss.check(target)
         n_outputs = len(loss.start(target))
         n_trees = 1 if self.multi_output == "shared" else n_outputs
-        chosen = resolve(self.get_params(deep=False), target.total_weight(), X.shape[1], n_trees)
+        chosen = resolve(
+            self.get_params(deep=False),
+            target.total_weight(),
+            n_trees,
+            held_out is not None,
+        )
         seed = self._seed(continued)
         early = chosen.early_stopping
-        if held_out is not None and self.early_stopping == "auto":
-            early = True
         n_folds = chosen.cv_folds if early and held_out is None and len(X) > 1 else 1
         if early and held_out is None and n_folds == 1:
             X, target, held_out = self._split(X, target, seed)
@@ -281,6 +289,9 @@ class BaseBoosting(BaseEstimator):
                 validation = Validation(*held_out, raw)
             data = learner.prepare(X, target.weight, seed, n_threads if n_folds == 1 else 1)
             try:
+                if early and continued is None and isinstance(learner, TreeLearner):
+                    learner = self._try_out(plan, learner, data, target, team, validation)
+                    plan = replace(plan, learner=learner)
                 boost(plan, data, target, progress, team, validation)
             finally:
                 learner.close(data)
@@ -323,6 +334,43 @@ class BaseBoosting(BaseEstimator):
         progress.folds = folds
         self._progress = progress
         return starts
+
+    def _try_out(
+        self,
+        plan: Plan,
+        learner: TreeLearner,
+        data: Any,
+        target: Target,
+        team: Team,
+        validation: Validation | None,
+    ) -> TreeLearner:
+        """Choose ``max_features="auto"`` by short runs that share one held-out part.
+
+        Whether nodes should see all columns or half of them depends on the table (one strong
+        interaction among noise, or many redundant columns) more than anything else does.
+        """
+        if self.max_features != "auto" or len(data.table.n_values) < _FEWEST_COLUMNS_TO_DRAW:
+            return learner
+        best, lowest = learner, np.inf
+        whole = self._progress
+        for part in _MAX_FEATURES_TRIED:
+            candidate = replace(learner, max_features=part)
+            member = replace(whole.members[0], raw=whole.members[0].raw.copy(), stages=[])
+            trial = Progress([member], whole.folds)
+            held = None
+            if validation is not None:
+                held = replace(validation, raw=validation.raw.copy())
+            short = replace(
+                plan,
+                learner=candidate,
+                n_stages=min(plan.n_stages, _STAGES_OF_A_TRIAL),
+                rules=[*plan.rules[:-1], Shrinkage(_RATE_OF_A_TRIAL)],
+                callbacks=(),
+            )
+            boost(short, data, target, trial, team, held)
+            if min(trial.validation) < lowest:
+                best, lowest = candidate, min(trial.validation)
+        return best
 
     def _check_continued(
         self, plan: Plan, starts: list[Floats], n_members: int, target: Target
