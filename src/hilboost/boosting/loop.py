@@ -46,7 +46,7 @@ class Member:
 
     Attributes
     ----------
-    raw : (n, r) float64
+    raw : (n, r) float64, column by column
         For all rows of the table, those it does not learn from included.
     rows : (m,) uint32 or None
         ``None`` is all rows.
@@ -169,7 +169,7 @@ def _note_losses(
     if validation is not None:
         progress.validation.append(mean_loss(losses[0], validation.target, validation.raw, team))
     elif progress.folds is not None:
-        out_of_fold = members[0].raw.copy()
+        out_of_fold = members[0].raw.copy(order="F")
         for k, member in enumerate(members):
             held = progress.folds == k
             out_of_fold[held] = member.raw[held]

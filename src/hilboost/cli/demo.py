@@ -123,7 +123,8 @@ def _print_regression(console: Console, run: RegressionRun) -> None:
     console.print(
         f"{len(data.y_train)} training rows; errors on {len(data.y_test)} test rows without "
         f"outliers; {len(quantiles.train_loss) - 1} rounds, one thread; the time of quantile 0.5 "
-        "is that of all three levels.",
+        "is that of all three levels. scikit-learn's Huber is its GradientBoostingRegressor, the "
+        "others its HistGradientBoostingRegressor.",
         style="dim",
         highlight=False,
     )

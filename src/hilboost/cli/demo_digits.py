@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 
 from hilboost import BoostingClassifier
-from hilboost.cli.demo_setup import COMMON, SEED, DemoSize, Floats, one_thread, timed
+from hilboost.cli.demo_setup import COMMON, OURS, SEED, DemoSize, Floats, one_thread, timed
 from hilboost.cli.progress import StageProgress
 
 __all__ = ["DigitsRun", "run_digits"]
@@ -67,7 +67,7 @@ def run_digits(size: DemoSize, progress: StageProgress) -> DigitsRun:
     rounds = size.digits_rounds
     common = {**COMMON, **TREES}
     after_stage = progress.callback("digits: hilboost")
-    ours = BoostingClassifier(n_estimators=rounds, n_jobs=1, **common)
+    ours = BoostingClassifier(n_estimators=rounds, **common, **OURS)
     _, our_seconds = timed(lambda: ours.fit(X, y, callbacks=(after_stage,)))
     progress.describe("digits: scikit-learn")
     theirs = HistGradientBoostingClassifier(max_iter=rounds, **common)

@@ -15,6 +15,7 @@ from hilboost.cli.demo_setup import (
     COMMON,
     LEARNING_RATE,
     LOSSES,
+    OURS,
     SEED,
     DemoSize,
     Floats,
@@ -181,8 +182,8 @@ def _our_regressor(
         loss=loss,
         quantile=levels if loss == "quantile" else 0.5,
         n_estimators=rounds,
-        n_jobs=1,
         **COMMON,
+        **OURS,
         **trees,
     )
 

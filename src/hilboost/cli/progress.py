@@ -1,6 +1,5 @@
 """Progress bar over boosting rounds, on stderr and only on a terminal."""
 
-from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +13,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from hilboost.core.contracts import Callback
 from hilboost.core.records import Event
 
 __all__ = ["StageProgress"]
@@ -62,7 +62,7 @@ class StageProgress:
     ) -> None:
         self._progress.stop()
 
-    def callback(self, description: str) -> Callable[[Event], None]:
+    def callback(self, description: str) -> Callback:
         """Make a callback for one fit, which moves the bar by one round at a time."""
 
         def after_stage(event: Event) -> None:

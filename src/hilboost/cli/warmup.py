@@ -8,10 +8,24 @@ if TYPE_CHECKING:
 
 __all__ = ["WARMUP_FITS", "warm_up"]
 
-LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
-N_CLASSES = (2, 3)
-WARMUP_FITS = len(LOSSES) + 1 + len(N_CLASSES)
 N_ROWS = 400
+COMMON: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
+LEVELS = [0.05, 0.5, 0.95]
+# Whatever has compiled code of its own: losses, samples of rows, trees with vector leaves.
+REGRESSIONS: dict[str, dict[str, Any]] = {
+    "squared error": {},
+    "absolute error": {"loss": "absolute_error"},
+    "Huber": {"loss": "huber"},
+    "quantiles": {"loss": "quantile", "quantile": LEVELS},
+    "quantiles, shared trees": {"loss": "quantile", "quantile": LEVELS, "multi_output": "shared"},
+    "Poisson": {"loss": "poisson"},
+    "gamma": {"loss": "gamma"},
+    "Tweedie": {"loss": "tweedie"},
+    "row sample": {"subsample": 0.5, "max_features": 0.5},
+    "early stopping": {"early_stopping": True},
+}
+N_CLASSES = (2, 3)
+WARMUP_FITS = 2 * len(REGRESSIONS) + len(N_CLASSES)
 
 
 def warm_up(progress: "StageProgress") -> float:
@@ -37,19 +51,25 @@ def warm_up(progress: "StageProgress") -> float:
     # Missing values have code of their own.
     X[::17, 0] = np.nan
     y = np.exp(0.3 * rng.normal(size=N_ROWS))
-    settings: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
-    levels: list[float | list[float]] = [0.5] * len(LOSSES) + [[0.05, 0.5, 0.95]]
-    for loss, quantile in zip((*LOSSES, "quantile"), levels, strict=True):
-        progress.describe(f"compiling: {loss}")
-        model = BoostingRegressor(loss=loss, quantile=quantile, **settings)
-        model.fit(X, y, X_val=X, y_val=y).predict(X)
-        list(model.staged_predict(X))
-        progress.advance(1)
+    weight = rng.uniform(0.5, 1.5, size=N_ROWS)
+    for name, settings in REGRESSIONS.items():
+        # Both precisions of the inputs, the second with weights.
+        for inputs, sample_weight in ((X, None), (X.astype(np.float32), weight)):
+            progress.describe(f"compiling: {name}")
+            model = BoostingRegressor(**{**COMMON, **settings})
+            model.fit(inputs, y, sample_weight, X_val=inputs, y_val=y)
+            _predict(model.predict, model.staged_predict, inputs)
+            progress.advance(1)
     for n_classes in N_CLASSES:
         progress.describe(f"compiling: {n_classes} classes")
         labels = rng.integers(n_classes, size=N_ROWS)
-        classifier = BoostingClassifier(**settings).fit(X, labels, X_val=X, y_val=labels)
-        classifier.predict_proba(X)
-        list(classifier.staged_predict_proba(X))
+        classifier = BoostingClassifier(**COMMON).fit(X, labels, X_val=X, y_val=labels)
+        _predict(classifier.predict_proba, classifier.staged_predict_proba, X)
         progress.advance(1)
     return time.perf_counter() - start
+
+
+def _predict(predict: Any, staged: Any, X: Any) -> None:
+    predict(X)
+    for _ in staged(X):
+        pass

@@ -330,7 +330,8 @@ class BaseBoosting(BaseEstimator):
         for start, member, r in zip(starts, progress.members, rows, strict=True):
             member.rows = r
             model = AdditiveModel(start, tuple(member.stages))
-            member.raw = model.predict_raw(X, self._n_threads(X.size))
+            # Column by column: a stage adds to whole columns, and sums over classes vectorise.
+            member.raw = np.asfortranarray(model.predict_raw(X, self._n_threads(X.size)))
         progress.folds = folds
         self._progress = progress
         return starts
@@ -355,7 +356,7 @@ class BaseBoosting(BaseEstimator):
         whole = self._progress
         for part in _MAX_FEATURES_TRIED:
             candidate = replace(learner, max_features=part)
-            member = replace(whole.members[0], raw=whole.members[0].raw.copy(), stages=[])
+            member = replace(whole.members[0], raw=whole.members[0].raw.copy(order="F"), stages=[])
             trial = Progress([member], whole.folds)
             held = None
             if validation is not None:
