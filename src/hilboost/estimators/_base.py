@@ -531,7 +531,7 @@ class BaseBoosting(BaseEstimator):
         forest = self._forest()
         if forest is None:
             return np.empty((len(X), 0), dtype=np.int32)
-        return forest.cells(X, self._n_threads(len(X) * len(forest.roots)))
+        return forest.cells(X, self._n_threads(len(X) * len(forest.depths)))
 
     @property
     def feature_importances_(self) -> Floats:

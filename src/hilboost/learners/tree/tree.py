@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.team import Team
-from hilboost.backends.traverse import add_forest, forest_cells
+from hilboost.backends.traverse import (
+    FEWEST_ROWS_FOR_BITS,
+    add_forest,
+    forest_cells,
+    mark_left_leaves,
+)
 from hilboost.core import dtypes
 from hilboost.core.contracts import CellModel
 from hilboost.core.records import Floats, Part
@@ -76,14 +81,20 @@ class Tree(CellModel):
 class Forest:
     """Trees as flat arrays, their coefficients multiplied into the leaf values."""
 
-    roots: NDArray[np.int32]
+    roots: NDArray[np.int64]
     depths: NDArray[np.int32]
     column: NDArray[np.int32]
     threshold: Floats
     missing_right: NDArray[np.bool_]
     child: NDArray[np.int32]
+    inner: NDArray[np.int32]
+    inner_start: NDArray[np.int64]
+    masks: NDArray[np.uint64]
+    half_masks: NDArray[np.uint32]
     leaf_number: NDArray[np.int32]
     value_offset: NDArray[np.int64]
+    value_start: NDArray[np.int64]
+    tree_leaves: NDArray[np.int32]
     values: Floats
     widths: NDArray[np.int32]
     first_output: NDArray[np.int32]
@@ -93,28 +104,38 @@ class Forest:
         """Put the trees of parts behind one another."""
         trees: list[Any] = [part.model for part in parts]
         sizes = np.array([len(t.column) for t in trees])
-        roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
+        roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         widths = np.array([t.leaf_values.shape[1] for t in trees], dtype=np.int32)
-        value_sizes = [t.leaf_values.size for t in trees]
-        value_starts = np.concatenate([[0], np.cumsum(value_sizes)[:-1]])
-        offsets = [
-            start + np.maximum(t.leaf_number, 0) * np.int64(width)
-            for t, start, width in zip(trees, value_starts, widths, strict=True)
-        ]
+        tree_leaves = np.array([len(t.leaf_values) for t in trees], dtype=np.int32)
+        value_start = np.concatenate([[0], np.cumsum(widths * tree_leaves)[:-1]]).astype(np.int64)
+        child = np.concatenate(
+            [t.child + root for t, root in zip(trees, roots[:-1], strict=True)]
+        ).astype(np.int32)
+        order = np.empty(len(child), dtype=np.int64)
+        masks = np.empty(len(child), dtype=np.uint64)
+        mark_left_leaves(roots, child, order, masks)
+        value_offset = np.repeat(value_start, sizes) + order * np.repeat(widths, sizes)
+        values = []
+        for t, part, root in zip(trees, parts, roots[:-1], strict=True):
+            leaves = np.flatnonzero(t.leaf_number >= 0)
+            from_left = leaves[np.argsort(order[root + leaves])]
+            values.append((part.coefficient * t.leaf_values[t.leaf_number[from_left]]).ravel())
         return cls(
             roots=roots,
             depths=np.array([t.depth for t in trees], dtype=np.int32),
             column=np.concatenate([t.column for t in trees]),
             threshold=np.concatenate([t.threshold for t in trees]),
             missing_right=np.concatenate([t.missing_right for t in trees]),
-            child=np.concatenate(
-                [t.child + root for t, root in zip(trees, roots, strict=True)]
-            ).astype(np.int32),
+            child=child,
+            inner=np.flatnonzero(child != np.arange(len(child))).astype(np.int32),
+            inner_start=np.concatenate([[0], np.cumsum(sizes - tree_leaves)]),
+            masks=masks,
+            half_masks=masks.astype(np.uint32),
             leaf_number=np.concatenate([t.leaf_number for t in trees]),
-            value_offset=np.concatenate(offsets).astype(np.int64),
-            values=np.concatenate(
-                [(p.coefficient * t.leaf_values).ravel() for t, p in zip(trees, parts, strict=True)]
-            ),
+            value_offset=value_offset,
+            value_start=value_start,
+            tree_leaves=tree_leaves,
+            values=np.concatenate(values),
             widths=widths,
             first_output=np.array([part.columns.start for part in parts], dtype=np.int32),
         )
@@ -126,7 +147,8 @@ class Forest:
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
         """Add all trees' outputs to ``raw`` (n, r); ``X`` is (n, d) float32 or float64."""
         n = len(X)
-        has_missing = bool(np.isnan(X.sum(dtype=np.float64)))
+        walks = n < FEWEST_ROWS_FOR_BITS or bool((self.tree_leaves > 64).any())
+        has_missing = walks and bool(np.isnan(X.sum(dtype=np.float64)))
 
         def work(begin: int) -> None:
             add_forest(
@@ -134,7 +156,13 @@ class Forest:
                 self.roots,
                 self.depths,
                 *self._nodes,
+                self.inner,
+                self.inner_start,
+                self.masks,
+                self.half_masks,
                 self.value_offset,
+                self.value_start,
+                self.tree_leaves,
                 self.values,
                 self.widths,
                 self.first_output,
@@ -150,7 +178,7 @@ class Forest:
     def cells(self, X: Floats, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
         n = len(X)
-        cells = np.empty((n, len(self.roots)), dtype=dtypes.CELL)
+        cells = np.empty((n, len(self.depths)), dtype=dtypes.CELL)
 
         def work(begin: int) -> None:
             end = min(begin + _BLOCK_ROWS, n)

@@ -1,0 +1,227 @@
+"""Shared helpers of the benchmarks: data folder, machine facts, timing, JSON and Markdown."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = Path(__file__).resolve().parent / "results"
+
+DISTRIBUTIONS = {
+    "hilboost": ("hilboost",),
+    "lightgbm": ("lightgbm",),
+    "xgboost": ("xgboost", "xgboost-cpu"),
+    "catboost": ("catboost",),
+    "sklearn": ("scikit-learn",),
+    "chimeraboost": ("chimeraboost",),
+    "numpy": ("numpy",),
+    "scipy": ("scipy",),
+}
+
+
+def data_folder() -> Path:
+    """Return ``$HILBOOST_DATA`` or, without it, ``../shared/data`` beside the checkout."""
+    named = os.environ.get("HILBOOST_DATA")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            "benchmark data not found: set HILBOOST_DATA to the folder with the .npz files"
+        )
+    return folder
+
+
+def importable(module: str) -> bool:
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        return False
+    return True
+
+
+def version_of(package: str) -> str | None:
+    for distribution in DISTRIBUTIONS.get(package, (package,)):
+        try:
+            return importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    module = sys.modules.get(package)
+    return getattr(module, "__version__", None)
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _memory_gb() -> float | None:
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None
+    return round(size / 2**30, 1)
+
+
+def _commit() -> str | None:
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
+def environment(threads: int) -> dict[str, Any]:
+    """Describe the machine, the date and the versions behind a set of results."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu_model(),
+        "logical_cpus": os.cpu_count(),
+        "memory_gb": _memory_gb(),
+        "threads": threads,
+        "load_average_at_start": [round(load, 2) for load in os.getloadavg()],
+        "commit": _commit(),
+        "versions": {name: version_of(name) for name in DISTRIBUTIONS},
+    }
+
+
+def timed(action: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = action()
+    return time.perf_counter() - start, result
+
+
+def interleaved(
+    actions: Mapping[str, Callable[[], Any]],
+    repeats: int,
+    report: Callable[[str, int, float], None] = lambda *_: None,
+    calls: int = 1,
+) -> tuple[dict[str, list[float]], dict[str, Any], dict[str, str]]:
+    """Time every action ``repeats`` times in the order A B C A B C, ``calls`` times a turn.
+
+    Returns the seconds, the last result and, for an action that failed, the error of each name.
+    A failed action is not tried again.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in actions}
+    results: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for repeat in range(repeats):
+        for name, action in actions.items():
+            if name in errors:
+                continue
+            gc.collect()
+            try:
+                for _ in range(calls):
+                    spent, results[name] = timed(action)
+                    seconds[name].append(spent)
+            except Exception as error:
+                errors[name] = describe_error(error)
+                continue
+            report(name, repeat, spent)
+    return seconds, results, errors
+
+
+def describe_error(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:200]}"
+
+
+def _status_mb(field: str) -> float | None:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    values = [float(line.split()[1]) / 1024 for line in lines if line.startswith(field + ":")]
+    return values[0] if values else None
+
+
+def reset_peak_memory() -> None:
+    """Start the peak count of this process anew, where the system can do so (Linux)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def resident_mb() -> float | None:
+    return _status_mb("VmRSS")
+
+
+def peak_memory_mb() -> float:
+    """Peak resident memory since the start or the last reset, in MiB."""
+    peak = _status_mb("VmHWM")
+    if peak is not None:
+        return peak
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def run_fresh(script: str | Path, arguments: Sequence[str]) -> dict[str, Any]:
+    """Run ``script`` in a new interpreter and return the JSON object on its last output line."""
+    command = [sys.executable, str(script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        tail = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        return {"error": tail[0][:200]}
+    return json.loads(lines[-1])
+
+
+def median(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return statistics.median(found) if found else None
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write through a temporary file so that an interrupted run never leaves half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(content, indent=1) + "\n")
+    part.replace(path)
+
+
+def cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return str(value)
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    lines = [header, rule, *([cell(value) for value in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def environment_markdown(facts: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {found}" for name, found in facts["versions"].items() if found)
+    return (
+        f"{facts['date']}; {facts['cpu']}, {facts['logical_cpus']} logical CPUs, "
+        f"{facts['memory_gb']} GB; {facts['threads']} threads for every library; "
+        f"load average at the start {facts['load_average_at_start'][0]}; "
+        f"Python {facts['python']}; {versions}."
+    )
+
+
+def comma_list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
