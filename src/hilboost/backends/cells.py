@@ -102,7 +102,7 @@ def weighted_quantile(values, weights, level):
 
 @compiled
 def cell_quantiles(residuals, weights, cells, n_cells, level):
-    """Weighted quantile of the residuals in every cell, (n_cells,) float64; rows of cell -1 are out.
+    """Weighted quantile of the residuals in every cell, (n_cells,); rows of cell -1 are left out.
 
     residuals : (n,) float64; weights : (n,) float64 or (0,); cells : (n,) int32
     Cost O(n log n).

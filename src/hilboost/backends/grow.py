@@ -87,7 +87,7 @@ def _fill_histogram(
     histogram,
     private,
 ):
-    """This thread's part of a node's histogram; returns how many parts are to be merged."""
+    """Fill one thread's part of a node's histogram; returns how many parts are to be merged."""
     n_words = words.shape[0]
     first_word, last_word, target = 0, n_words, histogram
     n_parts = 1
@@ -168,10 +168,10 @@ def _search(
 
 @compiled
 def _is_empty(histogram, cell, n_channels):
+    empty = True
     for c in range(n_channels):
-        if histogram[cell + c] != 0:
-            return False
-    return True
+        empty &= histogram[cell + c] == 0
+    return empty
 
 
 @compiled
@@ -358,7 +358,7 @@ def grow(
     packed : (n, n_channels) int64, fixed-point gradients in the table's row order
     n_outputs : int
     rows : (2, m) uint32, the rows to learn from in ``rows[0]``
-    ordered : (2, m) int64 where there is one channel (``packed`` in the order of ``rows``), else (2, 0)
+    ordered : (2, m) int64 with one channel (``packed`` in the order of ``rows``), else (2, 0)
     flags : (m,) uint8
     histograms : (n_slots, d * stride * n_channels) int64, a stride of 256 with one channel and
         ``n_bins`` with more; ``n_slots >= MAX_LEAVES`` keeps parents
@@ -372,7 +372,7 @@ def grow(
     scratch : (n_threads, 2, n_channels) int64
     scan_sums : (n_threads, 2, 512) int64, scan_gains : (n_threads, 512) float64
     counts : (8 * n_threads,) int64
-    control : (CONTROL_SIZE,) int64, ``control[N_NODES] = 1``
+    control : (CONTROL_SIZE,) int64, ``control[NODE] = -1`` and ``control[N_NODES] = 1``
     layout, scales, limits : see :mod:`hilboost.backends.split`
     limits_int : (5,) int64
 
@@ -388,7 +388,9 @@ def grow(
     stride = STRIDE if n_channels == 1 else n_bins
     low, high = first * stride * n_channels, last * stride * n_channels
     children = 1  # the root alone in the first turn
-    node, small, big = -1, 0, 0
+    # From arrays, not literals: a literal would be a type of its own and compile its callees twice.
+    node = control[NODE]
+    small = big = control[N_NODES] - 1
     while True:
         if node >= 0:
             n_left = _partition(

@@ -104,7 +104,7 @@ def scan(
         left = missing if missing_left else np.int64(0)
         # Missing against all the rest is one more place to cut.
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
-        n_cuts = 0
+        n_cuts = np.int64(0)
         for b in range(last):
             here = column[b]
             left += here

@@ -50,16 +50,16 @@ def _lowest_bit(typing_context, value):
 
 @compiled
 def mark_left_leaves(roots, children, order, masks):
-    """Number the leaves of every tree from left to right, and note which a right turn excludes.
+    r"""Number the leaves of every tree from left to right, and note which a right turn excludes.
 
     A tree of at most 64 leaves is evaluated without walking: a word starts with all bits set, each
     inner node whose test fails clears the bits of its left subtree, and the lowest bit left is the
     leaf (Lucchese et al., *QuickScorer*, 2015)::
 
               x0 > 1            leaves  0 1 2
-             /      \\           x0 = 2: clear leaf 0      -> . 1 1
+             /      \           x0 = 2: clear leaf 0      -> . 1 1
           leaf 0   x1 > 5       x1 = 3: nothing to clear  -> . 1 1  -> leaf 1
-                   /    \\
+                   /    \
                leaf 1  leaf 2
 
     Parameters

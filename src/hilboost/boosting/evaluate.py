@@ -71,26 +71,27 @@ def gradients(loss: Loss, target: Target, raw: Floats, team: Team) -> Gradients:
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
     """A loss's gradients as float64 arrays of the right shape, column by column, or a refusal."""
-    arrays = []
-    for name, array in (("negative", result.negative), ("hessian", result.hessian)):
-        if array is None:
-            arrays.append(None)
-            continue
-        array = np.asarray(array, dtype=dtypes.RAW, order="F")
-        if array.shape != shape:
-            raise IncompatibleParts(
-                f"{type(loss).__name__}.gradients returned a {name} array of shape {array.shape}; "
-                f"raw has shape {shape}. Return one entry for every entry of raw."
-            )
-        arrays.append(array)
-    assert arrays[0] is not None
-    return Gradients(arrays[0], arrays[1])
+    negative = _checked(loss, "negative", result.negative, shape)
+    if result.hessian is None:
+        return Gradients(negative)
+    return Gradients(negative, _checked(loss, "hessian", result.hessian, shape))
+
+
+def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Floats:
+    array = np.asarray(array, dtype=dtypes.RAW, order="F")
+    if array.shape != shape:
+        raise IncompatibleParts(
+            f"{type(loss).__name__}.gradients returned a {name} array of shape {array.shape}; "
+            f"raw has shape {shape}. Return one entry for every entry of raw."
+        )
+    return array
 
 
 def add_stage(raw: Floats, stage: Stage, fitted: tuple[Fitted, ...], team: Team) -> None:
     """``raw += coefficient · model`` on the training rows."""
     for part, result in zip(stage.parts, fitted, strict=True):
         if result.cells is None:
+            assert result.outputs is not None
             raw[:, part.columns] += part.coefficient * result.outputs
             continue
         assert isinstance(part.model, CellModel)

@@ -9,7 +9,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from hilboost.cli.files import atomic_path
+from hilboost.model.atomic import atomic_path
 
 if TYPE_CHECKING:
     from hilboost.cli.demo_digits import DigitsRun

@@ -1,14 +1,11 @@
-"""Output files that are either whole or absent."""
+"""Paths given on the command line."""
 
 import os
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from hilboost.cli.errors import CliError
 
-__all__ = ["atomic_path", "check_input", "check_output"]
+__all__ = ["check_input", "check_output"]
 
 
 def check_input(path: Path) -> None:
@@ -38,31 +35,3 @@ def check_output(path: Path, *inputs: Path) -> None:
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
             raise CliError(f"The output '{path}' would replace the input; give it another name.")
-
-
-@contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary path that takes the place of ``path`` if the block succeeds.
-
-    Parameters
-    ----------
-    path : Path
-        The final place of the file.
-
-    Yields
-    ------
-    Path
-        Where to write; in the same folder, because a rename is atomic only within a file system.
-    """
-    if path.exists() and not path.is_file():
-        # A pipe or a device such as /dev/null is written to, never replaced by a file.
-        yield path
-        return
-    final = path.resolve()
-    # The name keeps its suffix: writers choose a format by it.
-    temporary = final.with_name(f".{uuid.uuid4().hex[:12]}-{final.name}")
-    try:
-        yield temporary
-        os.replace(temporary, final)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -79,8 +79,7 @@ def run_fit(job: FitJob) -> str:
     with StageProgress("fitting") as progress:
         model.fit(X, y, callbacks=(progress.callback("fitting"),))
     seconds = time.perf_counter() - start
-    # `save` is atomic by itself; resolved, so that a link stays a link.
-    hilboost.save(model, job.out.resolve())
+    hilboost.save(model, job.out)
     rounds = model.n_estimators_
     return (
         f"Fitted {rounds} rounds on {len(X)} rows and {X.shape[1]} columns in {seconds:.1f} s "

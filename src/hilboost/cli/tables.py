@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hilboost.cli.errors import CliError
-from hilboost.cli.files import atomic_path, check_input
+from hilboost.cli.files import check_input
+from hilboost.model.atomic import atomic_path
 
 if TYPE_CHECKING:
     import numpy as np

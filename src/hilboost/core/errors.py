@@ -48,5 +48,5 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidParameter
     """
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return InvalidParameter(f"{kind}={name!r} is not known; {hint}Known are: {', '.join(names)}.")
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return InvalidParameter(f"{kind}={name!r} is not known.{hint} Known are: {', '.join(names)}.")

@@ -324,7 +324,7 @@ class BaseBoosting(BaseEstimator):
             ]
             progress = Progress([Member(np.empty((0, 0))) for _ in rows])
         else:
-            starts = [member.start for member in self._members]
+            starts = [model.start for model in self._members or ()]
             progress = continued
             self._check_continued(plan, starts, len(rows), target)
         for start, member, r in zip(starts, progress.members, rows, strict=True):
@@ -396,7 +396,7 @@ class BaseBoosting(BaseEstimator):
             AdditiveModel(start, tuple(member.stages[:kept]))
             for start, member in zip(starts, progress.members, strict=True)
         ]
-        self._members = members
+        self._members: list[AdditiveModel] | None = members
         self.model_ = mean_of(members)
         self.loss_ = plan.loss
         self.learner_ = plan.learner

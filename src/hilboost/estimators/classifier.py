@@ -31,10 +31,10 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         ``inverse_link`` returns a probability for every class.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied into the sample weights.
-    learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, min_hessian, \
-l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, subsample, bootstrap, \
-multi_output, sketch, line_search, early_stopping, cv_folds, validation_fraction, n_iter_no_change, \
-tol, warm_start, random_state, n_jobs, verbose
+    learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
+min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
+subsample, bootstrap, multi_output, sketch, line_search, early_stopping, cv_folds, \
+validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose
         As in :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with vector
         leaves for all classes.
 

@@ -66,7 +66,8 @@ def mean_of(models: Sequence[AdditiveModel]) -> AdditiveModel:
         Stage(tuple(part for stage in together for part in stage.scaled(factor).parts))
         for together in zip(*(model.stages for model in models), strict=True)
     ]
-    return AdditiveModel(factor * sum(model.start for model in models), tuple(stages))
+    start = factor * np.sum([model.start for model in models], axis=0)
+    return AdditiveModel(start, tuple(stages))
 
 
 def _summations(stages: tuple[Stage, ...]) -> Iterator[Summation]:

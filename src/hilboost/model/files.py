@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from hilboost.core.errors import IncompatibleParts, InvalidModelFile
 from hilboost.core.records import Part, Stage
 from hilboost.learners.tree import Tree
 from hilboost.model.additive import AdditiveModel
+from hilboost.model.atomic import atomic_path
 
 FORMAT = 1
 _NODE_ARRAYS = {
@@ -51,17 +51,10 @@ def write(path: str | Path, model: AdditiveModel, header: dict[str, Any]) -> Non
 
     metadata = {"format": str(FORMAT), "header": json.dumps(header)}
     content = save(_to_arrays(model), metadata=metadata)
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic_path(Path(path)) as temporary, temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read(path: str | Path) -> tuple[AdditiveModel, dict[str, Any]]:

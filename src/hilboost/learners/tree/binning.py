@@ -106,7 +106,7 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
         mass = counts.astype(np.float64)
     else:
         distinct, inverse = np.unique(values[present], return_inverse=True)
-        mass = np.bincount(inverse, weights=weight[present], minlength=len(distinct))
+        mass = np.asarray(np.bincount(inverse, weight[present], len(distinct)), dtype=np.float64)
     if len(distinct) <= 1:
         return np.empty(0)
     cuts = np.arange(len(distinct) - 1)

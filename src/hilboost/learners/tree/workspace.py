@@ -16,6 +16,7 @@ from hilboost.backends.grow import (
     LEFT,
     N_NODE_FIELDS,
     N_NODES,
+    NODE,
     RIGHT,
     SLOT,
 )
@@ -125,5 +126,5 @@ class Workspace:
         self.left_totals = np.zeros((n_nodes, n_channels), dtype=dtypes.PACKED)
         self.totals[0] = totals
         self.scratch = np.zeros((self.n_threads, 2, n_channels), dtype=np.int64)
-        self.control[N_NODES] = 1
+        self.control[[NODE, N_NODES]] = -1, 1
         self.sync[:] = 0

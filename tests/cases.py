@@ -1,0 +1,184 @@
+"""One row a built-in loss and one row a learner; the contract tests run over all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
+
+from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.core.records import Target
+from hilboost.losses import (
+    AbsoluteError,
+    BinomialLogLoss,
+    Exponential,
+    Gamma,
+    Huber,
+    MultinomialLogLoss,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
+
+
+@dataclass(frozen=True)
+class LossCase:
+    """A built-in loss.
+
+    ``draw(rng, n)`` gives valid ``y`` (n, c).  ``estimator`` has the loss by its ``name``.
+    ``hessian``: "exact", "ones" (a constant bound; the array is None) or a factor of the exact one.
+    """
+
+    id: str
+    name: str
+    make: Callable[[], Any]
+    draw: Callable[[np.random.Generator, int], np.ndarray]
+    n_outputs: int = 1
+    estimator: Any = BoostingRegressor
+    parameters: dict[str, Any] = field(default_factory=dict)
+    hessian: float | str = 1.0
+    smooth: bool = True
+
+    def target(self, rng: np.random.Generator, n: int, weighted: bool = False) -> Target:
+        """A valid target, with random weights where asked for."""
+        return Target(self.draw(rng, n), rng.uniform(0.2, 3, n) if weighted else None)
+
+    def build(self, **parameters: Any) -> Any:
+        """The estimator with this loss chosen by name."""
+        return self.estimator(self.name, **self.parameters, **parameters)
+
+    def labels(self, y: np.ndarray) -> np.ndarray:
+        """What the estimator's ``fit`` takes for this encoded target."""
+        y = y.astype(int) if self.estimator is BoostingClassifier else y
+        return y[:, 0] if y.shape[1] == 1 else y
+
+
+def _normal(rng, n, columns=1):
+    return rng.normal(size=(n, columns)) * 2 + 1
+
+
+def _heavy(rng, n, columns=1):
+    return rng.standard_t(2, size=(n, columns)) + 3
+
+
+def _counts(rng, n):
+    return rng.poisson(2.0, size=(n, 1)).astype(float)
+
+
+def _positive(rng, n):
+    return rng.gamma(2.0, 1.5, size=(n, 1))
+
+
+def _claims(rng, n):
+    return rng.gamma(2.0, 1.5, size=(n, 1)) * (rng.uniform(size=(n, 1)) < 0.6)
+
+
+def _codes(rng, n, n_classes=2):
+    codes = rng.integers(n_classes, size=n)
+    codes[:n_classes] = np.arange(n_classes)
+    return codes[:, None].astype(float)
+
+
+LOSSES = [
+    LossCase("squared_error", "squared_error", SquaredError, _normal),
+    LossCase(
+        "squared_error-2", "squared_error", SquaredError, partial(_normal, columns=2), n_outputs=2
+    ),
+    LossCase(
+        "absolute_error", "absolute_error", AbsoluteError, _heavy, hessian="ones", smooth=False
+    ),
+    LossCase(
+        "absolute_error-2",
+        "absolute_error",
+        AbsoluteError,
+        partial(_heavy, columns=2),
+        n_outputs=2,
+        hessian="ones",
+        smooth=False,
+    ),
+    LossCase("huber", "huber", partial(Huber, 0.7), _heavy, hessian="ones"),
+    LossCase(
+        "huber-2", "huber", partial(Huber, 0.7), partial(_heavy, columns=2), 2, hessian="ones"
+    ),
+    LossCase(
+        "quantile",
+        "quantile",
+        partial(Quantile, 0.3),
+        _heavy,
+        parameters={"quantile": 0.3},
+        hessian="ones",
+        smooth=False,
+    ),
+    LossCase(
+        "quantile-3",
+        "quantile",
+        partial(Quantile, (0.1, 0.5, 0.8)),
+        _heavy,
+        n_outputs=3,
+        parameters={"quantile": (0.1, 0.5, 0.8)},
+        hessian="ones",
+        smooth=False,
+    ),
+    LossCase("poisson", "poisson", Poisson, _counts),
+    LossCase("gamma", "gamma", Gamma, _positive),
+    LossCase("tweedie", "tweedie", Tweedie, _claims),
+    LossCase("log_loss-2", "log_loss", BinomialLogLoss, _codes, estimator=BoostingClassifier),
+    LossCase(
+        "log_loss-3",
+        "log_loss",
+        partial(MultinomialLogLoss, 3),
+        partial(_codes, n_classes=3),
+        n_outputs=3,
+        estimator=BoostingClassifier,
+        hessian=3 / 2,
+    ),
+    LossCase(
+        "log_loss-4",
+        "log_loss",
+        partial(MultinomialLogLoss, 4),
+        partial(_codes, n_classes=4),
+        n_outputs=4,
+        estimator=BoostingClassifier,
+        hessian=4 / 3,
+    ),
+    LossCase("exponential", "exponential", Exponential, _codes, estimator=BoostingClassifier),
+]
+
+
+@dataclass(frozen=True)
+class LearnerCase:
+    """A base learner, as parameters of an estimator."""
+
+    id: str
+    parameters: dict[str, Any]
+    is_tree: bool = False
+    takes_weights: bool = True
+
+
+LEARNERS = [
+    LearnerCase("trees-separate", {"multi_output": "separate"}, is_tree=True),
+    LearnerCase("trees-shared", {"multi_output": "shared"}, is_tree=True),
+    LearnerCase("trees-sketched", {"multi_output": "shared", "sketch": 1}, is_tree=True),
+    LearnerCase("ridge", {"learner": Ridge(alpha=1e-3)}),
+    LearnerCase("neighbours", {"learner": KNeighborsRegressor(3)}, takes_weights=False),
+    LearnerCase("sklearn-tree", {"learner": DecisionTreeRegressor(max_depth=2)}),
+    LearnerCase("svr", {"learner": SVR(C=1.0)}),
+    LearnerCase("pipeline", {"learner": make_pipeline(StandardScaler(), Ridge(alpha=1e-3))}),
+]
+
+TREES = [case for case in LEARNERS if case.is_tree]
+
+
+def ids(cases: list[Any]) -> list[str]:
+    """For ``pytest.mark.parametrize``."""
+    return [case.id for case in cases]

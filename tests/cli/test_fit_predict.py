@@ -1,0 +1,283 @@
+"""`hilboost fit` and `hilboost predict` on CSV tables."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import hilboost
+from hilboost.cli.app import app
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def refused(*arguments):
+    """The one line on stderr with which a command ends."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    assert "Traceback" not in result.output
+    return lines[0]
+
+
+def table(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=["width", "height", "depth"])
+    frame["price"] = 3 * frame["width"] + frame["height"] + rng.normal(scale=0.1, size=n)
+    frame["kind"] = np.where(frame["width"] > 0, "große Kiste", "box, small")
+    return frame
+
+
+def write(frame, name):
+    frame.to_csv(name, index=False)
+    return name
+
+
+def fit(frame, target, *options, name="train.csv", out="model"):
+    return run(
+        "fit", write(frame, name), "--target", target, "--out", out, "--n-estimators", 5, *options
+    )
+
+
+@pytest.fixture
+def regression_model(folder):
+    frame = table().drop(columns="kind")
+    result = fit(frame, "price", "--random-state", 0)
+    assert result.exit_code == 0, result.output
+    return frame
+
+
+def test_regression_round_trip(regression_model):
+    frame = regression_model
+    write(frame, "new.csv")
+    result = run("predict", "model", "new.csv", "--out", "predictions.csv")
+    assert result.exit_code == 0, result.output
+    written = pd.read_csv("predictions.csv")
+    model = hilboost.BoostingRegressor(n_estimators=5, random_state=0)
+    X = frame.drop(columns="price")
+    expected = model.fit(X, frame["price"]).predict(X)
+    np.testing.assert_allclose(written["prediction"], expected, rtol=1e-12)
+    assert list(written.columns) == ["prediction"]
+
+
+def test_text_labels_round_trip_with_probabilities(folder):
+    frame = table().drop(columns="price")
+    result = fit(frame, "kind")
+    assert result.exit_code == 0, result.output
+    assert "classification, because the target 'kind' is text" in result.stderr
+    result = run("predict", "model", write(frame, "new.csv"), "--proba", "--out", "out.csv")
+    assert result.exit_code == 0, result.output
+    written = pd.read_csv("out.csv")
+    assert list(written.columns) == [
+        "prediction",
+        "probability_box, small",
+        "probability_große Kiste",
+    ]
+    np.testing.assert_allclose(written.iloc[:, 1:].sum(axis=1), 1.0)
+    assert (written["prediction"] == frame["kind"]).mean() > 0.95
+
+
+def test_predictions_go_to_stdout_without_out(regression_model):
+    result = run("predict", "model", write(regression_model.head(3), "new.csv"))
+    lines = result.stdout.splitlines()
+    assert lines[0] == "prediction"
+    assert len([float(line) for line in lines[1:]]) == 3
+
+
+def test_columns_are_matched_by_name(regression_model):
+    frame = regression_model
+    first = run("predict", "model", write(frame, "new.csv"))
+    other_order = frame[["depth", "height", "width"]].assign(colour="red")
+    second = run("predict", "model", write(other_order, "other.csv"))
+    assert first.stdout == second.stdout
+    assert "ignored 1 column the model does not use: 'colour'" in second.stderr
+    assert "price" in first.stderr
+
+
+def test_missing_feature_is_named(regression_model):
+    write(regression_model.drop(columns=["height", "depth"]), "new.csv")
+    message = refused("predict", "model", "new.csv", "--out", "out.csv")
+    assert "lacks 2 of the 3 columns" in message
+    assert "'height', 'depth'" in message
+
+
+def test_empty_fields_are_missing_values(folder):
+    frame = table().drop(columns="kind")
+    frame.loc[::3, "width"] = np.nan
+    frame["flag"] = np.where(frame["depth"] > 0, True, None)
+    assert fit(frame, "price").exit_code == 0
+    result = run("predict", "model", write(frame, "new.csv"))
+    assert result.exit_code == 0, result.output
+    assert np.isfinite([float(line) for line in result.stdout.splitlines()[1:]]).all()
+
+
+def test_text_in_a_feature_is_refused(folder):
+    frame = table()
+    frame["depth"] = frame["depth"].round(3).astype(str)
+    frame.loc[4, "depth"] = "deep"
+    write(frame.drop(columns="kind"), "train.csv")
+    message = refused("fit", "train.csv", "--target", "price", "--out", "model")
+    assert "Column 'depth' holds text ('deep' in data row 5)" in message
+    assert "encode it as numbers" in message
+
+
+def test_missing_target_lists_near_names(folder):
+    write(table(), "train.csv")
+    message = refused("fit", "train.csv", "--target", "Prize", "--out", "model")
+    assert "no column 'Prize'; near names are 'price'" in message
+    message = refused("fit", "train.csv", "--target", "qqq", "--out", "model")
+    assert "the columns are 'width', 'height', 'depth', 'price', 'kind'" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("a,y\n", "has a header but no rows"),
+        ("a,y\n1,2\n1,2,3\n", "more fields|not a regular CSV"),
+        ("a,y\n1,2,3\n4,5,6\n", "more fields"),
+        ("a,a,y\n1,2,3\n", "names the column 'a' twice"),
+        ("y\n1\n", "is the only column"),
+        (",a,y\n0,1,2\n1,2,3\n", "Column 1 has no name"),
+        ("a,y\n1,2\n3,\n", "no value in 1 of 2 rows \\(first in data row 2"),
+        ("a,y\n1,2\n1e999,3\n2,1.5\n", "infinity"),
+        ("a,y\n1,2\n3,2\n", "only one class"),
+    ],
+)
+def test_unusable_tables_are_refused(folder, content, message):
+    (folder / "train.csv").write_text(content)
+    assert re.search(message, refused("fit", "train.csv", "--target", "y", "--out", "model"))
+    assert not (folder / "model").exists()
+
+
+def test_other_encodings_are_refused(folder):
+    (folder / "train.csv").write_bytes("größe,y\n1,2\n".encode("latin-1"))
+    assert "not UTF-8" in refused("fit", "train.csv", "--target", "y", "--out", "model")
+
+
+def test_missing_files_are_refused(folder):
+    assert "no file 'a.csv'" in refused("fit", "a.csv", "--target", "y", "--out", "model")
+    assert "no file 'model'" in refused("predict", "model", "a.csv")
+
+
+def test_bad_outputs_are_refused_before_the_fit(folder):
+    write(table(), "train.csv")
+    start = ("fit", "train.csv", "--target", "price", "--out")
+    assert "no folder 'nowhere'" in refused(*start, "nowhere/model")
+    assert "it is a folder" in refused(*start, folder)
+    assert "would replace the input" in refused(*start, "train.csv")
+
+
+def test_a_file_that_is_no_model_is_refused(folder):
+    write(table(), "new.csv")
+    assert "not a hilboost model file" in refused("predict", "new.csv", "new.csv")
+
+
+def test_errors_of_the_library_are_one_line(folder):
+    frame = table().drop(columns="kind")
+    frame["price"] -= 100
+    write(frame, "train.csv")
+    start = ("fit", "train.csv", "--target", "price", "--out", "model")
+    assert "poisson loss takes zero or positive" in refused(*start, "--loss", "poisson")
+    assert "Did you mean 'huber'" in refused(*start, "--loss", "hubber")
+    assert "n_estimators" in refused(*start, "--n-estimators", 0)
+    assert "--quantile needs --loss quantile" in refused(*start, "-q", 0.5)
+
+
+def test_text_target_for_regression_is_refused(folder):
+    write(table(), "train.csv")
+    start = ("fit", "train.csv", "--target", "kind", "--out", "model")
+    assert "which regression cannot use" in refused(*start, "--task", "regression")
+    assert "which regression cannot use" in refused(*start, "--loss", "huber")
+
+
+def test_proba_of_a_regression_is_refused(regression_model):
+    write(regression_model, "new.csv")
+    assert "--proba needs a classification model" in refused(
+        "predict", "model", "new.csv", "--proba"
+    )
+
+
+def test_debug_lets_the_traceback_through(folder):
+    result = run("fit", "a.csv", "--target", "y", "--out", "model", "--debug")
+    assert isinstance(result.exception, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "reason"),
+    [
+        (np.arange(120) % 20, "classification", "20 distinct whole numbers"),
+        (np.arange(120) % 21, "regression", "21 distinct whole numbers"),
+        (np.arange(120) % 2 == 0, "classification", "is boolean"),
+        (np.arange(120) % 2 + 0.5, "regression", "has decimal numbers"),
+    ],
+)
+def test_automatic_task(folder, values, task, reason):
+    result = fit(table().drop(columns="kind").assign(price=values), "price")
+    assert result.exit_code == 0, result.output
+    assert f"note: {task}, because" in result.stderr
+    assert reason in result.stderr
+
+
+def test_labels_keep_their_kind(folder):
+    frame = table().drop(columns="kind").assign(price=np.arange(120) % 2 == 0)
+    fit(frame, "price")
+    result = run("predict", "model", write(frame, "new.csv"), "--proba")
+    header, *rows = result.stdout.splitlines()
+    assert header == "prediction,probability_False,probability_True"
+    assert {row.split(",")[0] for row in rows} <= {"True", "False"}
+
+
+def test_a_count_loss_makes_whole_numbers_a_regression(folder):
+    frame = table().drop(columns="kind").assign(price=np.arange(120) % 5)
+    result = fit(frame, "price", "--loss", "poisson", "--threads", 1, "--learning-rate", 0.2)
+    assert result.exit_code == 0, result.output
+    assert "regression, because --loss poisson is for regression" in result.stderr
+
+
+def test_quantiles_have_a_column_each(folder):
+    frame = table().drop(columns="kind")
+    result = fit(frame, "price", "--loss", "quantile", "-q", 0.05, "-q", 0.95)
+    assert result.exit_code == 0, result.output
+    result = run("predict", "model", write(frame, "new.csv"))
+    assert result.stdout.splitlines()[0] == "prediction_q0.05,prediction_q0.95"
+
+
+def test_models_fitted_without_names_take_columns_by_place(folder):
+    frame = table().drop(columns="kind")
+    X = frame[["width", "height", "depth"]]
+    model = hilboost.BoostingRegressor(n_estimators=2).fit(X.to_numpy(), frame["price"])
+    hilboost.save(model, folder / "model")
+    result = run("predict", "model", write(X, "new.csv"))
+    assert "order of the table" in result.stderr
+    written = [float(line) for line in result.stdout.splitlines()[1:]]
+    np.testing.assert_allclose(written, model.predict(X.to_numpy()), rtol=1e-12)
+    assert "the table has 4" in refused("predict", "model", write(frame, "wide.csv"))
+
+
+def test_failed_writes_leave_the_old_file_and_nothing_else(regression_model, folder, monkeypatch):
+    (folder / "out.csv").write_text("old")
+    write(regression_model, "new.csv")
+    before = sorted(path.name for path in folder.iterdir())
+
+    def fail(self, path, **_):
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", fail)
+    assert "No space left" in refused("predict", "model", "new.csv", "--out", "out.csv")
+    assert (folder / "out.csv").read_text() == "old"
+    assert sorted(path.name for path in folder.iterdir()) == before

@@ -1,0 +1,14 @@
+"""Settings of all tests."""
+
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run; compiled code is slow the first time it is called.
+settings.register_profile(
+    "hilboost",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=15,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("hilboost")
