@@ -20,7 +20,7 @@ from hilboost.backends.histogram import (
 )
 from hilboost.backends.partition import flag_rows, move_rows
 from hilboost.backends.split import COUNT_MASK, MIN_GAIN, NO_GAIN, scan, scan_channels
-from hilboost.backends.sync import barrier
+from hilboost.backends.sync import barrier, keep_apart
 
 # Columns of ``nodes`` (n_nodes, N_NODE_FIELDS) int64.  COLUMN, BIN, MISSING_LEFT are the best split
 # found so far while LEFT is -1, and the node's split after.
@@ -50,6 +50,7 @@ def draw_columns(allowed, n_draw, seed, node, drawn):
 
     allowed, drawn : (n_columns,) uint8
     """
+    keep_apart()
     n_columns = allowed.shape[0]
     left = 0
     for f in range(n_columns):
@@ -194,6 +195,7 @@ def _settle(
     A cut anywhere between two neighbouring bins that hold rows sends the same rows left: the middle
     one is taken.  Rows without a value follow the larger part where none was seen.
     """
+    keep_apart()
     n_channels = left_totals.shape[1]
     chosen = 0
     for t in range(1, best_gain.shape[0]):

@@ -13,7 +13,7 @@ A histogram is flat: ``histogram[(column * stride + bin) * n_channels + channel]
 from numba import int64, uint64
 
 from hilboost.backends.compiled import compiled
-from hilboost.backends.sync import prefetch
+from hilboost.backends.sync import keep_apart, prefetch
 
 _AHEAD = 32
 STRIDE = 256
@@ -40,6 +40,7 @@ def accumulate(words, first_word, last_word, n_columns, rows, ordered, begin, en
     begin, end : int
     histogram : (n_columns * STRIDE,) int64, overwritten in the slabs of these words
     """
+    keep_apart()
     low, high = _bin_range(first_word, last_word, n_columns, STRIDE, 1)
     histogram[low:high] = 0
     mask = uint64(255)
@@ -74,6 +75,7 @@ def accumulate_channels(
     words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, histogram
 ):
     """The same for several channels, ``packed`` (n, n_channels) int64 in the table's row order."""
+    keep_apart()
     n_channels = packed.shape[1]
     low, high = _bin_range(first_word, last_word, n_columns, n_bins, n_channels)
     histogram[low:high] = 0

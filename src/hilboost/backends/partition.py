@@ -10,7 +10,7 @@ Rows and their packed gradients live in two buffers; a split reads one and write
 from numba import int64, uint8, uint64
 
 from hilboost.backends.compiled import compiled
-from hilboost.backends.sync import prefetch
+from hilboost.backends.sync import keep_apart, prefetch
 
 _AHEAD = 32
 
@@ -25,6 +25,7 @@ def flag_rows(bins, n, column, split_bin, missing_bin, missing_left, rows, begin
     rows : (m,) uint32
     flags : (m,) uint8, written in ``[begin, end)``
     """
+    keep_apart()
     offset = uint64((column // 8) * n * 8 + column % 8)
     threshold = uint8(split_bin)
     missing = uint8(missing_bin)
@@ -44,6 +45,7 @@ def flag_rows(bins, n, column, split_bin, missing_bin, missing_left, rows, begin
 @compiled
 def move_rows(flags, rows, ordered, target_rows, target_ordered, begin, end, left, right):
     """Write rows (and packed gradients, where there are any) from ``left`` or ``right`` on."""
+    keep_apart()
     if ordered.shape[0] == 0:
         for i in range(begin, end):
             j = uint64(i)

@@ -9,6 +9,7 @@ the order in which rows were added.
 import numpy as np
 
 from hilboost.backends.compiled import compiled
+from hilboost.backends.sync import keep_apart
 
 # layout (int64): shift and mask of the hessian, mask of the count, shift of the gradient
 HESSIAN_SHIFT, HESSIAN_MASK, COUNT_MASK, GRADIENT_SHIFT = 0, 1, 2, 3
@@ -141,6 +142,7 @@ def scan_channels(
     ``totals`` (n_channels,) int64; ``scratch`` (2, n_channels) int64.  The gain is the sum over
     outputs, and ``MIN_HESSIAN`` bounds the sum of their hessians.
     """
+    keep_apart()
     best_gain, best_bin, best_left = NO_GAIN, 0, 0
     n_channels = totals.shape[0]
     l2, min_count, min_hessian = limits[L2], limits[MIN_COUNT], limits[MIN_HESSIAN]

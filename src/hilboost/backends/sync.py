@@ -25,6 +25,21 @@ def _element_pointer(context, builder, array_type, array, index):
 
 
 @intrinsic
+def keep_apart(typing_context):
+    """Called in a function, keeps it from being inlined into its callers.
+
+    The compiler optimises an inlined function again in every caller, and a chain of callers
+    multiplies the time of the first, cold fit.
+    """
+
+    def codegen(context, builder, sig, args):
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
 def prefetch(typing_context, array, index):
     """Ask for the cache line of ``array[index]`` without waiting for it."""
     signature = types.void(array, types.intp)

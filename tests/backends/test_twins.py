@@ -1,0 +1,566 @@
+"""Every compiled kernel against its naive twin."""
+
+import importlib
+import inspect
+import itertools
+import pkgutil
+
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import hilboost.backends
+from hilboost.backends import (
+    binning,
+    cells,
+    fixed_point,
+    grow,
+    histogram,
+    partition,
+    split,
+    traverse,
+)
+from hilboost.core.records import Part
+from hilboost.learners.tree import Forest, Tree
+from tests.reference import binning as binning_twin
+from tests.reference import cells as cells_twin
+from tests.reference import fixed_point as fixed_point_twin
+from tests.reference import grow as grow_twin
+from tests.reference import histogram as histogram_twin
+from tests.reference import partition as partition_twin
+from tests.reference import split as split_twin
+from tests.reference import traverse as traverse_twin
+
+SEEDS = range(6)
+WITHOUT_TWIN = {"barrier"}  # synchronises and computes nothing
+seeded = pytest.mark.parametrize("seed", SEEDS)
+
+
+def test_every_kernel_has_a_twin():
+    for info in pkgutil.iter_modules(hilboost.backends.__path__):
+        module = importlib.import_module(f"hilboost.backends.{info.name}")
+        names = {
+            name
+            for name, value in vars(module).items()
+            if isinstance(value, Dispatcher)
+            and value.py_func.__module__ == module.__name__
+            and not name.startswith("_")
+        } - WITHOUT_TWIN
+        if names:
+            twin = importlib.import_module(f"tests.reference.{info.name}")
+            assert names <= set(vars(twin))
+
+
+def draw_words(rng, n, d, n_bins):
+    words = np.zeros((-(-d // 8), n), dtype=np.uint64)
+    for k in range(d):
+        words[k // 8] |= rng.integers(n_bins, size=n).astype(np.uint64) << np.uint64(8 * (k % 8))
+    return words
+
+
+def draw_rows(rng, n):
+    m = int(rng.integers(1, n + 1))
+    rows = np.sort(rng.choice(n, m, replace=False)).astype(np.uint32)
+    begin = int(rng.integers(0, m))
+    return rows, begin, int(rng.integers(begin, m + 1))
+
+
+def draw_layout(rng, curved=True):
+    count_bits, hessian_bits = (8, 12) if curved else (8, 0)
+    layout = np.array(
+        [
+            count_bits,
+            (1 << hessian_bits) - 1,
+            (1 << count_bits) - 1,
+            count_bits + hessian_bits,
+        ]
+    )
+    scales = np.array([0.25, 0.125 if curved else 0.0, 0.0 if curved else 1.0, 1.0])
+    return layout, scales
+
+
+@seeded
+@pytest.mark.parametrize("d", [1, 8, 13])
+def test_accumulate(seed, d):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 60))
+    words = draw_words(rng, n, d, 256)
+    rows, begin, end = draw_rows(rng, n)
+    ordered = rng.integers(-(2**40), 2**40, size=len(rows))
+    first, last = (0, len(words)) if seed % 2 else (len(words) - 1, len(words))
+    results = []
+    for module in (histogram, histogram_twin):
+        result = np.full(d * 256, -7)
+        module.accumulate(words, first, last, d, rows, ordered, begin, end, result)
+        results.append(result)
+    np.testing.assert_array_equal(*results)
+
+
+@seeded
+@pytest.mark.parametrize(("d", "n_channels"), [(1, 2), (8, 3), (11, 4)])
+def test_accumulate_channels(seed, d, n_channels):
+    rng = np.random.default_rng(seed)
+    n, n_bins = int(rng.integers(1, 60)), int(rng.integers(2, 20))
+    words = draw_words(rng, n, d, n_bins)
+    rows, begin, end = draw_rows(rng, n)
+    packed = rng.integers(-(2**40), 2**40, size=(n, n_channels))
+    results = []
+    for module in (histogram, histogram_twin):
+        result = np.full(d * n_bins * n_channels, -7)
+        module.accumulate_channels(
+            words, 0, len(words), d, n_bins, rows, packed, begin, end, result
+        )
+        results.append(result)
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 3])
+def test_merge_and_subtract(n_parts):
+    rng = np.random.default_rng(n_parts)
+    whole, private = rng.integers(-99, 99, size=40), rng.integers(-99, 99, size=(3, 40))
+    results = []
+    for module in (histogram, histogram_twin):
+        result = whole.copy()
+        module.merge(result, private, n_parts, 5, 33)
+        module.subtract(result, private[0], 0, 20)
+        results.append(module.global_histogram(result))
+    np.testing.assert_array_equal(*results)
+
+
+@seeded
+@pytest.mark.parametrize("missing_left", [0, 1])
+def test_flag_rows_and_move_rows(seed, missing_left):
+    rng = np.random.default_rng(seed)
+    n, d, n_bins = 80, 11, 6
+    words = draw_words(rng, n, d, n_bins)
+    rows, begin, end = draw_rows(rng, n)
+    ordered = rng.integers(99, size=len(rows)) if seed % 2 else np.empty(0, dtype=np.int64)
+    column = int(rng.integers(d))
+    results = []
+    for module in (partition, partition_twin):
+        flags = np.full(len(rows), 9, dtype=np.uint8)
+        bins = words.reshape(-1).view(np.uint8)
+        n_left = module.flag_rows(
+            bins, n, column, 2, n_bins - 1, missing_left, rows, begin, end, flags
+        )
+        target, target_ordered = np.zeros_like(rows), np.zeros_like(ordered)
+        module.move_rows(
+            flags, rows, ordered, target, target_ordered, begin, end, begin, begin + n_left
+        )
+        results.append((n_left, flags, target, target_ordered))
+    for compiled, naive in zip(*results, strict=True):
+        np.testing.assert_array_equal(compiled, naive)
+
+
+def draw_histogram(rng, n_bins, n_channels, layout, curved, count_channel):
+    """A column whose bins are partly empty; the last one is that of missing values."""
+    count = rng.integers(0, 4, size=n_bins)
+    if rng.uniform() < 0.5:
+        count[-1] = 0
+    result = np.zeros((n_bins, n_channels), dtype=np.int64)
+    n_outputs = n_channels - count_channel
+    for k in range(n_outputs):
+        gradient = rng.integers(-5, 6, size=n_bins) * (count > 0)
+        hessian = rng.integers(0, 9, size=n_bins) * (count > 0) if curved else 0
+        result[:, k] = (gradient << layout[3]) + (hessian << layout[0])
+        result[:, k] += 0 if count_channel else count
+    if count_channel:
+        result[:, -1] = count
+    return result
+
+
+LIMITS = [(0.0, 1.0, 0.0, 0.0), (1.0, 3.0, 0.5, 0.0)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("limits", LIMITS)
+def test_scan(seed, curved, limits):
+    rng = np.random.default_rng(seed)
+    layout, scales = draw_layout(rng, curved)
+    column = draw_histogram(rng, 9, 1, layout, curved, False)
+    flat = np.concatenate([rng.integers(99, size=4), column[:, 0]])
+    n_values = int(rng.integers(1, 9))
+    column[n_values:-1] = 0
+    flat[4 + n_values : -1] = 0
+    total = column.sum()
+    scratch = np.empty(512, np.int64), np.empty(512, np.int64), np.empty(512)
+    arguments = (flat, 4, n_values, 8, total, layout, scales, np.array(limits), *scratch)
+    assert split.scan(*arguments) == split_twin.scan(*arguments)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("count_channel", [False, True])
+@pytest.mark.parametrize("limits", LIMITS)
+def test_scan_channels(seed, count_channel, limits):
+    rng = np.random.default_rng(seed)
+    layout, scales = draw_layout(rng)
+    if count_channel:
+        layout = np.array([0, 4095, 0, 12])
+    n_channels = 3 + count_channel
+    column = draw_histogram(rng, 9, n_channels, layout, True, count_channel)
+    flat = np.concatenate([rng.integers(99, size=n_channels), column.ravel()])
+    scratch = np.zeros((2, n_channels), dtype=np.int64)
+    totals = column.sum(axis=0)
+    arguments = (flat, 1, 8, 8, totals, 3, layout, scales, np.array(limits), scratch)
+    compiled, naive = split.scan_channels(*arguments), split_twin.scan_channels(*arguments)
+    assert compiled[0] == pytest.approx(naive[0], rel=1e-12, abs=1e-12)
+    assert compiled[1:] == naive[1:]
+
+
+@seeded
+@pytest.mark.parametrize("curved", [False, True])
+def test_score(seed, curved):
+    rng = np.random.default_rng(seed)
+    layout, scales = draw_layout(rng, curved)
+    value = int(draw_histogram(rng, 9, 1, layout, curved, False)[:, 0].sum())
+    assert split.score(value, layout, scales, 0.5) == split_twin.score(value, layout, scales, 0.5)
+
+
+def draw_gradients(rng, n, r, curved):
+    hessians = rng.uniform(0, 1, size=(n, r)) if curved else np.empty((n, 0))
+    return rng.normal(size=(n, r)), hessians
+
+
+@seeded
+@pytest.mark.parametrize("r", [1, 3])
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_absolute_sums(seed, r, curved, weighted, sampled):
+    rng = np.random.default_rng(seed)
+    gradients, hessians = draw_gradients(rng, 50, r, curved)
+    weights = rng.uniform(size=50) if weighted else np.empty(0)
+    rows = draw_rows(rng, 50)[0] if sampled else np.empty(0, np.uint32)
+    arguments = gradients, hessians, weights, rows, 0, len(rows) or 50
+    compiled = fixed_point.absolute_sums(*arguments)
+    np.testing.assert_allclose(compiled, fixed_point_twin.absolute_sums(*arguments), rtol=1e-12)
+
+
+@seeded
+@pytest.mark.parametrize("r", [1, 2])
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+@pytest.mark.parametrize("count_channel", [False, True])
+def test_pack_gradients_and_packed_sums(seed, r, curved, weights, count_channel):
+    rng = np.random.default_rng(seed)
+    n = 40
+    gradients, hessians = draw_gradients(rng, n, r, curved)
+    whole = weights != "fractions"
+    weight = {
+        "none": np.empty(0),
+        "whole": rng.integers(0, 4, size=n).astype(float),
+        "fractions": rng.uniform(size=n),
+    }[weights]
+    rows = draw_rows(rng, n)[0]
+    layout = draw_layout(rng, curved)[0]
+    if count_channel:
+        layout = np.array([0, 4095, 0, 12])
+    factors = np.array([256.0, 64.0, 1.0 if whole else 16.0])
+    n_channels = r + count_channel
+    results = []
+    for module in (fixed_point, fixed_point_twin):
+        packed = np.zeros((0 if n_channels == 1 else n, n_channels), dtype=np.int64)
+        ordered = np.zeros(len(rows) if n_channels == 1 else 0, dtype=np.int64)
+        totals = np.empty(n_channels, dtype=np.int64)
+        module.pack_gradients(
+            gradients,
+            hessians,
+            weight,
+            rows,
+            0,
+            len(rows),
+            layout,
+            factors,
+            whole,
+            count_channel,
+            packed,
+            ordered,
+        )
+        module.packed_sums(packed, ordered, rows, totals)
+        results.append((packed, ordered, totals))
+    for compiled, naive in zip(*results, strict=True):
+        np.testing.assert_array_equal(compiled, naive)
+
+
+@seeded
+@pytest.mark.parametrize("curved", [False, True])
+def test_pack_one(seed, curved):
+    rng = np.random.default_rng(seed)
+    gradients, hessians = draw_gradients(rng, 40, 1, curved)
+    layout = draw_layout(rng, curved)[0]
+    results = []
+    for module in (fixed_point, fixed_point_twin):
+        ordered = np.zeros(40, dtype=np.int64)
+        module.pack_one(gradients, hessians, 3, 37, layout, np.array([256.0, 64.0]), ordered)
+        results.append(ordered)
+    np.testing.assert_array_equal(*results)
+
+
+def draw_leaves(rng, n):
+    """Rows in two buffers, and nodes of which some are leaves that cover all rows once."""
+    bounds = np.unique(np.concatenate([[0, n], rng.integers(0, n, size=4)]))
+    nodes = np.full((2 * len(bounds), grow.N_NODE_FIELDS), -1, dtype=np.int64)
+    leaves = np.sort(rng.choice(len(nodes), len(bounds) - 1, replace=False))
+    for node, begin, end in zip(leaves, bounds[:-1], bounds[1:], strict=True):
+        nodes[node, :3] = begin, end, rng.integers(2)
+    order = rng.permutation(n).astype(np.uint32)
+    return nodes, leaves, np.stack([order, order])
+
+
+@seeded
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_mark_cells(seed, n_threads):
+    nodes, leaves, rows = draw_leaves(np.random.default_rng(seed), 50)
+    results = []
+    for module in (cells, cells_twin):
+        result = np.full(50, -1, dtype=np.int32)
+        for thread in range(n_threads):
+            module.mark_cells(thread, n_threads, nodes, leaves, rows, result)
+        results.append(result)
+    np.testing.assert_array_equal(*results)
+    assert (results[0] >= 0).all()
+
+
+@seeded
+@pytest.mark.parametrize("r", [1, 3])
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leaf_sums(seed, r, curved, weighted):
+    rng = np.random.default_rng(seed)
+    nodes, leaves, rows = draw_leaves(rng, 50)
+    gradients, hessians = draw_gradients(rng, 50, r, curved)
+    weights = rng.uniform(size=50) if weighted else np.empty(0)
+    results = []
+    for module in (cells, cells_twin):
+        sums = np.ones((len(leaves), r)), np.ones((len(leaves), r)), np.ones(len(leaves))
+        for thread in range(2):
+            module.leaf_sums(thread, 2, nodes, leaves, rows, gradients, hessians, weights, *sums)
+        results.append(sums)
+    for compiled, naive in zip(*results, strict=True):
+        np.testing.assert_allclose(compiled, naive, rtol=1e-12, atol=1e-14)
+
+
+@seeded
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_add_cell_values(seed, order):
+    rng = np.random.default_rng(seed)
+    values, leaf = rng.normal(size=(5, 2)), rng.integers(5, size=30).astype(np.int32)
+    raw = rng.normal(size=(30, 4))
+    results = []
+    for module in (cells, cells_twin):
+        result = raw.copy(order=order)
+        module.add_cell_values(values, leaf, result, 1, 3, 27)
+        results.append(result)
+    np.testing.assert_array_equal(*results)
+
+
+@seeded
+@pytest.mark.parametrize("level", [0.05, 0.25, 0.5, 0.9])
+@pytest.mark.parametrize("weights", ["ones", "whole", "fractions"])
+def test_weighted_quantile(seed, level, weights):
+    rng = np.random.default_rng(seed)
+    values = np.sort(rng.integers(9, size=int(rng.integers(1, 20))).astype(float))
+    weight = {
+        "ones": np.ones(len(values)),
+        "whole": rng.integers(1, 4, size=len(values)).astype(float),
+        "fractions": rng.uniform(0.1, 2, size=len(values)),
+    }[weights]
+    compiled = cells.weighted_quantile(values, weight, level)
+    assert compiled == cells_twin.weighted_quantile(values, weight, level)
+    if weights != "fractions":
+        repeated = np.repeat(values, weight.astype(int))
+        expected = np.quantile(repeated, level, method="averaged_inverted_cdf")
+        assert compiled == pytest.approx(expected, rel=1e-14)
+
+
+@seeded
+@pytest.mark.parametrize("level", [0.2, 0.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cell_quantiles(seed, level, weighted):
+    rng = np.random.default_rng(seed)
+    residuals = rng.normal(size=60)
+    weights = rng.integers(1, 5, size=60).astype(float) if weighted else np.empty(0)
+    leaf = rng.integers(-1, 7, size=60).astype(np.int32)
+    arguments = residuals, weights, leaf, 8, level
+    compiled = cells.cell_quantiles(*arguments)
+    np.testing.assert_array_equal(compiled, cells_twin.cell_quantiles(*arguments))
+    assert compiled[7] == 0
+
+
+@seeded
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 8, 11])
+def test_pack_bins(seed, dtype, d):
+    rng = np.random.default_rng(seed)
+    n = 70
+    values = rng.normal(size=(n, d)).astype(dtype)
+    values[rng.uniform(size=(n, d)) < 0.1] = np.nan
+    values[0] = np.inf
+    n_edges = rng.integers(0, 31, size=d)
+    n_steps = np.ceil(np.log2(n_edges + 1)).astype(np.int64)
+    edges = np.full((d, 32), np.inf)
+    for k in range(d):
+        edges[k, : n_edges[k]] = np.sort(rng.normal(size=n_edges[k]))
+        if n_edges[k]:
+            edges[k, n_edges[k] // 2] = values[k + 1, k]  # a value on its threshold goes left
+            edges[k] = np.sort(edges[k])
+    results = []
+    for module in (binning, binning_twin):
+        words = np.full((-(-d // 8), n), 77, dtype=np.uint64)
+        module.pack_bins(values, edges, n_steps, 40, 2, 66, words)
+        results.append(words)
+    np.testing.assert_array_equal(*results)
+
+
+def draw_nodes(rng, n_leaves, d, n_bins):
+    """A random binary tree in the fields that growth fills."""
+    nodes = np.full((2 * n_leaves - 1, grow.N_NODE_FIELDS), -1, dtype=np.int64)
+    open_nodes, n_nodes = [0], 1
+    while n_nodes < len(nodes):
+        node = open_nodes.pop(int(rng.integers(len(open_nodes))))
+        nodes[node, [grow.COLUMN, grow.BIN]] = rng.integers(d), rng.integers(n_bins - 1)
+        nodes[node, grow.MISSING_LEFT] = rng.integers(2)
+        nodes[node, [grow.LEFT, grow.RIGHT]] = n_nodes, n_nodes + 1
+        open_nodes += [n_nodes, n_nodes + 1]
+        n_nodes += 2
+    return nodes
+
+
+@seeded
+def test_binned_cells(seed):
+    rng = np.random.default_rng(seed)
+    n, d, n_bins = 60, 10, 7
+    words = draw_words(rng, n, d, n_bins)
+    nodes = draw_nodes(rng, 6, d, n_bins)
+    leaf_of = np.full(len(nodes), -1, dtype=np.int32)
+    leaf_of[nodes[:, grow.LEFT] < 0] = np.arange(6)
+    rows = rng.permutation(n)
+    results = []
+    for module in (traverse, traverse_twin):
+        result = np.full(n, -5, dtype=np.int32)
+        bins = words.reshape(-1).view(np.uint8)
+        module.binned_cells(bins, n, nodes, leaf_of, n_bins - 1, rows, 5, 50, result)
+        results.append(result)
+    np.testing.assert_array_equal(*results)
+
+
+def draw_tree(rng, n_leaves, width, d):
+    """A random tree over ``d`` columns."""
+    nodes = draw_nodes(rng, n_leaves, d, 3)
+    n_nodes, is_leaf = len(nodes), nodes[:, grow.LEFT] < 0
+    child = np.where(is_leaf, np.arange(n_nodes), nodes[:, grow.LEFT])
+    depth = np.zeros(n_nodes, dtype=int)
+    for i in np.flatnonzero(~is_leaf):
+        depth[child[i] : child[i] + 2] = depth[i] + 1
+    return Tree(
+        column=np.where(is_leaf, 0, nodes[:, grow.COLUMN]).astype(np.int32),
+        threshold=np.where(is_leaf, np.inf, rng.normal(size=n_nodes)),
+        missing_right=~is_leaf & (rng.uniform(size=n_nodes) < 0.5),
+        child=child.astype(np.int32),
+        gain=np.zeros(n_nodes),
+        leaf_number=np.where(is_leaf, np.cumsum(is_leaf) - 1, -1).astype(np.int32),
+        depth=int(depth.max()),
+        leaf_values=rng.normal(size=(n_leaves, width)),
+    )
+
+
+def draw_forest(rng, d):
+    """Trees of all sizes that prediction treats differently, to several columns of ``raw``."""
+    sizes = (
+        (1, 1, 0),
+        (2, 2, 2),
+        (9, 1, 3),
+        (32, 1, 0),
+        (33, 2, 1),
+        (64, 1, 1),
+        (65, 2, 1),
+        (80, 3, 0),
+    )
+    return Forest.of(
+        [
+            Part.of(draw_tree(rng, n_leaves, width, d), slice(first, first + width))
+            for n_leaves, width, first in sizes
+        ]
+    )
+
+
+OTHER_NAMES = {"columns": "column", "thresholds": "threshold", "children": "child"}
+
+
+def call(kernel, forest, **values):
+    """Call with a forest's arrays as arguments, chosen by name."""
+    names = list(inspect.signature(kernel.py_func).parameters)
+    arguments = {
+        name: values[name] if name in values else getattr(forest, OTHER_NAMES.get(name, name))
+        for name in names
+    }
+    kernel(*arguments.values())
+    return arguments
+
+
+def draw_inputs(rng, n, d, dtype, missing):
+    X = rng.normal(size=(n, d)).astype(dtype)
+    if missing:
+        X[rng.uniform(size=(n, d)) < 0.3] = np.nan
+    return X
+
+
+many_inputs = pytest.mark.parametrize(
+    ("n", "dtype", "missing"),
+    itertools.product([1, 7, 8, 66, 200], [np.float32, np.float64], [False, True]),
+)
+
+
+@many_inputs
+def test_add_forest(n, dtype, missing):
+    rng = np.random.default_rng(n)
+    forest, X = draw_forest(rng, 5), draw_inputs(rng, n, 5, dtype, missing)
+    compiled = rng.normal(size=(n, 4))
+    naive = compiled.copy()
+    arguments = call(
+        traverse.add_forest, forest, X=X, begin=0, end=n, has_missing=missing, raw=compiled
+    )
+    traverse_twin.add_forest(**arguments | {"raw": naive})
+    np.testing.assert_array_equal(compiled, naive)
+
+
+@many_inputs
+def test_forest_cells(n, dtype, missing):
+    rng = np.random.default_rng(n)
+    forest, X = draw_forest(rng, 5), draw_inputs(rng, n, 5, dtype, missing)
+    compiled = np.full((n, len(forest.depths)), -1, dtype=np.int32)
+    naive = compiled.copy()
+    arguments = call(traverse.forest_cells, forest, X=X, begin=0, end=n, cells=compiled)
+    traverse_twin.forest_cells(**arguments | {"cells": naive})
+    np.testing.assert_array_equal(compiled, naive)
+
+
+@seeded
+def test_mark_left_leaves(seed):
+    forest = draw_forest(np.random.default_rng(seed), 5)
+    n_nodes = len(forest.child)
+    marks = []
+    for module in (traverse, traverse_twin):
+        order, masks = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.uint64)
+        module.mark_left_leaves(forest.roots, forest.child, order, masks)
+        marks.append((order, masks))
+    is_inner = forest.child != np.arange(n_nodes)
+    small = np.repeat(forest.tree_leaves <= 64, 2 * forest.tree_leaves - 1)
+    np.testing.assert_array_equal(marks[0][0], marks[1][0])
+    np.testing.assert_array_equal(*(masks[is_inner & small] for _, masks in marks))
+
+
+@seeded
+@pytest.mark.parametrize("n_draw", [1, 3, 10, 99])
+def test_draw_columns(seed, n_draw):
+    rng = np.random.default_rng(seed)
+    allowed = (rng.uniform(size=20) < 0.7).astype(np.uint8)
+    results = []
+    for module in (grow, grow_twin):
+        drawn = np.full(20, 9, dtype=np.uint8)
+        module.draw_columns(allowed, n_draw, int(rng.integers(1)) + seed * 10**15, seed, drawn)
+        results.append(drawn)
+    np.testing.assert_array_equal(*results)
+    assert results[0].sum() == min(n_draw, allowed.sum())
+    assert (results[0] <= allowed).all()

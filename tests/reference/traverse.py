@@ -1,0 +1,72 @@
+"""Naive twins of :mod:`hilboost.backends.traverse`: one row, one tree, one step at a time."""
+
+import numpy as np
+
+
+def binned_cells(bins, n, nodes, leaf_of, missing_bin, rows, begin, end, cells):
+    table = bins.reshape(-1, n, 8)
+    for row in rows[begin:end]:
+        node = 0
+        while nodes[node, 8] >= 0:
+            column, cut, missing_left, left, right = nodes[node, 5:10]
+            b = table[column // 8, row, column % 8]
+            goes_left = bool(missing_left) if b == missing_bin else b <= cut
+            node = left if goes_left else right
+        cells[row] = leaf_of[node]
+
+
+def _leaf(x, node, columns, thresholds, missing_right, children):
+    while children[node] != node:
+        value = x[columns[node]]
+        right = missing_right[node] if np.isnan(value) else value > thresholds[node]
+        node = children[node] + int(right)
+    return node
+
+
+def add_forest(
+    *,
+    X,
+    roots,
+    columns,
+    thresholds,
+    missing_right,
+    children,
+    value_offset,
+    values,
+    widths,
+    first_output,
+    begin,
+    end,
+    raw,
+    **_,
+):
+    for i in range(begin, end):
+        for tree, (width, first) in enumerate(zip(widths, first_output, strict=True)):
+            leaf = _leaf(X[i], roots[tree], columns, thresholds, missing_right, children)
+            at = value_offset[leaf]
+            raw[i, first : first + width] += values[at : at + width]
+
+
+def forest_cells(
+    X, roots, columns, thresholds, missing_right, children, leaf_number, begin, end, cells
+):
+    for i in range(begin, end):
+        for tree in range(cells.shape[1]):
+            leaf = _leaf(X[i], roots[tree], columns, thresholds, missing_right, children)
+            cells[i, tree] = leaf_number[leaf]
+
+
+def mark_left_leaves(roots, children, order, masks):
+    def leaves(node):
+        if children[node] == node:
+            return [node]
+        return leaves(children[node]) + leaves(children[node] + 1)
+
+    for first, last in zip(roots[:-1], roots[1:], strict=True):
+        from_left = leaves(first)
+        for node in range(first, last):
+            below = leaves(node)
+            order[node] = from_left.index(below[0])
+            if len(below) > 1:
+                excluded = {from_left.index(leaf) for leaf in leaves(children[node])}
+                masks[node] = sum(1 << i for i in range(64) if i not in excluded)
