@@ -182,3 +182,44 @@ TREES = [case for case in LEARNERS if case.is_tree]
 def ids(cases: list[Any]) -> list[str]:
     """For ``pytest.mark.parametrize``."""
     return [case.id for case in cases]
+
+
+PLAIN: dict[str, Any] = {
+    "learning_rate": 0.1,
+    "n_estimators": 10,
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 2,
+    "l2_regularization": 0.0,
+    "max_features": 1.0,
+    "subsample": 1.0,
+    "early_stopping": False,
+    "random_state": 0,
+}
+"""Parameters that follow from nothing, so that a test says what it needs."""
+
+
+def model_arrays(model: Any) -> list[np.ndarray]:
+    """All arrays of a fitted model of trees, for comparisons bit for bit."""
+    arrays = [model.model_.start, model.history_.train]
+    for stage in model.model_.stages:
+        for part in stage.parts:
+            tree = part.model
+            arrays += [
+                part.coefficient,
+                tree.column,
+                tree.threshold,
+                tree.missing_right,
+                tree.child,
+                tree.gain,
+                tree.leaf_number,
+                tree.values,
+            ]
+    return arrays
+
+
+def assert_same_model(one: Any, other: Any) -> None:
+    """Bit for bit."""
+    pairs = list(zip(model_arrays(one), model_arrays(other), strict=True))
+    assert len(pairs) > 2
+    for a, b in pairs:
+        np.testing.assert_array_equal(a, b)

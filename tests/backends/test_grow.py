@@ -1,0 +1,208 @@
+"""The compiled grower against best-first growth by exhaustive search, on one and two threads."""
+
+import inspect
+
+import numpy as np
+import pytest
+from tests.reference.grow import Limits, Numbers, grow
+from tests.reference.histogram import table_of
+
+from hilboost.backends import grow as compiled
+from hilboost.core.records import Gradients, Sample
+from hilboost.learners.tree import TreeLearner, learner, workspace
+
+NAMES = [*inspect.signature(compiled.grow.py_func).parameters]
+
+
+def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
+    """Grow one tree with the learner; returns the grower's arguments before and after."""
+    before, after = {}, {}
+
+    def recording(*values):
+        arguments = dict(zip(NAMES, values, strict=True))
+        if arguments["thread"] == 0:
+            after.update(arguments)
+            before.update({k: np.copy(v) for k, v in arguments.items() if k in ("rows", "ordered")})
+            before.update(packed=arguments["packed"].copy())
+        compiled.grow(*values)
+
+    monkeypatch.setattr(learner, "grow", recording)
+    data = parts.prepare(X, sample.weight, 0, n_threads)
+    fitted = parts.fit(data, gradients, sample, np.random.default_rng(seed))
+    parts.close(data)
+    return before, after, fitted
+
+
+def numbers_of(before, after):
+    """The packed gradients as integers, in the table's row order."""
+    layout, scales, rows = after["layout"], after["scales"], before["rows"][0]
+    hessian_shift, hessian_mask, count_mask, gradient_shift = layout
+    packed, r = before["packed"], after["n_outputs"]
+    together = packed.shape[1] == 1
+    if together:
+        packed = np.zeros((after["words"].shape[1], 1), dtype=np.int64)
+        packed[rows, 0] = before["ordered"][0]
+    curved = scales[2] == 0
+    return Numbers(
+        gradient=packed[:, :r] >> gradient_shift,
+        hessian=(packed[:, :r] >> hessian_shift) & hessian_mask if curved else None,
+        count=packed[:, 0] & count_mask if count_mask else packed[:, r],
+        scales=(scales[0], scales[1] if curved else scales[2], scales[3]),
+        together=together,
+    )
+
+
+def limits_of(after):
+    l2, min_count, min_hessian, min_gain = after["limits"]
+    max_leaves, max_depth, _, columns_per_node, seed = (int(x) for x in after["limits_int"])
+    return Limits(
+        max_leaves, max_depth, min_count, min_hessian, min_gain, l2, columns_per_node, seed
+    )
+
+
+def assert_same_tree(before, after):
+    naive = grow(
+        table_of(after["words"], len(after["n_values"])),
+        after["n_values"],
+        after["n_bins"] - 1,
+        before["rows"][0],
+        numbers_of(before, after),
+        limits_of(after),
+        after["allowed"],
+    )
+    n_nodes = int(after["control"][compiled.N_NODES])
+    assert n_nodes == len(naive)
+    for number, expected in enumerate(naive):
+        found = after["nodes"][number]
+        here = after["rows"][found[compiled.BUFFER], found[compiled.BEGIN] : found[compiled.END]]
+        assert found[compiled.DEPTH] == expected.depth
+        if expected.left is None:
+            assert found[compiled.LEFT] == -1
+            np.testing.assert_array_equal(here, expected.rows)
+            continue
+        assert (found[compiled.LEFT], found[compiled.RIGHT]) == (expected.left, expected.right)
+        column, cut, missing_left = expected.split
+        assert found[[compiled.COLUMN, compiled.BIN]].tolist() == [column, cut]
+        assert bool(found[compiled.MISSING_LEFT]) == missing_left
+        assert after["gains"][number] == expected.gain
+    return n_nodes
+
+
+def draw_table(rng, n, d, missing):
+    """Columns of few and of many values."""
+    X = rng.normal(size=(n, d))
+    X[:, ::2] = np.round(X[:, ::2])
+    if missing:
+        X[rng.uniform(size=(n, d)) < 0.2] = np.nan
+    return X
+
+
+def draw_gradients(rng, n, r, kind):
+    if kind == "signs":  # many equal gains
+        return Gradients(np.sign(rng.normal(size=(n, r))))
+    hessian = rng.uniform(0.05, 1, size=(n, r)) if kind == "curved" else None
+    return Gradients(rng.normal(size=(n, r)), hessian)
+
+
+def draw_sample(rng, n, weights, sampled):
+    weight = {
+        "none": None,
+        "whole": rng.integers(1, 4, size=n).astype(float),
+        "fractions": rng.uniform(1e-4, 2, size=n),
+    }[weights]
+    rows = np.sort(rng.choice(n, n // 2, replace=False)).astype(np.uint32) if sampled else None
+    return Sample(rows, weight)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("kind", ["signs", "plain", "curved"])
+@pytest.mark.parametrize("r", [1, 3])
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_trees_are_those_of_an_exhaustive_search(monkeypatch, n_threads, kind, r, weights, missing):
+    rng = np.random.default_rng([len(kind), r, len(weights), missing])
+    sizes = []
+    for sampled in (False, True):
+        n, d = int(rng.integers(20, 90)), int(rng.integers(1, 12))
+        parts = TreeLearner(
+            max_leaf_nodes=int(rng.integers(2, 10)),
+            min_samples_leaf=float(rng.choice([1, 1, 4])),
+            l2_regularization=float(rng.choice([0, 1])),
+            min_gain=float(rng.choice([0, 0.1])),
+            max_bins=int(rng.choice([8, 255])),
+            shared=True,
+        )
+        X = draw_table(rng, n, d, missing)
+        gradients, sample = draw_gradients(rng, n, r, kind), draw_sample(rng, n, weights, sampled)
+        before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads)
+        sizes.append(assert_same_tree(before, after))
+    assert max(sizes) > 1
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_depth": 2},
+        {"max_depth": 1},
+        {"min_hessian": 5.0},
+        {"min_gain": 3.0},
+        {"max_features": 0.3},
+        {"max_features_per_tree": 0.5},
+        {"max_features": 0.5, "max_features_per_tree": 0.5},
+        {"max_leaf_nodes": 200, "min_samples_leaf": 1},
+        {"min_samples_leaf": 0.5},
+        {"min_samples_leaf": 70},
+    ],
+    ids=str,
+)
+def test_limits_are_those_of_an_exhaustive_search(monkeypatch, n_threads, parameters):
+    rng = np.random.default_rng(5)
+    parts = TreeLearner(**{"max_leaf_nodes": 12, "min_samples_leaf": 2} | parameters)
+    X, gradients = draw_table(rng, 120, 9, True), draw_gradients(rng, 120, 1, "curved")
+    before, after, _ = fit_and_record(
+        monkeypatch, parts, X, gradients, Sample(None, None), n_threads
+    )
+    n_nodes = assert_same_tree(before, after)
+    assert (n_nodes == 1) == (parameters.get("min_samples_leaf") == 70)
+
+
+@pytest.mark.parametrize("r", [1, 2])
+def test_two_histograms_do_where_memory_is_short(monkeypatch, r):
+    monkeypatch.setattr(workspace, "HISTOGRAM_BUDGET", 0)
+    rng = np.random.default_rng(r)
+    parts = TreeLearner(max_leaf_nodes=10, min_samples_leaf=1, shared=True)
+    X, gradients = draw_table(rng, 80, 5, True), draw_gradients(rng, 80, r, "plain")
+    for n_threads in (1, 2):
+        before, after, _ = fit_and_record(
+            monkeypatch, parts, X, gradients, Sample(None, None), n_threads
+        )
+        assert len(after["histograms"]) == 2
+        assert assert_same_tree(before, after) > 9
+
+
+@pytest.mark.parametrize("r", [1, 2])
+@pytest.mark.parametrize("budget", [0, 2**29])
+def test_large_nodes_are_shared_out_by_rows(monkeypatch, r, budget):
+    monkeypatch.setattr(workspace, "HISTOGRAM_BUDGET", budget)
+    rng = np.random.default_rng(r)
+    n = 20_000
+    X = np.round(rng.normal(size=(n, 3)) * 2)
+    X[rng.uniform(size=X.shape) < 0.1] = np.nan
+    gradients = draw_gradients(rng, n, r, "plain")
+    parts = TreeLearner(max_leaf_nodes=6, min_samples_leaf=1, shared=True)
+    before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, Sample(None, None), 2)
+    assert assert_same_tree(before, after) == 11
+
+
+def test_many_rows_with_hessians_count_in_a_channel_of_their_own(monkeypatch):
+    """Not so many rows here: the number of steps that a mean gradient needs is raised instead."""
+    from hilboost.learners.tree import packing
+
+    monkeypatch.setattr(packing, "_FEWEST_STEPS", 2**40)
+    rng = np.random.default_rng(0)
+    parts = TreeLearner(max_leaf_nodes=9, min_samples_leaf=3)
+    X, gradients = draw_table(rng, 200, 4, True), draw_gradients(rng, 200, 1, "curved")
+    before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, Sample(None, None), 2)
+    assert before["packed"].shape[1] == 2
+    assert assert_same_tree(before, after) == 17

@@ -1,0 +1,525 @@
+"""Refusals say what was wrong, where, and what to do; odd but good input works."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.linear_model import Ridge
+from sklearn.utils._param_validation import InvalidParameterError
+from tests.cases import PLAIN
+
+from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.core.errors import (
+    DataWarning,
+    IncompatibleParts,
+    InvalidData,
+    InvalidParameter,
+    InvalidType,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = X[:, 0] + 0.1 * RNG.normal(size=40)
+LABELS = (Y > 0).astype(int)
+
+
+def regressor(*arguments, **parameters):
+    return BoostingRegressor(*arguments, **PLAIN | parameters)
+
+
+def classifier(*arguments, **parameters):
+    return BoostingClassifier(*arguments, **PLAIN | parameters)
+
+
+def changed(array, index, value):
+    result = array.astype(type(value) if isinstance(value, str) else float)
+    result = array.astype(object) if isinstance(value, str) else result
+    result[index] = value
+    return result
+
+
+# Targets
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_target_that_is_not_finite(value):
+    with pytest.raises(ValueError, match=r"Input y contains (NaN|infinity)"):
+        regressor().fit(X, changed(Y, 3, value))
+
+
+def test_target_of_text():
+    with pytest.raises(InvalidData, match="y holds text.*Use BoostingClassifier for classes"):
+        regressor().fit(X, changed(Y, 3, "high"))
+
+
+def test_target_of_complex_numbers():
+    with pytest.raises(InvalidData, match="Complex data not supported"):
+        regressor().fit(X, Y + 1j)
+
+
+def test_target_of_three_dimensions():
+    with pytest.raises(ValueError, match=r"3 dimensions|dim 3"):
+        regressor().fit(X, np.zeros((40, 2, 2)))
+
+
+@pytest.mark.parametrize("estimator", [regressor, classifier])
+def test_no_target(estimator):
+    with pytest.raises(InvalidData, match="requires y to be passed, but the target y is None"):
+        estimator().fit(X, None)
+
+
+@pytest.mark.parametrize(("estimator", "y"), [(regressor, Y), (classifier, LABELS)])
+def test_target_of_another_length(estimator, y):
+    with pytest.raises(InvalidData, match="inconsistent numbers of rows: 40 and 39"):
+        estimator().fit(X, y[:-1])
+
+
+def test_one_class():
+    with pytest.raises(InvalidData, match="only one class.*at least two classes"):
+        classifier().fit(X, np.ones(40, dtype=int))
+
+
+def test_one_class_among_the_rows_that_count():
+    with pytest.raises(InvalidData, match="only one class.*positive weight"):
+        classifier().fit(X, LABELS, sample_weight=LABELS)
+
+
+def test_continuous_target_for_a_classifier():
+    with pytest.raises(ValueError, match="Unknown label type"):
+        classifier().fit(X, Y)
+
+
+def test_three_classes_for_the_exponential_loss():
+    with pytest.raises(InvalidParameter, match="takes two classes; y holds 3. Use 'log_loss'"):
+        classifier("exponential").fit(X, np.arange(40) % 3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "message"),
+    [
+        ("poisson", changed(np.abs(Y), 5, -1.0), "row 5 holds -1"),
+        ("gamma", changed(np.abs(Y), 5, 0.0), "row 5 holds 0"),
+        ("tweedie", changed(np.abs(Y), 5, -2.0), "row 5 holds -2"),
+        ("poisson", np.zeros(40), "not zero everywhere"),
+        ("quantile", np.column_stack([Y, Y]), "one target column; got 2"),
+    ],
+)
+def test_target_that_the_loss_cannot_take(loss, y, message):
+    with pytest.raises(InvalidData, match=message):
+        regressor(loss).fit(X, y)
+
+
+def test_column_vector_as_target_warns():
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        model = regressor().fit(X, Y[:, None])
+    np.testing.assert_array_equal(model.predict(X), regressor().fit(X, Y).predict(X))
+
+
+# Inputs
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize("estimator", [regressor, classifier])
+def test_infinite_input_names_the_column(estimator, value):
+    with pytest.raises(InvalidData, match=r"infinity.*in column 1\. Replace it"):
+        estimator().fit(changed(X, (7, 1), value), LABELS)
+    table = pd.DataFrame(changed(X, (7, 1), value), columns=["a", "b", "c"])
+    with pytest.raises(InvalidData, match=r"infinity.*in column 'b'\. Replace it"):
+        estimator().fit(table, LABELS)
+
+
+def test_infinite_input_to_predict():
+    model = regressor().fit(X, Y)
+    with pytest.raises(InvalidData, match="infinity.*in column 2"):
+        model.predict(changed(X, (0, 2), np.inf))
+
+
+@pytest.mark.parametrize("estimator", [regressor, classifier])
+def test_text_names_the_column(estimator):
+    with pytest.raises(
+        InvalidData, match=r"text in column 1; inputs must be numbers.*OrdinalEncoder"
+    ):
+        estimator().fit(changed(X, (7, 1), "red"), LABELS)
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(c="red")
+    with pytest.raises(InvalidData, match="text in column 'c'"):
+        estimator().fit(table, LABELS)
+    model = estimator().fit(X, LABELS)
+    with pytest.raises(InvalidData, match="text in column 1"):
+        model.predict(changed(X, (7, 1), "red"))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (40, 0)])
+def test_empty_data(shape):
+    with pytest.raises(ValueError, match=r"0 (sample|feature)\(s\)"):
+        regressor().fit(np.zeros(shape), Y[: shape[0]])
+
+
+def test_no_rows_to_predict():
+    model = regressor().fit(X, Y)
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        model.predict(X[:0])
+
+
+def test_one_dimensional_input():
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        regressor().fit(X[:, 0], Y)
+
+
+def test_sparse_input():
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        regressor().fit(scipy.sparse.csr_matrix(X), Y)
+
+
+@pytest.mark.parametrize("n_columns", [2, 4])
+def test_another_number_of_columns(n_columns):
+    model = regressor().fit(X, Y)
+    with pytest.raises(ValueError, match=f"X has {n_columns} features, but BoostingRegressor"):
+        model.predict(np.zeros((5, n_columns)))
+
+
+def test_another_order_of_columns():
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = regressor().fit(table, Y)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(table[["b", "a", "c"]])
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        model.predict(table.rename(columns={"b": "z"}))
+
+
+# Weights
+
+
+def test_negative_weight():
+    with pytest.raises(InvalidData, match="must not be negative; row 4 has -1. Use 0"):
+        regressor().fit(X, Y, sample_weight=changed(np.ones(40), 4, -1.0))
+
+
+def test_all_weights_zero():
+    with pytest.raises(ValueError, match=r"zero for every row|at least one non-zero"):
+        regressor().fit(X, Y, sample_weight=np.zeros(40))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weight_that_is_not_finite(value):
+    with pytest.raises(ValueError, match=r"sample_weight contains (NaN|infinity)"):
+        regressor().fit(X, Y, sample_weight=changed(np.ones(40), 4, value))
+
+
+@pytest.mark.parametrize("weight", [np.ones(39), np.ones((40, 2))])
+def test_weights_of_another_shape(weight):
+    with pytest.raises(ValueError, match=r"[Ss]ample.weight"):
+        regressor().fit(X, Y, sample_weight=weight)
+
+
+def test_tiny_weights_warn():
+    with pytest.warns(DataWarning, match="Multiply the weights so that they sum to about"):
+        regressor(min_samples_leaf=5).fit(X, Y, sample_weight=np.full(40, 1e-3))
+
+
+def test_a_learner_without_weights_says_so():
+    from sklearn.neighbors import KNeighborsRegressor
+
+    with pytest.raises(InvalidData, match="KNeighborsRegressor takes no sample weights"):
+        regressor(learner=KNeighborsRegressor()).fit(X, Y, sample_weight=np.arange(1, 41))
+
+
+# Parameters
+
+
+@pytest.mark.parametrize(
+    ("loss", "hint"),
+    [("squared_eror", "[Dd]id you mean 'squared_error'"), ("tweedi", "'tweedie'"), ("x", "Known are")],
+)
+def test_unknown_loss_of_a_regressor(loss, hint):
+    with pytest.raises(InvalidParameter, match=hint):
+        regressor(loss).fit(X, Y)
+
+
+def test_unknown_loss_of_a_classifier():
+    with pytest.raises(InvalidParameter, match="loss='logloss'.*[Dd]id you mean 'log_loss'"):
+        classifier("logloss").fit(X, LABELS)
+
+
+def test_unknown_learner():
+    with pytest.raises(InvalidParameter, match="learner='trees' is not known.*[Dd]id you mean 'tree'"):
+        regressor(learner="trees").fit(X, Y)
+
+
+@pytest.mark.parametrize("loss", [3, object(), int])
+def test_loss_of_a_wrong_type(loss):
+    with pytest.raises(InvalidType, match="loss must be a name, a Loss object or a subclass"):
+        regressor(loss).fit(X, Y)
+
+
+@pytest.mark.parametrize("learner", [3, object(), Ridge])
+def test_learner_of_a_wrong_type(learner):
+    with pytest.raises(InvalidType, match="learner must be 'tree', a Learner or a scikit-learn"):
+        regressor(learner=learner).fit(X, Y)
+
+
+def test_zero_threads():
+    with pytest.raises(InvalidParameter, match="n_jobs == 0 has no meaning"):
+        regressor(n_jobs=0).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    {
+        "learning_rate": [0, -1, "fast", None],
+        "n_estimators": [0, -1, 1.5, "many"],
+        "max_leaf_nodes": [1, 2.5, "few"],
+        "max_depth": [0, 1.5, "auto"],
+        "min_samples_leaf": [0, -1, "few"],
+        "min_hessian": [-1, "auto"],
+        "l2_regularization": [-1, "none"],
+        "min_gain": [-1e-9, None],
+        "max_features": [0, 1.5, "sqrt"],
+        "max_features_per_tree": [0, 2, "auto"],
+        "max_bins": [1, 256, 3.5, "auto"],
+        "subsample": [0, 1.1, "half"],
+        "bootstrap": ["yes", None],
+        "multi_output": ["both", None],
+        "sketch": [0, 1.5, "auto"],
+        "line_search": ["yes", None],
+        "early_stopping": ["yes", None],
+        "cv_folds": [0, 1.5, "many"],
+        "validation_fraction": [0, 1, "some"],
+        "n_iter_no_change": [0, 1.5, None],
+        "tol": [-1, None],
+        "warm_start": ["yes", None],
+        "random_state": [-1, "seed", 1.5],
+        "n_jobs": [1.5, "all"],
+        "verbose": [-1, "loud"],
+    }.items(),
+)
+def test_parameters_of_a_wrong_type_or_range(name, values):
+    for value in values:
+        with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter"):
+            regressor(**{name: value}).fit(X, Y)
+
+
+@pytest.mark.parametrize("quantile", [0, 1, -0.5, [0.1, 1.0], [], [0.5, 0.5]])
+def test_quantile_out_of_range(quantile):
+    with pytest.raises(InvalidParameter, match="quantile levels must"):
+        regressor("quantile", quantile=quantile).fit(X, Y)
+
+
+def test_fewer_stages_than_a_warm_start_has():
+    model = regressor(warm_start=True).fit(X, Y).set_params(n_estimators=9)
+    with pytest.raises(InvalidParameter, match="n_estimators=9 is below the 10 stages"):
+        model.fit(X, Y)
+
+
+def test_warm_start_with_another_number_of_targets():
+    model = regressor(warm_start=True).fit(X, Y).set_params(n_estimators=11)
+    with pytest.raises(InvalidData, match="2 target columns; the model has 1"):
+        model.fit(X, np.column_stack([Y, Y]))
+
+
+def test_warm_start_with_another_number_of_outputs():
+    model = regressor("quantile", warm_start=True).fit(X, Y)
+    model.set_params(n_estimators=11, quantile=[0.1, 0.9])
+    with pytest.raises(InvalidData, match="set warm_start=False to fit anew"):
+        model.fit(X, Y)
+
+
+def test_warm_start_with_a_new_class():
+    model = classifier(warm_start=True).fit(X, LABELS).set_params(n_estimators=11)
+    with pytest.raises(InvalidData, match="class .*7.*not among those of the first fit"):
+        model.fit(X, changed(LABELS, 0, 7.0).astype(int))
+
+
+@pytest.mark.parametrize("given", [{"X_val": X}, {"y_val": Y}])
+def test_validation_inputs_and_targets_go_together(given):
+    with pytest.raises(InvalidData, match="X_val and y_val go together"):
+        regressor().fit(X, Y, **given)
+
+
+def test_validation_weights_alone():
+    with pytest.raises(InvalidData, match="sample_weight_val needs X_val and y_val"):
+        regressor().fit(X, Y, sample_weight_val=np.ones(40))
+
+
+def test_validation_data_that_do_not_fit():
+    with pytest.raises(ValueError, match="X has 2 features"):
+        regressor().fit(X, Y, X_val=X[:, :2], y_val=Y)
+    with pytest.raises(InvalidData, match="2 target columns; the model has 1"):
+        regressor().fit(X, Y, X_val=X, y_val=np.column_stack([Y, Y]))
+    with pytest.raises(InvalidData, match="class .*not among those of the first fit"):
+        classifier().fit(X, LABELS, X_val=X, y_val=LABELS + 5)
+    with pytest.raises(InvalidData, match="row 0 holds -1"):
+        regressor("poisson").fit(X, np.abs(Y), X_val=X, y_val=np.full(40, -1.0))
+
+
+# Odd but good
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        np.asfortranarray,
+        lambda a: np.repeat(a, 2, axis=0)[::2],
+        lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+        lambda a: a[::-1][::-1],
+        lambda a: a.astype(object),
+        lambda a: a.tolist(),
+        lambda a: a.astype(">f8"),
+        pd.DataFrame,
+        lambda a: pd.DataFrame(a).astype("Float64"),
+        lambda a: pd.DataFrame(a).astype(object),
+    ],
+    ids=[
+        "fortran",
+        "every-second-row",
+        "every-second-column",
+        "reversed",
+        "objects",
+        "lists",
+        "big-endian",
+        "frame",
+        "nullable-frame",
+        "object-frame",
+    ],
+)
+@pytest.mark.parametrize(("estimator", "y"), [(regressor, Y), (classifier, LABELS)])
+def test_layouts_of_the_input(estimator, y, change):
+    expected = estimator().fit(X, y).predict(X)
+    np.testing.assert_array_equal(estimator().fit(change(X), y).predict(change(X)), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.int64, np.uint16, bool])
+def test_dtypes_of_the_input(dtype):
+    values = np.round(np.abs(X) * 2).astype(dtype)
+    expected = regressor().fit(values.astype(np.float64), Y).predict(values.astype(np.float64))
+    model = regressor().fit(values, Y)
+    np.testing.assert_array_equal(model.predict(values), expected)
+    np.testing.assert_array_equal(model.predict(values.astype(np.float64)), expected)
+
+
+def test_read_only_arrays():
+    arrays = X.copy(), Y.copy(), np.arange(1.0, 41)
+    for array in arrays:
+        array.flags.writeable = False
+    copied = [array.copy() for array in arrays]
+    model = regressor().fit(*arrays)
+    assert np.isfinite(model.predict(arrays[0])).all()
+    for array, before in zip(arrays, copied, strict=True):
+        np.testing.assert_array_equal(array, before)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32, bool, object])
+def test_dtypes_of_the_target(dtype):
+    y = (Y > 0).astype(dtype)
+    expected = regressor().fit(X, (Y > 0).astype(float)).predict(X)
+    np.testing.assert_array_equal(regressor().fit(X, y).predict(X), expected)
+    np.testing.assert_array_equal(regressor().fit(X, pd.Series(y)).predict(X), expected)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        np.array([False, True]),
+        np.array([-1, 1]),
+        np.array([3.0, 7.0]),
+    ],
+    ids=["text", "objects", "bool", "int", "float"],
+)
+def test_kinds_of_labels(labels):
+    expected = classifier().fit(X, LABELS).predict(X)
+    model = classifier().fit(X, labels[LABELS])
+    assert model.predict(X).dtype == labels.dtype
+    np.testing.assert_array_equal(model.predict(X), labels[expected])
+    np.testing.assert_array_equal(model.classes_, labels)
+
+
+@pytest.mark.parametrize("loss", sorted(BoostingRegressor._loss_names))
+def test_one_row(loss):
+    model = regressor(loss).fit([[1.0, 2.0]], [3.0])
+    np.testing.assert_allclose(model.predict([[1.0, 2.0], [np.nan, 9.0]]), 3.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", sorted(BoostingRegressor._loss_names))
+def test_constant_target(loss):
+    model = regressor(loss).fit(X, np.full(40, 3.0))
+    np.testing.assert_allclose(model.predict(X), 3.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("multi_output", ["separate", "shared"])
+def test_a_target_fitted_perfectly(multi_output):
+    """Residuals become zero, and further stages change nothing."""
+    steps = (X[:, :1] > 0).astype(float) * np.array([1.0, 2.0])
+    model = regressor(learning_rate=1.0, multi_output=multi_output).fit(X, steps)
+    np.testing.assert_allclose(model.predict(X), steps, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("values", [np.zeros((40, 2)), np.full((40, 2), np.nan)])
+@pytest.mark.parametrize("estimator", [regressor, classifier])
+def test_inputs_without_information(estimator, values):
+    model = estimator().fit(values, LABELS)
+    raw = model.model_.predict_raw(values)
+    np.testing.assert_allclose(raw, np.broadcast_to(model.model_.start, raw.shape), rtol=1e-12)
+    np.testing.assert_array_equal(model.feature_importances_, 0)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-100, 1e100, 1e150])
+def test_targets_of_any_size(scale):
+    model = regressor(learning_rate=1.0).fit(X, Y * scale)
+    assert np.isfinite(model.predict(X)).all()
+    if scale > 1e-290:
+        expected = regressor(learning_rate=1.0).fit(X, Y).predict(X)
+        np.testing.assert_allclose(model.predict(X) / scale, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300, 1.7e308])
+def test_inputs_of_any_size(scale):
+    sizes = (np.clip(X / 6, -0.5, 0.5) + 0.5) * scale
+    model = regressor().fit(sizes, Y)
+    assert np.corrcoef(model.predict(sizes), Y)[0, 1] > 0.8
+
+
+def test_predictions_are_new_arrays():
+    model = regressor().fit(X, Y)
+    first = model.predict(X)
+    first[:] = 0
+    assert model.predict(X).any()
+    staged = list(model.staged_predict(X))
+    assert not np.array_equal(staged[0], staged[-1])
+    probabilities = list(classifier().fit(X, LABELS).staged_predict_proba(X))
+    assert not np.array_equal(probabilities[0], probabilities[-1])
+
+
+def test_good_data_bring_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert regressor().fit(X, Y, sample_weight=np.full(40, 2.0)).score(X, Y) > 0.5
+
+
+def test_unlimited_leaves_with_light_weights():
+    """``max_leaf_nodes=None`` is no limit, also where weights sum to little."""
+    parameters = {"max_leaf_nodes": None, "min_samples_leaf": 1e-3, "n_estimators": 1}
+    model = regressor(**parameters).fit(X, Y, sample_weight=np.full(40, 0.01))
+    assert model.apply(X).max() == 39
+
+
+def test_weights_of_classes():
+    balanced = classifier(class_weight="balanced").fit(X, LABELS)
+    share = np.bincount(LABELS) / 40
+    weight = (0.5 / share)[LABELS]
+    by_hand = classifier().fit(X, LABELS, sample_weight=weight)
+    np.testing.assert_allclose(balanced.predict_proba(X), by_hand.predict_proba(X), rtol=1e-10)
+    given = classifier(class_weight={0: 2, 1: 1}).fit(X, LABELS)
+    assert (given.predict_proba(X)[:, 0].mean()) > classifier().fit(X, LABELS).predict_proba(X)[
+        :, 0
+    ].mean()
+
+
+def test_errors_are_value_or_type_errors():
+    for error in (InvalidData, InvalidParameter, IncompatibleParts):
+        assert issubclass(error, ValueError)
+    assert issubclass(InvalidType, TypeError)

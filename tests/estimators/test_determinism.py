@@ -1,0 +1,215 @@
+"""The same data, parameters and seed give the same model bit for bit, whatever runs it."""
+
+import contextlib
+import multiprocessing
+import pickle
+import sys
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
+
+from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.estimators import _base
+
+
+@pytest.fixture
+def threads_at_once(monkeypatch):
+    """Threads are used on small data too, and on machines of one core."""
+    monkeypatch.setattr(_base, "_CELLS_WORTH_A_THREAD", 1)
+
+
+def draw(loss, n=300, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = loss.target(rng, n).y
+    X = rng.normal(size=(n, d))
+    X[:, 0] += y[:, 0]
+    X[rng.uniform(size=(n, d)) < 0.05] = np.nan
+    return X, loss.labels(y)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
+@pytest.mark.parametrize("trees", TREES, ids=ids(TREES))
+@pytest.mark.usefixtures("threads_at_once")
+def test_number_of_threads(loss, trees):
+    X, y = draw(loss)
+    draws = {"subsample": 0.8, "max_features": 0.6}
+    one, two, four = (
+        loss.build(**PLAIN | trees.parameters | draws | {"n_jobs": n_jobs, "n_estimators": 4}).fit(
+            X, y
+        )
+        for n_jobs in (1, 2, 4)
+    )
+    assert_same_model(one, two)
+    assert_same_model(one, four)
+    for model in (two, four):
+        np.testing.assert_array_equal(one.predict(X), model.predict(X))
+        np.testing.assert_array_equal(one.apply(X), model.apply(X))
+
+
+LARGE = [
+    case for case in LOSSES if case.id in ("squared_error", "huber", "log_loss-2", "log_loss-3")
+]
+
+
+@pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
+@pytest.mark.parametrize("multi_output", ["separate", "shared"])
+@pytest.mark.usefixtures("threads_at_once")
+def test_number_of_threads_on_many_rows(loss, multi_output):
+    X, y = draw(loss, n=20_000)
+    parameters = PLAIN | {"n_estimators": 4, "max_leaf_nodes": 31, "multi_output": multi_output}
+    one, two = (loss.build(**parameters, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+    assert_same_model(one, two)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+@pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
+@pytest.mark.parametrize("cv_folds", [1, 3])
+@pytest.mark.usefixtures("threads_at_once")
+def test_number_of_threads_with_early_stopping(loss, cv_folds):
+    X, y = draw(loss)
+    parameters = {"early_stopping": True, "cv_folds": cv_folds, "n_estimators": 30}
+    one, two = (
+        loss.build(**PLAIN | parameters | {"max_features": "auto", "n_jobs": n_jobs}).fit(X, y)
+        for n_jobs in (1, 2)
+    )
+    assert_same_model(one, two)
+    np.testing.assert_array_equal(one.history_.validation, two.history_.validation)
+
+
+@pytest.mark.parametrize("estimator", [BoostingRegressor, BoostingClassifier])
+def test_defaults_repeat(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(250, 6))
+    y = (X[:, 0] + rng.normal(size=250) > 0).astype(int)
+    model = estimator(random_state=3, n_estimators=20).fit(X, y)
+    assert_same_model(model, clone(model).fit(X, y))
+    other = clone(model).set_params(random_state=4).fit(X, y)
+    assert not np.array_equal(other.model_.predict_raw(X), model.model_.predict_raw(X))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
+@pytest.mark.parametrize("trees", TREES, ids=ids(TREES))
+@pytest.mark.parametrize(
+    "draws", [{}, {"subsample": 0.6, "max_features": 0.5}], ids=["all", "parts"]
+)
+def test_two_halves_are_one_go(loss, trees, draws):
+    X, y = draw(loss, n=100)
+    parameters = PLAIN | trees.parameters | draws
+    whole = loss.build(**parameters | {"n_estimators": 6}).fit(X, y)
+    halves = loss.build(**parameters | {"n_estimators": 3, "warm_start": True}).fit(X, y)
+    halves.set_params(n_estimators=6).fit(X, y)
+    assert_same_model(whole, halves)
+
+
+@pytest.mark.parametrize("cv_folds", [1, 4])
+def test_two_halves_are_one_go_under_early_stopping(cv_folds):
+    X, y = draw(LOSSES[0])
+    parameters = PLAIN | {"early_stopping": True, "cv_folds": cv_folds, "learning_rate": 0.02}
+    whole = BoostingRegressor(**parameters | {"n_estimators": 12}).fit(X, y)
+    halves = BoostingRegressor(**parameters | {"n_estimators": 5, "warm_start": True}).fit(X, y)
+    assert halves.n_estimators_ == 5
+    halves.set_params(n_estimators=12).fit(X, y)
+    assert whole.n_estimators_ == 12
+    assert_same_model(whole, halves)
+    np.testing.assert_array_equal(whole.history_.validation, halves.history_.validation)
+
+
+def test_a_warm_start_with_nothing_to_do_changes_nothing():
+    X, y = draw(LOSSES[0])
+    model = BoostingRegressor(**PLAIN, warm_start=True).fit(X, y)
+    before = model.predict(X)
+    assert model.fit(X, y).n_estimators_ == 10
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.usefixtures("threads_at_once")
+def test_two_threads_may_fit_at_once():
+    X, y = draw(LOSSES[0], n=3000)
+    model = BoostingRegressor(**PLAIN | {"n_estimators": 20, "n_jobs": 2})
+    results = [clone(model) for _ in range(3)]
+    workers = [threading.Thread(target=result.fit, args=(X, y)) for result in results]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    expected = model.fit(X, y)
+    for result in results:
+        assert_same_model(result, expected)
+
+
+def test_two_threads_may_predict_at_once(monkeypatch):
+    """Also when both are the first to ask, and find nothing prepared."""
+    from hilboost.model import additive
+
+    X, y = draw(LOSSES[0])
+    model = BoostingRegressor(**PLAIN).fit(X, y)
+    expected = model.predict(X)
+    model = pickle.loads(pickle.dumps(model))
+    together = threading.Barrier(2)
+    summations = additive._summations
+
+    def slow(*arguments):
+        # Where one waits for the other, as it should, they never meet.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            together.wait(timeout=0.5)
+        yield from summations(*arguments)
+
+    monkeypatch.setattr(additive, "_summations", slow)
+    results = {}
+    workers = [
+        threading.Thread(target=lambda k=k: results.update({k: model.predict(X)})) for k in range(2)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for result in (*results.values(), model.predict(X)):
+        np.testing.assert_array_equal(result, expected)
+
+
+def _fit_and_predict(model, X, y, connection):
+    connection.send((clone(model).fit(X, y).predict(X), model.predict(X)))
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods() or sys.platform == "darwin",
+    reason="this platform does not fork",
+)
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.usefixtures("threads_at_once")
+def test_a_process_may_fork_after_a_fit():
+    X, y = draw(LOSSES[0], n=3000)
+    model = BoostingRegressor(**PLAIN, n_jobs=2).fit(X, y)
+    expected = model.predict(X)
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=_fit_and_predict, args=(model, X, y, theirs))
+    child.start()
+    assert ours.poll(60)
+    for predicted in ours.recv():
+        np.testing.assert_array_equal(predicted, expected)
+    child.join(60)
+    assert child.exitcode == 0
+
+
+@pytest.mark.usefixtures("threads_at_once")
+def test_no_thread_outlives_a_fit():
+    X, y = draw(LOSSES[0], n=3000)
+    before = threading.active_count()
+    model = BoostingRegressor(**PLAIN, n_jobs=2).fit(X, y)
+    model.predict(X)
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and thread.daemon:
+            thread.join(5)
+    assert threading.active_count() <= before
+
+
+def test_a_pickled_model_predicts_the_same():
+    X, y = draw(LOSSES[0])
+    model = BoostingRegressor(**PLAIN).fit(X, y)
+    copied = pickle.loads(pickle.dumps(model))
+    assert_same_model(model, copied)
+    np.testing.assert_array_equal(copied.predict(X), model.predict(X))

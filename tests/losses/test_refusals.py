@@ -1,0 +1,59 @@
+"""Parameters and targets that a loss refuses."""
+
+import numpy as np
+import pytest
+
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Target
+from hilboost.losses import Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Huber(0), "delta must be a positive number"),
+        (lambda: Huber(-1.0), "delta must be a positive number"),
+        (lambda: Huber(np.nan), "delta must be a positive number"),
+        (lambda: Huber(np.inf), "delta must be a positive number"),
+        (lambda: Huber(alpha=0), "alpha must lie strictly between 0 and 1"),
+        (lambda: Huber(alpha=1.0), "alpha must lie strictly between 0 and 1"),
+        (lambda: Quantile(0.0), "strictly between 0 and 1"),
+        (lambda: Quantile(1.0), "strictly between 0 and 1"),
+        (lambda: Quantile(np.nan), "strictly between 0 and 1"),
+        (lambda: Quantile([0.1, 1.5]), "strictly between 0 and 1"),
+        (lambda: Quantile([0.1, 0.1]), "different numbers"),
+        (lambda: Quantile([]), "different numbers"),
+        (lambda: Quantile([[0.1, 0.2]]), "different numbers"),
+        (lambda: Tweedie(1.0), "Use 'poisson' for 1 and 'gamma' for 2"),
+        (lambda: Tweedie(2.0), "Use 'poisson' for 1 and 'gamma' for 2"),
+        (lambda: Tweedie(np.nan), "Use 'poisson' for 1 and 'gamma' for 2"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(make, message):
+    with pytest.raises(InvalidParameter, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "message"),
+    [
+        (Poisson(), [1.0, -2.0, 3.0], "zero or positive targets; row 1 holds -2.*Remove such rows"),
+        (Tweedie(), [1.0, 0.0, -3.0], "zero or positive targets; row 2 holds -3.*Remove such rows"),
+        (Gamma(), [1.0, 2.0, 0.0], "positive targets; row 2 holds 0.*Remove such rows"),
+        (Gamma(), [0.0, 2.0, -1.0], "positive targets; row 2 holds -1"),
+        (Poisson(), [0.0, 0.0], "not zero everywhere"),
+        (Tweedie(), [0.0, 0.0], "not zero everywhere"),
+    ],
+)
+def test_targets_without_a_likelihood_are_refused(loss, y, message):
+    with pytest.raises(InvalidData, match=message):
+        loss.check(Target(np.array(y)[:, None]))
+
+
+def test_quantiles_of_two_targets_are_refused():
+    with pytest.raises(InvalidData, match="one target column; got 2.*Fit one model a column"):
+        Quantile(0.5).check(Target(np.zeros((4, 2))))
+
+
+def test_most_losses_take_every_target():
+    assert SquaredError().check(Target(np.array([[-1.0], [0.0]]))) is None
