@@ -8,6 +8,14 @@ import pkgutil
 import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
+from tests.reference import binning as binning_twin
+from tests.reference import cells as cells_twin
+from tests.reference import fixed_point as fixed_point_twin
+from tests.reference import grow as grow_twin
+from tests.reference import histogram as histogram_twin
+from tests.reference import partition as partition_twin
+from tests.reference import split as split_twin
+from tests.reference import traverse as traverse_twin
 
 import hilboost.backends
 from hilboost.backends import (
@@ -22,14 +30,6 @@ from hilboost.backends import (
 )
 from hilboost.core.records import Part
 from hilboost.learners.tree import Forest, Tree
-from tests.reference import binning as binning_twin
-from tests.reference import cells as cells_twin
-from tests.reference import fixed_point as fixed_point_twin
-from tests.reference import grow as grow_twin
-from tests.reference import histogram as histogram_twin
-from tests.reference import partition as partition_twin
-from tests.reference import split as split_twin
-from tests.reference import traverse as traverse_twin
 
 SEEDS = range(6)
 WITHOUT_TWIN = {"barrier"}  # synchronises and computes nothing

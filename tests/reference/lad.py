@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from tests.reference.grow import Limits, Numbers, grow, leaves
 
 
