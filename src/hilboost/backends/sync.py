@@ -15,8 +15,9 @@ from hilboost.backends.compiled import compiled
 
 _COUNT, _GENERATION = 0, 8  # a cache line apart
 SYNC_SIZE = 16
-_SPINS_BEFORE_YIELD = 400
-_YIELD_SYMBOL = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+_SPINS_BEFORE_SLEEP = 8000
+_SLEEP_MICROSECONDS = 20
+_WINDOWS = sys.platform == "win32"
 
 
 def _element_pointer(context, builder, array_type, array, index):
@@ -73,18 +74,22 @@ def _atomic_add(typing_context, array, index, value):
 
 
 @intrinsic
-def _yield_processor(typing_context):
-    signature = types.int32()
+def _sleep(typing_context):
+    """Leave the core to others for a moment.
+
+    A thread that spins, or yields on a core of its own, looks busy, and the system leaves the thread
+    it waits for queued behind another program; one that sleeps makes room for it.
+    """
 
     def codegen(context, builder, sig, args):
-        function_type = ir.FunctionType(ir.IntType(32), [])
-        if _YIELD_SYMBOL in builder.module.globals:
-            function = builder.module.globals[_YIELD_SYMBOL]
-        else:
-            function = ir.Function(builder.module, function_type, name=_YIELD_SYMBOL)
-        return builder.call(function, [])
+        int32 = ir.IntType(32)
+        name, arguments = ("SwitchToThread", []) if _WINDOWS else ("usleep", [int32])
+        function = builder.module.globals.get(name) or ir.Function(
+            builder.module, ir.FunctionType(int32, arguments), name=name
+        )
+        return builder.call(function, [int32(_SLEEP_MICROSECONDS)] if arguments else [])
 
-    return signature, codegen
+    return types.int32(), codegen
 
 
 @compiled
@@ -106,5 +111,5 @@ def barrier(sync, n_threads):
     spins = 0
     while _atomic_add(sync, _GENERATION, 0) == generation:
         spins += 1
-        if spins > _SPINS_BEFORE_YIELD:
-            _yield_processor()
+        if spins > _SPINS_BEFORE_SLEEP:
+            _sleep()

@@ -15,6 +15,7 @@ from hilboost.boosting.sampling import RowSampling
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.contracts import AdaptiveLoss, Callback, Fitted, Learner, Loss, Rule, State
 from hilboost.core.records import Event, Floats, Stage, Target
+from hilboost.model import AdditiveModel
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,23 @@ class Member:
 
     Attributes
     ----------
-    raw : (n, r) float64, column by column
-        For all rows of the table, those it does not learn from included.
+    start : (r,) float64
     rows : (m,) uint32 or None
         ``None`` is all rows.
     stages : list of Stage
+    raw : (n, r) float64
+        For all rows of the table, those it does not learn from included.  It lies column by column:
+        a stage adds to whole columns, and sums over classes vectorise.
     """
 
-    raw: Floats
+    start: Floats
     rows: NDArray[np.uint32] | None = None
     stages: list[Stage] = field(default_factory=list)
+    raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
+
+    def model(self) -> AdditiveModel:
+        """What it is so far."""
+        return AdditiveModel(self.start, tuple(self.stages))
 
     def inside(self) -> NDArray[np.bool_] | None:
         """Mask of the rows it learns from, (n,), or ``None`` for all."""

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -24,7 +23,6 @@ from hilboost.boosting import (
     Progress,
     RowSampling,
     Validation,
-    assign_folds,
     boost,
 )
 from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
@@ -32,6 +30,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unk
 from hilboost.core.records import Floats, History, Target
 from hilboost.estimators.checks import check_inputs, check_weights, warn_of_light_weights
 from hilboost.estimators.defaults import Resolved, resolve
+from hilboost.estimators.fitting import begin, hold_out, try_out_max_features
 from hilboost.estimators.printing import Printer
 from hilboost.learners.tree import Forest, TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
@@ -39,10 +38,6 @@ from hilboost.model import AdditiveModel, mean_of
 from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
 
 _CELLS_WORTH_A_THREAD = 2**18
-_FEWEST_COLUMNS_TO_DRAW = 4
-_MAX_FEATURES_TRIED = (0.5, 1.0)
-_STAGES_OF_A_TRIAL = 200
-_RATE_OF_A_TRIAL = 0.1
 _AUTO = StrOptions({"auto"})
 
 
@@ -50,6 +45,8 @@ class BaseBoosting(BaseEstimator):
     """The shell around the loop; not to be used by itself."""
 
     _loss_names: ClassVar[dict[str, Any]]
+    _resolved: Resolved
+    _members: list[AdditiveModel] | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
@@ -234,7 +231,7 @@ class BaseBoosting(BaseEstimator):
             )
         kept, history = self.n_estimators_, self.history_
         return Progress(
-            [Member(np.empty((0, 0)), None, list(m.stages[:kept])) for m in self._members],
+            [Member(model.start, stages=list(model.stages)) for model in self._members],
             train=list(history.train[: kept + 1]),
             validation=[] if history.validation is None else list(history.validation[: kept + 1]),
         )
@@ -254,17 +251,24 @@ class BaseBoosting(BaseEstimator):
         loss.check(target)
         n_outputs = len(loss.start(target))
         n_trees = 1 if self.multi_output == "shared" else n_outputs
+        parameters = self.get_params(deep=False)
+        if continued is not None:
+            # A continued fit goes on with what the first one chose.
+            parameters = self._resolved.fill(parameters)
         chosen = resolve(
-            self.get_params(deep=False),
+            parameters,
             target.total_weight(),
             n_trees,
             held_out is not None,
+            isinstance(self.learner, str),
         )
         seed = self._seed(continued)
         early = chosen.early_stopping
         n_folds = chosen.cv_folds if early and held_out is None and len(X) > 1 else 1
         if early and held_out is None and n_folds == 1:
-            X, target, held_out = self._split(X, target, seed)
+            X, target, held_out = hold_out(
+                X, target, self._strata(target), self.validation_fraction, seed
+            )
         learner = self._make_learner(chosen)
         if isinstance(learner, TreeLearner):
             warn_of_light_weights(target.weight, learner.min_samples_leaf)
@@ -279,124 +283,32 @@ class BaseBoosting(BaseEstimator):
             callbacks=(*callbacks, *([Printer(int(self.verbose))] if self.verbose else [])),
             seed=seed,
         )
+        progress = begin(plan, X, target, self._strata(target), n_folds, continued, n_threads)
+        validation = None
+        if held_out is not None:
+            raw = progress.members[0].model().predict_raw(held_out[0], n_threads)
+            validation = Validation(*held_out, raw)
         with Team(n_threads) as team:
-            starts = self._begin(plan, X, target, n_folds, continued)
-            progress = self._progress
-            validation = None
-            if held_out is not None:
-                so_far = AdditiveModel(starts[0], tuple(progress.members[0].stages))
-                raw = so_far.predict_raw(held_out[0], n_threads)
-                validation = Validation(*held_out, raw)
             data = learner.prepare(X, target.weight, seed, n_threads if n_folds == 1 else 1)
             try:
-                if early and continued is None and isinstance(learner, TreeLearner):
-                    learner = self._try_out(plan, learner, data, target, team, validation)
-                    plan = replace(plan, learner=learner)
+                if early and continued is None and self.max_features == "auto":
+                    plan = try_out_max_features(plan, data, target, progress, team, validation)
                 boost(plan, data, target, progress, team, validation)
             finally:
                 learner.close(data)
-        del self._progress
-        self._keep(plan, starts, progress)
+        if isinstance(plan.learner, TreeLearner):
+            chosen = replace(chosen, max_features=plan.learner.max_features)
+        self._resolved = chosen
+        self._keep(plan, progress)
 
-    def _begin(
-        self,
-        plan: Plan,
-        X: Floats,
-        target: Target,
-        n_folds: int,
-        continued: Progress | None,
-    ) -> list[Floats]:
-        """Make ``_progress`` ready for the first new stage; returns the members' start values."""
-        folds = None
-        rows: list[Any] = [None]
-        if n_folds > 1:
-            strata = self._strata(target)
-            folds = assign_folds(
-                np.zeros(len(X), dtype=np.int64) if strata is None else strata,
-                n_folds,
-                np.random.default_rng(plan.seed),
-            )
-            rows = [np.flatnonzero(folds != k).astype(np.uint32) for k in range(n_folds)]
-        if continued is None:
-            starts = [
-                np.asarray(plan.loss.start(target if r is None else target.rows(r)), np.float64)
-                for r in rows
-            ]
-            progress = Progress([Member(np.empty((0, 0))) for _ in rows])
-        else:
-            starts = [model.start for model in self._members or ()]
-            progress = continued
-            self._check_continued(plan, starts, len(rows), target)
-        for start, member, r in zip(starts, progress.members, rows, strict=True):
-            member.rows = r
-            model = AdditiveModel(start, tuple(member.stages))
-            # Column by column: a stage adds to whole columns, and sums over classes vectorise.
-            member.raw = np.asfortranarray(model.predict_raw(X, self._n_threads(X.size)))
-        progress.folds = folds
-        self._progress = progress
-        return starts
-
-    def _try_out(
-        self,
-        plan: Plan,
-        learner: TreeLearner,
-        data: Any,
-        target: Target,
-        team: Team,
-        validation: Validation | None,
-    ) -> TreeLearner:
-        """Choose ``max_features="auto"`` by short runs that share one held-out part.
-
-        Whether nodes should see all columns or half of them depends on the table (one strong
-        interaction among noise, or many redundant columns) more than anything else does.
-        """
-        if self.max_features != "auto" or len(data.table.n_values) < _FEWEST_COLUMNS_TO_DRAW:
-            return learner
-        best, lowest = learner, np.inf
-        whole = self._progress
-        for part in _MAX_FEATURES_TRIED:
-            candidate = replace(learner, max_features=part)
-            member = replace(whole.members[0], raw=whole.members[0].raw.copy(order="F"), stages=[])
-            trial = Progress([member], whole.folds)
-            held = None
-            if validation is not None:
-                held = replace(validation, raw=validation.raw.copy())
-            short = replace(
-                plan,
-                learner=candidate,
-                n_stages=min(plan.n_stages, _STAGES_OF_A_TRIAL),
-                rules=[*plan.rules[:-1], Shrinkage(_RATE_OF_A_TRIAL)],
-                callbacks=(),
-            )
-            boost(short, data, target, trial, team, held)
-            if min(trial.validation) < lowest:
-                best, lowest = candidate, min(trial.validation)
-        return best
-
-    def _check_continued(
-        self, plan: Plan, starts: list[Floats], n_members: int, target: Target
-    ) -> None:
-        n_outputs = len(plan.loss.start(target))
-        if len(starts[0]) != n_outputs or len(starts) != n_members:
-            raise InvalidData(
-                f"warm_start: the model has {len(starts)} x {len(starts[0])} outputs and this fit "
-                f"{n_members} x {n_outputs}; set warm_start=False to fit anew."
-            )
-        if self.n_estimators_ > plan.n_stages:
-            raise InvalidParameter(
-                f"n_estimators={plan.n_stages} is below the {self.n_estimators_} stages already "
-                "fitted; with warm_start=True it must be at least that."
-            )
-
-    def _keep(self, plan: Plan, starts: list[Floats], progress: Progress) -> None:
+    def _keep(self, plan: Plan, progress: Progress) -> None:
         kept = len(progress.members[0].stages)
         if plan.stopping is not None and progress.validation:
             kept = plan.stopping.best_stage(progress.validation)
-        members = [
-            AdditiveModel(start, tuple(member.stages[:kept]))
-            for start, member in zip(starts, progress.members, strict=True)
-        ]
-        self._members: list[AdditiveModel] | None = members
+        for member in progress.members:
+            del member.stages[kept:]
+        members = [member.model() for member in progress.members]
+        self._members = members
         self.model_ = mean_of(members)
         self.loss_ = plan.loss
         self.learner_ = plan.learner
@@ -410,23 +322,6 @@ class BaseBoosting(BaseEstimator):
         if continued is None:
             self._fitted_seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return self._fitted_seed
-
-    def _split(
-        self, X: Floats, target: Target, seed: int
-    ) -> tuple[Floats, Target, tuple[Floats, Target] | None]:
-        n = len(X)
-        if n < 2:
-            return X, target, None
-        rows = np.arange(n)
-        strata = self._strata(target)
-        fraction = min(max(self.validation_fraction, 1 / n), 1 - 1 / n)
-        try:
-            learn, hold = train_test_split(
-                rows, test_size=fraction, random_state=seed, stratify=strata
-            )
-        except ValueError:  # a class with one row cannot be stratified
-            learn, hold = train_test_split(rows, test_size=fraction, random_state=seed)
-        return X[learn], target.rows(learn), (X[hold], target.rows(hold))
 
     def _make_loss(self) -> Loss:
         loss = self.loss

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,19 @@ class Resolved:
     cv_folds: int
     n_iter_no_change: int
 
+    def fill(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Parameters with ``"auto"`` replaced by these values; ``n_estimators`` stays as it is."""
+        chosen = {**asdict(self), "n_estimators": parameters["n_estimators"]}
+        return {name: _or(value, chosen.get(name, value)) for name, value in parameters.items()}
+
 
 _SMALLEST_EARLY = 200
 _LARGE = 50_000
 
 
-def resolve(parameters: dict[str, Any], n: float, n_trees: int, held_out: bool) -> Resolved:
+def resolve(
+    parameters: dict[str, Any], n: float, n_trees: int, held_out: bool, trees: bool
+) -> Resolved:
     """Replace ``"auto"`` by what suits data of this size.
 
     Parameters
@@ -41,6 +48,8 @@ def resolve(parameters: dict[str, Any], n: float, n_trees: int, held_out: bool) 
         Trees a stage.
     held_out : bool
         The caller gave validation data.
+    trees : bool
+        The learner is the built-in tree; with another, 100 plain stages.
 
     Notes
     -----
@@ -50,7 +59,7 @@ def resolve(parameters: dict[str, Any], n: float, n_trees: int, held_out: bool) 
     """
     early = parameters["early_stopping"]
     if early == "auto":
-        early = held_out or n >= _SMALLEST_EARLY
+        early = held_out or (trees and n >= _SMALLEST_EARLY)
     large = n > _LARGE
     careful = early and not large
     n_estimators = _or(parameters["n_estimators"], (1000 if large else 2000) if early else 100)
