@@ -232,7 +232,11 @@ def test_a_learner_without_weights_says_so():
 
 @pytest.mark.parametrize(
     ("loss", "hint"),
-    [("squared_eror", "[Dd]id you mean 'squared_error'"), ("tweedi", "'tweedie'"), ("x", "Known are")],
+    [
+        ("squared_eror", "[Dd]id you mean 'squared_error'"),
+        ("tweedi", "'tweedie'"),
+        ("x", "Known are"),
+    ],
 )
 def test_unknown_loss_of_a_regressor(loss, hint):
     with pytest.raises(InvalidParameter, match=hint):
@@ -245,7 +249,9 @@ def test_unknown_loss_of_a_classifier():
 
 
 def test_unknown_learner():
-    with pytest.raises(InvalidParameter, match="learner='trees' is not known.*[Dd]id you mean 'tree'"):
+    with pytest.raises(
+        InvalidParameter, match="learner='trees' is not known.*[Dd]id you mean 'tree'"
+    ):
         regressor(learner="trees").fit(X, Y)
 
 

@@ -1,0 +1,210 @@
+"""A user's own loss is as good as a built-in one."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from tests.cases import LEARNERS, PLAIN, assert_same_model, ids
+
+from hilboost import AdaptiveLoss, BoostingClassifier, BoostingRegressor, CellLoss, Loss
+from hilboost.core.errors import HilboostError, IncompatibleParts
+from hilboost.core.records import Gradients
+from hilboost.losses import Huber
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 4))
+Y = X[:, 0] + RNG.normal(size=200)
+LABELS = (Y > 0).astype(int)
+
+
+class MySquaredError(Loss):
+    def start(self, target):
+        return np.average(target.y, axis=0, weights=target.weight)
+
+    def value(self, target, raw):
+        return 0.5 * ((target.y - raw) ** 2).sum(axis=1)
+
+    def gradients(self, target, raw):
+        return Gradients(target.y - raw)
+
+
+class MyLogLoss(Loss):
+    def start(self, target):
+        return logit(np.average(target.y, axis=0, weights=target.weight))
+
+    def value(self, target, raw):
+        return (np.logaddexp(0.0, raw) - target.y * raw)[:, 0]
+
+    def gradients(self, target, raw):
+        p = expit(raw)
+        return Gradients(target.y - p, p * (1 - p))
+
+    def inverse_link(self, raw):
+        return np.hstack([expit(-raw), expit(raw)])
+
+
+def quantile(values, weight, level):
+    """Inverse of the weighted distribution function, in the middle where it is flat."""
+    order = np.argsort(values, kind="stable")
+    values = values[order]
+    weight = np.ones(len(values)) if weight is None else weight[order]
+    mass = np.cumsum(weight)
+    wanted, tolerance = level * mass[-1], 1e-12 * mass[-1]
+    i = int(np.argmax(mass >= wanted - tolerance))
+    if mass[i] <= wanted + tolerance and i + 1 < len(values):
+        return 0.5 * (values[i] + values[i + 1])
+    return values[i]
+
+
+class MyQuantile(CellLoss):
+    level = 0.3
+
+    def start(self, target):
+        return np.array([quantile(target.y[:, 0], target.weight, self.level)])
+
+    def value(self, target, raw):
+        residual = target.y - raw
+        return np.maximum(self.level * residual, (self.level - 1) * residual).sum(axis=1)
+
+    def gradients(self, target, raw):
+        sign = np.sign(target.y - raw)
+        return Gradients(np.where(sign > 0, self.level, np.where(sign < 0, self.level - 1, 0.0)))
+
+    def cell_values(self, target, raw, cells, n_cells, columns):
+        values = np.zeros((n_cells, 1))
+        for cell in range(n_cells):
+            here = cells == cell
+            if here.any():
+                weight = None if target.weight is None else target.weight[here]
+                values[cell] = quantile((target.y - raw)[here, 0], weight, self.level)
+        return values
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "mine", "parameters"),
+    [
+        (BoostingRegressor, "squared_error", MySquaredError, {}),
+        (BoostingClassifier, "log_loss", MyLogLoss, {}),
+        (BoostingRegressor, "quantile", MyQuantile, {"quantile": 0.3}),
+    ],
+)
+@pytest.mark.parametrize("learner", LEARNERS[::3], ids=ids(LEARNERS[::3]))
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("as_object", [False, True])
+def test_a_copy_of_a_built_in_loss_gives_the_same_model(
+    estimator, name, mine, parameters, learner, weighted, as_object
+):
+    y = LABELS if estimator is BoostingClassifier else Y
+    weight = RNG.integers(1, 3, size=200) if weighted and learner.takes_weights else None
+    settings = PLAIN | learner.parameters | {"subsample": 0.8}
+    built_in = estimator(name, **settings, **parameters).fit(X, y, sample_weight=weight)
+    own = estimator(mine() if as_object else mine, **settings).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(own.predict(X), built_in.predict(X))
+    np.testing.assert_array_equal(own.history_.train, built_in.history_.train)
+    if learner.is_tree:
+        assert_same_model(own, built_in)
+
+
+class MyHuber(AdaptiveLoss):
+    """Adapts by handing out another loss."""
+
+    def start(self, target):
+        return Huber().start(target)
+
+    def value(self, target, raw):
+        raise AssertionError("only adapted losses are evaluated")
+
+    def gradients(self, target, raw):
+        raise AssertionError("only adapted losses are evaluated")
+
+    def adapted(self, target, raw):
+        return Huber().adapted(target, raw)
+
+
+@pytest.mark.parametrize("cv_folds", [None, 1, 3])
+def test_only_adapted_losses_are_evaluated(cv_folds):
+    early = {} if cv_folds is None else {"early_stopping": True, "cv_folds": cv_folds}
+    built_in = BoostingRegressor("huber", **PLAIN | early, line_search=True).fit(X, Y)
+    own = BoostingRegressor(MyHuber, **PLAIN | early, line_search=True).fit(X, Y)
+    np.testing.assert_array_equal(own.history_.train[0], built_in.history_.train[0])
+    assert own.history_.train[-1] < own.history_.train[0]
+
+
+def with_changes(**changes):
+    """A loss of which some methods return something else."""
+    methods = {name: staticmethod(function) for name, function in changes.items()}
+    return type("Changed", (MySquaredError,), methods)
+
+
+N_LARGE = 40_000
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda t, raw: Gradients((t.y - raw)[:, 0]),
+        lambda t, raw: Gradients((t.y - raw)[:-1]),
+        lambda t, raw: Gradients(t.y - raw, np.ones(len(raw))),
+        lambda t, raw: Gradients(np.hstack([raw, raw])),
+    ],
+    ids=["flat", "short", "flat-hessian", "wide"],
+)
+@pytest.mark.parametrize("n", [200, N_LARGE])
+def test_gradients_of_a_wrong_shape_are_refused(wrong, n):
+    rows = np.arange(n) % 200
+    model = BoostingRegressor(with_changes(gradients=wrong), **PLAIN | {"n_estimators": 1})
+    with pytest.raises(IncompatibleParts, match=r"Changed.gradients returned a .* array of shape"):
+        model.fit(X[rows], Y[rows])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda t, raw: (t.y - raw) ** 2,
+        lambda t, raw: ((t.y - raw) ** 2).mean(),
+        lambda t, raw: ((t.y - raw) ** 2)[:-1, 0],
+    ],
+    ids=["column", "mean", "short"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_values_of_a_wrong_shape_are_refused(wrong, weighted):
+    weight = np.arange(1, 201) if weighted else None
+    model = BoostingRegressor(with_changes(value=wrong), **PLAIN)
+    with pytest.raises(HilboostError, match=r"value"):
+        model.fit(X, Y, sample_weight=weight)
+
+
+def test_gradients_that_are_not_numbers_are_refused():
+    wrong = with_changes(gradients=lambda t, raw: Gradients(np.full(raw.shape, np.nan)))
+    with pytest.raises(HilboostError, match=r"gradients"):
+        BoostingRegressor(wrong, **PLAIN).fit(X, Y)
+
+
+def test_negative_hessians_are_refused():
+    wrong = with_changes(gradients=lambda t, raw: Gradients(t.y - raw, -np.ones(raw.shape)))
+    with pytest.raises(HilboostError, match=r"hessian"):
+        BoostingRegressor(wrong, **PLAIN).fit(X, Y)
+
+
+def test_a_start_of_a_wrong_shape_is_refused():
+    wrong = with_changes(start=lambda t: float(t.y.mean()))
+    with pytest.raises(HilboostError, match=r"start"):
+        BoostingRegressor(wrong, **PLAIN).fit(X, Y)
+
+
+def test_gradients_of_other_dtypes_and_layouts_are_taken():
+    expected = BoostingRegressor(**PLAIN).fit(X, np.round(Y)).predict(X)
+    for change in (np.asfortranarray, lambda a: np.broadcast_to(a[:, 0:1], a.shape)):
+        own = with_changes(gradients=lambda t, raw, c=change: Gradients(c(t.y - raw)))
+        model = BoostingRegressor(own, **PLAIN).fit(X, np.round(Y))
+        np.testing.assert_array_equal(model.predict(X), expected)
+    single = with_changes(gradients=lambda t, raw: Gradients((t.y - raw).astype(np.float32)))
+    model = BoostingRegressor(single, **PLAIN).fit(X, np.round(Y))
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_errors_of_a_loss_reach_the_caller():
+    def broken(target, raw):
+        raise RuntimeError("from the loss")
+
+    with pytest.raises(RuntimeError, match="from the loss"):
+        BoostingRegressor(with_changes(gradients=broken), **PLAIN).fit(X, Y)

@@ -1,0 +1,374 @@
+"""Model files: the same model bit for bit, or a refusal."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
+
+import hilboost
+from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.core.errors import HilboostError, IncompatibleParts, InvalidModelFile, InvalidType
+from hilboost.losses import SquaredError
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(100, 4))
+X[RNG.uniform(size=X.shape) < 0.1] = np.nan
+Y = np.nan_to_num(X[:, 0]) + 0.1 * RNG.normal(size=100)
+
+
+def round_trip(model, tmp_path):
+    path = tmp_path / "model.hilboost"
+    hilboost.save(model, path)
+    return hilboost.load(path)
+
+
+@pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
+@pytest.mark.parametrize("trees", TREES, ids=ids(TREES))
+def test_round_trip(case, trees, tmp_path):
+    y = case.labels(case.target(RNG, 100).y)
+    model = case.build(**PLAIN | trees.parameters).fit(X, y)
+    loaded = round_trip(model, tmp_path)
+    assert type(loaded) is type(model)
+    parameters = loaded.get_params() | {"quantile": model.get_params().get("quantile")}
+    assert parameters == {"quantile": None} | model.get_params()
+    if "quantile" in case.parameters:
+        np.testing.assert_array_equal(loaded.quantile, model.quantile)
+    assert_same_model(loaded, model)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.apply(X), model.apply(X))
+    np.testing.assert_array_equal(loaded.feature_importances_, model.feature_importances_)
+    np.testing.assert_array_equal(loaded.predict(X[:0:-7]), model.predict(X[:0:-7]))
+    assert loaded.n_estimators_ == model.n_estimators_
+    assert loaded.n_features_in_ == 4
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["no", "yes", "grün"]),
+        np.array(["no", "yes", "grün"], dtype=object),
+        np.array([-5, 0, 7]),
+        np.array([1, 2, 3], dtype=np.uint8),
+        np.array([0.0, 1.0, 2.0]),
+    ],
+    ids=["text", "objects", "int", "uint8", "float"],
+)
+def test_labels_of_every_kind(labels, tmp_path):
+    model = BoostingClassifier(**PLAIN).fit(X, labels[np.arange(100) % 3])
+    loaded = round_trip(model, tmp_path)
+    assert loaded.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_two_labels_that_are_true_or_false(tmp_path):
+    model = BoostingClassifier(**PLAIN).fit(X, Y > 0)
+    loaded = round_trip(model, tmp_path)
+    assert loaded.predict(X).dtype == bool
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_names_of_columns(tmp_path):
+    table = pd.DataFrame(X, columns=["a", "b", "ü", "with space"])
+    loaded = round_trip(BoostingRegressor(**PLAIN).fit(table, Y), tmp_path)
+    assert loaded.feature_names_in_.tolist() == list(table.columns)
+    with pytest.raises(ValueError, match="same order"):
+        loaded.predict(table[table.columns[::-1]])
+
+
+@pytest.mark.parametrize("cv_folds", [1, 4])
+def test_early_stopping_and_committees(cv_folds, tmp_path):
+    settings = PLAIN | {"early_stopping": True, "cv_folds": cv_folds}
+    model = BoostingRegressor(**settings).fit(X, Y)
+    loaded = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.history_.validation, model.history_.validation)
+
+
+def test_a_model_without_stages(tmp_path):
+    settings = PLAIN | {"early_stopping": True, "cv_folds": 1, "random_state": 0}
+    model = BoostingRegressor(**settings).fit(
+        X, RNG.normal(size=100), X_val=X, y_val=np.full(100, 0.0)
+    )
+    model.model_ = type(model.model_)(model.model_.start, ())
+    model.n_estimators_ = 0
+    loaded = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_parameters_as_numpy_numbers(tmp_path):
+    settings = PLAIN | {
+        "learning_rate": np.float32(0.5),
+        "n_estimators": np.int64(5),
+        "random_state": np.random.RandomState(0),
+    }
+    model = BoostingRegressor("quantile", quantile=np.array([0.2, 0.8]), **settings).fit(X, Y)
+    loaded = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.fit(X, Y).n_estimators_ == 5
+
+
+def test_a_loaded_model_is_fitted_anew_but_not_continued(tmp_path):
+    loaded = round_trip(BoostingRegressor(**PLAIN).fit(X, Y), tmp_path)
+    expected = loaded.predict(X)
+    np.testing.assert_array_equal(loaded.fit(X, Y).predict(X), expected)
+    loaded = round_trip(loaded, tmp_path).set_params(warm_start=True, n_estimators=20)
+    with pytest.raises(HilboostError, match="warm_start"):
+        loaded.fit(X, Y)
+
+
+# Models that files do not hold
+
+
+def test_only_fitted_models_are_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        hilboost.save(BoostingRegressor(), tmp_path / "m")
+    with pytest.raises(InvalidType, match="takes a hilboost estimator; got Ridge"):
+        hilboost.save(Ridge(), tmp_path / "m")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("parameters", [{"loss": SquaredError()}, {"learner": Ridge()}])
+def test_parts_of_the_users_own_are_refused(parameters, tmp_path):
+    model = BoostingRegressor(**PLAIN | parameters).fit(np.nan_to_num(X), Y)
+    with pytest.raises(IncompatibleParts, match="pickle or joblib"):
+        hilboost.save(model, tmp_path / "m")
+    assert os.listdir(tmp_path) == []
+
+
+# Files that are not models
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "model"
+    hilboost.save(BoostingRegressor(**PLAIN).fit(X, Y), path)
+    return path
+
+
+def contents(path):
+    with safe_open(path, framework="np") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return arrays, file.metadata()
+
+
+def edit(path, arrays=None, header=None, metadata=None):
+    """Rewrite a file with some entries replaced."""
+    old_arrays, old_metadata = contents(path)
+    new_header = json.loads(old_metadata["header"]) | (header or {})
+    new_metadata = old_metadata | {"header": json.dumps(new_header)} | (metadata or {})
+    save_file(old_arrays | (arrays or {}), path, metadata=new_metadata)
+
+
+def changed(array, index, value):
+    result = array.copy()
+    result[index] = value
+    return result
+
+
+def inner_nodes(arrays):
+    return np.flatnonzero(arrays["leaf_number"] < 0)
+
+
+def test_an_unedited_file_is_read(path):
+    before = hilboost.load(path).predict(X)
+    edit(path)
+    np.testing.assert_array_equal(hilboost.load(path).predict(X), before)
+
+
+def test_a_missing_file_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        hilboost.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 0.999])
+def test_a_truncated_file(path, share):
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(InvalidModelFile, match="not a hilboost model file"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize("content", [b"text", b"\0" * 100, b"\x80\x04K\x01.", b"{}" * 50])
+def test_a_file_of_another_kind(path, content):
+    path.write_bytes(content)
+    with pytest.raises(InvalidModelFile, match="not a hilboost model file"):
+        hilboost.load(path)
+
+
+def test_arrays_that_are_no_model(path):
+    save_file({"weights": np.zeros(3)}, path)
+    with pytest.raises(InvalidModelFile, match="format None"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize("number", ["0", "2", "x"])
+def test_another_format(path, number):
+    edit(path, metadata={"format": number})
+    with pytest.raises(InvalidModelFile, match=r"format .*Update hilboost"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize("header", ["", "[]", "3", "{", "{}", "null"])
+def test_a_header_of_another_kind(path, header):
+    edit(path, metadata={"header": header})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"class": "Ridge"},
+        {"class": "__import__"},
+        {"parameters": {"n_estimators": -1}},
+        {"parameters": {"unheard_of": 1}},
+        {"parameters": 3},
+        {"parameters": {"loss": "quantile", "quantile": [0.1, 0.9]}},
+        {"parameters": {"loss": "unknown"}},
+        {"n_features_in": 1},
+        {"n_features_in": -4},
+        {"n_features_in": "four"},
+        {"feature_names_in": ["a"]},
+        {"n_targets": 3},
+        {"n_targets": None},
+        {"train": "none"},
+        {"train": [[1, 2], [3]]},
+        {"seed": "none"},
+    ],
+    ids=str,
+)
+def test_an_edited_header(path, header):
+    edit(path, header=header)
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"classes": [0, 1, 2]},
+        {"classes": [0]},
+        {"classes_dtype": "V8"},
+        {"classes_dtype": "x"},
+        {"classes": None},
+    ],
+    ids=str,
+)
+def test_an_edited_header_of_a_classifier(tmp_path, header):
+    path = tmp_path / "model"
+    hilboost.save(BoostingClassifier(**PLAIN).fit(X, (Y > 0).astype(int)), path)
+    edit(path, header=header)
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+EDITS = {
+    "column too large": lambda a: {"column": changed(a["column"], 0, 4)},
+    "column negative": lambda a: {"column": changed(a["column"], 0, -1)},
+    "child too large": lambda a: {"child": changed(a["child"], 0, 10**6)},
+    "child negative": lambda a: {"child": changed(a["child"], 0, -5)},
+    "child before its parent": lambda a: {"child": changed(a["child"], inner_nodes(a)[1], 0)},
+    "leaf with children": lambda a: {"child": changed(a["child"], a["n_nodes"][0] - 1, 1)},
+    "node without a parent": lambda a: {"child": changed(a["child"], 0, a["child"][0] + 1)},
+    "inner node as a leaf": lambda a: {"child": changed(a["child"], 0, 0)},
+    "threshold missing": lambda a: {"threshold": changed(a["threshold"], 0, np.nan)},
+    "threshold at a leaf": lambda a: {
+        "threshold": changed(a["threshold"], a["n_nodes"][0] - 1, 1.0)
+    },
+    "missing at a leaf": lambda a: {
+        "missing_right": changed(a["missing_right"], a["n_nodes"][0] - 1, True)
+    },
+    "leaf number twice": lambda a: {
+        "leaf_number": changed(a["leaf_number"], a["n_nodes"][0] - 1, 0)
+    },
+    "leaf number too large": lambda a: {
+        "leaf_number": changed(a["leaf_number"], a["n_nodes"][0] - 1, 99)
+    },
+    "leaf number of an inner node": lambda a: {"leaf_number": changed(a["leaf_number"], 0, 10**6)},
+    "value missing": lambda a: {"values": changed(a["values"], 0, np.nan)},
+    "value infinite": lambda a: {"values": changed(a["values"], 0, np.inf)},
+    "too few values": lambda a: {"values": a["values"][:-1]},
+    "too many values": lambda a: {"values": np.append(a["values"], 0.0)},
+    "start missing": lambda a: {"start": changed(a["start"], 0, np.nan)},
+    "start empty": lambda a: {"start": a["start"][:0]},
+    "two starts": lambda a: {"start": np.zeros(2)},
+    "depth too small": lambda a: {"depth": changed(a["depth"], 0, 0)},
+    "depth too large": lambda a: {"depth": changed(a["depth"], 0, 99)},
+    "too many nodes": lambda a: {"n_nodes": changed(a["n_nodes"], 0, 10**6)},
+    "negative nodes": lambda a: {"n_nodes": changed(a["n_nodes"], 0, -1)},
+    "too many leaves": lambda a: {"n_leaves": changed(a["n_leaves"], 0, 10**6)},
+    "no leaves": lambda a: {"n_leaves": changed(a["n_leaves"], 0, 0)},
+    "column of the output": lambda a: {"first_column": changed(a["first_column"], 0, 1)},
+    "columns of the output": lambda a: {"n_columns": changed(a["n_columns"], 0, 2)},
+    "stage too large": lambda a: {"stage": changed(a["stage"], 0, 10**6)},
+    "stage negative": lambda a: {"stage": changed(a["stage"], 0, -1)},
+    "wrong kind": lambda a: {"column": a["column"].astype(np.int64)},
+    "wrong shape": lambda a: {"column": a["column"][None]},
+    "wrong values": lambda a: {"values": a["values"].astype(np.float32)},
+}
+
+
+@pytest.mark.parametrize("change", EDITS.values(), ids=EDITS.keys())
+def test_edited_arrays(path, change):
+    edit(path, arrays=change(contents(path)[0]))
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+def test_two_parents_of_the_same_children(path):
+    """Such a tree has nodes that nothing leads to, and others that are reached twice."""
+    arrays, _ = contents(path)
+    inner = inner_nodes(arrays)
+    inner = inner[inner < arrays["n_nodes"][0]]
+    one, other = inner[1], inner[2]
+    edit(path, arrays={"child": changed(arrays["child"], one, arrays["child"][other])})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize("name", ["start", "column", "child", "values", "stage"])
+def test_a_missing_array(path, name):
+    arrays, metadata = contents(path)
+    del arrays[name]
+    save_file(arrays, path, metadata=metadata)
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+# Writing
+
+
+@pytest.mark.parametrize("step", ["replace", "fsync"])
+def test_the_old_file_survives_a_failure(path, monkeypatch, step):
+    before = path.read_bytes()
+    model = BoostingRegressor(**PLAIN).fit(X, -Y)
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(OSError, match="disk full"):
+        hilboost.save(model, path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    model = BoostingRegressor(**PLAIN).fit(X, Y)
+    with pytest.raises(OSError, match="nowhere"):
+        hilboost.save(model, tmp_path / "nowhere" / "model")
+
+
+def test_files_can_be_read_by_whom_the_system_says(path):
+    other = path.with_name("other")
+    other.write_bytes(b"")
+    assert path.stat().st_mode == other.stat().st_mode

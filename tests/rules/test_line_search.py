@@ -1,0 +1,113 @@
+"""The step length is the minimiser along the stage."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from tests.cases import LOSSES, ids
+
+from hilboost.core.contracts import BaseModel, CellModel, Fitted, State
+from hilboost.core.records import Part, Sample, Stage
+from hilboost.learners.tree import TreeLearner
+from hilboost.rules import LineSearch, Shrinkage
+
+N = 60
+
+
+class Nothing(BaseModel):
+    def predict_raw(self, X):
+        raise AssertionError("a rule looks at outputs only")
+
+
+def draw(case, weighted=False, sampled=False):
+    """A state in which the stage is the negative gradient with noise."""
+    rng = np.random.default_rng(1)
+    loss, target = case.make(), case.target(rng, N, weighted)
+    raw = loss.start(target) + 0.5 * rng.normal(size=(N, case.n_outputs))
+    negative = loss.gradients(target, raw).negative
+    noise = rng.normal(size=raw.shape) * np.abs(negative).mean()
+    direction = negative * rng.uniform(0.2, 0.6, size=raw.shape) + 0.5 * noise
+    rows = np.arange(0, N, 2, dtype=np.uint32) if sampled else None
+    return loss, target, raw, direction, Sample(rows, target.weight)
+
+
+def search(loss, target, raw, direction, sample):
+    part = Part.of(Nothing(), slice(0, raw.shape[1]))
+    state = State(loss, target, raw, (Fitted(part, outputs=direction),), sample)
+    before = raw.copy()
+    stage = LineSearch()(Stage((part,)), state)
+    np.testing.assert_array_equal(raw, before)
+    return stage.parts[0].coefficient
+
+
+def loss_along(loss, target, raw, direction, sample, column):
+    rows = np.arange(N) if sample.rows is None else sample.rows
+    weight = None if sample.weight is None else sample.weight[rows]
+
+    def mean(step):
+        moved = raw.copy()
+        moved[:, column] += step * direction[:, column]
+        return np.average(loss.value(target, moved)[rows], weights=weight)
+
+    return mean
+
+
+@pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_step_minimises_the_loss_of_every_output(case, weighted, sampled):
+    arguments = draw(case, weighted, sampled)
+    steps = search(*arguments)
+    assert steps.shape == (case.n_outputs,)
+    for column, step in enumerate(steps):
+        along = loss_along(*arguments, column)
+        best = minimize_scalar(along, bracket=(0, 1), method="brent", options={"xtol": 1e-10})
+        assert step > 0
+        assert along(step) == pytest.approx(best.fun, rel=1e-9)
+        if case.smooth:
+            assert step == pytest.approx(best.x, rel=1e-5)
+
+
+@pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
+@pytest.mark.parametrize("factor", [-1, 0])
+def test_a_stage_that_does_not_descend_gets_step_zero(case, factor):
+    loss, target, raw, direction, sample = draw(case)
+    assert (search(loss, target, raw, factor * direction, sample) == 0).all()
+
+
+def test_a_stage_may_descend_for_one_class_only():
+    loss, target, raw, direction, sample = draw(next(c for c in LOSSES if c.id == "log_loss-3"))
+    steps = search(loss, target, raw, direction * [1, -1, 1], sample)
+    assert (steps > 0).tolist() == [True, False, True]
+
+
+def test_short_directions_are_followed_far():
+    case = LOSSES[0]
+    loss, target, raw, direction, sample = draw(case)
+    once, far = (search(loss, target, raw, direction * f, sample)[0] for f in (1, 2.0**-12))
+    assert far == pytest.approx(2**12 * once, rel=1e-8)
+
+
+def test_an_unbounded_descent_ends():
+    case = next(case for case in LOSSES if case.id == "log_loss-2")
+    loss, target, raw, _, sample = draw(case)
+    steps = search(loss, target, raw, 2 * target.y - 1, sample)
+    assert 1 < steps[0] <= 2**20
+
+
+def test_cells_are_searched_through_their_values():
+    case = LOSSES[0]
+    loss, target, raw, _, sample = draw(case)
+    X = np.random.default_rng(0).normal(size=(N, 2))
+    trees = TreeLearner(max_leaf_nodes=4, min_samples_leaf=1)
+    data = trees.prepare(X, None, 0, 1)
+    fitted = trees.fit(data, loss.gradients(target, raw), sample, np.random.default_rng(0))
+    stage = LineSearch()(Stage((fitted[0].part,)), State(loss, target, raw, tuple(fitted), sample))
+    assert isinstance(fitted[0].part.model, CellModel)
+    assert stage.parts[0].coefficient == pytest.approx(1)  # least squares is a Newton step
+
+
+def test_shrinkage_multiplies_coefficients():
+    part = Part(Nothing(), slice(0, 2), np.array([2.0, 3.0]))
+    (shrunk,) = Shrinkage(0.1)(Stage((part,)), None).parts
+    np.testing.assert_array_equal(shrunk.coefficient, [0.1 * 2, 0.1 * 3])
+    assert shrunk.model is part.model
