@@ -266,7 +266,10 @@ def _open_children(node, n_left, nodes, gains, totals, left_totals, control):
 
 @compiled
 def _partition(thread, n_threads, sync, bins, n, n_bins, node, nodes, rows, ordered, flags, counts):
-    """Divide a node's rows; returns how many went left."""
+    """Divide a node's rows; returns, in the threads that took part, how many go left.
+
+    The caller has the threads meet before the rows are read.
+    """
     begin, end, source = nodes[node, BEGIN], nodes[node, END], nodes[node, BUFFER]
     n_parts = n_threads if end - begin >= _ROWS_WORTH_SHARING * n_threads else 1
     low, high = 0, 0
@@ -287,14 +290,12 @@ def _partition(thread, n_threads, sync, bins, n, n_bins, node, nodes, rows, orde
         )
     if n_parts > 1:
         barrier(sync, n_threads)
+    n_left, before = 0, 0
     if thread < n_parts:
-        n_left, before = 0, 0
         for t in range(n_parts):
             n_left += counts[8 * t]
             if t < thread:
                 before += counts[8 * t]
-        left = begin + before
-        right = begin + n_left + (low - begin - before)
         move_rows(
             flags,
             rows[source],
@@ -303,13 +304,9 @@ def _partition(thread, n_threads, sync, bins, n, n_bins, node, nodes, rows, orde
             ordered[1 - source],
             low,
             high,
-            left,
-            right,
+            begin + before,
+            begin + n_left + (low - begin - before),
         )
-    barrier(sync, n_threads)
-    n_left = 0
-    for t in range(n_parts):
-        n_left += counts[8 * t]
     return n_left
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ class Member:
         """What it is so far."""
         return AdditiveModel(self.start, tuple(self.stages))
 
+    @cached_property
     def inside(self) -> NDArray[np.bool_] | None:
         """Mask of the rows it learns from, (n,), or ``None`` for all."""
         if self.rows is None:
@@ -170,7 +172,7 @@ def _note_losses(
     members = progress.members
     losses = [_loss_now(plan.loss, target, member) for member in members]
     train = [
-        mean_loss(loss, target, member.raw, team, member.inside())
+        mean_loss(loss, target, member.raw, team, member.inside)
         for loss, member in zip(losses, members, strict=True)
     ]
     progress.train.append(float(np.mean(train)))

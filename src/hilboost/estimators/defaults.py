@@ -62,9 +62,9 @@ def resolve(
         early = held_out or (trees and n >= _SMALLEST_EARLY)
     large = n > _LARGE
     careful = early and not large
-    n_estimators = _or(parameters["n_estimators"], (1000 if large else 2000) if early else 100)
+    n_estimators = _or(parameters["n_estimators"], (1000 if large else 1500) if early else 100)
     chosen = {
-        "learning_rate": 0.05 if careful and n_estimators > 300 else 0.1,
+        "learning_rate": 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
         "max_leaf_nodes": 63 if large and early else 31,
         "min_samples_leaf": 1 if careful else 20 if large else 5,
@@ -72,7 +72,7 @@ def resolve(
         "max_features": 1.0,
         "subsample": 0.8 if careful else 1.0,
         "cv_folds": _n_folds(n * n_trees),
-        "n_iter_no_change": 50 if careful else 20,
+        "n_iter_no_change": 30 if careful else 20,
     }
     chosen = {name: _or(parameters[name], value) for name, value in chosen.items()}
     if chosen["max_leaf_nodes"] is None:
@@ -86,7 +86,7 @@ def _or(value: Any, automatic: Any) -> Any:
 
 def _n_folds(work: float) -> int:
     """Members of a committee; powers of two keep their mean exact."""
-    for most, n_folds in ((8_000, 8), (40_000, 4), (100_000, 2)):
+    for most, n_folds in ((40_000, 4), (100_000, 2)):
         if work <= most:
             return n_folds
     return 1

@@ -1,0 +1,66 @@
+"""What a new process pays: the first fit with nothing compiled, the next ones, and the import.
+
+Run ``python benchmarks/cold_start.py``.  Each figure is the median of fresh processes; the cold
+ones start with an empty folder of compiled code.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from _common import RESULTS, environment, environment_markdown, write_json
+
+FIT = """
+import numpy as np
+from hilboost import BoostingRegressor
+rng = np.random.default_rng(0)
+X = rng.normal(size=(2000, 10))
+BoostingRegressor(n_estimators=50, early_stopping=False).fit(X, X[:, 0])
+"""
+PROCESSES = {
+    "first fit, nothing compiled": (FIT, True, 3),
+    "import and a small fit, compiled code on the disk": (FIT, False, 5),
+    "import hilboost": ("import hilboost", False, 9),
+    "import numpy": ("import numpy", False, 9),
+}
+
+
+def seconds(code: str, cache: str) -> float:
+    """Wall seconds of one process."""
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "NUMBA_CACHE_DIR": cache}
+    )
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Measure, write JSON and Markdown, print the table."""
+    records: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as warm:
+        seconds(FIT, warm)
+        for name, (code, cold, repeats) in PROCESSES.items():
+            times = []
+            for _ in range(repeats):
+                with tempfile.TemporaryDirectory() as empty:
+                    times.append(seconds(code, empty if cold else warm))
+            records.append({"what": name, "seconds": times, "median": statistics.median(times)})
+    facts = environment(2)
+    write_json(RESULTS / "cold_start.json", {"environment": facts, "records": records})
+    rows = "\n".join(f"| {r['what']} | {r['median']:.2f} |" for r in records)
+    text = (
+        f"# Cold start\n\n{environment_markdown(facts)}\n\nWhole processes, medians.\n\n"
+        f"| process | s |\n| --- | ---: |\n{rows}\n"
+    )
+    (RESULTS / "cold_start.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
