@@ -447,7 +447,7 @@ class BaseBoosting(BaseEstimator):
                 f"this needs a model of trees; its learner is {type(self.learner_).__name__}."
             )
         sums = self.model_.summations()
-        return sums[0] if sums else None  # type: ignore[return-value]
+        return sums[0] if sums and isinstance(sums[0], Forest) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
