@@ -24,10 +24,10 @@ def test_the_package_alone_loads_nothing_heavy():
     assert not set(HEAVY) & set(loaded)
 
 
-def test_estimators_load_neither_tables_nor_plots():
+def test_estimators_load_neither_plots_nor_commands():
     loaded = run("import sys, hilboost; hilboost.BoostingRegressor; print(*sys.modules)")
     assert "hilboost.estimators" in loaded
-    assert not {"matplotlib", "rich", "typer"} & set(loaded)
+    assert not {"matplotlib", "typer", "hilboost.cli"} & set(loaded)
 
 
 @pytest.mark.parametrize("name", hilboost.__all__)

@@ -39,7 +39,7 @@ def walk(tree, x):
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [1, 2, 31, 64, 65, 200])
-@pytest.mark.parametrize("n", [1, 7, 8, 63, 66, 4097])
+@pytest.mark.parametrize("n", [1, 7, 8, 64, 71, 4103])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_are_led_to_their_leaf(max_leaf_nodes, n, dtype):
     tree = fit_tree(max(2, max_leaf_nodes), max_depth=None)[2].part.model
