@@ -24,6 +24,7 @@ from hilboost.boosting import (
     RowSampling,
     Validation,
     boost,
+    checked_start,
 )
 from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
@@ -249,7 +250,9 @@ class BaseBoosting(BaseEstimator):
     ) -> None:
         loss = self._make_loss()
         loss.check(target)
-        n_outputs = len(loss.start(target))
+        if held_out is not None:
+            loss.check(held_out[1])
+        n_outputs = len(checked_start(loss, target))
         n_trees = 1 if self.multi_output == "shared" else n_outputs
         parameters = self.get_params(deep=False)
         if continued is not None:

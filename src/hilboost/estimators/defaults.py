@@ -76,7 +76,7 @@ def resolve(
     }
     chosen = {name: _or(parameters[name], value) for name, value in chosen.items()}
     if chosen["max_leaf_nodes"] is None:
-        chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / max(1, chosen["min_samples_leaf"]))))
+        chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / chosen["min_samples_leaf"])))
     return Resolved(**chosen, early_stopping=early)
 
 
