@@ -261,6 +261,7 @@ class BaseBoosting(BaseEstimator):
         chosen = resolve(
             parameters,
             target.total_weight(),
+            X.shape[1],
             n_trees,
             held_out is not None,
             isinstance(self.learner, str),
