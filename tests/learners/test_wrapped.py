@@ -66,11 +66,21 @@ def test_weights_that_cannot_be_handed_on_are_refused(regressor):
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
-def test_bootstrap_needs_a_learner_that_counts(loss):
-    """Draws are weights: a learner without weights must not lose them silently."""
+def test_bootstrap_works_with_a_learner_without_weights(loss):
     settings = PLAIN | {"bootstrap": True, "learner": KNeighborsRegressor()}
-    with pytest.raises(ValueError, match="KNeighborsRegressor"):
-        BoostingRegressor(loss, **settings).fit(X, NEGATIVE[:, 0])
+    model = BoostingRegressor(loss, **settings).fit(X, NEGATIVE[:, 0])
+    assert model.history_.train[-1] < model.history_.train[0]
+
+
+def test_a_learner_without_weights_sees_drawn_rows_as_often_as_drawn():
+    counts = np.random.default_rng(0).integers(3, size=len(X))
+    rows = np.flatnonzero(counts).astype(np.uint32)
+    learner = WrappedLearner(KNeighborsRegressor())
+    sample = Sample(rows, counts.astype(float))
+    (fitted,) = learner.fit(X, Gradients(NEGATIVE[:, :1]), sample, np.random.default_rng(0))
+    repeated = np.repeat(np.arange(len(X)), counts)
+    expected = KNeighborsRegressor().fit(X[repeated], NEGATIVE[repeated, 0]).predict(X)
+    np.testing.assert_array_equal(fitted.outputs[:, 0], expected)
 
 
 @pytest.mark.parametrize(

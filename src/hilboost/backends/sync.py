@@ -77,8 +77,8 @@ def _atomic_add(typing_context, array, index, value):
 def _sleep(typing_context):
     """Leave the core to others for a moment.
 
-    A thread that spins, or yields on a core of its own, looks busy, and the system leaves the thread
-    it waits for queued behind another program; one that sleeps makes room for it.
+    A thread that spins, or yields on a core of its own, looks busy, and the system leaves the
+    thread it waits for queued behind another program; one that sleeps makes room for it.
     """
 
     def codegen(context, builder, sig, args):

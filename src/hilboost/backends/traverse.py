@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from hilboost.backends.compiled import compiled
 
-_BLOCK = 64
+BLOCK = 64
 FEWEST_ROWS_FOR_BITS = 8
 
 
@@ -107,7 +107,7 @@ def _leaves_by_walking(
 def _leaves_by_bits(words, inner, begin, end, columns, thresholds, missing_right, masks, block):
     """Words whose lowest bit is the leaf of every row; ``block`` (d, 64) holds the rows."""
     everything = masks[0] | ~masks[0]
-    for i in range(_BLOCK):
+    for i in range(BLOCK):
         words[i] = everything
     for i in range(begin, end):
         node = inner[i]
@@ -115,10 +115,10 @@ def _leaves_by_bits(words, inner, begin, end, columns, thresholds, missing_right
         column = block[columns[node]]
         # Whole blocks, of a length known to the compiler: rows beyond ``count`` are ignored.
         if missing_right[node]:
-            for k in range(_BLOCK):
+            for k in range(BLOCK):
                 words[k] &= everything if column[k] <= threshold else mask
         else:
-            for k in range(_BLOCK):
+            for k in range(BLOCK):
                 words[k] &= mask if column[k] > threshold else everything
 
 
@@ -169,12 +169,12 @@ def add_forest(
     Cost O(n · nodes / 8) for trees of up to 64 leaves, whose tests run in vector registers, and
     O(n · depth) for larger ones.  For every row the trees are added in their order.
     """
-    nodes = np.empty(_BLOCK, np.int32)
-    words = np.empty(_BLOCK, np.uint64)
-    half_words = np.empty(_BLOCK, np.uint32)
-    block = np.zeros((X.shape[1], _BLOCK))
-    for start in range(begin, end, _BLOCK):
-        count = min(_BLOCK, end - start)
+    nodes = np.empty(BLOCK, np.int32)
+    words = np.empty(BLOCK, np.uint64)
+    half_words = np.empty(BLOCK, np.uint32)
+    block = np.zeros((X.shape[1], BLOCK))
+    for start in range(begin, end, BLOCK):
+        count = min(BLOCK, end - start)
         by_bits = count >= FEWEST_ROWS_FOR_BITS
         if by_bits:
             for i in range(count):
@@ -197,7 +197,7 @@ def add_forest(
                         half_masks,
                         block,
                     )
-                    for i in range(_BLOCK):
+                    for i in range(BLOCK):
                         words[i] = half_words[i]
                 else:
                     _leaves_by_bits(

@@ -1,5 +1,6 @@
 """The loop: functional gradient descent, stage by stage."""
 
+from hilboost.boosting.evaluate import checked_start
 from hilboost.boosting.loop import Member, Plan, Progress, Validation, boost
 from hilboost.boosting.sampling import RowSampling, assign_folds
 from hilboost.boosting.stopping import EarlyStopping
@@ -13,4 +14,5 @@ __all__ = [
     "Validation",
     "assign_folds",
     "boost",
+    "checked_start",
 ]

@@ -38,7 +38,7 @@ def mean_loss(
 
     def total(rows: slice) -> tuple[float, float]:
         part = target.rows(rows)
-        value = loss.value(part, raw[rows])
+        value = _checked_values(loss, part, raw[rows])
         if part.weight is None and inside is None:
             return float(value.sum()), float(len(value))
         weight = np.ones(len(value)) if part.weight is None else part.weight
@@ -60,7 +60,7 @@ def gradients(loss: Loss, target: Target, raw: Floats, team: Team) -> Gradients:
     hessian = None if first.hessian is None else np.empty(raw.shape, order="F")
 
     def fill(rows: slice) -> None:
-        part = loss.gradients(target.rows(rows), raw[rows])
+        part = checked(loss, loss.gradients(target.rows(rows), raw[rows]), raw[rows].shape)
         negative[rows] = part.negative
         if hessian is not None:
             hessian[rows] = part.hessian
@@ -79,12 +79,41 @@ def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
 
 def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Floats:
     array = np.asarray(array, dtype=dtypes.RAW, order="F")
+    where = f"{type(loss).__name__}.gradients returned a {name} array"
     if array.shape != shape:
         raise IncompatibleParts(
-            f"{type(loss).__name__}.gradients returned a {name} array of shape {array.shape}; "
-            f"raw has shape {shape}. Return one entry for every entry of raw."
+            f"{where} of shape {array.shape}; raw has shape {shape}. Return one entry for every "
+            "entry of raw."
+        )
+    if not np.isfinite(array.sum()):
+        raise IncompatibleParts(
+            f"{where} that holds NaN or infinite entries; keep them finite for every raw."
+        )
+    if name == "hessian" and array.min() < 0:
+        raise IncompatibleParts(
+            f"{where} with negative entries; return the diagonal of a convex bound, or None."
         )
     return array
+
+
+def _checked_values(loss: Loss, target: Target, raw: Floats) -> Floats:
+    value = np.asarray(loss.value(target, raw), dtype=dtypes.RAW)
+    if value.shape != (len(raw),):
+        raise IncompatibleParts(
+            f"{type(loss).__name__}.value returned an array of shape {value.shape} for "
+            f"{len(raw)} rows; return one number a row, ({len(raw)},)."
+        )
+    return value
+
+
+def checked_start(loss: Loss, target: Target) -> Floats:
+    """A loss's start value as (r,) float64, or a refusal."""
+    start = np.asarray(loss.start(target), dtype=dtypes.RAW)
+    if start.ndim != 1 or not len(start) or not np.isfinite(start).all():
+        raise IncompatibleParts(
+            f"{type(loss).__name__}.start returned {start!r}; return finite numbers, one an output."
+        )
+    return start
 
 
 def add_stage(raw: Floats, stage: Stage, fitted: tuple[Fitted, ...], team: Team) -> None:

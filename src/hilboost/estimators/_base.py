@@ -24,6 +24,7 @@ from hilboost.boosting import (
     RowSampling,
     Validation,
     boost,
+    checked_start,
 )
 from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
@@ -249,7 +250,9 @@ class BaseBoosting(BaseEstimator):
     ) -> None:
         loss = self._make_loss()
         loss.check(target)
-        n_outputs = len(loss.start(target))
+        if held_out is not None:
+            loss.check(held_out[1])
+        n_outputs = len(checked_start(loss, target))
         n_trees = 1 if self.multi_output == "shared" else n_outputs
         parameters = self.get_params(deep=False)
         if continued is not None:
@@ -258,6 +261,7 @@ class BaseBoosting(BaseEstimator):
         chosen = resolve(
             parameters,
             target.total_weight(),
+            X.shape[1],
             n_trees,
             held_out is not None,
             isinstance(self.learner, str),
@@ -447,7 +451,7 @@ class BaseBoosting(BaseEstimator):
                 f"this needs a model of trees; its learner is {type(self.learner_).__name__}."
             )
         sums = self.model_.summations()
-        return sums[0] if sums else None  # type: ignore[return-value]
+        return sums[0] if sums and isinstance(sums[0], Forest) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

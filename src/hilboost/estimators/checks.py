@@ -44,7 +44,7 @@ def check_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Floats:
 
 def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
     """Whether an array is just what prediction needs, so that nothing is left to check."""
-    return (
+    if not (
         type(X) is np.ndarray
         and X.ndim == 2
         and X.dtype in (np.float64, np.float32)
@@ -52,8 +52,10 @@ def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
         and len(X) > 0
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")
-        and bool(np.isfinite(X.sum(dtype=np.float64)))
-    )
+    ):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum(dtype=np.float64)))
 
 
 def _explained(X: Any, error: ValueError) -> ValueError:

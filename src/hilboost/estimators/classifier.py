@@ -134,15 +134,15 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
         unknown = self.classes_[codes] != y
         if unknown.any():
             raise InvalidData(
-                f"y holds the class {y[unknown][0]!r}, which is not among those of the first fit: "
-                f"{self.classes_.tolist()}."
+                f"y holds the class {y[unknown].tolist()[0]!r}, which is not among those of the "
+                f"first fit: {self.classes_.tolist()}."
             )
         return codes.astype(np.float64)[:, None]
 
     def _check_target(self, target: Target) -> None:
         present = np.unique(target.y)
         if len(present) < 2:
-            only = self.classes_[int(present[0])]
+            only = self.classes_.tolist()[int(present[0])]
             raise InvalidData(
                 f"y holds only one class ({only!r}, among the rows of positive weight); a "
                 "classifier needs at least two classes."

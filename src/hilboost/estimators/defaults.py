@@ -34,7 +34,7 @@ _LARGE = 50_000
 
 
 def resolve(
-    parameters: dict[str, Any], n: float, n_trees: int, held_out: bool, trees: bool
+    parameters: dict[str, Any], n: float, d: int, n_trees: int, held_out: bool, trees: bool
 ) -> Resolved:
     """Replace ``"auto"`` by what suits data of this size.
 
@@ -44,6 +44,8 @@ def resolve(
         The estimator's.
     n : float
         Total weight: the number of rows, where there are no weights.
+    d : int
+        Number of columns.
     n_trees : int
         Trees a stage.
     held_out : bool
@@ -71,12 +73,12 @@ def resolve(
         "l2_regularization": 10.0 if careful else 1.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful else 1.0,
-        "cv_folds": _n_folds(n * n_trees),
+        "cv_folds": _n_folds(n * n_trees * d),
         "n_iter_no_change": 30 if careful else 20,
     }
     chosen = {name: _or(parameters[name], value) for name, value in chosen.items()}
     if chosen["max_leaf_nodes"] is None:
-        chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / max(1, chosen["min_samples_leaf"]))))
+        chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / chosen["min_samples_leaf"])))
     return Resolved(**chosen, early_stopping=early)
 
 
@@ -84,9 +86,6 @@ def _or(value: Any, automatic: Any) -> Any:
     return automatic if isinstance(value, str) and value == "auto" else value
 
 
-def _n_folds(work: float) -> int:
+def _n_folds(n_cells: float) -> int:
     """Members of a committee; powers of two keep their mean exact."""
-    for most, n_folds in ((40_000, 4), (100_000, 2)):
-        if work <= most:
-            return n_folds
-    return 1
+    return 4 if n_cells <= 1_000_000 else 2 if n_cells <= 2_000_000 else 1

@@ -15,6 +15,7 @@ from hilboost.estimators._base import BaseBoosting
 from hilboost.estimators.classifier import BoostingClassifier
 from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.learners.tree import TreeLearner
+from hilboost.losses import Quantile
 from hilboost.model import files
 
 _CLASSES: dict[str, type[BaseBoosting]] = {
@@ -126,13 +127,21 @@ def load(path: str | Path) -> Any:
         )
         model.learner_ = TreeLearner()
         model._members = None
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
     return model
 
 
-def _check_outputs(model: BaseBoosting) -> None:
-    """The loss must take as many columns as the model has."""
-    outputs = model.loss_.inverse_link(model.model_.start[None, :])
-    if isinstance(model, BoostingClassifier) and outputs.shape[1] != len(model.classes_):
-        raise ValueError("the number of classes does not fit the model")
+def _check_outputs(model: Any) -> None:
+    """The model must have as many columns as the loss and the labels call for."""
+    if isinstance(model, BoostingClassifier):
+        labels = model.classes_.tolist()
+        if model.classes_.ndim != 1 or len(labels) < 2 or len(set(labels)) < len(labels):
+            raise ValueError("classes are inconsistent")
+        expected = 1 if len(labels) == 2 else len(labels)
+    elif isinstance(model.loss_, Quantile):
+        expected = len(model.loss_.levels)
+    else:
+        expected = model._n_targets
+    if len(model.model_.start) != expected:
+        raise ValueError("the number of outputs is inconsistent")

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from hilboost.backends.team import Team
-from hilboost.boosting import Member, Plan, Progress, Validation, assign_folds, boost
+from hilboost.boosting import (
+    Member,
+    Plan,
+    Progress,
+    Validation,
+    assign_folds,
+    boost,
+    checked_start,
+)
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Target
 from hilboost.learners.tree import TreeLearner
@@ -63,11 +71,10 @@ def begin(
         rows = [np.flatnonzero(folds != k).astype(np.uint32) for k in range(n_folds)]
     if continued is None:
         parts = [target if r is None else target.rows(r) for r in rows]
-        starts = [np.asarray(plan.loss.start(part), dtype=np.float64) for part in parts]
-        progress = Progress([Member(start) for start in starts])
+        progress = Progress([Member(checked_start(plan.loss, part)) for part in parts])
     else:
         progress = continued
-        _check_continued(plan, progress, len(rows), len(plan.loss.start(target)))
+        _check_continued(plan, progress, len(rows), len(checked_start(plan.loss, target)))
     progress.folds = folds
     for member, r in zip(progress.members, rows, strict=True):
         member.rows = r

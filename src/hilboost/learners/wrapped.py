@@ -68,10 +68,14 @@ class WrappedLearner(Learner):
         self, data: Floats, gradients: Gradients, sample: Sample, rng: np.random.Generator
     ) -> list[Fitted]:
         """One clone an output."""
-        rows = slice(None) if sample.rows is None else sample.rows
+        rows: Any = slice(None) if sample.rows is None else sample.rows
         arguments: dict[str, Floats] = {}
         if sample.weight is not None:
-            arguments = _weight_arguments(self.regressor, sample.weight[rows]) or {}
+            accepted = _weight_arguments(self.regressor, sample.weight[rows])
+            if accepted is None:  # weights are then the multiplicities of a bootstrap
+                rows = np.repeat(rows, sample.weight[rows].astype(np.intp))
+            else:
+                arguments = accepted
         fitted = []
         for negative in gradients.negative.T:
             regressor = clone(self.regressor)

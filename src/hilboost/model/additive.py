@@ -29,7 +29,8 @@ class AdditiveModel:
     def summations(self) -> list[Summation]:
         """The stages in blocks of one model class each, ready to be evaluated."""
         if not self._sums:
-            self._sums.extend(_summations(self.stages))
+            # In one assignment: two threads may both be the first to predict.
+            self._sums[:] = list(_summations(self.stages))
         return self._sums
 
     def predict_raw(self, X: Floats, n_threads: int = 1) -> Floats:

@@ -125,6 +125,7 @@ def _to_arrays(model: AdditiveModel) -> Arrays:
 
 def _from_arrays(arrays: Arrays, n_features: int) -> AdditiveModel:
     start, coefficient = arrays["start"], arrays["coefficient"]
+    _require(arrays["values"].dtype == np.float64 and arrays["values"].ndim == 1, "values")
     _require(start.ndim == 1 and len(start) > 0 and start.dtype == np.float64, "start")
     _require(coefficient.ndim == 1 and coefficient.dtype == np.float64, "coefficient")
     _require(bool(np.isfinite(start).all() and np.isfinite(coefficient).all()), "start")
@@ -151,6 +152,7 @@ def _from_arrays(arrays: Arrays, n_features: int) -> AdditiveModel:
         _require(len(factors) == width, "coefficient")
         stages[number].append(Part(tree, slice(first, first + width), factors))
         node, value, output = node + n_nodes, value + size, output + width
+    _require(value == len(arrays["values"]) and output == len(coefficient), "values")
     return AdditiveModel(start, tuple(Stage(tuple(parts)) for parts in stages))
 
 
@@ -163,6 +165,9 @@ def _check_tree(tree: Tree, n_features: int) -> None:
     _require(bool(((tree.column >= 0) & (tree.column < n_features)).all()), "column")
     # Children behind their parent: no walk can turn in a circle.
     _require(bool((is_leaf | ((tree.child > number) & (tree.child < n - 1))).all()), "child")
+    first = tree.child[~is_leaf]
+    _require(np.array_equal(np.sort(np.concatenate([[0], first, first + 1])), number), "child")
+    _require(bool((tree.leaf_number[~is_leaf] == -1).all()), "leaf_number")
     _require(bool((tree.threshold[is_leaf] == np.inf).all()), "threshold")
     _require(not bool(tree.missing_right[is_leaf].any()), "missing_right")
     _require(not bool(np.isnan(tree.threshold).any()), "threshold")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from hilboost.core.contracts import Learner, Loss, State
+from hilboost.core.contracts import CellModel, Learner, Loss, State
 from hilboost.core.records import Floats, Stage
 
 _LONGEST_STEP = 2.0**20
@@ -32,8 +32,8 @@ class LineSearch:
         for part, fitted in zip(stage.parts, state.fitted, strict=True):
             outputs = fitted.outputs
             if outputs is None:
-                assert fitted.cells is not None
-                outputs = part.model.values[fitted.cells]  # type: ignore[attr-defined]
+                assert isinstance(part.model, CellModel)
+                outputs = part.model.values[fitted.cells]
             for k, column in enumerate(range(part.columns.start, part.columns.stop)):
                 step[column] = self._search(state, column, outputs[:, k])
         return stage.scaled(step)

@@ -113,32 +113,32 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
     if len(distinct) > max_bins:
         cuts = _quantile_cuts(mass, max_bins)
     low, high = distinct[cuts], distinct[cuts + 1]
-    middle = low + (high - low) / 2
+    middle = low + (0.5 * high - 0.5 * low)
     # Neighbouring floats have nothing between them: the cut is then the lower one.
-    return np.where(middle < high, middle, low)
+    return np.where((low <= middle) & (middle < high), middle, low)
 
 
 def _quantile_cuts(mass: Floats, max_bins: int) -> NDArray[np.int64]:
     """After which distinct values to cut so that the parts are as equal as the values allow.
 
-    Greedy: values heavier than an even share stand alone, and the others share what remains.
+    Values heavier than an even share stand alone, and the others share what bins remain.
     """
-    total, n_values = float(mass.sum()), len(mass)
+    total = float(mass.sum())
     heavy = mass >= total / max_bins
-    if heavy.any():
-        light_total = total - float(mass[heavy].sum())
-        light_bins = max(1, max_bins - int(heavy.sum()))
-        share = light_total / light_bins
-    else:
-        share = total / max_bins
-    cumulative = np.cumsum(np.where(heavy, 0.0, mass))
-    part = np.floor((cumulative - 0.5 * np.where(heavy, 0.0, mass)) / max(share, 1e-300))
-    changes = part[1:] != part[:-1]
-    changes |= heavy[1:] | heavy[:-1]
-    cuts = np.flatnonzero(changes)
-    if len(cuts) > max_bins - 1:
-        # Too many (heavy values side by side with light ones): keep the most even subset.
-        position = np.cumsum(mass)[cuts]
-        wanted = np.searchsorted(position, total * np.arange(1, max_bins) / max_bins)
-        cuts = cuts[np.unique(np.minimum(wanted, len(cuts) - 1))]
-    return cuts[cuts < n_values - 1]
+    light = np.where(heavy, 0.0, mass)
+    middle = np.cumsum(light) - 0.5 * light
+    light_bins = max(1, max_bins - int(heavy.sum()))
+    while True:
+        share = max(float(light.sum()) / light_bins, np.finfo(float).tiny)
+        part = np.floor(middle / share)
+        cuts = np.flatnonzero((part[1:] != part[:-1]) | heavy[1:] | heavy[:-1])
+        surplus = len(cuts) - (max_bins - 1)
+        if surplus <= 0:
+            return cuts
+        if light_bins == 1:
+            break
+        # A heavy value amid light ones splits a part in two.
+        light_bins = max(1, light_bins - surplus)
+    position = np.cumsum(mass)[cuts]
+    wanted = np.searchsorted(position, total * np.arange(1, max_bins) / max_bins)
+    return cuts[np.unique(np.minimum(wanted, len(cuts) - 1))]

@@ -15,7 +15,8 @@ from hilboost.learners.tree.workspace import Workspace
 
 _BLOCK_ROWS = 32_768
 _MOST_REPETITIONS = 2**27
-_FEWEST_STEPS = 128
+_LARGEST_EXPONENT = 500.0
+_FEWEST_STEPS = 256
 """A mean gradient is at least so many integer steps, so that rounding does not bias sums."""
 
 
@@ -71,9 +72,10 @@ def pack(
     max_weight = float(weight.max()) if len(weight) else 1.0
     curved = hessian.shape[1] > 0
     count_factor = _count_factor(weight, sum_w)
-    count_bits = _bits(sum_w * count_factor + m)
+    # Whole weights: nothing here may depend on how rows are split into repetitions.
     whole = count_factor == 1.0
-    rounding = 0.5 * (sum_w + m) if whole else 0.5 * m
+    rounding = 0.5 * (sum_w if whole else m)
+    count_bits = _bits(sum_w if whole else sum_w * count_factor + m)
     count_channel = False
     if not curved:
         hessian_bits, gradient_bits = 0, 63 - count_bits
@@ -81,7 +83,7 @@ def pack(
         spare = 63 - count_bits
         hessian_bits = spare // 2 - 1
         gradient_bits = spare - hessian_bits
-        if 2.0**hessian_bits < _FEWEST_STEPS * m:
+        if 2.0**hessian_bits < _FEWEST_STEPS * (sum_w if whole else m):
             count_channel, count_bits, hessian_bits, gradient_bits = True, 0, 31, 31
     factors = np.array(
         [
@@ -149,7 +151,8 @@ def _factor(bits: int, total: float, rounding: float) -> float:
     ``rounding`` bounds what rounding may add to the sum.
     """
     room = 2.0**bits - 1 - rounding
-    return 2.0 ** np.floor(log2(max(room, 1.0)) - log2(total))
+    exponent = np.floor(log2(max(room, 1.0)) - log2(total))
+    return 2.0 ** min(exponent, _LARGEST_EXPONENT)
 
 
 def _count_factor(weight: Floats, total: float) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.team import Team
 from hilboost.backends.traverse import (
+    BLOCK,
     FEWEST_ROWS_FOR_BITS,
     add_forest,
     forest_cells,
@@ -22,7 +23,7 @@ from hilboost.core.contracts import CellModel
 from hilboost.core.records import Floats, Part
 
 _ROWS_WORTH_A_THREAD = 2000
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 64 * BLOCK
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,9 @@ class Forest:
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
         """Add all trees' outputs to ``raw`` (n, r); ``X`` is (n, d) float32 or float64."""
         n = len(X)
-        walks = n < FEWEST_ROWS_FOR_BITS or bool((self.tree_leaves > 64).any())
-        has_missing = walks and bool(np.isnan(X.sum(dtype=np.float64)))
+        last_block = n % BLOCK
+        walks = 0 < last_block < FEWEST_ROWS_FOR_BITS or bool((self.tree_leaves > 64).any())
+        has_missing = walks and bool(np.isnan(X).any())
 
         def work(begin: int) -> None:
             add_forest(
