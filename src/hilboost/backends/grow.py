@@ -20,7 +20,7 @@ from hilboost.backends.histogram import (
 )
 from hilboost.backends.partition import flag_rows, move_rows
 from hilboost.backends.split import COUNT_MASK, MIN_GAIN, NO_GAIN, scan, scan_channels
-from hilboost.backends.sync import barrier, keep_apart
+from hilboost.backends.sync import ABORT, barrier, keep_apart
 
 # Columns of ``nodes`` (n_nodes, N_NODE_FIELDS) int64.  COLUMN, BIN, MISSING_LEFT are the best split
 # found so far while LEFT is -1, and the node's split after.
@@ -502,5 +502,5 @@ def grow(
             control[NODE] = _choose(nodes, gains, control[N_NODES], limits_int[MAX_LEAVES])
         barrier(sync, n_threads)
         node = control[NODE]
-        if node < 0:
+        if node < 0 or sync[ABORT] != 0:
             return

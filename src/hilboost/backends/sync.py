@@ -13,8 +13,8 @@ from numba.extending import intrinsic
 
 from hilboost.backends.compiled import compiled
 
-_COUNT, _GENERATION = 0, 8  # a cache line apart
-SYNC_SIZE = 16
+_COUNT, _GENERATION, ABORT = 0, 8, 16  # a cache line apart
+SYNC_SIZE = 24
 _SPINS_BEFORE_SLEEP = 8000
 _SLEEP_MICROSECONDS = 20
 _WINDOWS = sys.platform == "win32"
@@ -94,7 +94,7 @@ def _sleep(typing_context):
 
 @compiled
 def barrier(sync, n_threads):
-    """Wait until all ``n_threads`` threads are here.
+    """Wait until all ``n_threads`` threads are here, or one has failed and set ``sync[ABORT]``.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def barrier(sync, n_threads):
         _atomic_add(sync, _GENERATION, 1)
         return
     spins = 0
-    while _atomic_add(sync, _GENERATION, 0) == generation:
+    while _atomic_add(sync, _GENERATION, 0) == generation and _atomic_add(sync, ABORT, 0) == 0:
         spins += 1
         if spins > _SPINS_BEFORE_SLEEP:
             _sleep()

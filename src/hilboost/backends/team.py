@@ -31,46 +31,61 @@ class Team:
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
-        self._inboxes: list[SimpleQueue[Any]] = []
+        self._workers: list[tuple[threading.Thread, SimpleQueue[Any]]] = []
         self._outbox: SimpleQueue[BaseException | None] = SimpleQueue()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for inbox in self._inboxes:
+        for _thread, inbox in self._workers:
             inbox.put(None)
-        self._inboxes = []
+        for thread, _inbox in self._workers:
+            thread.join()
+        self._workers = []
 
     def _start(self) -> None:
         for _ in range(1, self.n_threads):
             inbox: SimpleQueue[Any] = SimpleQueue()
-            threading.Thread(target=self._work, args=(inbox,), daemon=True).start()
-            self._inboxes.append(inbox)
+            thread = threading.Thread(target=self._work, args=(inbox,), daemon=True)
+            thread.start()
+            self._workers.append((thread, inbox))
 
     def _work(self, inbox: SimpleQueue[Any]) -> None:
         while (task := inbox.get()) is not None:
-            function, arguments = task
+            function, arguments, on_error = task
             try:
                 function(*arguments)
                 self._outbox.put(None)
             except BaseException as error:
+                on_error()
                 self._outbox.put(error)
 
-    def run(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call ``function(thread, *arguments)`` once in every thread and wait for all."""
+    def run(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        on_error: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Call ``function(thread, *arguments)`` once in every thread and wait for all.
+
+        ``on_error`` is called where one fails, to release others that wait for it.
+        """
         if self.n_threads == 1:
             function(0, *arguments)
             return
-        if not self._inboxes:
+        if not self._workers:
             self._start()
-        for thread, inbox in enumerate(self._inboxes, start=1):
-            inbox.put((function, (thread, *arguments)))
         errors: list[BaseException | None] = []
         try:
+            for number, (_thread, inbox) in enumerate(self._workers, start=1):
+                inbox.put((function, (number, *arguments), on_error))
             function(0, *arguments)
+        except BaseException:
+            on_error()
+            raise
         finally:
-            errors = [self._outbox.get() for _ in self._inboxes]
+            errors = [self._outbox.get() for _ in self._workers]
         for error in errors:
             if error is not None:
                 raise error

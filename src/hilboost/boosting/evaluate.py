@@ -103,6 +103,10 @@ def _checked_values(loss: Loss, target: Target, raw: Floats) -> Floats:
             f"{type(loss).__name__}.value returned an array of shape {value.shape} for "
             f"{len(raw)} rows; return one number a row, ({len(raw)},)."
         )
+    if not np.isfinite(value.sum()):
+        raise IncompatibleParts(
+            f"{type(loss).__name__}.value returned NaN or infinity; keep it finite for every raw."
+        )
     return value
 
 

@@ -165,26 +165,30 @@ def _loss_now(loss: Loss, target: Target, member: Member) -> Loss:
     return loss.adapted(target.rows(member.rows), member.raw[member.rows])
 
 
+def _loss_at_start(loss: Loss, target: Target, member: Member) -> Loss:
+    """The loss that stages are compared by: the same for all of them."""
+    if not isinstance(loss, AdaptiveLoss):
+        return loss
+    return loss.adapted(target, np.broadcast_to(member.start, member.raw.shape))
+
+
 def _note_losses(
     plan: Plan, target: Target, progress: Progress, team: Team, validation: Validation | None
 ) -> None:
     """Append the mean training loss, and that of held-out rows where there are some."""
     members = progress.members
-    losses = [_loss_now(plan.loss, target, member) for member in members]
-    train = [
-        mean_loss(loss, target, member.raw, team, member.inside)
-        for loss, member in zip(losses, members, strict=True)
-    ]
+    loss = _loss_at_start(plan.loss, target, members[0])
+    train = [mean_loss(loss, target, member.raw, team, member.inside) for member in members]
     progress.train.append(float(np.mean(train)))
     if validation is not None:
-        progress.validation.append(mean_loss(losses[0], validation.target, validation.raw, team))
+        progress.validation.append(mean_loss(loss, validation.target, validation.raw, team))
     elif progress.folds is not None:
         out_of_fold = members[0].raw.copy(order="F")
         for k, member in enumerate(members):
             held = progress.folds == k
             out_of_fold[held] = member.raw[held]
         held_by_some = progress.folds < len(members)
-        progress.validation.append(mean_loss(losses[0], target, out_of_fold, team, held_by_some))
+        progress.validation.append(mean_loss(loss, target, out_of_fold, team, held_by_some))
 
 
 def _ends(plan: Plan, progress: Progress) -> bool:

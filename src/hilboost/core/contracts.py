@@ -154,8 +154,8 @@ class Learner(ABC):
 class State:
     """What a rule may look at: the loss of this stage, the target and ``raw`` before it.
 
-    ``fitted`` are the learner's results in the order of the stage's parts, ``rows`` those it learnt
-    from (``None``: all).
+    ``fitted`` are the learner's results in the order of the stage's parts, ``sample`` the rows it
+    learnt from.
     """
 
     loss: Loss
@@ -181,13 +181,3 @@ class Callback(Protocol):
 
     def __call__(self, event: Event) -> bool | None:
         """Look at the event."""
-
-
-class OutputSpace(Protocol):
-    """Labels to H = R^c and back."""
-
-    def encode(self, labels: Any) -> Floats:
-        """(n, c) float64."""
-
-    def decode(self, predicted: Floats) -> Any:
-        """Labels from what :meth:`Loss.inverse_link` returned."""

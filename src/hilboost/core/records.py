@@ -48,12 +48,10 @@ class Gradients:
         The *negative* gradient: the direction of descent.
     hessian : (n, r) float64 or None
         Diagonal of the hessian, or a bound on it; ``None`` is one everywhere.
-    weight : (n,) float64 or None
     """
 
     negative: Floats
     hessian: Floats | None = None
-    weight: Floats | None = None
 
 
 @dataclass(frozen=True)

@@ -143,8 +143,8 @@ class BaseBoosting(BaseEstimator):
         """Labels to a target array (n, c)."""
 
     @abstractmethod
-    def _class_weights(self, y: Any) -> Floats | None:
-        """Weights of the rows from those of their classes."""
+    def _with_class_weights(self, target: Target) -> Target:
+        """The target, its weights multiplied by those of the classes."""
 
     @abstractmethod
     def _named_loss(self, name: str) -> Loss:
@@ -207,11 +207,8 @@ class BaseBoosting(BaseEstimator):
             )
         encoded = self._encode(y, len(X), reset=continued is None)
         weight = check_weights(sample_weight, X)
-        class_weight = self._class_weights(encoded)
-        if class_weight is not None:
-            weight = class_weight if weight is None else weight * class_weight
-        target = Target(encoded, weight)
-        X, target = _without_zero_weights(X, target)
+        X, target = _without_zero_weights(X, Target(encoded, weight))
+        target = self._with_class_weights(target)
         self._check_target(target)
         held_out = None
         if X_val is not None:
@@ -251,8 +248,10 @@ class BaseBoosting(BaseEstimator):
         loss = self._make_loss()
         loss.check(target)
         if held_out is not None:
-            loss.check(held_out[1])
-        n_outputs = len(checked_start(loss, target))
+            # Together with the training target: held-out counts may all be zero.
+            loss.check(Target(np.concatenate([held_out[1].y, target.y])))
+        start = checked_start(loss, target)
+        n_outputs = len(start)
         n_trees = 1 if self.multi_output == "shared" else n_outputs
         parameters = self.get_params(deep=False)
         if continued is not None:
@@ -265,10 +264,11 @@ class BaseBoosting(BaseEstimator):
             n_trees,
             held_out is not None,
             isinstance(self.learner, str),
+            isinstance(loss, CellLoss),
         )
         seed = self._seed(continued)
         early = chosen.early_stopping
-        n_folds = chosen.cv_folds if early and held_out is None and len(X) > 1 else 1
+        n_folds = min(chosen.cv_folds, len(X)) if early and held_out is None else 1
         if early and held_out is None and n_folds == 1:
             X, target, held_out = hold_out(
                 X, target, self._strata(target), self.validation_fraction, seed
@@ -287,7 +287,17 @@ class BaseBoosting(BaseEstimator):
             callbacks=(*callbacks, *([Printer(int(self.verbose))] if self.verbose else [])),
             seed=seed,
         )
-        progress = begin(plan, X, target, self._strata(target), n_folds, continued, n_threads)
+        progress = begin(
+            plan,
+            X,
+            target,
+            start,
+            self._strata(target),
+            n_folds,
+            held_out is not None,
+            continued,
+            n_threads,
+        )
         validation = None
         if held_out is not None:
             raw = progress.members[0].model().predict_raw(held_out[0], n_threads)
@@ -295,7 +305,8 @@ class BaseBoosting(BaseEstimator):
         with Team(n_threads) as team:
             data = learner.prepare(X, target.weight, seed, n_threads if n_folds == 1 else 1)
             try:
-                if early and continued is None and self.max_features == "auto":
+                tries = self.max_features == "auto" and isinstance(self.learner, str)
+                if early and continued is None and tries:
                     plan = try_out_max_features(plan, data, target, progress, team, validation)
                 boost(plan, data, target, progress, team, validation)
             finally:
@@ -348,6 +359,10 @@ class BaseBoosting(BaseEstimator):
         if isinstance(learner, str):
             if learner != "tree":
                 raise unknown_name("learner", learner, ["tree"])
+            if self.sketch is not None and self.multi_output != "shared":
+                raise InvalidParameter(
+                    "sketch works on shared trees only; set multi_output='shared', or sketch=None."
+                )
             return self._tree_learner(chosen)
         if isinstance(learner, type) or not (
             hasattr(learner, "fit") and hasattr(learner, "predict")

@@ -148,11 +148,18 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
                 "classifier needs at least two classes."
             )
 
-    def _class_weights(self, y: Any) -> Floats | None:
+    def _with_class_weights(self, target: Target) -> Target:
         if self.class_weight is None:
-            return None
-        labels = self.classes_[y[:, 0].astype(np.intp)]
-        return compute_sample_weight(self.class_weight, labels).astype(np.float64)
+            return target
+        codes = target.y[:, 0].astype(np.intp)
+        weight = np.ones(len(codes)) if target.weight is None else target.weight
+        if self.class_weight == "balanced":
+            # Of the weighted frequencies, so that a weight of 2 is the row twice here too.
+            mass = np.bincount(codes, weight)
+            factor = (weight.sum() / (np.count_nonzero(mass) * np.maximum(mass, 1e-300)))[codes]
+        else:
+            factor = compute_sample_weight(self.class_weight, self.classes_[codes])
+        return Target(target.y, weight * factor)
 
     def _named_loss(self, name: str) -> Loss:
         n_classes = len(self.classes_)
@@ -222,7 +229,7 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
         (n, n_classes) float64
         """
         for raw in self._staged_raw(X):
-            yield self.loss_.inverse_link(raw)
+            yield self.loss_.inverse_link(raw).copy()
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Most probable classes after every stage, from the first.

@@ -34,7 +34,13 @@ _LARGE = 50_000
 
 
 def resolve(
-    parameters: dict[str, Any], n: float, d: int, n_trees: int, held_out: bool, trees: bool
+    parameters: dict[str, Any],
+    n: float,
+    d: int,
+    n_trees: int,
+    held_out: bool,
+    trees: bool,
+    cells: bool,
 ) -> Resolved:
     """Replace ``"auto"`` by what suits data of this size.
 
@@ -52,6 +58,8 @@ def resolve(
         The caller gave validation data.
     trees : bool
         The learner is the built-in tree; with another, 100 plain stages.
+    cells : bool
+        The loss sets leaf values itself (medians, quantiles), where L2 cannot steady small leaves.
 
     Notes
     -----
@@ -69,7 +77,7 @@ def resolve(
         "learning_rate": 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
         "max_leaf_nodes": 63 if large and early else 31,
-        "min_samples_leaf": 1 if careful else 20 if large else 5,
+        "min_samples_leaf": 20 if cells or large else 1 if careful else 5,
         "l2_regularization": 10.0 if careful else 1.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful else 1.0,

@@ -30,13 +30,13 @@ def save(model: BaseBoosting, path: str | Path) -> None:
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
-        Fitted, with trees and a built-in loss.
+        Fitted, with the built-in trees and a loss given by name.
     path : str or Path
 
     Raises
     ------
     IncompatibleParts
-        The model has a loss or learner of the user's own.
+        The loss or learner was given as an object.
     OSError
         The file cannot be written; an old file of this name stays as it was.
     """

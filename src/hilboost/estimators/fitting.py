@@ -17,7 +17,6 @@ from hilboost.boosting import (
     Validation,
     assign_folds,
     boost,
-    checked_start,
 )
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Target
@@ -50,12 +49,16 @@ def begin(
     plan: Plan,
     X: Floats,
     target: Target,
+    start: Floats,
     strata: NDArray[Any] | None,
     n_folds: int,
+    held_out: bool,
     continued: Progress | None,
     n_threads: int,
 ) -> Progress:
     """Members with their rows and ``raw``, ready for the first new stage.
+
+    All begin at the start value of the whole target: a part may lack a class.
 
     Raises
     ------
@@ -70,11 +73,10 @@ def begin(
         folds = assign_folds(strata, n_folds, np.random.default_rng(plan.seed))
         rows = [np.flatnonzero(folds != k).astype(np.uint32) for k in range(n_folds)]
     if continued is None:
-        parts = [target if r is None else target.rows(r) for r in rows]
-        progress = Progress([Member(checked_start(plan.loss, part)) for part in parts])
+        progress = Progress([Member(start) for _ in rows])
     else:
         progress = continued
-        _check_continued(plan, progress, len(rows), len(checked_start(plan.loss, target)))
+        _check_continued(plan, progress, len(rows), len(start), held_out or n_folds > 1)
     progress.folds = folds
     for member, r in zip(progress.members, rows, strict=True):
         member.rows = r
@@ -82,12 +84,21 @@ def begin(
     return progress
 
 
-def _check_continued(plan: Plan, progress: Progress, n_members: int, n_outputs: int) -> None:
+def _check_continued(
+    plan: Plan, progress: Progress, n_members: int, n_outputs: int, held_out: bool
+) -> None:
     members = progress.members
     if len(members[0].start) != n_outputs or len(members) != n_members:
         raise InvalidData(
             f"warm_start: the model has {len(members)} x {len(members[0].start)} outputs and this "
             f"fit {n_members} x {n_outputs}; set warm_start=False to fit anew."
+        )
+    if not held_out:
+        progress.validation.clear()
+    elif len(progress.validation) != len(progress.train):
+        raise InvalidData(
+            "warm_start: the stages so far were fitted without held-out rows, so that no best one "
+            "can be told; set early_stopping=False and give no X_val, or set warm_start=False."
         )
     so_far = len(members[0].stages)
     if so_far > plan.n_stages:
@@ -129,7 +140,10 @@ def try_out_max_features(
             plan,
             learner=candidate,
             n_stages=min(plan.n_stages, _STAGES_OF_A_TRIAL),
-            rules=[*plan.rules[:-1], Shrinkage(_RATE_OF_A_TRIAL)],
+            rules=[
+                *(rule for rule in plan.rules if not isinstance(rule, Shrinkage)),
+                Shrinkage(_RATE_OF_A_TRIAL),
+            ],
             callbacks=(),
         )
         boost(short, data, target, trial, team, held)

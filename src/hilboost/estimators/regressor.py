@@ -205,8 +205,8 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
             )
         return encoded
 
-    def _class_weights(self, y: Any) -> Floats | None:
-        return None
+    def _with_class_weights(self, target: Target) -> Target:
+        return target
 
     def _named_loss(self, name: str) -> Loss:
         return Quantile(self.quantile) if name == "quantile" else self._loss_names[name]()

@@ -41,8 +41,13 @@ class Huber(AdaptiveLoss, CellLoss):
             return self
         size = np.abs(target.y - raw)
         weight = None if target.weight is None else np.repeat(target.weight, size.shape[1])
-        delta = _location.quantile(size.ravel(), weight, self.alpha)
-        # All residuals zero: any delta does.
+        size = size.ravel()
+        delta = _location.quantile(size, weight, self.alpha)
+        if delta == 0 and size.any():
+            # Most residuals are zero: the quantile of the others keeps the scale.
+            other = size > 0
+            weight = None if weight is None else weight[other]
+            delta = _location.quantile(size[other], weight, self.alpha)
         return Huber(delta if delta > 0 else 1.0)
 
     def _at(self, target: Target, raw: Floats) -> float:

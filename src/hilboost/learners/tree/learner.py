@@ -147,16 +147,19 @@ class TreeLearner(Learner):
     def _workspace(self, data: TreeData, team: Team, sample: Sample) -> Workspace:
         table = data.table
         m = table.n_rows if sample.rows is None else len(sample.rows)
-        leaves = min(self.max_leaf_nodes, max(1, m))
-        return Workspace.borrow(
+        leaves = min(self.max_leaf_nodes, table.n_rows)
+        if self.max_depth is not None:
+            leaves = min(leaves, 2 ** min(self.max_depth, 31))
+        space = Workspace.borrow(
             data.workspaces,
             n_rows=table.n_rows,
-            n_learnt=m,
             n_columns=len(table.n_values),
             n_bins=table.n_bins,
             n_threads=min(team.n_threads, len(table.n_values)),
             max_leaves=leaves,
         )
+        space.learn_from(m)
+        return space
 
     def _pack(
         self,
@@ -197,7 +200,7 @@ class TreeLearner(Learner):
         if self.max_features < 1:
             per_node = max(1, int(np.ceil(self.max_features * int(allowed.sum()))))
         # A node with fewer rows than this cannot be split: a row weighs at most max_weight.
-        min_rows = max(2, int(2 * self.min_samples_leaf / packed.max_weight))
+        min_rows = max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED)))
         limits = np.array(
             [self.l2_regularization, self.min_samples_leaf, self.min_hessian, self.min_gain]
         )
@@ -249,7 +252,8 @@ class TreeLearner(Learner):
             team.run(
                 lambda thread: (
                     grow(thread, n_threads, space.sync, *arguments) if thread < n_threads else None
-                )
+                ),
+                on_error=space.abort,
             )
 
     def _tree(self, table: BinnedTable, space: Workspace) -> tuple[Tree, NDArray[np.int64]]:

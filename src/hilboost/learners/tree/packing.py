@@ -71,9 +71,8 @@ def pack(
     sum_w = sum(s[2] for s in sums)
     max_weight = float(weight.max()) if len(weight) else 1.0
     curved = hessian.shape[1] > 0
-    count_factor = _count_factor(weight, sum_w)
+    count_factor, whole = _count_factor(weight, sum_w)
     # Whole weights: nothing here may depend on how rows are split into repetitions.
-    whole = count_factor == 1.0
     rounding = 0.5 * (sum_w if whole else m)
     count_bits = _bits(sum_w if whole else sum_w * count_factor + m)
     count_channel = False
@@ -155,8 +154,11 @@ def _factor(bits: int, total: float, rounding: float) -> float:
     return 2.0 ** min(exponent, _LARGEST_EXPONENT)
 
 
-def _count_factor(weight: Floats, total: float) -> float:
-    """1 where weights are (not too large) whole numbers; otherwise about 1024 steps the mean."""
+def _count_factor(weight: Floats, total: float) -> tuple[float, bool]:
+    """Steps of one unit of weight, and whether weights are whole numbers (and not too large).
+
+    About 1024 steps the mean where they are not.
+    """
     if not len(weight) or (total < _MOST_REPETITIONS and np.array_equal(weight, np.rint(weight))):
-        return 1.0
-    return 2.0 ** np.floor(log2(1024 * len(weight) / total))
+        return 1.0, True
+    return float(2.0 ** np.floor(log2(1024 * len(weight) / total))), False

@@ -22,7 +22,7 @@ from hilboost.backends.grow import (
 )
 from hilboost.backends.histogram import STRIDE
 from hilboost.backends.split import NO_GAIN
-from hilboost.backends.sync import SYNC_SIZE
+from hilboost.backends.sync import ABORT, SYNC_SIZE
 from hilboost.core import dtypes
 
 HISTOGRAM_BUDGET = 2**29
@@ -40,7 +40,6 @@ class Workspace:
         key: tuple[int, ...],
         *,
         n_rows: int,
-        n_learnt: int,
         n_columns: int,
         n_bins: int,
         n_threads: int,
@@ -50,9 +49,10 @@ class Workspace:
         self.n_rows, self.n_threads, self.max_leaves = n_rows, n_threads, max_leaves
         self._n_columns, self._n_bins = n_columns, n_bins
         n_nodes = 2 * max_leaves - 1
-        self.rows = np.empty((2, n_learnt), dtype=dtypes.ROW)
-        self.all_rows = np.arange(n_learnt, dtype=dtypes.ROW)
-        self.flags = np.empty(n_learnt, dtype=np.uint8)
+        self._row_buffer = np.empty(2 * n_rows, dtype=dtypes.ROW)
+        self.all_rows = np.arange(n_rows, dtype=dtypes.ROW)
+        self.flags = np.empty(n_rows, dtype=np.uint8)
+        self.learn_from(n_rows)
         self.nodes = np.zeros((n_nodes, N_NODE_FIELDS), dtype=np.int64)
         self.gains = np.empty(n_nodes)
         self.drawn = np.empty((2, n_columns), dtype=np.uint8)
@@ -82,6 +82,14 @@ class Workspace:
         with _lock:
             self._pool[self._key].append(self)
 
+    def learn_from(self, n_learnt: int) -> None:
+        """Make ``rows`` (2, n_learnt): buffers are as long as the table, samples may be shorter."""
+        self.rows = self._row_buffer[: 2 * n_learnt].reshape(2, n_learnt)
+
+    def abort(self) -> None:
+        """Let threads leave that wait for one which has failed."""
+        self.sync[ABORT] = 1
+
     def packed(self, n_channels: int) -> np.ndarray:
         """(n_rows, n_channels) int64; no rows with one channel, where ``ordered`` serves"""
         if n_channels not in self._packed:
@@ -92,9 +100,10 @@ class Workspace:
     def ordered(self, n_channels: int) -> np.ndarray:
         """(2, m) int64 with one channel, (2, 0) with more"""
         if n_channels not in self._ordered:
-            width = self.rows.shape[1] if n_channels == 1 else 0
-            self._ordered[n_channels] = np.empty((2, width), dtype=dtypes.PACKED)
-        return self._ordered[n_channels]
+            width = self.n_rows if n_channels == 1 else 0
+            self._ordered[n_channels] = np.empty(2 * width, dtype=dtypes.PACKED)
+        width = self.rows.shape[1] if n_channels == 1 else 0
+        return self._ordered[n_channels][: 2 * width].reshape(2, width)
 
     def histograms(self, n_channels: int) -> np.ndarray:
         """(n_slots, cells) int64: one slot a leaf, or two where these would take too much."""
