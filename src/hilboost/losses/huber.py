@@ -41,14 +41,16 @@ class Huber(AdaptiveLoss, CellLoss):
             return self
         size = np.abs(target.y - raw)
         weight = None if target.weight is None else np.repeat(target.weight, size.shape[1])
-        size = size.ravel()
+        return Huber(self.adapted_delta(size.ravel(), weight))
+
+    def adapted_delta(self, size: Floats, weight: Floats | None) -> float:
+        """The ``alpha`` quantile of ``size`` (n,), of the sizes above zero where that is zero."""
         delta = _location.quantile(size, weight, self.alpha)
         if delta == 0 and size.any():
-            # Most residuals are zero: the quantile of the others keeps the scale.
-            other = size > 0
-            weight = None if weight is None else weight[other]
-            delta = _location.quantile(size[other], weight, self.alpha)
-        return Huber(delta if delta > 0 else 1.0)
+            above = size > 0
+            weight = None if weight is None else weight[above]
+            delta = _location.quantile(size[above], weight, self.alpha)
+        return delta if delta > 0 else 1.0
 
     def _at(self, target: Target, raw: Floats) -> float:
         adapted = self.adapted(target, raw)
