@@ -113,15 +113,20 @@ ONE_ROW_CALLS = 20
 
 
 def signal(X: np.ndarray) -> np.ndarray:
-    """Nonlinear function of the first eight columns, with interactions; mean about zero."""
+    """Nonlinear function of the first eight columns, with interactions; mean about zero.
+
+    Every column acts by itself too.  A pure product of centred columns is left out on purpose: no
+    split on one of its columns gains anything, greedy trees find it by luck only, and R2 then
+    differs more between two seeds of one library (.76 to .835) than between libraries.
+    """
     return (
         3 * np.sin(2 * X[:, 0])
-        + 2 * X[:, 1] * X[:, 2]
+        + 2 * (X[:, 1] + 1) * (X[:, 2] + 1)
         + 1.5 * np.abs(X[:, 3]) * (X[:, 4] > 0)
         + X[:, 5] ** 2
         + 4 * X[:, 7] * np.exp(-(X[:, 6] ** 2))
         + 0.5 * X[:, 0] * X[:, 5]
-        - 1.6
+        - 3.6
     )
 
 

@@ -273,6 +273,7 @@ def test_pack_gradients_and_packed_sums(seed, r, curved, weights, count_channel)
             layout,
             factors,
             whole,
+            np.uint64(0),
             count_channel,
             packed,
             ordered,
@@ -292,7 +293,9 @@ def test_pack_one(seed, curved):
     results = []
     for module in (fixed_point, fixed_point_twin):
         ordered = np.zeros(40, dtype=np.int64)
-        module.pack_one(gradients, hessians, 3, 37, layout, np.array([256.0, 64.0]), ordered)
+        module.pack_one(
+            gradients, hessians, 3, 37, layout, np.array([256.0, 64.0]), np.uint64(0), ordered
+        )
         results.append(ordered)
     np.testing.assert_array_equal(*results)
 
@@ -564,3 +567,22 @@ def test_draw_columns(seed, n_draw):
     np.testing.assert_array_equal(*results)
     assert results[0].sum() == min(n_draw, allowed.sum())
     assert (results[0] <= allowed).all()
+
+
+def test_random_rounding_is_right_on_average_and_a_function_of_the_row():
+    n = 20_000
+    gradients = np.full((n, 1), 0.3)
+    hessians = np.full((n, 1), 0.7)
+    layout = np.array([20, (1 << 20) - 1, (1 << 20) - 1, 40], dtype=np.int64)
+    packed = []
+    for rows in (slice(0, n), slice(5_000, n)):
+        ordered = np.zeros(n, dtype=np.int64)
+        factors = np.ones(3)
+        fixed_point.pack_one(
+            gradients, hessians, rows.start, n, layout, factors, np.uint64(7), ordered
+        )
+        packed.append(ordered)
+    np.testing.assert_array_equal(packed[0][5_000:], packed[1][5_000:])
+    assert set(packed[0] >> 40) == {0, 1}
+    assert abs((packed[0] >> 40).mean() - 0.3) < 0.02
+    assert abs(((packed[0] >> 20) & ((1 << 20) - 1)).mean() - 0.7) < 0.02

@@ -123,7 +123,7 @@ def test_buffers_do_not_pile_up_under_bootstrap():
             seen.append(prepare(self, *arguments))
             return seen[-1]
 
-    watching = Watching(**{k: v for k, v in vars(learner).items()})
+    watching = Watching(**vars(learner))
     model = BoostingRegressor(learner=watching, n_estimators=20, bootstrap=True, subsample=1.0)
     model.fit(X, y)
     assert sum(len(free) for free in seen[0].workspaces.values()) == 1

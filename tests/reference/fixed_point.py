@@ -25,6 +25,7 @@ def pack_gradients(
     layout,
     factors,
     whole,
+    salt,
     count_channel,
     packed,
     ordered,
@@ -53,7 +54,7 @@ def pack_gradients(
             packed[row, n_outputs] = count
 
 
-def pack_one(gradients, hessians, begin, end, layout, factors, ordered):
+def pack_one(gradients, hessians, begin, end, layout, factors, salt, ordered):
     nothing = np.empty(0)
     pack_gradients(
         gradients,
@@ -65,6 +66,7 @@ def pack_one(gradients, hessians, begin, end, layout, factors, ordered):
         layout,
         np.array([factors[0], factors[1], 1.0]),
         True,
+        salt,
         False,
         np.empty((0, 1)),
         ordered,

@@ -5,7 +5,7 @@ machines.  The scales are powers of two: a product by one is exact.
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
 from hilboost.backends.compiled import compiled
 
@@ -48,7 +48,20 @@ def absolute_sums(gradients, hessians, weights, rows, begin, end):
 
 
 @compiled
-def pack_one(gradients, hessians, begin, end, layout, factors, ordered):
+def _round(value, row, salt):
+    """The nearest integer, or with a salt one of the two neighbours at random, right on average.
+
+    The random number is a counter's: it depends on the row and the salt alone.
+    """
+    if salt == uint64(0):
+        return np.int64(np.rint(value))
+    bits = (uint64(row) + salt) * uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> uint64(29))) * uint64(0xBF58476D1CE4E5B9)
+    return np.int64(np.floor(value + np.float64(bits >> uint64(40)) * 5.9604644775390625e-08))
+
+
+@compiled
+def pack_one(gradients, hessians, begin, end, layout, factors, salt, ordered):
     """:func:`pack_gradients` for all rows, one output, no weights: straight vector code."""
     hessian_shift, gradient_shift = layout[0], layout[3]
     count = np.int64(1 if layout[2] != 0 else 0)
@@ -58,8 +71,8 @@ def pack_one(gradients, hessians, begin, end, layout, factors, ordered):
     else:
         for i in range(begin, end):
             ordered[i] = (
-                (np.int64(np.rint(gradients[i, 0] * factors[0])) << gradient_shift)
-                + (np.int64(np.rint(hessians[i, 0] * factors[1])) << hessian_shift)
+                (_round(gradients[i, 0] * factors[0], i, salt) << gradient_shift)
+                + (_round(hessians[i, 0] * factors[1], i, salt) << hessian_shift)
                 + count
             )
 
@@ -75,6 +88,7 @@ def pack_gradients(
     layout,
     factors,
     whole,
+    salt,
     count_channel,
     packed,
     ordered,
@@ -89,6 +103,8 @@ def pack_gradients(
     whole : bool
         Weights are whole numbers: they multiply the rounded gradient, so that a row of weight 2
         counts as the row twice, exactly.  Otherwise the product is rounded.
+    salt : uint64
+        Not 0: round at random (steps are coarse), with this number as the seed.
     count_channel : bool, the count has a channel of its own
     packed : (n, n_channels) int64, written at the rows where there are several channels
     ordered : (m,) int64, written at the positions where there is one
@@ -103,10 +119,12 @@ def pack_gradients(
         count = np.int64(np.rint(w * factors[2]))
         for k in range(r):
             g = gradients[row, k] * factors[0]
-            value = np.int64(np.rint(w * (np.rint(g) if whole else g))) << gradient_shift
+            g = w * (np.rint(g) if whole and salt == uint64(0) else g)
+            value = _round(g, row, salt) << gradient_shift
             if n_hessians > 0:
                 h = hessians[row, k] * factors[1]
-                value += np.int64(np.rint(w * (np.rint(h) if whole else h))) << hessian_shift
+                h = w * (np.rint(h) if whole and salt == uint64(0) else h)
+                value += _round(h, row, salt) << hessian_shift
             if count_here:
                 value += count
             if packed.shape[1] == 1:

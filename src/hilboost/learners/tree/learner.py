@@ -180,7 +180,15 @@ class TreeLearner(Learner):
             space.rows[0] = space.all_rows
         else:
             space.rows[0] = sample.rows
-        return pack(space, negative, hessian, weight, sample.rows is not None, team)
+        return pack(
+            space,
+            negative,
+            hessian,
+            weight,
+            sample.rows is not None,
+            int(rng.integers(2**62)),
+            team,
+        )
 
     def _grow(
         self,

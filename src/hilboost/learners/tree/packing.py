@@ -16,6 +16,7 @@ from hilboost.learners.tree.workspace import Workspace
 _BLOCK_ROWS = 32_768
 _MOST_REPETITIONS = 2**27
 _LARGEST_EXPONENT = 500.0
+_MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
 _FEWEST_STEPS = 256
 """A mean gradient is at least so many integer steps, so that rounding does not bias sums."""
 
@@ -50,14 +51,16 @@ def pack(
     hessian: Floats,
     weight: Floats,
     sampled: bool,
+    seed: int,
     team: Team,
 ) -> Packed:
     """Choose a layout for these gradients and round them.
 
     The fields of an int64 are sized so that not even the sum over all rows overflows.  Where
-    hessians are constant, a gradient and a count share it; otherwise a gradient, a hessian and a
-    count do while rows are few enough for fine steps, and beyond that the count has a channel of
-    its own.
+    hessians are constant, a gradient and a count share it.  Otherwise a gradient, a hessian and a
+    count do: up to about 20,000 rows with fine steps, and from 131,072 to two million rows with
+    coarse steps and random rounding, which keeps sums right on average.  Between and beyond, the
+    count has a channel of its own.
     """
     rows = space.rows[0] if sampled else space.rows[0, :0]
     m, r = space.rows.shape[1], negative.shape[1]
@@ -75,14 +78,20 @@ def pack(
     # Whole weights: nothing here may depend on how rows are split into repetitions.
     rounding = 0.5 * (sum_w if whole else m)
     count_bits = _bits(sum_w if whole else sum_w * count_factor + m)
-    count_channel = False
+    count_channel, salt = False, np.uint64(0)
     if not curved:
         hessian_bits, gradient_bits = 0, 63 - count_bits
     else:
         spare = 63 - count_bits
         hessian_bits = spare // 2 - 1
         gradient_bits = spare - hessian_bits
-        if 2.0**hessian_bits < _FEWEST_STEPS * (sum_w if whole else m):
+        mass = sum_w if whole else m
+        if _MOST_ROWS_EXACT < mass <= _MOST_ROWS_ROUNDED:
+            salt = np.uint64(seed | 1)
+            hessian_bits = spare // 2
+            gradient_bits = spare - hessian_bits
+            rounding = 8 * mass**0.5
+        elif 2.0**hessian_bits < _FEWEST_STEPS * mass:
             count_channel, count_bits, hessian_bits, gradient_bits = True, 0, 31, 31
     factors = np.array(
         [
@@ -113,7 +122,7 @@ def pack(
     if len(values) == 0 and not sampled and not len(weight):
         team.map(
             lambda b: pack_one(
-                negative, hessian, b, min(b + _BLOCK_ROWS, m), layout, factors, ordered[0]
+                negative, hessian, b, min(b + _BLOCK_ROWS, m), layout, factors, salt, ordered[0]
             ),
             blocks,
         )
@@ -129,6 +138,7 @@ def pack(
                 layout,
                 factors,
                 whole,
+                salt,
                 count_channel,
                 values,
                 ordered[0],
