@@ -16,8 +16,7 @@ How to read the speed tables: R² of a function with a pure product of centred c
 between two seeds of one library than between libraries, because no split on one such column gains
 anything by itself. On 300,000 rows of such a function four seeds gave: scikit-learn .834, .784,
 .767, .760; hilboost .780, .835, .762, .763; LightGBM .833, .793, .781, .761. The function used here
-has interactions whose columns also act by themselves, in reg-31 and binary-31; reg-255 and the
-predictions were measured with the pure product.
+has interactions whose columns also act by themselves.
 
 Peak memory, measured once in a fresh process on reg-31: hilboost 641 MiB (107 added by the fit),
 LightGBM 546 (106), scikit-learn 529 (88), XGBoost 548 (104), CatBoost 795 (332).
