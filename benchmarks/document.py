@@ -12,6 +12,9 @@ The figures as they came out, of the scripts in `benchmarks/` (`pip install '.[b
 take turns on the same data in the same run with the same number of threads; compare ratios, not
 seconds of different runs.
 
+Every table is of one run; the tables are of several runs of one day, on a machine whose
+speed drifts. The quality tables are of the code shortly before its last corrections.
+
 How to read the speed tables: R² of a function with a pure product of centred columns differs more
 between two seeds of one library than between libraries, because no split on one such column gains
 anything by itself. On 300,000 rows of such a function four seeds gave: scikit-learn .834, .784,
