@@ -21,7 +21,8 @@ anything by itself. On 300,000 rows of such a function four seeds gave: scikit-l
 .767, .760; hilboost .780, .835, .762, .763; LightGBM .833, .793, .781, .761. The function used here
 has interactions whose columns also act by themselves.
 
-Peak memory, measured once in a fresh process on reg-31: hilboost 641 MiB (107 added by the fit),
+Noted by hand from runs whose result files were not kept, as are the seeds above: peak memory in
+a fresh process on reg-31, once: hilboost 641 MiB (107 added by the fit),
 LightGBM 546 (106), scikit-learn 529 (88), XGBoost 548 (104), CatBoost 795 (332).
 
 One tree for all classes (`multi_output="shared"`) is faster and less accurate than one a class at
