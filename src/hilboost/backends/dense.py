@@ -1,0 +1,197 @@
+"""Dense linear algebra, written once for NumPy, Torch and CuPy arrays.
+
+NumPy arrays take SciPy's in-place routines; other arrays those of their own library, found through
+the array API.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+Array = Any
+_LARGEST_JITTER = 1e-2  # share of the mean diagonal; a matrix that needs more is not the one meant
+
+
+def namespace(array: Array) -> Any:
+    """The array-API namespace of an array."""
+    if isinstance(array, np.ndarray):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(array)
+
+
+def device_of(array: Array) -> Any:
+    """Where an array lies; ``None`` for NumPy."""
+    return None if isinstance(array, np.ndarray) else array.device
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """A NumPy array, float64."""
+    if isinstance(array, np.ndarray):
+        return array.astype(np.float64, copy=False)
+    if hasattr(array, "get"):  # CuPy
+        return np.asarray(array.get(), dtype=np.float64)
+    return np.asarray(array.cpu(), dtype=np.float64)
+
+
+def like(array: np.ndarray, other: Array, dtype: str | None = None) -> Array:
+    """A NumPy array as an array of the library, device and (unless given) dtype of another."""
+    xp = namespace(other)
+    wanted = other.dtype if dtype is None else getattr(xp, dtype)
+    if xp is np:
+        return np.asarray(array, dtype=wanted)
+    return xp.asarray(np.ascontiguousarray(array), dtype=wanted, device=device_of(other))
+
+
+def cast(array: Array, dtype: str) -> Array:
+    """The array in another floating dtype, copied only where it differs."""
+    xp = namespace(array)
+    return xp.astype(array, getattr(xp, dtype), copy=False)
+
+
+def precision(array: Array) -> str:
+    """``"float32"`` or ``"float64"``"""
+    return str(array.dtype).rpartition(".")[2]
+
+
+def empty(shape: tuple[int, ...], like_array: Array, dtype: str) -> Array:
+    """An uninitialised array beside another."""
+    xp = namespace(like_array)
+    if xp is np:
+        return np.empty(shape, dtype)
+    return xp.empty(shape, dtype=getattr(xp, dtype), device=device_of(like_array))
+
+
+def zeros(shape: tuple[int, ...], like_array: Array, dtype: str) -> Array:
+    """An array of zeros beside another."""
+    array = empty(shape, like_array, dtype)
+    array[...] = 0
+    return array
+
+
+def exp(array: Array) -> Array:
+    """Exponential, in place where the library can."""
+    return _in_place("exp", array)
+
+
+def sqrt(array: Array) -> Array:
+    """Square root, in place where the library can."""
+    return _in_place("sqrt", array)
+
+
+def _in_place(name: str, array: Array) -> Array:
+    if isinstance(array, np.ndarray):
+        return getattr(np, name)(array, out=array)
+    return getattr(namespace(array), name)(array)
+
+
+def floor_at(array: Array, bound: float) -> Array:
+    """Entries below a bound are raised to it, in place where the library can."""
+    if isinstance(array, np.ndarray):
+        return np.maximum(array, bound, out=array)
+    return namespace(array).clip(array, min=bound)
+
+
+def cholesky(matrix: Array, jitter: float = 0.0) -> Array:
+    """Lower Cholesky factor of a symmetric positive semidefinite matrix, which is overwritten.
+
+    Only the lower triangle is read.  Where rounding makes it fail, the diagonal is raised tenfold
+    step by step, from ``jitter`` (or the rounding error) times its mean to a hundredth of the mean.
+
+    Raises
+    ------
+    ArithmeticError
+        The matrix is not positive semidefinite, or not finite.
+    """
+    n = matrix.shape[0]
+    xp = namespace(matrix)
+    own = xp.asarray(xp.linalg.diagonal(matrix), copy=True)
+    lower = xp.tril(matrix, k=-1)
+    if not bool(xp.all(xp.isfinite(own))):
+        raise ArithmeticError("the matrix holds NaN or infinity")
+    mean = float(xp.mean(own))
+    smallest, added = n * float(xp.finfo(matrix.dtype).eps), jitter
+    while True:
+        set_diagonal(matrix, own + added * mean)
+        factor = _try_cholesky(matrix)
+        if factor is not None:
+            return factor
+        if not bool(xp.all(xp.isfinite(lower))):
+            raise ArithmeticError("the matrix holds NaN or infinity")
+        added = max(10 * added, smallest)
+        if added > max(_LARGEST_JITTER, smallest):
+            raise ArithmeticError("the matrix is not positive semidefinite")
+        matrix[...] = lower + lower.T
+
+
+def set_diagonal(matrix: Array, values: Array) -> None:
+    """``matrix[i, i] = values[i]``, in place."""
+    if isinstance(matrix, np.ndarray):
+        matrix[np.diag_indices(len(matrix))] = values
+    else:
+        xp = namespace(matrix)
+        index = xp.arange(matrix.shape[0], device=device_of(matrix))
+        matrix[index, index] = xp.astype(values, matrix.dtype)
+
+
+def add_to_diagonal(matrix: Array, values: Any) -> Array:
+    """``matrix + diag(values)`` in place; ``values`` is a number or (n,)."""
+    set_diagonal(matrix, namespace(matrix).linalg.diagonal(matrix) + values)
+    return matrix
+
+
+def _try_cholesky(matrix: Array) -> Array | None:
+    if isinstance(matrix, np.ndarray):
+        # LAPACK sees the transpose of a row-major matrix: its upper factor is our lower one.
+        name = "dpotrf" if matrix.dtype == np.float64 else "spotrf"
+        factor, info = getattr(scipy.linalg.lapack, name)(matrix.T, lower=0, clean=1, overwrite_a=1)
+        return factor.T if info == 0 and np.isfinite(factor[-1, -1]) else None
+    xp = namespace(matrix)
+    try:
+        factor = xp.linalg.cholesky(matrix)
+    except Exception:  # every library has its own class for this
+        return None
+    return factor if bool(xp.all(xp.isfinite(factor))) else None
+
+
+def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Array:
+    """``L⁻¹ B`` or ``L⁻ᵀ B`` for a lower triangle; ``B`` (m, k) may be overwritten."""
+    if isinstance(factor, np.ndarray):
+        return scipy.linalg.solve_triangular(
+            factor, right, lower=True, trans=int(transposed), overwrite_b=True, check_finite=False
+        )
+    if hasattr(factor, "get"):
+        from cupyx.scipy.linalg import solve_triangular
+
+        return solve_triangular(factor, right, lower=True, trans=int(transposed))
+    import torch
+
+    vector = right.ndim == 1
+    right = right[:, None] if vector else right
+    solution = torch.linalg.solve_triangular(
+        factor.T if transposed else factor, right, upper=transposed
+    )
+    return solution[:, 0] if vector else solution
+
+
+def solve_cholesky(factor: Array, right: Array) -> Array:
+    """``(L Lᵀ)⁻¹ B``."""
+    return solve_lower(factor, solve_lower(factor, right), transposed=True)
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def blas_threads(n_threads: int) -> AbstractContextManager[Any]:
+    """Within the block, matrix products and factorisations use this many threads."""
+    return _controller().limit(limits=n_threads, user_api="blas")

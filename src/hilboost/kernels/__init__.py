@@ -1,0 +1,43 @@
+"""Kernels: similarity functions of rows, their algebra, blocked Gram matrices, their fitting."""
+
+from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
+from hilboost.kernels.base import Kernel
+from hilboost.kernels.categorical import Delta, Hamming
+from hilboost.kernels.description import from_description, to_description
+from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
+from hilboost.kernels.foreign import CallableKernel, Precomputed, SklearnKernel
+from hilboost.kernels.names import KERNEL_NAMES, as_kernel
+from hilboost.kernels.stationary import (
+    Gaussian,
+    Laplace,
+    Matern,
+    RationalQuadratic,
+    Stationary,
+)
+
+__all__ = [
+    "KERNEL_NAMES",
+    "CallableKernel",
+    "Constant",
+    "Cosine",
+    "Delta",
+    "Gaussian",
+    "Hamming",
+    "Kernel",
+    "Laplace",
+    "Linear",
+    "Matern",
+    "OnColumns",
+    "Polynomial",
+    "Precomputed",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "SklearnKernel",
+    "Stationary",
+    "Sum",
+    "Tanimoto",
+    "as_kernel",
+    "from_description",
+    "to_description",
+]

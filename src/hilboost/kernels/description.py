@@ -1,0 +1,150 @@
+"""Kernels as plain data, for files: nested dicts, lists, numbers and names.
+
+A description is ``{"type": name, field: value, …}``; the fields are the parameters of the class.
+Floats come back bit for bit, by way of JSON as well, whose decimals tell every two floats apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.errors import IncompatibleParts
+from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
+from hilboost.kernels.base import Kernel
+from hilboost.kernels.categorical import Delta, Hamming
+from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
+from hilboost.kernels.stationary import Gaussian, Laplace, Matern, RationalQuadratic
+
+Description = dict[str, Any]
+
+
+def to_description(kernel: Kernel) -> Description:
+    """What :func:`from_description` makes the same kernel from.
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Returns
+    -------
+    dict
+        As JSON takes it.
+
+    Raises
+    ------
+    IncompatibleParts
+        The kernel, or a part of it, is a function, a scikit-learn kernel, a Gram matrix or a class
+        of the user's own.
+    """
+    for name, (make, fields) in _TYPES.items():
+        if type(kernel) is make:
+            values = {key: kind.write(getattr(kernel, key)) for key, kind in fields.items()}
+            return {"type": name, **values}
+    raise IncompatibleParts(
+        f"files hold hilboost's own kernels, as numbers; {type(kernel).__name__} cannot be written "
+        "so. Keep such a model with pickle or joblib, where you trust the file."
+    )
+
+
+def from_description(description: Any) -> Kernel:
+    """The kernel of a description; nothing in it is executed.
+
+    Parameters
+    ----------
+    description : dict
+        From :func:`to_description`, or from a file.
+
+    Raises
+    ------
+    ValueError
+        An unknown type, a field too many or too few, a value that is not of its field's kind.
+    """
+    try:
+        return _read_kernel(description)
+    except RecursionError:
+        raise ValueError("the description of a kernel is nested too deeply") from None
+
+
+def _read_kernel(description: Any) -> Kernel:
+    if not isinstance(description, dict):
+        raise ValueError(f"a kernel is described by a dict; got {type(description).__name__}")
+    name = description.get("type")
+    if not isinstance(name, str) or name not in _TYPES:
+        raise ValueError(f"no kernel has the type {name!r}; known are {', '.join(sorted(_TYPES))}")
+    make, fields = _TYPES[name]
+    if set(description) != {"type", *fields}:
+        raise ValueError(
+            f"the kernel {name!r} has the fields {sorted(fields)}; got "
+            f"{sorted(map(str, set(description) - {'type'}))}"
+        )
+    values = {}
+    for key, kind in fields.items():
+        try:
+            values[key] = kind.read(description[key])
+        except TypeError as error:
+            raise ValueError(f"field {key!r} of the kernel {name!r}: {error}") from error
+    return make(**values)
+
+
+def _read_float(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"expected a number, got {type(value).__name__}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
+    if not np.isfinite(number):
+        raise ValueError(f"expected a finite number, got {number}")
+    return number
+
+
+def _read_integer(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"expected a whole number, got {type(value).__name__}")
+    return value
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How a field is written and read."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+    def listed(self) -> _Kind:
+        """A list of them, not empty."""
+
+        def read(values: Any) -> list[Any]:
+            if not isinstance(values, list) or not values:
+                raise TypeError("expected a list that is not empty")
+            return [self.read(value) for value in values]
+
+        return _Kind(lambda values: [self.write(value) for value in values], read)
+
+
+_FLOAT = _Kind(float, _read_float)
+_INTEGER = _Kind(int, _read_integer)
+_KERNEL = _Kind(to_description, _read_kernel)
+_SCALES = {"length_scale": _FLOAT.listed()}
+
+_TYPES: Mapping[str, tuple[Callable[..., Kernel], Mapping[str, _Kind]]] = {
+    "constant": (Constant, {"value": _FLOAT}),
+    "cosine": (Cosine, {}),
+    "delta": (Delta, _SCALES),
+    "gaussian": (Gaussian, _SCALES),
+    "hamming": (Hamming, {}),
+    "laplace": (Laplace, _SCALES),
+    "linear": (Linear, {"offset": _FLOAT}),
+    "matern": (Matern, {**_SCALES, "nu": _FLOAT}),
+    "on_columns": (OnColumns, {"kernel": _KERNEL, "columns": _INTEGER.listed()}),
+    "polynomial": (Polynomial, {"degree": _INTEGER, "offset": _FLOAT, "scale": _FLOAT}),
+    "product": (Product, {"parts": _KERNEL.listed()}),
+    "rational_quadratic": (RationalQuadratic, {**_SCALES, "alpha": _FLOAT}),
+    "scaled": (Scaled, {"kernel": _KERNEL, "factor": _FLOAT}),
+    "sum": (Sum, {"parts": _KERNEL.listed()}),
+    "tanimoto": (Tanimoto, {}),
+}

@@ -1,0 +1,154 @@
+"""Kernels of the scalar product ``a·b``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hilboost.backends import dense
+from hilboost.backends.dense import Array
+from hilboost.kernels._checks import not_negative, positive, positive_integer
+from hilboost.kernels.base import Kernel
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """``a·b + offset``: linear functions, with a constant where the offset is positive.
+
+    Parameters
+    ----------
+    offset : float
+        Zero or positive; the prior variance of the constant.
+    """
+
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offset", not_negative("offset", self.offset))
+
+    def block(self, A: Array, B: Array) -> Array:
+        """One matrix product, (a, b)."""
+        block = A @ B.T
+        if self.offset:
+            block += self.offset
+        return block
+
+    def diag(self, A: Array) -> Array:
+        """``|a|² + offset``, (a,)."""
+        return _squares(A) + self.offset
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """``(scale a·b + offset)^degree``: polynomials of the columns up to a degree.
+
+    Parameters
+    ----------
+    degree : int
+        Positive.
+    offset : float
+        Zero (products of exactly ``degree`` columns only) or positive.
+    scale : float
+        Positive; about one over the number of columns keeps values near one.
+    """
+
+    degree: int = 3
+    offset: float = 1.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", positive_integer("degree", self.degree))
+        object.__setattr__(self, "offset", not_negative("offset", self.offset))
+        object.__setattr__(self, "scale", positive("scale", self.scale))
+
+    def block(self, A: Array, B: Array) -> Array:
+        """A matrix product, and about ``2 log2(degree)`` passes over it, (a, b)."""
+        return self._power(A @ B.T)
+
+    def diag(self, A: Array) -> Array:
+        """``(scale |a|² + offset)^degree``, (a,)."""
+        return self._power(_squares(A))
+
+    def _power(self, block: Array) -> Array:
+        """By repeated squaring: a general power costs as much as a logarithm and an exponential."""
+        block *= self.scale
+        block += self.offset
+        power, rest = None, self.degree
+        while True:
+            if rest % 2:
+                power = block if power is None else power * block
+            rest //= 2
+            if not rest:
+                return power
+            block = block * block
+
+
+@dataclass(frozen=True)
+class Cosine(Kernel):
+    """``a·b / (|a| |b|)``: the angle between two rows, whatever their lengths.
+
+    A row of zeros has no angle.  It is like other rows of zeros (1) and unlike all others (0); the
+    kernel stays positive semidefinite, and ones stand on its diagonal.
+    """
+
+    def block(self, A: Array, B: Array) -> Array:
+        """One matrix product of the scaled rows, (a, b)."""
+        return _unit(A) @ _unit(B).T
+
+    def diag(self, A: Array) -> Array:
+        """Ones."""
+        return dense.zeros((A.shape[0],), A, "float64") + 1.0
+
+
+@dataclass(frozen=True)
+class Tanimoto(Kernel):
+    """``a·b / (|a|² + |b|² - a·b)``: for sets as rows of zeros and ones, the share they share.
+
+    Meant for fingerprints and counts.  Two rows of zeros are alike (1), as two empty sets are; a
+    row of zeros is unlike all others (0).
+
+    Notes
+    -----
+    Ralaivola et al. 2005, "Graph kernels for chemical informatics".  Positive semidefinite for all
+    real rows: it is the sum over k ≥ 1 of ``(a·b)^k / (|a|² + |b|²)^k``, and ``(x + y)^-k`` is a
+    mixture of the products ``exp(-t x) exp(-t y)``.
+    """
+
+    def block(self, A: Array, B: Array) -> Array:
+        """One matrix product and three passes over it, (a, b)."""
+        xp = dense.namespace(A)
+        A, B = _with_zero_column(A), _with_zero_column(B)
+        shared = A @ B.T
+        total = xp.sum(A * A, axis=1)[:, None] + xp.sum(B * B, axis=1)[None, :]
+        total -= shared
+        shared /= total
+        return shared
+
+    def diag(self, A: Array) -> Array:
+        """Ones."""
+        return dense.zeros((A.shape[0],), A, "float64") + 1.0
+
+
+def _squares(A: Array) -> Array:
+    """``|a|²``, (a,) float64."""
+    A = dense.cast(A, "float64")
+    return dense.namespace(A).sum(A * A, axis=1)
+
+
+def _with_zero_column(A: Array) -> Array:
+    """One more column, which is 1 in rows of zeros: a direction of their own.
+
+    2 3        2 3 0
+    0 0   →    0 0 1
+    0 4        0 4 0
+    """
+    xp = dense.namespace(A)
+    is_zero = xp.all(A == 0, axis=1)
+    return xp.concat([A, xp.astype(is_zero, A.dtype)[:, None]], axis=1)
+
+
+def _unit(A: Array) -> Array:
+    """Rows of length one; those of zeros get a direction of their own."""
+    xp = dense.namespace(A)
+    A = _with_zero_column(A)
+    A = A / xp.max(xp.abs(A), axis=1)[:, None]  # squares of tiny or huge numbers are lost
+    return A / xp.sqrt(xp.sum(A * A, axis=1))[:, None]

@@ -1,0 +1,257 @@
+"""Gram matrices in tiles, kept whole where they fit into a stated memory budget.
+
+A tile is small enough for the cache: one matrix product and a few passes over it.  Kernel values
+are float32 (or float64, where asked for); sums over rows are float64.  The tiles, and the order in
+which their results are added, do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hilboost.backends import dense
+from hilboost.backends.dense import Array
+from hilboost.backends.team import Team
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.records import Floats
+from hilboost.kernels.base import Kernel
+
+_TILE_ROWS = 256
+_TILE_COLUMNS = 1024
+_ROWS_AT_ONCE = 1024
+_COLUMNS_OF_A_SUM = 4096  # float32 products of more terms lose digits that small λ needs
+
+
+def require_memory(needed: float, budget: float, what: str) -> None:
+    """Refuse a budget that cannot be kept.
+
+    Raises
+    ------
+    InvalidParameter
+        Says how many MiB are needed.
+    """
+    if needed > budget:
+        raise InvalidParameter(
+            f"memory_budget is {_mebibytes(budget)} MiB; {what} needs {_mebibytes(needed)} MiB. "
+            "Raise memory_budget, or lower n_basis or block_size."
+        )
+
+
+def _mebibytes(n_bytes: float) -> int:
+    return int(-(-n_bytes // 2**20))
+
+
+def fill(out: Array, kernel: Kernel, A: Array, B: Array) -> None:
+    """``out[i, j] = k(a_i, b_j)``, tile by tile."""
+    for rows, columns in _tiles(out, A.shape[1]):
+        out[rows, columns] = kernel.block(A[rows], B[columns])
+
+
+def _tiles(out: Array, d: int) -> list[tuple[slice, slice]]:
+    """Rows and columns of each tile of a block, for rows ``d`` long; on a device, one tile."""
+    if not isinstance(out, np.ndarray):
+        return [(slice(None), slice(None))]
+    wide = d > 64  # long rows: the product costs more than the passes, larger tiles pay
+    tile_rows, tile_columns = (1024, 2048) if wide else (_TILE_ROWS, _TILE_COLUMNS)
+    columns = row_blocks(out.shape[1], tile_columns)
+    return [(rows, part) for rows in row_blocks(out.shape[0], tile_rows) for part in columns]
+
+
+def row_blocks(n: int, size: int = _ROWS_AT_ONCE) -> list[slice]:
+    """Slices of ``size`` rows."""
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
+
+
+@dataclass
+class Gram:
+    """``K = [k(a_i, b_j)]``, (a, b), as a linear map.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    A : (a, d) array
+        Its dtype is that of the kernel values.
+    B : (b, d) array
+    memory : float
+        Bytes the whole of ``K`` may take; if it takes more, blocks are evaluated anew in each use.
+    team : Team
+        Threads that share out blocks of rows.
+    """
+
+    kernel: Kernel
+    A: Array
+    B: Array
+    memory: float = 0.0
+    team: Team = field(default_factory=Team)
+    _whole: Array | None = field(default=None, init=False, repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(a, b)"""
+        return self.A.shape[0], self.B.shape[0]
+
+    @property
+    def precision(self) -> str:
+        """Dtype of the kernel values."""
+        return dense.precision(self.A)
+
+    @property
+    def n_bytes(self) -> float:
+        """Size of the whole matrix."""
+        return float(self.shape[0]) * self.shape[1] * self.A.itemsize
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the whole matrix fits, and is therefore evaluated once."""
+        return self.n_bytes <= self.memory
+
+    def whole(self) -> Array:
+        """The matrix itself, evaluated on first use."""
+        if self._whole is None:
+            whole = dense.empty(self.shape, self.A, dense.precision(self.A))
+
+            def evaluate(rows: slice) -> None:
+                fill(whole[rows], self.kernel, self.A[rows], self.B)
+
+            self._map(evaluate)
+            self._whole = whole
+        return self._whole
+
+    def release(self) -> None:
+        """Forget kept values."""
+        self._whole = None
+
+    def block(self, rows: slice) -> Array:
+        """``K[rows]``"""
+        if self.is_kept:
+            return self.whole()[rows]
+        block = dense.empty(
+            (rows.stop - rows.start, self.shape[1]), self.A, dense.precision(self.A)
+        )
+        fill(block, self.kernel, self.A[rows], self.B)
+        return block
+
+    def _map(self, function: Callable[[slice], Any]) -> list[Any]:
+        size = _ROWS_AT_ONCE
+        while size > 64 and size * self.shape[1] * self.A.itemsize > 2**26:
+            size //= 2
+        blocks = row_blocks(self.shape[0], size)
+        if self.team.n_threads == 1 or not isinstance(self.A, np.ndarray):
+            return [function(rows) for rows in blocks]
+        with dense.blas_threads(1):
+            return self.team.map(function, blocks)
+
+    def times(self, V: Array) -> Array:
+        """``K V`` for ``V`` (b, r), float64."""
+        if self.is_kept:
+            self.whole()
+        out = dense.empty((self.shape[0], V.shape[1]), self.A, "float64")
+        short = dense.cast(V, dense.precision(self.A))
+
+        def multiply(rows: slice) -> None:
+            out[rows] = _product(self.block(rows), short)
+
+        self._map(multiply)
+        return out
+
+    def transposed_times(self, U: Array) -> Array:
+        """``K' U`` for ``U`` (a, r), float64."""
+        if self.is_kept:
+            self.whole()
+        short = dense.cast(U, dense.precision(self.A))
+        parts = self._map(lambda rows: dense.cast(self.block(rows).T @ short[rows], "float64"))
+        return _sum(parts)
+
+    def normal_times(self, V: Array, weight: Array | None = None) -> Array:
+        """``K' W K V`` in one pass over the rows, float64."""
+        if self.is_kept:
+            self.whole()
+        short = dense.cast(V, dense.precision(self.A))
+
+        def both(rows: slice) -> Array:
+            block = self.block(rows)
+            product = _product(block, short)
+            if weight is not None:
+                product *= weight[rows, None]
+            return dense.cast(block.T @ dense.cast(product, dense.precision(self.A)), "float64")
+
+        return _sum(self._map(both))
+
+    def sums(self, weight: Array | None, right: Array | None) -> tuple[Array, Array | None]:
+        """``K' W K`` (b, b) and ``K' R`` (b, r) for ``R`` (a, r), in float64 sums."""
+        if self.is_kept:
+            self.whole()
+        b = self.shape[1]
+        gram = dense.zeros((b, b), self.A, "float64")
+        product = None if right is None else dense.zeros((b, right.shape[1]), self.A, "float64")
+        size = max(256, min(4096, int(2**28 // (8 * b))))
+        buffer = None
+        for rows in row_blocks(self.shape[0], size):
+            if self.is_kept:
+                block = self.whole()[rows]
+            else:
+                if buffer is None:
+                    buffer = dense.empty((size, b), self.A, dense.precision(self.A))
+                block = buffer[: rows.stop - rows.start]
+                self._fill_together(block, rows)
+            double = dense.cast(block, "float64")
+            if product is not None:
+                assert right is not None
+                product += double.T @ dense.cast(right[rows], "float64")
+            if weight is None:
+                gram += double.T @ double
+            else:
+                double = double * namespace_sqrt(weight[rows])[:, None]
+                gram += double.T @ double
+        return gram, product
+
+    def _fill_together(self, block: Array, rows: slice) -> None:
+        """All threads evaluate tiles of one block of rows, the same ones as one thread would."""
+        if self.team.n_threads == 1 or not isinstance(block, np.ndarray):
+            fill(block, self.kernel, self.A[rows], self.B)
+            return
+        A = self.A[rows]
+
+        def evaluate(tile: tuple[slice, slice]) -> None:
+            block[tile] = self.kernel.block(A[tile[0]], self.B[tile[1]])
+
+        with dense.blas_threads(1):
+            self.team.map(evaluate, _tiles(block, A.shape[1]))
+
+
+def namespace_sqrt(values: Array) -> Array:
+    """A new array of square roots."""
+    return dense.namespace(values).sqrt(values)
+
+
+def _product(block: Array, short: Array) -> Array:
+    """``block @ short`` in float64 sums of float32 products of a few thousand terms."""
+    b = block.shape[1]
+    total = dense.cast(block[:, :_COLUMNS_OF_A_SUM] @ short[:_COLUMNS_OF_A_SUM], "float64")
+    for j in range(_COLUMNS_OF_A_SUM, b, _COLUMNS_OF_A_SUM):
+        total += block[:, j : j + _COLUMNS_OF_A_SUM] @ short[j : j + _COLUMNS_OF_A_SUM]
+    return total
+
+
+def _sum(parts: list[Array]) -> Array:
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def evaluate(kernel: Kernel, A: Array, B: Array, team: Team | None = None) -> Array:
+    """The whole Gram matrix, in the dtype of ``A``."""
+    return Gram(kernel, A, B, np.inf, team or Team()).whole()
+
+
+def predict(
+    kernel: Kernel, X: Array, basis: Array, weights: Array, team: Team, memory: float
+) -> Floats:
+    """``k(X, basis) weights``, (n, r), never holding more than blocks of ``k(X, basis)``."""
+    gram = Gram(kernel, X, basis, 0.0, team)
+    return dense.to_numpy(gram.times(weights))

@@ -1,0 +1,128 @@
+"""Hyperparameters by the marginal likelihood of a Gaussian process on a subset of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from hilboost.backends import dense
+from hilboost.core.records import Floats
+from hilboost.kernels.base import Kernel
+
+_LOWEST, _HIGHEST = -6.0, 5.0  # of logarithms of hyperparameters, in units of the start value
+_LOWEST_NOISE = -16.0
+_FAILED = 1e10  # where there is no likelihood: finite, for the line search to turn back
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A kernel, the noise variance beside it, and the value they reached.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    noise : float
+    value : float
+        Negative log marginal likelihood, per row and target, without the constant.
+    """
+
+    kernel: Kernel
+    noise: float
+    value: float
+
+
+def negative_log_likelihood(
+    kernel: Kernel, noise: float, X: Floats, Y: Floats
+) -> tuple[float, Floats]:
+    """``½ y'C⁻¹y + ½ log|C|`` for ``C = K + noise I``, summed over targets, and its gradient.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    noise : float
+    X : (n, d) float64
+    Y : (n, c) float64
+
+    Returns
+    -------
+    value : float
+    gradient : (p + 1,) float64
+        By the logarithms of the kernel's hyperparameters and of the noise.
+
+    Raises
+    ------
+    ArithmeticError
+        The Gram matrix is not positive semidefinite.
+
+    Notes
+    -----
+    Rasmussen & Williams 2006, eq. (5.9).  Cost O(n³); the gradient by length scales is a matrix
+    product each, whatever their number.
+    """
+    n, c = Y.shape
+    K = kernel.block(X, X)
+    # The diagonal of a block has the rounding error of s² = 0, and its root is not small.
+    dense.set_diagonal(K, kernel.diag(X) + noise)
+    factor = dense.cholesky(K)
+    alpha = dense.solve_cholesky(factor, Y.copy())
+    value = 0.5 * float((Y * alpha).sum()) + c * float(np.log(np.diagonal(factor)).sum())
+    W = c * dense.solve_cholesky(factor, np.eye(n)) - alpha @ alpha.T
+    by_noise = 0.5 * noise * float(np.trace(W))
+    return value, np.append(0.5 * kernel.contraction(X, W), by_noise)
+
+
+def maximise(
+    kernel: Kernel, noise: float, X: Floats, Y: Floats, max_iterations: int = 50
+) -> Evidence:
+    """Follow the gradient (L-BFGS) from one start.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Where to start.
+    noise : float
+        Noise variance to start from.
+    X, Y : (n, d), (n, c) float64
+    max_iterations : int
+
+    Returns
+    -------
+    Evidence
+        The best found; the start, with the value infinity, where the start has no likelihood.
+    """
+    start = np.append(kernel.log_parameters, np.log(noise))
+    scale = Y.size
+
+    def objective(theta: Floats) -> tuple[float, Floats]:
+        try:
+            value, gradient = negative_log_likelihood(
+                kernel.with_log_parameters(theta[:-1]), float(np.exp(theta[-1])), X, Y
+            )
+        except ArithmeticError:
+            return _FAILED, np.zeros_like(theta)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return _FAILED, np.zeros_like(theta)
+        return value / scale, gradient / scale
+
+    bounds = [(t + _LOWEST, t + _HIGHEST) for t in start[:-1]] + [(_LOWEST_NOISE, 4.0)]
+    result = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": max_iterations, "ftol": 1e-5},
+    )
+    if not result.fun < _FAILED:
+        return Evidence(kernel, noise, np.inf)
+    best = result.x
+    return Evidence(
+        kernel.with_log_parameters(best[:-1]), float(np.exp(best[-1])), float(result.fun)
+    )
+
+
+def mean_squared_distance(X: Floats) -> float:
+    """``1/N² sum_ij |x_i - x_j|²`` (SY2006, section 4), twice the sum of the variances."""
+    return float(2 * X.var(axis=0).sum())

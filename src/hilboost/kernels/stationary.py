@@ -1,0 +1,241 @@
+"""Kernels of the scaled distance ``s² = sum_l ((a_l - b_l) / length_scale_l)²``."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from hilboost.backends import dense
+from hilboost.backends.dense import Array
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.records import Floats
+from hilboost.kernels._checks import check_length_scales, length_scales, positive
+from hilboost.kernels.base import Kernel
+
+_SMALLEST_SQUARE = 1e-30  # keeps a division finite whose result is not used
+
+
+@dataclass(frozen=True, eq=False)
+class Stationary(Kernel):
+    """A function of ``s²``; a subclass is the formula and its slope.
+
+    Parameters
+    ----------
+    length_scale : float or (d,) floats
+        One for all columns, or one a column; in the units of the columns.
+    """
+
+    length_scale: Any = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "length_scale", length_scales(self.length_scale))
+
+    @abstractmethod
+    def profile(self, S: Array) -> Array:
+        """The kernel from ``s²``; may overwrite it."""
+
+    @abstractmethod
+    def slope(self, S: Array) -> Array:
+        """Derivative of the kernel by ``s²``; may overwrite it.
+
+        Where it is infinite, at ``s² = 0``, any finite number will do.
+        """
+
+    def check(self, n_columns: int) -> None:
+        """One length scale, or as many as there are columns."""
+        check_length_scales(self.length_scale, n_columns)
+
+    def block(self, A: Array, B: Array) -> Array:
+        """(a, b)"""
+        return self.profile(squared_distances(self._scaled(A), self._scaled(B)))
+
+    def diag(self, A: Array) -> Array:
+        """Ones."""
+        return dense.zeros((A.shape[0],), A, "float64") + 1.0
+
+    def _scaled(self, A: Array) -> Array:
+        return A / dense.like(self.length_scale, A)
+
+    def stretched(self, factor: float) -> Self:
+        """Length scales times the factor."""
+        return replace(self, length_scale=self.length_scale * factor)
+
+    @property
+    def log_parameters(self) -> Floats:
+        """Logarithms of the length scales."""
+        return np.log(self.length_scale)
+
+    def with_log_parameters(self, theta: Floats) -> Self:
+        """Other length scales."""
+        return replace(self, length_scale=np.exp(theta))
+
+    def contraction(self, A: Array, W: Array) -> Floats:
+        """By matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
+        Z = self._scaled(A)
+        xp = dense.namespace(A)
+        Z = Z - xp.mean(Z, axis=0)  # the difference above cancels least around the middle
+        S = squared_distances(Z, Z)
+        # Rows that rounding cannot tell apart add nothing; a steep slope would multiply the noise.
+        equal = _rounding_error(Z) >= S
+        M = self.slope(S)
+        M *= W
+        M[equal] = 0
+        rows = xp.sum(M, axis=1)
+        squares = 2 * (xp.sum(Z * Z * rows[:, None], axis=0) - xp.sum((M @ Z) * Z, axis=0))
+        by_scale = -2 * dense.to_numpy(squares)  # ∂s²/∂log length_scale
+        return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
+
+
+def squared_distances(A: Array, B: Array) -> Array:
+    """``|a - b|²``, (a, b), from one matrix product."""
+    xp = dense.namespace(A)
+    middle = xp.mean(B, axis=0)  # cancellation is least around the middle
+    A, B = A - middle, B - middle
+    ones_a, ones_b = xp.ones_like(A[:, :1]), xp.ones_like(B[:, :1])
+    left = xp.concat([-2 * A, xp.sum(A * A, axis=1)[:, None], ones_a], axis=1)
+    right = xp.concat([B, ones_b, xp.sum(B * B, axis=1)[:, None]], axis=1)
+    return dense.floor_at(left @ right.T, 0.0)
+
+
+def _rounding_error(Z: Array) -> float:
+    """Bound on the error of ``squared_distances(Z, Z)``: (d + 2) terms of at most ``4 |z|²``."""
+    xp = dense.namespace(Z)
+    largest = float(xp.max(xp.sum(Z * Z, axis=1)))
+    return 4 * (Z.shape[1] + 2) * float(xp.finfo(Z.dtype).eps) * largest
+
+
+class Gaussian(Stationary):
+    """``exp(-s²/2)`` (SY2006, eq. 23, with ``θ_l = 1/length_scale_l²``)."""
+
+    def profile(self, S: Array) -> Array:
+        """One exponential."""
+        S *= -0.5
+        return dense.exp(S)
+
+    def slope(self, S: Array) -> Array:
+        """``-k/2``"""
+        return self.profile(S) * -0.5
+
+
+class Laplace(Stationary):
+    """``exp(-s)``, the Matérn kernel of smoothness 1/2."""
+
+    def profile(self, S: Array) -> Array:
+        """One root, one exponential."""
+        return _exponential(S)
+
+    def slope(self, S: Array) -> Array:
+        """``-exp(-s) / (2 s)``"""
+        return _exponential_slope(S)
+
+
+def _exponential(S: Array) -> Array:
+    """``exp(-s)`` from ``s²``, which may be overwritten."""
+    S = dense.sqrt(S)
+    S *= -1
+    return dense.exp(S)
+
+
+def _exponential_slope(S: Array) -> Array:
+    """``-exp(-s) / (2 s)`` from ``s²``, which may be overwritten."""
+    s = dense.sqrt(dense.floor_at(S, _SMALLEST_SQUARE))
+    return dense.exp(-s) / (-2 * s)
+
+
+@dataclass(frozen=True, eq=False)
+class Matern(Stationary):
+    """Matérn kernel of smoothness 1/2, 3/2 or 5/2 (Rasmussen & Williams 2006, eq. 4.17).
+
+    Parameters
+    ----------
+    length_scale : float or (d,) floats
+    nu : {0.5, 1.5, 2.5}
+    """
+
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise InvalidParameter(f"nu of Matern must be 0.5, 1.5 or 2.5; got {self.nu!r}.")
+        object.__setattr__(self, "nu", float(self.nu))
+
+    def profile(self, S: Array) -> Array:
+        """A polynomial of ``t = sqrt(2 nu) s`` times ``exp(-t)``."""
+        if self.nu == 0.5:
+            return _exponential(S)
+        S *= 2 * self.nu
+        t = dense.sqrt(S)
+        if self.nu == 1.5:
+            polynomial = t + 1
+        else:
+            polynomial = t * (1 / 3)
+            polynomial += 1
+            polynomial *= t
+            polynomial += 1
+        t *= -1
+        polynomial *= dense.exp(t)
+        return polynomial
+
+    def slope(self, S: Array) -> Array:
+        """``-3/2 exp(-t)`` or ``-5/6 (1 + t) exp(-t)``"""
+        if self.nu == 0.5:
+            return _exponential_slope(S)
+        S *= 2 * self.nu
+        t = dense.sqrt(S)
+        e = dense.exp(-t)
+        return e * -1.5 if self.nu == 1.5 else e * (t + 1) * (-5 / 6)
+
+
+@dataclass(frozen=True, eq=False)
+class RationalQuadratic(Stationary):
+    """``(1 + s² / (2 alpha))^-alpha``, a mixture of Gaussians over length scales.
+
+    Rasmussen & Williams 2006, eq. (4.19).
+
+    Parameters
+    ----------
+    length_scale : float or (d,) floats
+    alpha : float
+        Small: many length scales; large: a Gaussian.
+    """
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "alpha", positive("alpha", self.alpha))
+
+    def profile(self, S: Array) -> Array:
+        """One power."""
+        S *= 1 / (2 * self.alpha)
+        S += 1
+        return S**-self.alpha
+
+    def slope(self, S: Array) -> Array:
+        """``-(1 + s²/(2 alpha))^(-alpha - 1) / 2``"""
+        S *= 1 / (2 * self.alpha)
+        S += 1
+        return S ** (-self.alpha - 1) * -0.5
+
+    @property
+    def log_parameters(self) -> Floats:
+        """Logarithms of the length scales, then of ``alpha``."""
+        return np.append(np.log(self.length_scale), np.log(self.alpha))
+
+    def with_log_parameters(self, theta: Floats) -> Self:
+        """Other length scales, another ``alpha``."""
+        return replace(self, length_scale=np.exp(theta[:-1]), alpha=float(np.exp(theta[-1])))
+
+    def contraction(self, A: Array, W: Array) -> Floats:
+        """``alpha k (u / (1 + u) - log(1 + u))`` for ``alpha``, ``u = s² / (2 alpha)``."""
+        xp = dense.namespace(A)
+        Z = self._scaled(A)
+        u = squared_distances(Z, Z)
+        u *= 1 / (2 * self.alpha)
+        by_alpha = (u / (1 + u) - xp.log1p(u)) * (1 + u) ** -self.alpha
+        total = self.alpha * float(xp.sum(W * by_alpha))
+        return np.append(super().contraction(A, W), total)

@@ -1,0 +1,100 @@
+"""The Gram matrix of rows with themselves: only its lower triangle is evaluated and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hilboost.backends import dense
+from hilboost.backends.dense import Array
+from hilboost.backends.team import Team
+from hilboost.kernels.base import Kernel
+from hilboost.kernels.gram import fill, row_blocks
+
+_ROWS = 512
+_COLUMNS = 1024  # a tile is read twice, the second time from the cache
+
+
+@dataclass
+class SymmetricGram:
+    """``K = [k(a_i, a_j)]``, (n, n), as a linear map.
+
+    Row block i is kept as ``K[i, : end of i]``: half the memory, half the evaluations, and one
+    pass over them in a product.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    A : (n, d) array
+    memory : float
+        Bytes the triangle may take; if it takes more, tiles are evaluated anew in each product.
+    team : Team
+    """
+
+    kernel: Kernel
+    A: Array
+    memory: float = 0.0
+    team: Team = field(default_factory=Team)
+    _triangle: list[Array] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def precision(self) -> str:
+        """Dtype of the kernel values."""
+        return dense.precision(self.A)
+
+    @property
+    def n_bytes(self) -> float:
+        """Size of the triangle."""
+        n = float(self.A.shape[0])
+        return 0.5 * n * (n + _ROWS) * self.A.itemsize
+
+    def _blocks(self) -> list[slice]:
+        # The longest first, so that threads end together.
+        return row_blocks(self.A.shape[0], _ROWS)[::-1]
+
+    def _map(self, function: Callable[[int], Any]) -> list[Any]:
+        if self.team.n_threads == 1 or not isinstance(self.A, np.ndarray):
+            return [function(i) for i in range(len(self._blocks()))]
+        with dense.blas_threads(1):
+            return self.team.map(function, range(len(self._blocks())))
+
+    def _evaluated(self, rows: slice) -> Array:
+        block = dense.empty((rows.stop - rows.start, rows.stop), self.A, self.precision)
+        fill(block, self.kernel, self.A[rows], self.A[: rows.stop])
+        return block
+
+    def times(self, V: Array) -> Array:
+        """``K V`` for ``V`` (n, r), float64."""
+        blocks = self._blocks()
+        if self._triangle is None and self.n_bytes <= self.memory:
+            self._triangle = self._map(lambda i: self._evaluated(blocks[i]))
+        short = dense.cast(V, self.precision)
+        n, r = self.A.shape[0], V.shape[1]
+
+        def multiply(i: int) -> tuple[Array, Array]:
+            rows = blocks[i]
+            block = self._evaluated(rows) if self._triangle is None else self._triangle[i]
+            return _both_products(block, short, rows)
+
+        total = dense.zeros((n, r), self.A, "float64")
+        for rows, (across, down) in zip(blocks, self._map(multiply), strict=True):
+            total[rows] += across
+            total[: rows.start] += down
+        return total
+
+
+def _both_products(block: Array, short: Array, rows: slice) -> tuple[Array, Array]:
+    """``block V`` for its own rows and ``block' V`` for the columns left of the diagonal."""
+    own = short[rows]
+    across = dense.zeros(tuple(own.shape), own, "float64")
+    down = dense.zeros((rows.start, own.shape[1]), own, "float64")
+    for j in range(0, rows.stop, _COLUMNS):
+        tile = block[:, j : j + _COLUMNS]
+        across += tile @ short[j : min(j + _COLUMNS, rows.stop)]
+        left = min(j + _COLUMNS, rows.start) - j
+        if left > 0:
+            down[j : j + left] = tile[:, :left].T @ own
+    return across, down
