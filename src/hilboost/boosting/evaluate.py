@@ -66,15 +66,16 @@ def gradients(loss: Loss, target: Target, raw: Floats, team: Team) -> Gradients:
             hessian[rows] = part.hessian
 
     team.map(fill, parts)
-    return Gradients(negative, hessian)
+    return Gradients(negative, hessian, first.bound)
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
     """A loss's gradients as float64 arrays of the right shape, column by column, or a refusal."""
     negative = _checked(loss, "negative", result.negative, shape)
     if result.hessian is None:
-        return Gradients(negative)
-    return Gradients(negative, _checked(loss, "hessian", result.hessian, shape))
+        return Gradients(negative, bound=result.bound)
+    hessian = _checked(loss, "hessian", result.hessian, shape)
+    return Gradients(negative, hessian, result.bound)
 
 
 def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Floats:

@@ -154,6 +154,7 @@ def advance(
     for rule in plan.rules:
         stage = rule(stage, state)
     add_stage(member.raw, stage, fitted, team)
+    plan.learner.settle(data, stage, fitted)
     member.stages.append(stage)
 
 

@@ -145,6 +145,13 @@ class Learner(ABC):
     ) -> list[Fitted]:
         """Base models for all output columns."""
 
+    def settle(self, data: Any, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
+        """Hear what became of the last base models: the stage as it was added, rules included.
+
+        For learners that penalise the whole function so far; others need not listen.
+        """
+        return
+
     def close(self, data: Any) -> None:
         """Give back what :meth:`prepare` took, such as threads."""
         return

@@ -48,10 +48,14 @@ class Gradients:
         The *negative* gradient: the direction of descent.
     hessian : (n, r) float64 or None
         Diagonal of the hessian, or a bound on it; ``None`` is one everywhere.
+    bound : float or None
+        A number that bounds the whole hessian matrix of any row at any ``raw`` (Böhning 1992);
+        ``None`` where there is none but the entries of ``hessian``.
     """
 
     negative: Floats
     hessian: Floats | None = None
+    bound: float | None = None
 
 
 @dataclass(frozen=True)

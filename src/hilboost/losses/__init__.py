@@ -6,6 +6,7 @@ from hilboost.losses.exponential import Exponential
 from hilboost.losses.gamma import Gamma
 from hilboost.losses.huber import Huber
 from hilboost.losses.log_loss import BinomialLogLoss, MultinomialLogLoss
+from hilboost.losses.one_hot import OneHotSquaredError
 from hilboost.losses.poisson import Poisson
 from hilboost.losses.quantile import Quantile
 from hilboost.losses.squared_error import SquaredError
@@ -21,6 +22,7 @@ __all__ = [
     "Huber",
     "Loss",
     "MultinomialLogLoss",
+    "OneHotSquaredError",
     "Poisson",
     "Quantile",
     "SquaredError",

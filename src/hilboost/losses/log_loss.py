@@ -27,7 +27,7 @@ class BinomialLogLoss(Loss):
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """``y - p`` and ``p (1 - p)``."""
         p = expit(raw)
-        return Gradients(target.y - p, p * (1 - p))
+        return Gradients(target.y - p, p * (1 - p), bound=0.25)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Probabilities of both classes, (n, 2)."""
@@ -71,7 +71,8 @@ class MultinomialLogLoss(Loss):
         negative[np.arange(len(raw)), target.y[:, 0].astype(np.intp)] += 1
         hessian = p * (1 - p)
         hessian *= self.n_classes / (self.n_classes - 1)
-        return Gradients(negative, hessian)
+        # Böhning's bound, (I - 11'/C) / 2.
+        return Gradients(negative, hessian, bound=0.5)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Softmax, (n, C)."""

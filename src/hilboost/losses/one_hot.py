@@ -1,0 +1,78 @@
+"""Half squared error of class indicators."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+
+from hilboost.core.contracts import Loss
+from hilboost.core.records import Floats, Gradients, Target
+from hilboost.losses import _location
+
+_SHARPNESS = 8.0
+_LOG_SHARPNESS = (-2.0, 5.0)
+_SMALLEST_PROBABILITY = 1e-15
+
+
+class OneHotSquaredError(Loss):
+    """``sum_c (1[y = c] - F_c)² / 2``: least-squares classification.
+
+    Parameters
+    ----------
+    n_classes : int
+        Two classes have one column, the indicator of class 1.
+    sharpness : float
+        Probabilities are the softmax of the scores times this.
+
+    Notes
+    -----
+    One linear system serves all classes and needs no iteration: the classifier of kernel ridge
+    regression.
+    """
+
+    def __init__(self, n_classes: int, sharpness: float = _SHARPNESS) -> None:
+        self.n_classes = n_classes
+        self.sharpness = sharpness
+
+    def sharpened(self, target: Target, raw: Floats) -> OneHotSquaredError:
+        """The loss whose probabilities have the least log loss on held-out rows."""
+        codes = target.y[:, 0].astype(np.intp)
+        weight = np.ones(len(codes)) if target.weight is None else target.weight
+
+        def log_loss(log_sharpness: float) -> float:
+            p = OneHotSquaredError(self.n_classes, np.exp(log_sharpness)).inverse_link(raw)
+            own = np.maximum(p[np.arange(len(codes)), codes], _SMALLEST_PROBABILITY)
+            return float(-(weight @ np.log(own)))
+
+        found = minimize_scalar(log_loss, bounds=_LOG_SHARPNESS, method="bounded")
+        return OneHotSquaredError(self.n_classes, float(np.exp(found.x)))
+
+    def _indicators(self, target: Target) -> Floats:
+        if self.n_classes == 2:
+            return target.y
+        indicators = np.zeros((len(target.y), self.n_classes))
+        indicators[np.arange(len(target.y)), target.y[:, 0].astype(np.intp)] = 1.0
+        return indicators
+
+    def start(self, target: Target) -> Floats:
+        """The weighted class frequencies."""
+        return _location.mean(Target(self._indicators(target), target.weight))
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """(n,)"""
+        return 0.5 * ((self._indicators(target) - raw) ** 2).sum(axis=1)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """The residual; the hessian is one."""
+        return Gradients(self._indicators(target) - raw)
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """Probabilities, (n, C)."""
+        if self.n_classes == 2:
+            score = self.sharpness * (2 * raw - 1)
+            return np.hstack([expit(-score), expit(score)])
+        p = self.sharpness * (raw - raw.max(axis=1, keepdims=True))
+        np.exp(p, out=p)
+        p /= p.sum(axis=1, keepdims=True)
+        return p
