@@ -1,0 +1,18 @@
+"""Kernel machines: sparse stages, blocks of rows, all rows."""
+
+from hilboost.learners.kernel_machine.basis import SELECTIONS
+from hilboost.learners.kernel_machine.block import BlockLearner
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.full import FullLearner
+from hilboost.learners.kernel_machine.sparse import SparseLearner
+from hilboost.learners.kernel_machine.workspace import Setting, Workspace
+
+__all__ = [
+    "SELECTIONS",
+    "BlockLearner",
+    "FullLearner",
+    "KernelExpansion",
+    "Setting",
+    "SparseLearner",
+    "Workspace",
+]

@@ -1,0 +1,121 @@
+"""The base model of a kernel machine: ``f(x) = sum_d k(x, basis_d) weight_d``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.team import Team
+from hilboost.core.contracts import BaseModel
+from hilboost.core.records import Floats, Part
+from hilboost.kernels import Kernel
+from hilboost.kernels.gram import Gram
+from hilboost.learners.kernel_machine.inputs import Inputs
+
+
+@dataclass(frozen=True, eq=False)
+class KernelExpansion(BaseModel):
+    """A weighted sum of kernel functions.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    inputs : Inputs
+        What the kernel sees of a row.
+    basis : (m, d) float32 or float64
+        Basis vectors, already scaled; their dtype is that of the kernel values.
+    weights : (m, r) float64
+    rows : (m,) int64 or None
+        The training rows that the basis vectors are; ``None`` in a model read from a file.
+    """
+
+    kernel: Kernel
+    inputs: Inputs
+    basis: NDArray
+    weights: Floats
+    rows: NDArray[np.int64] | None = None
+
+    def predict_raw(self, X: Floats) -> Floats:
+        """(n, r); cost O(n m d), in blocks of rows."""
+        return self._evaluate(X, Team())
+
+    def _evaluate(self, X: Floats, team: Team) -> Floats:
+        scaled = self.inputs(X, dtype=str(self.basis.dtype))
+        return Gram(self.kernel, scaled, self.basis, team=team).times(self.weights)
+
+    @classmethod
+    def sum_of(cls, parts: Sequence[Part]) -> MergedExpansions:
+        """Expansions in the same kernel become one, equal basis vectors merged."""
+        return MergedExpansions(tuple(merge(parts)))
+
+
+@dataclass(frozen=True)
+class MergedExpansions:
+    """A sum of expansions in different kernels, each with all output columns it adds to."""
+
+    merged: tuple[tuple[KernelExpansion, slice], ...]
+
+    def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
+        """Evaluate each kernel once for all its basis vectors."""
+        with Team(n_threads) as team:
+            for model, columns in self.merged:
+                raw[:, columns] += model._evaluate(X, team)
+
+
+def merge(parts: Sequence[Part]) -> list[tuple[KernelExpansion, slice]]:
+    """One expansion for every kernel, its weights multiplied by the coefficients and summed."""
+    groups: dict[tuple[int, int], list[Part]] = {}
+    for part in parts:
+        model = part.model
+        assert isinstance(model, KernelExpansion)
+        groups.setdefault((id(model.kernel), id(model.inputs)), []).append(part)
+    return [_merged(group) for group in groups.values()]
+
+
+def _merged(parts: list[Part]) -> tuple[KernelExpansion, slice]:
+    columns = slice(min(p.columns.start for p in parts), max(p.columns.stop for p in parts))
+    width = columns.stop - columns.start
+    models = [part.model for part in parts]
+    first = models[0]
+    assert isinstance(first, KernelExpansion)
+    # Most stages of a full machine share one array of basis vectors: add these up first.
+    by_basis: dict[int, tuple[KernelExpansion, Floats]] = {}
+    for part, model in zip(parts, models, strict=True):
+        assert isinstance(model, KernelExpansion)
+        total = by_basis.setdefault(id(model.basis), (model, np.zeros((len(model.basis), width))))[
+            1
+        ]
+        shifted = slice(part.columns.start - columns.start, part.columns.stop - columns.start)
+        total[:, shifted] += part.coefficient * model.weights
+    distinct = list(by_basis.values())
+    if len(distinct) == 1:
+        model, weights = distinct[0]
+        basis, rows = model.basis, model.rows
+    else:
+        basis = np.concatenate([model.basis for model, _ in distinct])
+        weights = np.concatenate([weights for _, weights in distinct])
+        numbers = [model.rows for model, _ in distinct if model.rows is not None]
+        rows = np.concatenate(numbers) if len(numbers) == len(distinct) else None
+    basis, weights, rows = _without_duplicates(basis, weights, rows)
+    return KernelExpansion(first.kernel, first.inputs, basis, weights, rows), columns
+
+
+def _without_duplicates(
+    basis: NDArray, weights: Floats, rows: NDArray[np.int64] | None
+) -> tuple[NDArray, Floats, NDArray[np.int64] | None]:
+    keys = np.ascontiguousarray(basis + 0.0)  # -0.0 and 0.0 are one number
+    width = keys.shape[1] * keys.itemsize
+    names = keys.view(np.dtype((np.void, width))).ravel() if width else np.zeros(len(keys))
+    _, first, group = np.unique(names, return_index=True, return_inverse=True)
+    if len(first) == len(basis):
+        return basis, weights, rows
+    order = np.argsort(first)  # keep the order of first appearance
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    total = np.zeros((len(first), weights.shape[1]))
+    np.add.at(total, place[group.ravel()], weights)
+    kept = first[order]
+    return basis[kept], total, None if rows is None else rows[kept]

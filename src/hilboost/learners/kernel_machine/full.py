@@ -1,0 +1,190 @@
+"""Kernel ridge regression on all rows, a few steps of conjugate gradients a stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hilboost.backends import dense
+from hilboost.backends.dense import Array
+from hilboost.core.contracts import Fitted, Learner
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.records import Floats, Gradients, Sample, Stage
+from hilboost.kernels import Kernel
+from hilboost.kernels.gram import Gram, require_memory
+from hilboost.kernels.symmetric import SymmetricGram
+from hilboost.learners.kernel_machine.solvers import (
+    ConjugateGradients,
+    Nystroem,
+    nystroem_factor,
+)
+from hilboost.learners.kernel_machine.tuning import choose
+from hilboost.learners.kernel_machine.workspace import (
+    Setting,
+    Workspace,
+    curvature_bound,
+    sample_weights,
+)
+
+_DIRECT_UP_TO = 5000
+
+
+@dataclass(frozen=True)
+class FullLearner(Learner):
+    """All training rows are basis vectors; every stage goes towards full kernel ridge regression.
+
+    A stage solves ``(K + D) δ = negative / h - D α`` for ``D = λ / (h w)``, where ``h`` bounds the
+    hessian and α are the weights so far: the minimiser of a quadratic bound on the penalised loss
+    (for squared error the loss itself; for log loss that of Böhning 1992).  Up to 5,000 rows one
+    Cholesky factor serves all stages.  Beyond, a stage is ``iterations`` steps of conjugate
+    gradients, preconditioned by a sparse kernel machine of ``n_landmarks`` basis vectors: a
+    direction is that small machine fitted to the residual, made conjugate to the last one.
+
+    Parameters
+    ----------
+    setting : Setting
+    iterations : int
+    n_landmarks : int or "auto"
+    tolerance : float
+        The fit is over when the residual has fallen to this part of the first one.
+
+    Notes
+    -----
+    The Gram matrix is kept where it fits into the memory budget, at 4 n² bytes; otherwise it is
+    evaluated in every step.
+    """
+
+    setting: Setting = field(default_factory=Setting)
+    iterations: int = 10
+    n_landmarks: int | str = "auto"
+    tolerance: float = 1e-3
+
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
+        """Scale the rows."""
+        return self.setting.prepare(X, weight, seed, n_threads)
+
+    def settle(self, data: Workspace, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
+        """Note the stage."""
+        data.settle(stage, fitted)
+
+    def close(self, data: Workspace) -> None:
+        """End the threads, forget the Gram matrix."""
+        data.team.__exit__()
+        data.solver = None
+
+    def fit(
+        self, data: Workspace, gradients: Gradients, sample: Sample, rng: np.random.Generator
+    ) -> list[Fitted]:
+        """One expansion in all rows."""
+        n, r = gradients.negative.shape
+        weight = sample_weights(sample, n)
+        if weight is not None and not (weight > 0).all():
+            raise IncompatibleParts(
+                "a kernel machine on all rows cannot leave rows out; set subsample=1 and "
+                "bootstrap=False, or choose stages='sparse'."
+            )
+        kernel, regularization = choose(self.setting, data, gradients, weight)
+        bound = curvature_bound(gradients)
+        D = np.broadcast_to(
+            regularization / bound / (1.0 if weight is None else weight), (n,)
+        ).astype(np.float64)
+        data.noise = D
+        alpha = data.component(kernel, r).alpha
+        residual = gradients.negative / bound - D[:, None] * alpha
+        with dense.blas_threads(data.team.n_threads):
+            if data.solver is None or not data.solver.fits(D):
+                data.solver = self._solver(data, kernel, D, residual)
+            step, outputs = data.solver.step(residual, self.iterations)
+        if gradients.hessian is None:
+            data.converged = data.solver.left <= data.solver.tolerance
+        else:  # the next stage has another quadratic bound
+            data.converged = norm(residual) <= data.solver.tolerance
+        return [
+            data.fitted_on(kernel, data.solver.basis, np.arange(n), step, outputs),
+        ]
+
+    def _solver(
+        self, data: Workspace, kernel: Kernel, D: Floats, residual: Floats
+    ) -> DirectSolver | IterativeSolver:
+        n = data.X.shape[0]
+        tolerance = self.tolerance * norm(residual)
+        if n <= _DIRECT_UP_TO and 16.0 * n * n <= data.memory:
+            return DirectSolver.of(data, kernel, D, tolerance)
+        m = default_landmarks(n) if self.n_landmarks == "auto" else min(int(self.n_landmarks), n)
+        itemsize = data.X.itemsize
+        for_landmarks = float(n) * m * itemsize + 24.0 * m * m
+        require_memory(for_landmarks + 2.0**27, data.memory, f"preconditioning with {m} rows")
+        gram = SymmetricGram(kernel, data.X, data.memory - for_landmarks, data.team)
+        rng = np.random.default_rng(data.seed)
+        landmarks = np.sort(rng.choice(n, m, replace=False))
+        Q = nystroem_factor(gram, landmarks, float(D.min()))
+        return IterativeSolver(gram, D, Nystroem(Q, D), tolerance)
+
+
+def norm(residual: Floats) -> float:
+    """Norm of the largest column."""
+    return float(np.sqrt((residual**2).sum(axis=0)).max())
+
+
+def default_landmarks(n: int) -> int:
+    """Rows of the preconditioner: its cost n m² stays near that of the conjugate steps."""
+    return int(min(n, np.clip(13 * np.sqrt(n), 500, 4000)))
+
+
+@dataclass
+class DirectSolver:
+    """``(K + D)⁻¹`` from a Cholesky factor."""
+
+    K: Floats
+    factor: Floats
+    D: Floats
+    tolerance: float
+    basis: np.ndarray
+    left: float = 0.0
+
+    @classmethod
+    def of(cls, data: Workspace, kernel: Kernel, D: Floats, tolerance: float) -> DirectSolver:
+        """Evaluate and factor."""
+        X = dense.to_numpy(data.X)
+        K = Gram(kernel, X, X, np.inf, data.team).whole()
+        factor = dense.cholesky(dense.add_to_diagonal(K.copy(), D))
+        return cls(K, factor, D, tolerance, X.astype(data.precision))
+
+    def fits(self, D: Floats) -> bool:
+        """Whether this is the factor for ``D``."""
+        return np.array_equal(D, self.D)
+
+    def step(self, residual: Floats, iterations: int) -> tuple[Floats, Floats]:
+        """The exact step, and its values ``K step``."""
+        step = dense.solve_cholesky(self.factor, residual.copy())
+        return step, self.K @ step
+
+
+class IterativeSolver:
+    """Preconditioned conjugate gradients on ``K + D``."""
+
+    def __init__(
+        self, gram: SymmetricGram, D: Floats, nystroem: Nystroem, tolerance: float
+    ) -> None:
+        self.D = D
+        self.gram = gram
+        self.tolerance = tolerance
+        self.left = np.inf
+        self.basis = dense.to_numpy(gram.A).astype(gram.precision)
+        self._diagonal = dense.like(D, gram.A, "float64")[:, None]
+        self._search = ConjugateGradients(self._system, nystroem)
+
+    def fits(self, D: Floats) -> bool:
+        """Whether this solves with ``D``."""
+        return np.array_equal(D, self.D)
+
+    def _system(self, V: Array) -> Array:
+        return self.gram.times(V) + self._diagonal * V
+
+    def step(self, residual: Floats, iterations: int) -> tuple[Floats, Floats]:
+        """A few conjugate steps, and their values ``K step``."""
+        b = dense.like(residual, self.gram.A, "float64")
+        step, taken, self.left = self._search.run(b, iterations, self.tolerance)
+        outputs = taken - self._diagonal * step
+        return dense.to_numpy(step), dense.to_numpy(outputs)

@@ -1,0 +1,59 @@
+"""Columns on one scale before any kernel sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hilboost.backends import dense
+from hilboost.backends.dense import Array
+from hilboost.core.records import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """``(x - centre) / scale``, column by column.
+
+    Attributes
+    ----------
+    centre, scale : (d,) float64
+        ``scale`` is 1 where a column is constant or holds categories.
+    """
+
+    centre: Floats
+    scale: Floats
+
+    @classmethod
+    def of(
+        cls,
+        X: Floats,
+        weight: Floats | None,
+        untouched: tuple[int, ...] = (),
+        common: bool = False,
+    ) -> Inputs:
+        """Weighted mean and standard deviation of every column but the ``untouched``.
+
+        With ``common`` all columns are divided by one number, the root of their mean variance:
+        right for the pixels of an image, whose edges hardly vary and say little.
+        """
+        centre = np.average(X, axis=0, weights=weight)
+        scale = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=weight))
+        # Rounding leaves a constant column a tiny spread that must not be blown up.
+        scale[~(scale > 1e-10 * np.abs(centre))] = 1.0
+        if common:
+            scale[:] = np.sqrt((scale**2).mean())
+        columns = list(untouched)
+        centre[columns], scale[columns] = 0.0, 1.0
+        return cls(centre, scale)
+
+    @classmethod
+    def unchanged(cls, n_columns: int) -> Inputs:
+        """Columns as they are."""
+        return cls(np.zeros(n_columns), np.ones(n_columns))
+
+    def __call__(self, X: Floats, beside: Array | None = None, dtype: str = "float64") -> Array:
+        """Scaled rows (n, d); an array of the library of ``beside``, NumPy without one."""
+        scaled = (X - self.centre) / self.scale
+        scaled = np.ascontiguousarray(scaled, dtype=dtype)
+        return scaled if beside is None else dense.like(scaled, beside, dtype)

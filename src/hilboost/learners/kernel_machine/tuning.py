@@ -1,0 +1,400 @@
+"""Kernel, length scales and λ where the user chose none: from the first gradients.
+
+Marginal likelihood on a few hundred rows gives length scales for several kernels; exact leave-one-
+out and held-out errors on a few thousand decide between these and correct their scale and λ, which
+the likelihood of a small subset sees too large for the whole table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends import dense
+from hilboost.backends.team import Team
+from hilboost.core.records import Floats, Gradients
+from hilboost.kernels import (
+    Constant,
+    Delta,
+    Gaussian,
+    Kernel,
+    Laplace,
+    Matern,
+    OnColumns,
+    Product,
+    RationalQuadratic,
+    Scaled,
+)
+from hilboost.kernels.gram import evaluate
+from hilboost.kernels.marginal_likelihood import (
+    Evidence,
+    maximise,
+    mean_squared_distance,
+)
+from hilboost.learners.kernel_machine.workspace import Setting, Workspace
+
+_ROWS_FIRST = 400
+_ROWS_OF_LIKELIHOOD = 1000
+_ROWS_OF_LEAVE_ONE_OUT = 1500
+_ROWS_OF_HOLD_OUT = 5000
+_MOST_COLUMNS_WITH_OWN_SCALES = 64
+_SCALE_FACTORS = (0.6, 0.8, 1.0, 1.3)
+_FAMILIES_KEPT = 3
+_FAMILIES_WITHOUT_GRADIENT = ("gaussian", "matern52", "laplace")
+_ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
+_MANY_TARGETS = 4
+_LAMBDA_OF_INDICATORS = 0.03
+_SMALLEST_LAMBDA = 1e-7
+_DIRECT_UP_TO = 5000
+_SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
+_STEEPEST_SHRINKING = -0.25
+
+_FAMILIES: dict[str, Callable[[Floats], Kernel]] = {
+    "gaussian": Gaussian,
+    "rational_quadratic": lambda scale: RationalQuadratic(scale, 1.0),
+    "matern52": lambda scale: Matern(scale, 2.5),
+    "matern32": lambda scale: Matern(scale, 1.5),
+    "laplace": Laplace,
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel, its λ, and its error on rows that it was not fitted to."""
+
+    kernel: Kernel
+    regularization: float
+    error: float = np.inf
+    predicted: Floats | None = None  # of those rows, the last ones of the sample
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Rows to choose by: inputs (m, d), targets (m, r) and sample weights (m,), in random order."""
+
+    X: Floats
+    Y: Floats
+    weight: Floats
+    rows: NDArray[np.int64]
+
+    def first(self, m: int) -> Sampled:
+        """The first ``m`` rows."""
+        return Sampled(self.X[:m], self.Y[:m], self.weight[:m], self.rows[:m])
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+def choose(
+    setting: Setting,
+    data: Workspace,
+    gradients: Gradients,
+    weight: Floats | None,
+    n_effective: float = np.inf,
+) -> tuple[Kernel, float]:
+    """Kernel and λ of this fit; found in the first stage, kept for the others.
+
+    Parameters
+    ----------
+    setting : Setting
+    data : Workspace
+    gradients : Gradients
+        Only the negative gradients of the first stage are used.
+    weight : (n,) float64 or None
+        Zero for rows outside the sample.
+    n_effective : float
+        Number of basis vectors that the model can have, if fewer than rows.
+
+    Returns
+    -------
+    kernel : Kernel
+    regularization : float
+    """
+    if not data.is_tuned:
+        began = time.monotonic()
+        sampled, middle, spread, n = _sample(data, gradients, weight)
+        # Candidates go side by side, each on one thread: the choice is the same on any number.
+        with dense.blas_threads(1):
+            if setting.tuning == "marginal_likelihood":
+                best = _by_likelihood(setting, sampled)
+            elif setting.tuning == "mean_distance":
+                kernel = _by_mean_distance(sampled)
+                best = _choose_lambda(kernel, sampled, data.team)
+            elif data.kernel is not None:
+                best = _choose_lambda(data.kernel, sampled, data.team)
+            else:
+                best = _search(setting, sampled, min(n, n_effective), data.team)
+        data.kernel = best.kernel
+        data.seconds_before = time.monotonic() - began
+        data.is_tuned = True
+        if best.predicted is not None:
+            size = len(best.predicted)
+            by_hold_out = size < len(sampled) and size != _ROWS_OF_LEAVE_ONE_OUT
+            kept = sampled.rows[-size:] if by_hold_out else sampled.rows[:size]
+            data.trial = (kept, middle + spread * best.predicted)
+        if data.regularization is None:
+            data.regularization = best.regularization
+    smallest = _smallest_lambda(data)
+    assert data.kernel is not None
+    assert data.regularization is not None
+    return data.kernel, max(data.regularization, smallest)
+
+
+def _smallest_lambda(data: Workspace) -> float:
+    """λ = 0 stands for the smallest one that rounding leaves meaningful."""
+    eps = float(np.finfo(data.precision).eps)
+    assert data.kernel is not None
+    diagonal = dense.to_numpy(data.kernel.diag(data.X[:256]))
+    return 10 * eps * max(float(np.abs(diagonal).mean()), 1e-300)
+
+
+def _sample(
+    data: Workspace, gradients: Gradients, weight: Floats | None
+) -> tuple[Sampled, Floats, float, int]:
+    """Rows to choose by, what was taken from their targets and by what these were divided, n."""
+    rng = np.random.default_rng((data.seed, 1))
+    inside = np.arange(data.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
+    rows = rng.permutation(inside)[: 2 * _ROWS_OF_HOLD_OUT]
+    Y = gradients.negative[rows]
+    middle = Y.mean(axis=0)
+    Y = Y - middle
+    spread = float(np.sqrt((Y**2).mean() * Y.shape[1] / max(1, np.count_nonzero(Y.any(axis=0)))))
+    spread = spread or 1.0
+    w = np.ones(len(rows)) if weight is None else weight[rows] / weight[rows].mean()
+    return Sampled(dense.to_numpy(data.X[rows]), Y / spread, w, rows), middle, spread, len(inside)
+
+
+def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candidate:
+    """The best of several families of kernels."""
+    began = time.monotonic()
+    d = sampled.X.shape[1]
+    if not sampled.Y.any() or len(sampled) < 3:
+        return Candidate(_start(setting, d, "gaussian", 1.0), 1e-2)
+    small = sampled.first(_ROWS_OF_LEAVE_ONE_OUT)
+    floor = _SMALLEST_LAMBDA if n <= _DIRECT_UP_TO else _SMALLEST_ITERATIVE_LAMBDA
+
+    def scaled(candidate: Candidate) -> Candidate:
+        raised = replace(candidate, regularization=max(candidate.regularization, floor))
+        return _best_scale(raised, small)
+
+    def likely(family: str) -> Candidate:
+        return scaled(_most_likely(setting, sampled.first(_ROWS_FIRST), family))
+
+    def isotropic(family: str) -> Candidate:
+        return _best_isotropic(setting, small, family, floor)
+
+    found = sorted(team.map(likely, _FAMILIES), key=_error)[:_FAMILIES_KEPT]
+    found = sorted([*found, *team.map(isotropic, _FAMILIES_WITHOUT_GRADIENT)], key=_error)
+    found = found[:_FAMILIES_KEPT]
+    budget = setting.tuning_seconds
+    if len(sampled) > _ROWS_FIRST and (budget is None or time.monotonic() - began < 0.3 * budget):
+        rows = sampled.first(_ROWS_OF_LIKELIHOOD)
+        refined = team.map(lambda c: scaled(_more_likely(c, rows)), found)
+        found = sorted([*found, *refined], key=_error)
+    if len(sampled) <= 1.5 * _ROWS_OF_LEAVE_ONE_OUT:
+        return _best_lambda(found[0], small, leave_one_out, floor, team)
+    distinct = {type(_innermost(c.kernel)): c for c in reversed(found)}
+    candidates = sorted(distinct.values(), key=_error)[:_FAMILIES_KEPT]
+    if sampled.Y.shape[1] > _MANY_TARGETS:
+        # A few hundred rows of each of many classes suit long length scales, all rows short ones.
+        lam = max(_LAMBDA_OF_INDICATORS, floor)
+        candidates[1:] = [
+            Candidate(_start(setting, d, family, scale), lam)
+            for family in ("gaussian", "matern52")
+            for scale in (0.35, 0.5, 0.7, 1.0)
+        ]
+    best = min(team.map(lambda c: _held_out(c, sampled), candidates), key=_error)
+    best = _best_lambda(best, sampled, _held_out, floor, team)
+    if budget is not None and time.monotonic() - began > 0.8 * budget:
+        return best
+    return _extrapolated(best, sampled, len(small), n, team)
+
+
+def _by_likelihood(setting: Setting, sampled: Sampled) -> Candidate:
+    """All hyperparameters of SY2006's kernel (23), or of the one given, and λ as the noise."""
+    rows = sampled.first(_ROWS_OF_LIKELIHOOD)
+    starts = [setting.kernel] if isinstance(setting.kernel, Kernel) else []
+    for scale in () if starts else (0.5, 1.5):
+        gaussian = _start(setting, rows.X.shape[1], "gaussian", scale)
+        starts.append(1.0 * gaussian + Constant(0.1))
+    found = [maximise(kernel, 0.1, rows.X, rows.Y) for kernel in starts]
+    best = min(found, key=lambda evidence: evidence.value)
+    return Candidate(best.kernel, best.noise)
+
+
+def _by_mean_distance(sampled: Sampled) -> Kernel:
+    """``exp(-|x - x'|²/θ)`` with θ the mean squared distance (SY2006, section 4)."""
+    theta = max(mean_squared_distance(sampled.X), 1e-12)
+    return Gaussian(np.sqrt(theta / 2))
+
+
+def _error(candidate: Candidate) -> float:
+    return candidate.error
+
+
+def _innermost(kernel: Kernel) -> Kernel:
+    """The kernel of the numeric columns."""
+    while isinstance(kernel, Product | OnColumns):
+        kernel = kernel.parts[0] if isinstance(kernel, Product) else kernel.kernel
+    return kernel
+
+
+def _choose_lambda(kernel: Kernel, sampled: Sampled, team: Team) -> Candidate:
+    small = sampled.first(_ROWS_OF_LEAVE_ONE_OUT)
+    diagonal = max(float(np.abs(kernel.diag(small.X)).mean()), 1e-300)
+    grid = [Candidate(kernel, diagonal * 10.0**k) for k in range(-6, 2)]
+    return min(team.map(lambda c: leave_one_out(c, small), grid), key=_error)
+
+
+def _start(setting: Setting, d: int, family: str, scale: float) -> Kernel:
+    numeric = [k for k in range(d) if k not in setting.categorical]
+    own = len(numeric) <= _MOST_COLUMNS_WITH_OWN_SCALES
+    kernel: Kernel | None = None
+    if numeric:
+        scales = np.full(len(numeric) if own else 1, scale * np.sqrt(len(numeric)))
+        kernel = _FAMILIES[family](scales)
+        if not setting.categorical:
+            return kernel
+        kernel = OnColumns(kernel, numeric)
+    delta = OnColumns(Delta(np.ones(len(setting.categorical))), list(setting.categorical))
+    return delta if kernel is None else kernel * delta
+
+
+def _most_likely(setting: Setting, rows: Sampled, family: str) -> Candidate:
+    """Length scales and noise by the marginal likelihood, the better of two starts."""
+    d = rows.X.shape[1]
+    starts = [
+        maximise(1.0 * _start(setting, d, family, scale), 0.1, rows.X, rows.Y, 30)
+        for scale in (0.5, 1.5)
+    ]
+    return _without_amplitude(min(starts, key=lambda evidence: evidence.value))
+
+
+def _more_likely(candidate: Candidate, rows: Sampled) -> Candidate:
+    """The same on more rows, from where the last search ended."""
+    K = evaluate(candidate.kernel, rows.X, rows.X)
+    factor = dense.cholesky(dense.add_to_diagonal(K, candidate.regularization))
+    # The amplitude that is most likely for this kernel and noise ratio has a closed form.
+    amplitude = float((dense.solve_lower(factor, rows.Y.copy()) ** 2).mean())
+    noise = max(candidate.regularization * amplitude, _SMALLEST_LAMBDA)
+    evidence = maximise(amplitude * candidate.kernel, noise, rows.X, rows.Y, 20)
+    return _without_amplitude(evidence)
+
+
+def _best_isotropic(setting: Setting, rows: Sampled, family: str, floor: float) -> Candidate:
+    """One length scale for all columns by leave-one-out, for targets that no likelihood suits.
+
+    A Gaussian process takes the indicators of many classes for nearly linear functions.
+    """
+    d = rows.X.shape[1]
+    lam = max(_LAMBDA_OF_INDICATORS, floor)
+    tried = [
+        leave_one_out(Candidate(_start(setting, d, family, scale), lam), rows)
+        for scale in _ISOTROPIC_SCALES
+    ]
+    return min(tried, key=_error)
+
+
+def _without_amplitude(evidence: Evidence) -> Candidate:
+    scaled = evidence.kernel
+    assert isinstance(scaled, Scaled)
+    return Candidate(scaled.kernel, max(evidence.noise / scaled.factor, _SMALLEST_LAMBDA))
+
+
+def leave_one_out(candidate: Candidate, rows: Sampled) -> Candidate:
+    """The candidate with its weighted mean squared leave-one-out error.
+
+    The residual of a row by the model without it is ``α_i / (K + D)⁻¹_ii`` (Rasmussen & Williams
+    2006, eq. 5.12).
+    """
+    K = evaluate(candidate.kernel, rows.X, rows.X)
+    D = candidate.regularization / rows.weight
+    try:
+        factor = dense.cholesky(dense.add_to_diagonal(K, D))
+    except ArithmeticError:
+        return Candidate(candidate.kernel, candidate.regularization)
+    inverse = dense.solve_lower(factor, np.eye(len(rows)))
+    alpha = dense.solve_lower(factor, inverse @ rows.Y, transposed=True)
+    residual = alpha / (inverse**2).sum(axis=0)[:, None]
+    error = float(np.average((residual**2).sum(axis=1), weights=rows.weight))
+    return Candidate(candidate.kernel, candidate.regularization, error, rows.Y - residual)
+
+
+def _held_out(candidate: Candidate, rows: Sampled) -> Candidate:
+    """The candidate with its error on the rows that are left over of the fit to most of them."""
+    m = min(_ROWS_OF_HOLD_OUT, int(0.75 * len(rows)))
+    learn, X, Y = rows.first(m), rows.X[m:], rows.Y[m:]
+    K = evaluate(candidate.kernel, learn.X, learn.X)
+    try:
+        factor = dense.cholesky(dense.add_to_diagonal(K, candidate.regularization / learn.weight))
+    except ArithmeticError:
+        return Candidate(candidate.kernel, candidate.regularization)
+    alpha = dense.solve_cholesky(factor, learn.Y.copy())
+    predicted = evaluate(candidate.kernel, X, learn.X) @ alpha
+    error = float(np.average(((predicted - Y) ** 2).sum(axis=1), weights=rows.weight[m:]))
+    return Candidate(candidate.kernel, candidate.regularization, error, predicted)
+
+
+Score = Callable[[Candidate, Sampled], Candidate]
+
+
+def _scaled(candidate: Candidate, factor: float) -> Candidate:
+    return Candidate(candidate.kernel.stretched(factor), candidate.regularization)
+
+
+def _best_scale(candidate: Candidate, rows: Sampled) -> Candidate:
+    tried = [leave_one_out(_scaled(candidate, factor), rows) for factor in _SCALE_FACTORS]
+    return min(tried, key=lambda c: c.error)
+
+
+def _best_lambda(
+    candidate: Candidate, rows: Sampled, score: Score, floor: float, team: Team
+) -> Candidate:
+    """Go down a grid while the error falls, or else up."""
+    best, went_down = candidate, True
+
+    def scored(factor: float) -> Candidate:
+        return score(Candidate(candidate.kernel, candidate.regularization * factor), rows)
+
+    for factors in ((1 / 4, 4.0), (1 / 16, 16.0), (1 / 64, 64.0), (1 / 256, 256.0)):
+        side = [f for f in factors if best is candidate or (f < 1) == went_down]
+        tried = min(team.map(scored, side), key=_error)
+        if not tried.error < best.error or tried.regularization < floor:
+            break
+        went_down = tried.regularization < candidate.regularization
+        best = tried
+    return best
+
+
+def _extrapolated(
+    best: Candidate, sampled: Sampled, n_small: int, n: float, team: Team
+) -> Candidate:
+    """Length scales for ``n`` rows from the best ones for two smaller numbers of rows.
+
+    The more rows, the shorter the length scale that predicts best.
+    """
+    m = min(_ROWS_OF_HOLD_OUT, int(0.75 * len(sampled)))
+    factors = np.array([0.7, 1.0, 1.4])
+    rows_small = sampled.first(n_small)
+    at_large = team.map(lambda f: _held_out(_scaled(best, f), sampled), factors)
+    at_small = team.map(lambda f: leave_one_out(_scaled(best, f), rows_small), factors)
+    low = _lowest_point(factors, [c.error for c in at_small])
+    high = _lowest_point(factors, [c.error for c in at_large])
+    slope = np.clip((high - low) / np.log(m / n_small), _STEEPEST_SHRINKING, 0.0)
+    factor = float(np.exp(high + slope * np.log(max(n / m, 1.0))))
+    return replace(best, kernel=_scaled(best, factor).kernel)
+
+
+def _lowest_point(factors: Floats, errors: list[float]) -> float:
+    """Logarithm of the factor where a parabola through three log errors is lowest."""
+    if not np.isfinite(errors).all() or min(errors) <= 0:
+        return float(np.log(factors[int(np.argmin(errors))]))
+    x = np.log(factors)
+    curve, line, _ = np.polyfit(x, np.log(errors), 2)
+    if curve <= 0:
+        return float(x[int(np.argmin(errors))])
+    return float(np.clip(-line / (2 * curve), 1.5 * x[0], 1.5 * x[-1]))

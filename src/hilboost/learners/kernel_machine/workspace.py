@@ -1,0 +1,258 @@
+"""What a kernel machine keeps during a fit: scaled rows, threads, and the function so far."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends import dense
+from hilboost.backends.dense import Array
+from hilboost.backends.team import Team
+from hilboost.core.contracts import Fitted
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats, Gradients, Part, Sample, Stage
+from hilboost.kernels import Kernel
+from hilboost.kernels.gram import Gram
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.inputs import Inputs
+
+_FLOAT64_UP_TO = 4096
+_FEW_COLUMNS = 64
+_PART_OF_FREE_MEMORY = 0.5
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all kernel learners have in common.
+
+    Parameters
+    ----------
+    kernel : Kernel or "auto"
+        ``"auto"`` chooses kernel, length scales and regularization from the first gradients.
+    regularization : float or "auto"
+        λ of ``½ sum_i w_i (y_i - f(x_i))² + ½ λ |f|²``; the noise variance of a Gaussian process.
+    standardise : bool or "auto"
+        Columns to mean 0 and standard deviation 1 first; length scales are in these units.
+        ``"auto"`` divides more than 64 columns of like spread (pixels, spectra) by one number.
+    categorical : tuple of int
+        Columns of category codes, compared by equality.
+    memory_budget : float or "auto"
+        Bytes for Gram matrices; "auto" is half of the free memory.
+    precision : {"auto", "float32", "float64"}
+        Of kernel values; "auto" is float64 up to 4,096 rows.
+    device : str or None
+        A Torch device such as ``"cuda"``; ``None`` is NumPy.
+    tuning : {"auto", "marginal_likelihood", "mean_distance"}
+        ``"marginal_likelihood"`` fits the hyperparameters of the given kernel, or of SY2006's
+        (23), and λ to 1,000 rows; ``"mean_distance"`` takes a Gaussian whose θ is the mean squared
+        distance, and λ by leave-one-out.
+    tuning_seconds : float or None
+        About how long the choice of kernel may take.
+    """
+
+    kernel: Kernel | str = "auto"
+    regularization: float | str = "auto"
+    standardise: bool | str = "auto"
+    categorical: tuple[int, ...] = ()
+    memory_budget: float | str = "auto"
+    precision: str = "auto"
+    device: str | None = None
+    tuning: str = "auto"
+    tuning_seconds: float | None = None
+
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
+        """Scale the rows and start the threads."""
+        if np.isnan(X).any():
+            column = int(np.flatnonzero(np.isnan(X).any(axis=0))[0])
+            raise InvalidData(
+                f"X holds NaN in column {column}; kernels need complete rows. Fill the gaps first, "
+                "for instance with scikit-learn's SimpleImputer, or use trees."
+            )
+        if isinstance(self.kernel, Kernel):
+            self.kernel.check(X.shape[1])
+        X = np.asarray(X, dtype=np.float64)
+        inputs = Inputs.unchanged(X.shape[1])
+        if self.standardise:
+            common = self.standardise == "auto" and _are_alike(X)
+            inputs = Inputs.of(X, weight, self.categorical, common)
+        precision = self.precision
+        if precision == "auto":
+            precision = "float64" if len(X) <= _FLOAT64_UP_TO else "float32"
+        beside = None if self.device is None else _empty_on(self.device)
+        return Workspace(
+            inputs=inputs,
+            X=inputs(X, beside, precision),
+            weight=weight,
+            memory=free_memory() if self.memory_budget == "auto" else float(self.memory_budget),
+            seed=seed,
+            team=Team(n_threads),
+            kernel=None if isinstance(self.kernel, str) else self.kernel,
+            regularization=None
+            if isinstance(self.regularization, str)
+            else float(self.regularization),
+            is_tuned=self.tuning == "auto"
+            and not isinstance(self.kernel, str)
+            and not isinstance(self.regularization, str),
+        )
+
+
+def _are_alike(X: Floats) -> bool:
+    """Many columns, none of which spreads much more than most of them."""
+    if X.shape[1] <= _FEW_COLUMNS:
+        return False
+    spread = X.std(axis=0)
+    return bool(spread.max() <= 10 * np.median(spread))
+
+
+def _empty_on(device: str) -> Array:
+    try:
+        import torch
+    except ImportError as error:
+        raise InvalidParameter(
+            f"device={device!r} needs PyTorch; install torch, or leave device=None."
+        ) from error
+    try:
+        return torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InvalidParameter(f"device={device!r} cannot be used: {error}.") from error
+
+
+def free_memory() -> float:
+    """Half of the memory that is free now, in bytes."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        free = 1024.0 * float(lines["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        free = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) / 2
+    return _PART_OF_FREE_MEMORY * free
+
+
+@dataclass
+class Component:
+    """The part of the model that lies in one kernel's space, on the training rows.
+
+    Attributes
+    ----------
+    alpha : (n, r) float64
+        Weights, by training row.
+    function : (n, r) float64
+        Values ``K alpha``.
+    """
+
+    alpha: Floats
+    function: Floats
+
+
+@dataclass
+class Workspace:
+    """See :class:`Setting`; ``kernel`` and ``regularization`` are there after the first stage."""
+
+    inputs: Inputs
+    X: Array
+    weight: Floats | None
+    memory: float
+    seed: int
+    team: Team
+    kernel: Kernel | None
+    regularization: float | None
+    components: dict[int, Component] = field(default_factory=dict)
+    kernels: list[Kernel] = field(default_factory=list)
+    variants: dict[Any, list[Kernel]] = field(default_factory=dict)
+    solver: Any = None
+    noise: Floats | None = None
+    # Rows that the choice of kernel held out, and what it predicted for their first gradients.
+    trial: tuple[NDArray[np.int64], Floats] | None = None
+    is_tuned: bool = False
+    converged: bool = False
+    seconds_before: float = 0.0
+    n_stages: int = 0
+
+    @property
+    def precision(self) -> str:
+        """Dtype of kernel values."""
+        return dense.precision(self.X)
+
+    def component(self, kernel: Kernel, n_outputs: int) -> Component:
+        """What earlier stages have in this kernel's space."""
+        if id(kernel) not in self.components:
+            shape = (self.X.shape[0], n_outputs)
+            self.components[id(kernel)] = Component(np.zeros(shape), np.zeros(shape))
+            self.kernels.append(kernel)  # keeps it alive, so that its id stays its own
+        return self.components[id(kernel)]
+
+    def amplitude(self, residual: Floats) -> float:
+        """The factor of kernel and noise under which the targets are most likely.
+
+        ``y'(K + D)⁻¹y / n``, for ``y`` the targets less the start value (n, r).
+        """
+        if self.kernel is None or id(self.kernel) not in self.components:
+            return 1.0
+        alpha = self.components[id(self.kernel)].alpha
+        if alpha.shape != residual.shape:
+            return 1.0
+        return max(float((residual * alpha).mean()), 1e-300)
+
+    def scaled_kernels(self, kernel: Kernel, factors: tuple[float, ...]) -> list[Kernel]:
+        """The kernel with multiples of its length scales; the same objects in every stage."""
+        key = (id(kernel), factors)
+        if key not in self.variants:
+            self.variants[key] = [kernel if f == 1 else kernel.stretched(f) for f in factors]
+        return self.variants[key]
+
+    def gram(self, kernel: Kernel, left: Any, right: Any, memory: float = 0.0) -> Gram:
+        """``k(X[left], X[right])``; ``None`` is all rows."""
+        A = self.X if left is None else self.X[left]
+        B = self.X if right is None else self.X[right]
+        return Gram(kernel, A, B, memory, self.team)
+
+    def fitted(
+        self, kernel: Kernel, rows: NDArray[np.int64], weights: Floats, outputs: Floats
+    ) -> Fitted:
+        """An expansion in some training rows, and what it says on all of them."""
+        basis = dense.to_numpy(self.X[rows]).astype(self.precision)
+        return self.fitted_on(kernel, basis, rows, weights, outputs)
+
+    def fitted_on(
+        self,
+        kernel: Kernel,
+        basis: NDArray,
+        rows: NDArray[np.int64],
+        weights: Floats,
+        outputs: Floats,
+    ) -> Fitted:
+        """The same with an array of basis vectors that several stages share."""
+        model = KernelExpansion(kernel, self.inputs, basis, weights, rows)
+        return Fitted(Part.of(model, slice(0, weights.shape[1])), outputs=outputs)
+
+    def settle(self, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
+        """Note the stage as it was added, rules included."""
+        self.n_stages += 1
+        for part, result in zip(stage.parts, fitted, strict=True):
+            model = part.model
+            assert isinstance(model, KernelExpansion)
+            assert model.rows is not None
+            assert result.outputs is not None
+            component = self.component(model.kernel, len(part.coefficient))
+            component.alpha[model.rows] += part.coefficient * model.weights
+            component.function += part.coefficient * result.outputs
+
+
+def curvature_bound(gradients: Gradients) -> float:
+    """A number above every entry of the hessian, 1 for squared error."""
+    if gradients.bound is not None:
+        return gradients.bound
+    return 1.0 if gradients.hessian is None else max(float(gradients.hessian.max()), 1e-12)
+
+
+def sample_weights(sample: Sample, n: int) -> Floats | None:
+    """Weight of every row, 0 outside the sample; ``None`` is one for all."""
+    if sample.rows is None:
+        return sample.weight
+    weight = np.zeros(n)
+    weight[sample.rows] = 1.0 if sample.weight is None else sample.weight[sample.rows]
+    return weight
