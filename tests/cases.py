@@ -1,4 +1,4 @@
-"""One row a built-in loss and one row a learner; the contract tests run over all rows."""
+"""One row a built-in loss, a learner, a kernel; the contract tests run over all rows."""
 
 from __future__ import annotations
 
@@ -8,15 +8,38 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
+from tests.reference import kernels as pairs
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.records import Target
+from hilboost.kernels import (
+    CallableKernel,
+    Constant,
+    Cosine,
+    Delta,
+    Gaussian,
+    Hamming,
+    Kernel,
+    Laplace,
+    Linear,
+    Matern,
+    OnColumns,
+    Polynomial,
+    Precomputed,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    SklearnKernel,
+    Sum,
+    Tanimoto,
+)
 from hilboost.losses import (
     AbsoluteError,
     BinomialLogLoss,
@@ -24,6 +47,7 @@ from hilboost.losses import (
     Gamma,
     Huber,
     MultinomialLogLoss,
+    OneHotSquaredError,
     Poisson,
     Quantile,
     SquaredError,
@@ -143,6 +167,21 @@ LOSSES = [
         hessian=3 / 2,
     ),
     LossCase(
+        "squared_error-classes-2",
+        "squared_error",
+        partial(OneHotSquaredError, 2),
+        _codes,
+        estimator=BoostingClassifier,
+    ),
+    LossCase(
+        "squared_error-classes-3",
+        "squared_error",
+        partial(OneHotSquaredError, 3),
+        partial(_codes, n_classes=3),
+        n_outputs=3,
+        estimator=BoostingClassifier,
+    ),
+    LossCase(
         "log_loss-4",
         "log_loss",
         partial(MultinomialLogLoss, 4),
@@ -177,6 +216,149 @@ LEARNERS = [
 ]
 
 TREES = [case for case in LEARNERS if case.is_tree]
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    """A kernel and its naive twin.
+
+    ``draw(rng, n)`` gives rows (n, d); ``pair`` is the kernel of two rows.  ``single``: largest
+    error of a float32 block, relative to the largest entry.  ``native``: one of hilboost's own, for
+    every array library and for files.
+    """
+
+    id: str
+    make: Callable[[], Kernel]
+    draw: Callable[[np.random.Generator, int], np.ndarray]
+    pair: Callable[[Any, Any], float]
+    single: float = 1e-5
+    native: bool = True
+
+
+_SCALES = (0.7, 2.0, 5.0)
+
+
+def _rows(rng, n):
+    rows = rng.normal(size=(n, 3)) * [1, 2, 4] + [0, 3, -2]
+    rows[n // 2] = rows[0]  # the same point twice
+    return rows
+
+
+def _fingerprints(rng, n):
+    rows = (rng.uniform(size=(n, 12)) < 0.3).astype(float)
+    rows[[0, n // 2]] = 0  # two empty sets
+    return rows
+
+
+def _categories(rng, n):
+    rows = rng.integers(3, size=(n, 3)).astype(float)
+    rows[rng.uniform(size=rows.shape) < 0.2] = np.nan
+    return rows
+
+
+def _numbers(rng, n):
+    return rng.permutation(60)[:n, None].astype(float)
+
+
+def _table():
+    Z = np.random.default_rng(0).normal(size=(60, 4))
+    return Z @ Z.T / 4
+
+
+KERNELS = [
+    KernelCase("gaussian", partial(Gaussian, 2.0), _rows, pairs.gaussian(2.0)),
+    KernelCase("gaussian-3", partial(Gaussian, _SCALES), _rows, pairs.gaussian(_SCALES)),
+    # The root of the rounding error of s² = 0.
+    KernelCase("laplace", partial(Laplace, 2.0), _rows, pairs.matern(2.0, 0.5), single=5e-3),
+    KernelCase("laplace-3", partial(Laplace, _SCALES), _rows, pairs.matern(_SCALES, 0.5), 5e-3),
+    KernelCase("matern12", partial(Matern, 2.0, 0.5), _rows, pairs.matern(2.0, 0.5), 5e-3),
+    KernelCase("matern32", partial(Matern, _SCALES, 1.5), _rows, pairs.matern(_SCALES, 1.5)),
+    KernelCase("matern52", partial(Matern, 2.0, 2.5), _rows, pairs.matern(2.0, 2.5)),
+    KernelCase(
+        "rational_quadratic",
+        partial(RationalQuadratic, _SCALES, 0.8),
+        _rows,
+        pairs.rational_quadratic(_SCALES, 0.8),
+    ),
+    KernelCase("linear", Linear, _rows, pairs.linear(0.0)),
+    KernelCase("linear-offset", partial(Linear, 1.5), _rows, pairs.linear(1.5)),
+    KernelCase("polynomial-1", partial(Polynomial, 1), _rows, pairs.polynomial(1, 1.0, 1.0)),
+    KernelCase(
+        "polynomial-2", partial(Polynomial, 2, 0.0, 0.3), _rows, pairs.polynomial(2, 0.0, 0.3)
+    ),
+    KernelCase(
+        "polynomial-7", partial(Polynomial, 7, 0.5, 0.1), _rows, pairs.polynomial(7, 0.5, 0.1)
+    ),
+    KernelCase("cosine", Cosine, _fingerprints, pairs.cosine),
+    KernelCase("cosine-real", Cosine, _rows, pairs.cosine),
+    KernelCase("tanimoto", Tanimoto, _fingerprints, pairs.tanimoto),
+    KernelCase("tanimoto-real", Tanimoto, _rows, pairs.tanimoto),
+    KernelCase("delta", partial(Delta, 0.8), _categories, pairs.delta(0.8)),
+    KernelCase("delta-3", partial(Delta, _SCALES), _categories, pairs.delta(_SCALES)),
+    KernelCase("hamming", Hamming, _categories, pairs.hamming),
+    KernelCase("constant", partial(Constant, 1.7), _rows, pairs.constant(1.7)),
+    KernelCase(
+        "scaled",
+        lambda: Scaled(Gaussian(2.0), 1.7),
+        _rows,
+        pairs.product(pairs.constant(1.7), pairs.gaussian(2.0)),
+    ),
+    KernelCase(
+        "sum",
+        lambda: Sum((Matern(_SCALES, 1.5), Constant(0.3), Linear())),
+        _rows,
+        pairs.total(pairs.matern(_SCALES, 1.5), pairs.constant(0.3), pairs.linear(0.0)),
+    ),
+    KernelCase(
+        "product",
+        lambda: Product((Gaussian(2.0), RationalQuadratic(3.0), Linear(1.0))),
+        _rows,
+        pairs.product(pairs.gaussian(2.0), pairs.rational_quadratic(3.0, 1.0), pairs.linear(1.0)),
+    ),
+    KernelCase(
+        "on_columns",
+        lambda: OnColumns(Gaussian((1.0, 3.0)), (2, 0)),
+        _rows,
+        pairs.on_columns(pairs.gaussian((1.0, 3.0)), (2, 0)),
+    ),
+    KernelCase(
+        "mixed",
+        lambda: OnColumns(Gaussian(1.0), [0]) * OnColumns(Delta((1.0, 2.0)), [1, 2]) * 2 + Linear(),
+        lambda rng, n: np.column_stack([rng.normal(size=n), rng.integers(3, size=(n, 2))]),
+        pairs.total(
+            pairs.product(
+                pairs.on_columns(pairs.gaussian(1.0), (0,)),
+                pairs.on_columns(pairs.delta((1.0, 2.0)), (1, 2)),
+                pairs.constant(2.0),
+            ),
+            pairs.linear(0.0),
+        ),
+    ),
+    KernelCase(
+        "sklearn",
+        lambda: SklearnKernel(ConstantKernel(1.7) * RBF(_SCALES)),
+        _rows,
+        pairs.product(pairs.constant(1.7), pairs.gaussian(_SCALES)),
+        native=False,
+    ),
+    KernelCase(
+        "function",
+        lambda: CallableKernel(lambda A, B: (A @ B.T + 1) ** 2),
+        _rows,
+        pairs.polynomial(2, 1.0, 1.0),
+        native=False,
+    ),
+    KernelCase(
+        "function-pairwise",
+        lambda: CallableKernel(lambda a, b: np.exp(-((a - b) ** 2).sum() / 2), pairwise=True),
+        _rows,
+        pairs.gaussian(1.0),
+        native=False,
+    ),
+    KernelCase(
+        "precomputed", lambda: Precomputed(_table()), _numbers, pairs.lookup(_table()), native=False
+    ),
+]
 
 
 def ids(cases: list[Any]) -> list[str]:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hilboost.core.contracts import AdaptiveLoss, CellLoss, Loss
-    from hilboost.estimators import BoostingClassifier, BoostingRegressor
+    from hilboost.estimators import (
+        BoostingClassifier,
+        BoostingRegressor,
+        KernelBoostingClassifier,
+        KernelBoostingRegressor,
+    )
     from hilboost.estimators.files import load, save
 
 __version__ = "0.1.0"
@@ -22,6 +27,8 @@ _HOMES = {
     "BoostingClassifier": "hilboost.estimators",
     "BoostingRegressor": "hilboost.estimators",
     "CellLoss": "hilboost.core.contracts",
+    "KernelBoostingClassifier": "hilboost.estimators",
+    "KernelBoostingRegressor": "hilboost.estimators",
     "Loss": "hilboost.core.contracts",
     "load": "hilboost.estimators.files",
     "save": "hilboost.estimators.files",
@@ -32,6 +39,8 @@ __all__ = [
     "BoostingClassifier",
     "BoostingRegressor",
     "CellLoss",
+    "KernelBoostingClassifier",
+    "KernelBoostingRegressor",
     "Loss",
     "__version__",
     "load",

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from hilboost.backends.team import Team, available_cores
+from hilboost.backends.team import Team
 from hilboost.boosting import (
     EarlyStopping,
-    Member,
     Plan,
     Progress,
     RowSampling,
@@ -28,26 +24,27 @@ from hilboost.boosting import (
 )
 from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
-from hilboost.core.records import Floats, History, Target
-from hilboost.estimators.checks import check_inputs, check_weights, warn_of_light_weights
+from hilboost.core.records import Floats, Target
+from hilboost.estimators._shell import Shell
+from hilboost.estimators.checks import check_inputs, warn_of_light_weights
 from hilboost.estimators.defaults import Resolved, resolve
 from hilboost.estimators.fitting import begin, hold_out, try_out_max_features
 from hilboost.estimators.printing import Printer
+from hilboost.learners.kernel_machine import SparseLearner
 from hilboost.learners.tree import Forest, TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
-from hilboost.model import AdditiveModel, mean_of
+from hilboost.losses import OneHotSquaredError, SquaredError
 from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
 
-_CELLS_WORTH_A_THREAD = 2**18
 _AUTO = StrOptions({"auto"})
+# Losses whose Newton step a kernel machine solves for exactly.
+_NEWTON = (SquaredError, OneHotSquaredError)
 
 
-class BaseBoosting(BaseEstimator):
+class BaseBoosting(Shell):
     """The shell around the loop; not to be used by itself."""
 
-    _loss_names: ClassVar[dict[str, Any]]
     _resolved: Resolved
-    _members: list[AdditiveModel] | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
@@ -136,107 +133,6 @@ class BaseBoosting(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # What the two estimators differ in.
-
-    @abstractmethod
-    def _encode(self, y: Any, n: int, *, reset: bool) -> Floats:
-        """Labels to a target array (n, c)."""
-
-    @abstractmethod
-    def _with_class_weights(self, target: Target) -> Target:
-        """The target, its weights multiplied by those of the classes."""
-
-    @abstractmethod
-    def _named_loss(self, name: str) -> Loss:
-        """A built-in loss."""
-
-    @abstractmethod
-    def _strata(self, target: Target) -> NDArray[Any] | None:
-        """What a validation split keeps the proportions of."""
-
-    # Fit
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs; NaN is a missing value.
-        y : array-like (n,) or (n, c)
-            Targets.
-        sample_weight : array-like (n,), optional
-            A weight of 2 counts as the row twice, and 0 leaves it out.
-        X_val, y_val, sample_weight_val : array-like, optional
-            Held-out data for early stopping, in place of a part of ``X``.  Giving them turns early
-            stopping on unless ``early_stopping=False``.
-        callbacks : sequence of callables
-            Called with an :class:`~hilboost.core.records.Event` after every stage; one that
-            returns ``True`` ends the fit.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            Parameters or data that cannot be used; the message says which and what to do.
-        """
-        self._validate_params()
-        if (X_val is None) != (y_val is None):
-            raise InvalidData("X_val and y_val go together: give both or neither.")
-        if sample_weight_val is not None and X_val is None:
-            raise InvalidData("sample_weight_val needs X_val and y_val.")
-        continued = self._progress_so_far()
-        X = check_inputs(self, X, reset=continued is None)
-        if y is None:
-            raise InvalidData(
-                f"requires y to be passed, but the target y is None: call "
-                f"{type(self).__name__}.fit(X, y)."
-            )
-        encoded = self._encode(y, len(X), reset=continued is None)
-        weight = check_weights(sample_weight, X)
-        X, target = _without_zero_weights(X, Target(encoded, weight))
-        target = self._with_class_weights(target)
-        self._check_target(target)
-        held_out = None
-        if X_val is not None:
-            X_held = check_inputs(self, X_val, reset=False)
-            y_held = self._encode(y_val, len(X_held), reset=False)
-            held_out = _without_zero_weights(
-                X_held, Target(y_held, check_weights(sample_weight_val, X_held))
-            )
-        self._fit(X, target, held_out, continued, callbacks)
-        return self
-
-    def _progress_so_far(self) -> Progress | None:
-        if not self.warm_start or not hasattr(self, "model_"):
-            return None
-        if self._members is None:
-            raise InvalidData(
-                "warm_start: a model read from a file cannot be continued; set warm_start=False."
-            )
-        kept, history = self.n_estimators_, self.history_
-        return Progress(
-            [Member(model.start, stages=list(model.stages)) for model in self._members],
-            train=list(history.train[: kept + 1]),
-            validation=[] if history.validation is None else list(history.validation[: kept + 1]),
-        )
-
-    def _check_target(self, target: Target) -> None:
-        """Refuse what no loss could learn from; by default nothing."""
-
     def _fit(
         self,
         X: Floats,
@@ -263,12 +159,14 @@ class BaseBoosting(BaseEstimator):
             X.shape[1],
             n_trees,
             held_out is not None,
-            isinstance(self.learner, str),
+            self.learner,
             isinstance(loss, CellLoss),
         )
         seed = self._seed(continued)
         early = chosen.early_stopping
         n_folds = min(chosen.cv_folds, len(X)) if early and held_out is None else 1
+        if isinstance(self.learner, str | SparseLearner) and self.learner != "tree":
+            n_folds = 1  # a kernel machine remembers one function
         if early and held_out is None and n_folds == 1:
             X, target, held_out = hold_out(
                 X, target, self._strata(target), self.validation_fraction, seed
@@ -305,7 +203,8 @@ class BaseBoosting(BaseEstimator):
         with Team(n_threads) as team:
             data = learner.prepare(X, target.weight, seed, n_threads if n_folds == 1 else 1)
             try:
-                tries = self.max_features == "auto" and isinstance(self.learner, str)
+                own = isinstance(self.learner, str) and isinstance(learner, TreeLearner)
+                tries = self.max_features == "auto" and own
                 if early and continued is None and tries:
                     plan = try_out_max_features(plan, data, target, progress, team, validation)
                 boost(plan, data, target, progress, team, validation)
@@ -316,49 +215,20 @@ class BaseBoosting(BaseEstimator):
         self._resolved = chosen
         self._keep(plan, progress)
 
-    def _keep(self, plan: Plan, progress: Progress) -> None:
-        kept = len(progress.members[0].stages)
-        if plan.stopping is not None and progress.validation:
-            kept = plan.stopping.best_stage(progress.validation)
-        for member in progress.members:
-            del member.stages[kept:]
-        members = [member.model() for member in progress.members]
-        self._members = members
-        self.model_ = mean_of(members)
-        self.loss_ = plan.loss
-        self.learner_ = plan.learner
-        self.n_estimators_ = kept
-        self.history_ = History(
-            np.array(progress.train),
-            np.array(progress.validation) if progress.validation else None,
-        )
-
-    def _seed(self, continued: Progress | None) -> int:
-        if continued is None:
-            self._fitted_seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return self._fitted_seed
-
-    def _make_loss(self) -> Loss:
-        loss = self.loss
-        if isinstance(loss, str):
-            if loss not in self._loss_names:
-                raise unknown_name("loss", loss, self._loss_names)
-            return self._named_loss(loss)
-        if isinstance(loss, type) and issubclass(loss, Loss):
-            loss = loss()
-        if not isinstance(loss, Loss):
-            raise InvalidType(
-                f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {loss!r}."
-            )
-        return loss
-
     def _make_learner(self, chosen: Resolved) -> Learner:
         learner = self.learner
         if isinstance(learner, Learner):
             return learner
         if isinstance(learner, str):
-            if learner != "tree":
-                raise unknown_name("learner", learner, ["tree"])
+            if learner not in ("tree", "kernel"):
+                raise unknown_name("learner", learner, ["tree", "kernel"])
+            if learner == "kernel":
+                if self.warm_start:
+                    raise InvalidParameter(
+                        "warm_start works with trees; a kernel machine penalises the whole "
+                        "function and cannot go on from its stages. Set warm_start=False."
+                    )
+                return SparseLearner()
             if self.sketch is not None and self.multi_output != "shared":
                 raise InvalidParameter(
                     "sketch works on shared trees only; set multi_output='shared', or sketch=None."
@@ -368,7 +238,8 @@ class BaseBoosting(BaseEstimator):
             hasattr(learner, "fit") and hasattr(learner, "predict")
         ):
             raise InvalidType(
-                f"learner must be 'tree', a Learner or a scikit-learn regressor; got {learner!r}."
+                "learner must be 'tree', 'kernel', a Learner or a scikit-learn regressor; got "
+                f"{learner!r}."
             )
         return WrappedLearner(learner)
 
@@ -389,39 +260,16 @@ class BaseBoosting(BaseEstimator):
 
     def _make_rules(self, loss: Loss, learner: Learner, chosen: Resolved) -> list[Rule]:
         has_cells = isinstance(learner, TreeLearner)
+        steps = has_cells or (isinstance(learner, SparseLearner) and type(loss) in _NEWTON)
         rules: list[Rule] = []
         if has_cells and isinstance(loss, CellLoss):
             rules.append(ReestimateCells())
-        if self.line_search is True or (self.line_search == "auto" and not has_cells):
+        if self.line_search is True or (self.line_search == "auto" and not steps):
             rules.append(LineSearch())
         rules.append(Shrinkage(float(chosen.learning_rate)))
         for rule in rules:
             rule.check(loss, learner)
         return rules
-
-    def _n_threads(self, n_cells: int) -> int:
-        if self.n_jobs is None:
-            wanted = available_cores()
-        elif self.n_jobs == 0:
-            raise InvalidParameter("n_jobs == 0 has no meaning; use None or -1 for all cores.")
-        elif self.n_jobs < 0:
-            wanted = max(1, available_cores() + 1 + self.n_jobs)
-        else:
-            wanted = int(self.n_jobs)
-        return max(1, min(wanted, 1 + n_cells // _CELLS_WORTH_A_THREAD))
-
-    # Prediction
-
-    def _raw(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        X = check_inputs(self, X, reset=False)
-        n_cells = len(X) * max(1, len(self.model_.stages))
-        return self.model_.predict_raw(X, self._n_threads(n_cells))
-
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        check_is_fitted(self)
-        X = check_inputs(self, X, reset=False)
-        yield from self.model_.staged_raw(X, self._n_threads(len(X)))
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf of every row in every tree.
@@ -470,13 +318,5 @@ class BaseBoosting(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = isinstance(self.learner, str)
+        tags.input_tags.allow_nan = isinstance(self.learner, str) and self.learner == "tree"
         return tags
-
-
-def _without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
-    """Rows of weight zero do not exist."""
-    if target.weight is None or (target.weight > 0).all():
-        return X, target
-    rows = np.flatnonzero(target.weight > 0)
-    return np.ascontiguousarray(X[rows]), target.rows(rows)

@@ -39,7 +39,7 @@ def resolve(
     d: int,
     n_trees: int,
     held_out: bool,
-    trees: bool,
+    learner: Any,
     cells: bool,
 ) -> Resolved:
     """Replace ``"auto"`` by what suits data of this size.
@@ -56,8 +56,8 @@ def resolve(
         Trees a stage.
     held_out : bool
         The caller gave validation data.
-    trees : bool
-        The learner is the built-in tree; with another, 100 plain stages.
+    learner : str or object
+        The estimator's.  With ``"kernel"``, 20 full steps; with another object, 100 plain stages.
     cells : bool
         The loss sets leaf values itself (medians, quantiles), where L2 cannot steady small leaves.
 
@@ -67,14 +67,17 @@ def resolve(
     rows accuracy costs seconds: slow learning, strong L2, rows drawn at random, a committee over
     folds.  Beyond, one model with one held-out part, and faster learning.
     """
+    trees = isinstance(learner, str) and learner == "tree"
+    kernel = isinstance(learner, str) and learner == "kernel"
     early = parameters["early_stopping"]
     if early == "auto":
         early = held_out or (trees and n >= _SMALLEST_EARLY)
     large = n > _LARGE
     careful = early and not large
-    n_estimators = _or(parameters["n_estimators"], (1000 if large else 1500) if early else 100)
+    automatic = 20 if kernel else (1000 if large else 1500) if early else 100
+    n_estimators = _or(parameters["n_estimators"], automatic)
     chosen = {
-        "learning_rate": 0.08 if careful and n_estimators > 300 else 0.1,
+        "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
         "max_leaf_nodes": 63 if large and early else 31,
         "min_samples_leaf": 20 if cells or large else 1 if careful else 5,

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from hilboost.core.contracts import Learner, Loss
-from hilboost.core.errors import InvalidData
-from hilboost.core.records import Floats, Target
 from hilboost.estimators._base import BaseBoosting
-from hilboost.estimators.checks import check_regression_target
-from hilboost.losses import (
-    AbsoluteError,
-    Gamma,
-    Huber,
-    Poisson,
-    Quantile,
-    SquaredError,
-    Tweedie,
-)
+from hilboost.estimators._labels import Numbers
 
 
-class BoostingRegressor(RegressorMixin, BaseBoosting):
+class BoostingRegressor(RegressorMixin, Numbers, BaseBoosting):
     """Gradient boosting for regression, with one or several targets.
 
     Parameters
@@ -37,7 +25,8 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         Level, or levels, of ``loss="quantile"``.  Several levels are learnt in one model and
         never cross; ``predict`` then returns a column for each.
     learner : str, scikit-learn regressor or Learner, default="tree"
-        What is fitted to the gradients: histogram trees, or clones of a regressor.
+        What is fitted to the gradients: histogram trees (``"tree"``), sparse kernel machines
+        (``"kernel"``), or clones of a regressor.
     learning_rate : float or "auto", default="auto"
         Part of each stage that is added.
     n_estimators : int or "auto", default="auto"
@@ -122,16 +111,6 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
     True
     """
 
-    _loss_names: ClassVar[dict[str, Any]] = {
-        "squared_error": SquaredError,
-        "absolute_error": AbsoluteError,
-        "huber": Huber,
-        "quantile": Quantile,
-        "poisson": Poisson,
-        "gamma": Gamma,
-        "tweedie": Tweedie,
-    }
-
     def __init__(
         self,
         loss: str | Loss | type[Loss] = "squared_error",
@@ -194,59 +173,3 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
             verbose=verbose,
         )
         self.quantile = quantile
-
-    def _encode(self, y: Any, n: int, *, reset: bool) -> Floats:
-        encoded, flat = check_regression_target(y, n)
-        if reset:
-            self._n_targets, self._flat = encoded.shape[1], flat
-        elif encoded.shape[1] != self._n_targets:
-            raise InvalidData(
-                f"y has {encoded.shape[1]} target columns; the model has {self._n_targets}."
-            )
-        return encoded
-
-    def _with_class_weights(self, target: Target) -> Target:
-        return target
-
-    def _named_loss(self, name: str) -> Loss:
-        return Quantile(self.quantile) if name == "quantile" else self._loss_names[name]()
-
-    def _strata(self, target: Target) -> NDArray[Any] | None:
-        return None
-
-    def predict(self, X: Any) -> Floats:
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Returns
-        -------
-        (n,) float64, or (n, c) with several targets or quantile levels
-        """
-        raw = self._raw(X)
-        return self._shaped(self.loss_.inverse_link(raw))
-
-    def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """Predictions after every stage, from the first.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Yields
-        ------
-        (n,) float64, or (n, c)
-        """
-        for raw in self._staged_raw(X):
-            yield self._shaped(self.loss_.inverse_link(raw)).copy()
-
-    def _shaped(self, predicted: Floats) -> Floats:
-        return predicted[:, 0] if predicted.shape[1] == 1 and self._flat else predicted
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags

@@ -1,0 +1,331 @@
+"""What the kernel regressor and the kernel classifier share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.backends.team import Team
+from hilboost.boosting import (
+    EarlyStopping,
+    Plan,
+    Progress,
+    RowSampling,
+    Validation,
+    boost,
+    checked_start,
+)
+from hilboost.core.contracts import Callback, Learner, Loss, Rule
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Event, Floats, Target
+from hilboost.estimators._shell import Shell
+from hilboost.estimators.checks import check_inputs
+from hilboost.estimators.fitting import begin, hold_out
+from hilboost.estimators.printing import Printer
+from hilboost.kernels import Kernel, as_kernel
+from hilboost.learners.kernel_machine import (
+    SELECTIONS,
+    BlockLearner,
+    FullLearner,
+    Setting,
+    SparseLearner,
+    Workspace,
+)
+from hilboost.learners.kernel_machine.expansion import merge
+from hilboost.learners.kernel_machine.variance import PosteriorVariance
+from hilboost.learners.kernel_machine.workspace import free_memory
+from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, OneHotSquaredError, SquaredError
+from hilboost.rules import LineSearch, Shrinkage
+
+_AUTO = StrOptions({"auto"})
+_FULL_UP_TO = 60_000
+_FULL_WITHOUT_KEEPING_UP_TO = 20_000
+# Losses with a bound on the hessian, or none but a constant: a full step always descends.
+_QUADRATIC = (SquaredError, OneHotSquaredError)
+_SURE_STEPS = (*_QUADRATIC, BinomialLogLoss, MultinomialLogLoss)
+
+
+class BaseKernelBoosting(Shell):
+    """The shell around kernel stages; not to be used by itself."""
+
+    _allow_nan = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "stages": [StrOptions({"auto", "full", "sparse", "block"})],
+        "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
+        "tuning": [StrOptions({"auto", "marginal_likelihood", "mean_distance"})],
+        "regularization": [_AUTO, Interval(Real, 0, None, closed="left")],
+        "n_basis": [_AUTO, Interval(Integral, 1, None, closed="left")],
+        "subset_size": [Interval(Integral, 1, None, closed="left"), None],
+        "selection": [StrOptions(set(SELECTIONS))],
+        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "solver": [StrOptions({"closed_form", "conjugate_gradient"})],
+        "cg_iterations": [Interval(Integral, 1, None, closed="left")],
+        "penalty": [StrOptions({"ensemble", "stage"})],
+        "reweight": ["boolean"],
+        "length_scale_factors": ["array-like", None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "subsample": [Interval(Real, 0, 1, closed="right")],
+        "standardise": ["boolean", _AUTO],
+        "categorical_features": ["array-like", None],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "memory_budget": [_AUTO, Interval(Real, 0, None, closed="neither")],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "device": [str, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss | type[Loss],
+        *,
+        kernel: Any = "auto",
+        stages: str = "auto",
+        n_estimators: int | str = "auto",
+        regularization: float | str = "auto",
+        tuning: str = "auto",
+        n_basis: int | str = "auto",
+        subset_size: int | None = None,
+        selection: str = "residual",
+        n_candidates: int | None = 59,
+        solver: str = "closed_form",
+        cg_iterations: int = 50,
+        penalty: str = "ensemble",
+        reweight: bool = False,
+        length_scale_factors: Sequence[float] | None = None,
+        learning_rate: float = 1.0,
+        subsample: float = 1.0,
+        standardise: bool | str = "auto",
+        categorical_features: Sequence[int] | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        tol: float = 3e-3,
+        time_budget: float | None = None,
+        memory_budget: float | str = "auto",
+        precision: str = "auto",
+        device: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.stages = stages
+        self.n_estimators = n_estimators
+        self.regularization = regularization
+        self.tuning = tuning
+        self.n_basis = n_basis
+        self.subset_size = subset_size
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.solver = solver
+        self.cg_iterations = cg_iterations
+        self.penalty = penalty
+        self.reweight = reweight
+        self.length_scale_factors = length_scale_factors
+        self.learning_rate = learning_rate
+        self.subsample = subsample
+        self.standardise = standardise
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.time_budget = time_budget
+        self.memory_budget = memory_budget
+        self.precision = precision
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fit(
+        self,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+        continued: Progress | None,
+        callbacks: Sequence[Callback],
+    ) -> None:
+        began = time.monotonic()
+        loss = self._make_loss()
+        loss.check(target)
+        start = checked_start(loss, target)
+        seed = self._seed(None)
+        if self.early_stopping and held_out is None:
+            X, target, held_out = hold_out(
+                X, target, self._strata(target), self.validation_fraction, seed
+            )
+        learner = self._make_learner(len(X), X.shape[1])
+        n_threads = self._n_threads(len(X) * len(X))
+        data = learner.prepare(X, target.weight, seed, n_threads)
+        plan = Plan(
+            loss=loss,
+            learner=learner,
+            rules=self._make_rules(loss, learner),
+            n_stages=self._n_stages(loss, learner),
+            sampling=RowSampling(self.subsample),
+            stopping=EarlyStopping(self.n_iter_no_change, 0.0) if held_out is not None else None,
+            callbacks=(
+                *callbacks,
+                *([Printer(int(self.verbose))] if self.verbose else []),
+                _Ending(data, began, self.time_budget),
+            ),
+            seed=seed,
+        )
+        given = data.is_tuned and self.tuning == "auto"
+        progress = begin(
+            plan, X, target, start, None, 1, held_out is not None, continued, n_threads
+        )
+        validation = None
+        if held_out is not None:
+            raw = progress.members[0].model().predict_raw(held_out[0], n_threads)
+            validation = Validation(*held_out, raw)
+        with Team(n_threads) as team:
+            try:
+                boost(plan, data, target, progress, team, validation)
+            finally:
+                learner.close(data)
+        self._noise = data.noise if isinstance(learner, FullLearner) else None
+        self._variance: PosteriorVariance | None = None
+        self.__dict__.pop("_scores", None)
+        self.amplitude_ = 1.0 if given else data.amplitude(target.y - start)
+        self.kernel_ = data.kernel
+        self.regularization_ = data.regularization
+        if isinstance(loss, OneHotSquaredError) and data.trial is not None:
+            rows, outputs = data.trial
+            plan = replace(plan, loss=loss.sharpened(target.rows(rows), start + outputs))
+        self._keep(plan, progress)
+
+    def _std(self, X: Any) -> Floats:
+        """Standard deviation of a new observation."""
+        check_is_fitted(self)
+        if self._noise is None or type(self.loss_) is not SquaredError:
+            raise InvalidData(
+                "a standard deviation needs loss='squared_error' and full stages; this model has "
+                f"{type(self.loss_).__name__} and {type(self.learner_).__name__}. Set "
+                "stages='full' (at most about 60,000 rows)."
+            )
+        X = check_inputs(self, X, reset=False)
+        with Team(self._n_threads(len(X) * 2000)) as team:
+            if self._variance is None:
+                parts = [part for stage in self.model_.stages for part in stage.parts]
+                ((model, _),) = merge(parts)
+                noise = self._noise if model.rows is None else self._noise[model.rows]
+                self._variance = PosteriorVariance.of(model, noise, team)
+            variance = self._variance(np.asarray(X, dtype=np.float64), team)
+        return np.sqrt(self.amplitude_ * variance)
+
+    def _make_learner(self, n: int, d: int) -> FullLearner | SparseLearner | BlockLearner:
+        kernel = self.kernel
+        if not isinstance(kernel, Kernel) and not (isinstance(kernel, str) and kernel == "auto"):
+            kernel = as_kernel(kernel)
+        setting = Setting(
+            kernel=kernel,
+            regularization=self.regularization,
+            standardise=self.standardise,
+            categorical=self._categorical(d),
+            memory_budget=self.memory_budget,
+            precision=self.precision,
+            device=self.device,
+            tuning=self.tuning,
+            tuning_seconds=None if self.time_budget is None else 0.4 * self.time_budget,
+        )
+        stages = self._stages(n) if self.stages == "auto" else self.stages
+        if stages == "full":
+            return FullLearner(setting, tolerance=self.tol)
+        if stages == "block":
+            return BlockLearner(setting, 2000 if self.n_basis == "auto" else int(self.n_basis))
+        factors = self.length_scale_factors
+        return SparseLearner(
+            setting,
+            n_basis=1000 if self.n_basis == "auto" else int(self.n_basis),
+            subset_size=self.subset_size,
+            selection=self.selection,
+            n_candidates=self.n_candidates,
+            solver=self.solver,
+            cg_iterations=self.cg_iterations,
+            penalty=self.penalty,
+            reweight=self.reweight,
+            length_scale_factors=() if factors is None else tuple(float(f) for f in factors),
+        )
+
+    def _stages(self, n: int) -> str:
+        """Kernel stages on all rows where their Gram matrix can be afforded."""
+        memory = free_memory() if self.memory_budget == "auto" else float(self.memory_budget)
+        bytes_kept = 2.0 * n * n + 6e8
+        fits = n <= _FULL_UP_TO and bytes_kept <= memory
+        evaluates = n <= _FULL_WITHOUT_KEEPING_UP_TO and 4.0 * n * 2500 + 4e8 <= memory
+        return "full" if fits or evaluates else "sparse"
+
+    def _categorical(self, d: int) -> tuple[int, ...]:
+        if self.categorical_features is None:
+            return ()
+        columns = np.asarray(self.categorical_features)
+        if columns.dtype == bool and columns.shape == (d,):
+            columns = np.flatnonzero(columns)
+        if columns.dtype.kind not in "iu" or columns.ndim != 1:
+            raise InvalidParameter(
+                "categorical_features must be column numbers, or a mask of all columns; got "
+                f"{self.categorical_features!r}."
+            )
+        if len(columns) and (columns.min() < 0 or columns.max() >= d):
+            raise InvalidParameter(
+                f"categorical_features names column {int(columns.max())}; X has columns 0 to "
+                f"{d - 1}."
+            )
+        return tuple(sorted({int(c) for c in columns}))
+
+    def _n_stages(self, loss: Loss, learner: Learner) -> int:
+        if not isinstance(self.n_estimators, str):
+            return int(self.n_estimators)
+        if isinstance(learner, FullLearner):
+            return 20 if type(loss) in _QUADRATIC else 30
+        return 20
+
+    def _make_rules(self, loss: Loss, learner: Learner) -> list[Rule]:
+        rules: list[Rule] = []
+        if type(loss) not in _SURE_STEPS:
+            rules.append(LineSearch())
+        if self.learning_rate != 1:
+            rules.append(Shrinkage(float(self.learning_rate)))
+        if rules and isinstance(learner, SparseLearner) and learner.reweight:
+            raise InvalidParameter(
+                "reweight=True sets the weights of all stages itself, for squared error; set "
+                "learning_rate=1 and loss='squared_error', or reweight=False."
+            )
+        for rule in rules:
+            rule.check(loss, learner)
+        return rules
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """Ends a fit that has converged or has used up its time."""
+
+    data: Workspace
+    began: float
+    time_budget: float | None
+
+    def __call__(self, event: Event) -> bool:
+        """Whether to stop after this stage."""
+        if self.data.converged:
+            return True
+        if self.time_budget is None:
+            return False
+        spent = time.monotonic() - self.began
+        a_stage = (spent - self.data.seconds_before) / max(1, event.stage)
+        return spent + a_stage > self.time_budget

@@ -1,0 +1,213 @@
+"""The shell around the loop that all estimators share: checks, the fit's frame, raw predictions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.backends.team import available_cores
+from hilboost.boosting import Member, Plan, Progress
+from hilboost.core.contracts import Callback, Loss
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
+from hilboost.core.records import Floats, History, Target
+from hilboost.estimators.checks import check_inputs, check_weights
+from hilboost.model import AdditiveModel, mean_of
+
+_CELLS_WORTH_A_THREAD = 2**18
+
+
+class Shell(BaseEstimator):
+    """Parameters are checked by scikit-learn, data here, once; a subclass builds the parts."""
+
+    _loss_names: ClassVar[dict[str, Any]]
+    _members: list[AdditiveModel] | None
+    loss: Any
+    n_jobs: int | None
+    random_state: Any
+
+    # What estimators differ in.
+
+    @abstractmethod
+    def _encode(self, y: Any, n: int, *, reset: bool) -> Floats:
+        """Labels to a target array (n, c)."""
+
+    @abstractmethod
+    def _with_class_weights(self, target: Target) -> Target:
+        """The target, its weights multiplied by those of the classes."""
+
+    @abstractmethod
+    def _named_loss(self, name: str) -> Loss:
+        """A built-in loss."""
+
+    @abstractmethod
+    def _strata(self, target: Target) -> NDArray[Any] | None:
+        """What a validation split keeps the proportions of."""
+
+    @abstractmethod
+    def _fit(
+        self,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+        continued: Progress | None,
+        callbacks: Sequence[Callback],
+    ) -> None:
+        """Boost on checked data and keep the model."""
+
+    # Fit
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs; NaN is a missing value.
+        y : array-like (n,) or (n, c)
+            Targets.
+        sample_weight : array-like (n,), optional
+            A weight of 2 counts as the row twice, and 0 leaves it out.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Held-out data for early stopping, in place of a part of ``X``.  Giving them turns early
+            stopping on unless ``early_stopping=False``.
+        callbacks : sequence of callables
+            Called with an :class:`~hilboost.core.records.Event` after every stage; one that
+            returns ``True`` ends the fit.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            Parameters or data that cannot be used; the message says which and what to do.
+        """
+        self._validate_params()
+        if (X_val is None) != (y_val is None):
+            raise InvalidData("X_val and y_val go together: give both or neither.")
+        if sample_weight_val is not None and X_val is None:
+            raise InvalidData("sample_weight_val needs X_val and y_val.")
+        continued = self._progress_so_far()
+        X = check_inputs(self, X, reset=continued is None)
+        if y is None:
+            raise InvalidData(
+                f"requires y to be passed, but the target y is None: call "
+                f"{type(self).__name__}.fit(X, y)."
+            )
+        encoded = self._encode(y, len(X), reset=continued is None)
+        weight = check_weights(sample_weight, X)
+        X, target = _without_zero_weights(X, Target(encoded, weight))
+        target = self._with_class_weights(target)
+        self._check_target(target)
+        held_out = None
+        if X_val is not None:
+            X_held = check_inputs(self, X_val, reset=False)
+            y_held = self._encode(y_val, len(X_held), reset=False)
+            held_out = _without_zero_weights(
+                X_held, Target(y_held, check_weights(sample_weight_val, X_held))
+            )
+        self._fit(X, target, held_out, continued, callbacks)
+        return self
+
+    def _progress_so_far(self) -> Progress | None:
+        if not getattr(self, "warm_start", False) or not hasattr(self, "model_"):
+            return None
+        if self._members is None:
+            raise InvalidData(
+                "warm_start: a model read from a file cannot be continued; set warm_start=False."
+            )
+        kept, history = self.n_estimators_, self.history_
+        return Progress(
+            [Member(model.start, stages=list(model.stages)) for model in self._members],
+            train=list(history.train[: kept + 1]),
+            validation=[] if history.validation is None else list(history.validation[: kept + 1]),
+        )
+
+    def _check_target(self, target: Target) -> None:
+        """Refuse what no loss could learn from; by default nothing."""
+
+    def _keep(self, plan: Plan, progress: Progress) -> None:
+        kept = len(progress.members[0].stages)
+        if plan.stopping is not None and progress.validation:
+            kept = plan.stopping.best_stage(progress.validation)
+        for member in progress.members:
+            del member.stages[kept:]
+        members = [member.model() for member in progress.members]
+        self._members = members
+        self.model_ = mean_of(members)
+        self.loss_ = plan.loss
+        self.learner_ = plan.learner
+        self.n_estimators_ = kept
+        self.history_ = History(
+            np.array(progress.train),
+            np.array(progress.validation) if progress.validation else None,
+        )
+
+    def _seed(self, continued: Progress | None) -> int:
+        if continued is None:
+            self._fitted_seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return self._fitted_seed
+
+    def _make_loss(self) -> Loss:
+        loss = self.loss
+        if isinstance(loss, str):
+            if loss not in self._loss_names:
+                raise unknown_name("loss", loss, self._loss_names)
+            return self._named_loss(loss)
+        if isinstance(loss, type) and issubclass(loss, Loss):
+            loss = loss()
+        if not isinstance(loss, Loss):
+            raise InvalidType(
+                f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {loss!r}."
+            )
+        return loss
+
+    def _n_threads(self, n_cells: int) -> int:
+        if self.n_jobs is None:
+            wanted = available_cores()
+        elif self.n_jobs == 0:
+            raise InvalidParameter("n_jobs == 0 has no meaning; use None or -1 for all cores.")
+        elif self.n_jobs < 0:
+            wanted = max(1, available_cores() + 1 + self.n_jobs)
+        else:
+            wanted = int(self.n_jobs)
+        return max(1, min(wanted, 1 + n_cells // _CELLS_WORTH_A_THREAD))
+
+    # Prediction
+
+    def _raw(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = check_inputs(self, X, reset=False)
+        n_cells = len(X) * max(1, len(self.model_.stages))
+        return self.model_.predict_raw(X, self._n_threads(n_cells))
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        check_is_fitted(self)
+        X = check_inputs(self, X, reset=False)
+        yield from self.model_.staged_raw(X, self._n_threads(len(X)))
+
+
+def _without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
+    """Rows of weight zero do not exist."""
+    if target.weight is None or (target.weight > 0).all():
+        return X, target
+    rows = np.flatnonzero(target.weight > 0)
+    return np.ascontiguousarray(X[rows]), target.rows(rows)
