@@ -1,0 +1,607 @@
+"""The methods of ``kernels.py``: kernel machines, Gaussian processes and boosted trees.
+
+Every method gets the raw training rows and does all the rest within the measured fit: scaling,
+choice of kernel and penalty on rows held out of the training part, restriction to a random subset
+where the method cannot take all rows (the record says how many it took).  Nothing sees the test
+rows before the prediction.
+
+``METHODS`` lists the methods, each with its settings.  The configurations of our own estimators are
+the dictionaries ``HILBOOST``, ``SUN_YAO_2006`` and ``SPARSE_RIDGE``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC, SVR
+
+from kernel_data import CLASSIFICATION, REGRESSION, Rows
+from kernel_processes import ard_kernel, fit_exact_process, fit_sparse_process, fit_vecchia
+from kernel_tuning import (
+    CHOICE_ROWS,
+    CHOICE_SHARE,
+    Fitted,
+    Inputs,
+    Targets,
+    choose_kernel,
+    chosen_inputs,
+    ridge_penalties,
+    ridge_weights,
+)
+
+BOTH = (REGRESSION, CLASSIFICATION)
+STAGES_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One configuration of a method; ``fit`` takes the rows, a seed, the threads and options.
+
+    No comma in the name: the command line takes ``method:setting`` in lists.  Sets with no more
+    than ``more_rows_than`` training rows leave a setting out, being served by a smaller one.
+    """
+
+    name: str
+    fit: Callable[..., Fitted]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    tasks: tuple[str, ...] = BOTH
+    more_rows_than: int = 0
+
+
+@dataclass(frozen=True)
+class Method:
+    """A family of settings: one line in a figure, one row in the tables of best results."""
+
+    title: str
+    modules: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    warm_up_rows: int = 200
+    ours: bool = False
+
+
+# Our own estimators
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A configuration of a hilboost estimator: class names, a preset, parameters."""
+
+    regressor: str | None = "KernelBoostingRegressor"
+    classifier: str | None = "KernelBoostingClassifier"
+    preset: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+HILBOOST: dict[str, Ours] = {
+    "default": Ours(),
+    "5 s": Ours(params={"time_budget": 5}),
+    "10 s": Ours(params={"time_budget": 10}),
+    "25 s": Ours(params={"time_budget": 25}),
+    "60 s": Ours(params={"time_budget": 60}),
+    "90 s": Ours(params={"time_budget": 90}),
+}
+SUN_YAO_2006: dict[str, Ours] = {
+    f"{stages} stages": Ours(
+        classifier=None, preset="sun_yao_2006", params={"n_estimators": stages}
+    )
+    for stages in (5, 15, 50, 150)
+}
+SPARSE_RIDGE: dict[str, Ours] = {
+    f"{basis} basis": Ours(
+        "SparseKernelRidge", None, params={"n_basis": basis, "selection": "forward"}
+    )
+    for basis in (100, 200, 400, 680)
+}
+WARM_UP_SECONDS = 2.0
+WARM_UP_STAGES = 3
+
+
+def fit_hilboost(
+    train: Rows, seed: int, threads: int, config: Ours, warm_up: bool = False
+) -> Fitted:
+    """Our estimator; its stages give a curve unless they change the weights of earlier ones."""
+    import hilboost
+
+    kind = getattr(hilboost, config.regressor if train.regression else config.classifier)
+    model = getattr(kind, config.preset)() if config.preset else kind()
+    params = {**config.params, "random_state": seed, "n_jobs": threads}
+    if warm_up:
+        shorter = {"time_budget": WARM_UP_SECONDS}
+        if "n_estimators" in params:
+            shorter["n_estimators"] = WARM_UP_STAGES
+        params |= {name: value for name, value in shorter.items() if name in model.get_params()}
+    model.set_params(**params)
+    clock, staged = _Clock(), None
+    if "callbacks" in inspect.signature(model.fit).parameters:
+        model.fit(train.X, train.y, callbacks=[clock])
+        if not getattr(model, "reweight", False):
+
+            def staged(X: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+                yield from zip(clock.seconds, model.staged_predict(X), strict=False)
+    else:
+        model.fit(train.X, train.y)
+    proba = None if train.regression else getattr(model, "predict_proba", None)
+    return Fitted(model.predict, len(train), proba=proba, staged=staged, cumulative=True)
+
+
+def our_settings(configs: Mapping[str, Ours]) -> tuple[Setting, ...]:
+    return tuple(
+        Setting(
+            name,
+            fit_hilboost,
+            {"config": config},
+            (REGRESSION,) * (config.regressor is not None)
+            + (CLASSIFICATION,) * (config.classifier is not None),
+        )
+        for name, config in configs.items()
+    )
+
+
+# scikit-learn
+
+
+def fit_kernel_ridge(train: Rows, seed: int, threads: int, rows: int, ard: bool = False) -> Fitted:
+    """KernelRidge; the penalty is chosen again with half of the rows."""
+    part = train.sample(rows, seed)
+    kernel = ard_kernel(part, seed, matern=True) if ard else choose_kernel(part, seed)
+    targets = Targets(part)
+    half, other = part.held_out(0.5, seed)
+    other = other.sample(2_000, seed)
+    Z = kernel.inputs(half.X)
+    K, K_other = kernel.gram(Z, Z), kernel.gram(kernel.inputs(other.X), Z)
+    best, penalty = math.inf, kernel.penalty
+    for candidate in ridge_penalties(kernel.penalty):
+        weights = ridge_weights(K, targets(half), candidate)
+        if weights is None:
+            break
+        loss = targets.loss(other, K_other @ weights)
+        if loss < best:
+            best, penalty = loss, candidate
+    del K, K_other
+    Z = kernel.inputs(part.X)
+    if kernel.matern:
+        model = KernelRidge(alpha=penalty, kernel="precomputed").fit(
+            kernel.gram(Z, Z), targets(part)
+        )
+    else:
+        model = KernelRidge(alpha=penalty, kernel="rbf", gamma=kernel.gamma).fit(Z, targets(part))
+
+    def predict(X: np.ndarray) -> np.ndarray:
+        inputs = kernel.inputs(X)
+        return targets.back(model.predict(kernel.gram(inputs, Z) if kernel.matern else inputs))
+
+    return Fitted(predict, len(part), f"penalty {penalty:.1e}")
+
+
+def fit_nystroem(
+    train: Rows, seed: int, threads: int, components: int, ard: bool = False
+) -> Fitted:
+    """Nystroem features and ridge regression; normal equations serve all penalties at once."""
+    kernel = ard_kernel(train, seed, matern=False) if ard else choose_kernel(train, seed)
+    targets = Targets(train)
+    components = min(components, len(train) // 2)
+    features = Nystroem(
+        kernel="rbf", gamma=kernel.gamma, n_components=components, random_state=seed, n_jobs=1
+    )
+    fit, choose = train.held_out(0.1, seed)
+    F = features.fit_transform(kernel.inputs(fit.X))
+    gram, moments = F.T @ F, F.T @ targets(fit)
+    del F
+    F_choose = features.transform(kernel.inputs(choose.X))
+    best, penalty = math.inf, kernel.penalty
+    for candidate in ridge_penalties(kernel.penalty):
+        weights = ridge_weights(gram, moments, candidate)
+        if weights is None:
+            break
+        loss = targets.loss(choose, F_choose @ weights)
+        if loss < best:
+            best, penalty = loss, candidate
+    gram += F_choose.T @ F_choose
+    moments += F_choose.T @ targets(choose)
+    final = ridge_weights(gram, moments, penalty)
+
+    def predict(X: np.ndarray) -> np.ndarray:
+        return targets.back(features.transform(kernel.inputs(X)) @ final)
+
+    return Fitted(predict, len(train), f"{components} components, penalty {penalty:.1e}")
+
+
+SVM_CACHE_MB = 2_000
+SVM_COSTS = (1.0, 10.0, 100.0)
+SVR_TUBES = (0.02, 0.1)
+
+
+def fit_svm(train: Rows, seed: int, threads: int, rows: int) -> Fitted:
+    """SVR or SVC with a Gaussian kernel; cost and width of the tube on held-out rows."""
+    part = train.sample(rows, seed)
+    kernel = choose_kernel(part, seed)
+    targets = Targets(part)
+
+    def machine(cost: float, tube: float) -> SVR | SVC:
+        shared = {"C": cost, "gamma": kernel.gamma, "cache_size": SVM_CACHE_MB}
+        return SVR(epsilon=tube, **shared) if train.regression else SVC(**shared)
+
+    def answers(found: Rows) -> np.ndarray:
+        return targets(found) if train.regression else found.y
+
+    fit, choose = part.sample(CHOICE_ROWS, seed).held_out(CHOICE_SHARE, seed)
+    Z, Z_choose = kernel.inputs(fit.X), kernel.inputs(choose.X)
+    best, chosen = math.inf, (1.0, 0.1)
+    for cost in SVM_COSTS:
+        for tube in SVR_TUBES if train.regression else (0.0,):
+            wrong = machine(cost, tube).fit(Z, answers(fit)).predict(Z_choose) - answers(choose)
+            loss = float(np.mean(wrong**2 if train.regression else wrong != 0))
+            if loss < best:
+                best, chosen = loss, (cost, tube)
+    model = machine(*chosen).fit(kernel.inputs(part.X), answers(part))
+
+    def predict(X: np.ndarray) -> np.ndarray:
+        found = model.predict(kernel.inputs(X))
+        return targets.back(found) if train.regression else found
+
+    return Fitted(predict, len(part), f"C {chosen[0]:g}, one thread")
+
+
+# xRFM
+
+
+XRFM_BANDWIDTHS = (2.5, 5.0, 10.0, 20.0, 40.0)
+XRFM_PENALTIES = (1e-4, 1e-3, 1e-2)
+XRFM_SHARE = 0.1
+
+
+def _xrfm_params(bandwidth: float, penalty: float, iterations: int) -> dict[str, Any]:
+    """The default parameters of xRFM, written out so that some can be changed."""
+    return {
+        "model": {
+            "kernel": "l2_high_dim",
+            "exponent": 1.0,
+            "bandwidth": bandwidth,
+            "diag": False,
+            "bandwidth_mode": "constant",
+        },
+        "fit": {
+            "get_agop_best_model": True,
+            "return_best_params": True,
+            "reg": penalty,
+            "iters": iterations,
+            "early_stop_rfm": False,
+        },
+    }
+
+
+def fit_xrfm(
+    train: Rows,
+    seed: int,
+    threads: int,
+    rows: int | None = None,
+    leaf: int | None = None,
+    tuned: bool = False,
+) -> Fitted:
+    """XRFM at its defaults, a tenth of the rows for its validation.
+
+    With ``leaf`` the space is split until the parts are no larger, the directions found on no more
+    rows than that; with ``tuned`` scaling, bandwidth and penalty come from a subset.
+    """
+    import torch
+    from xrfm import xRFM
+
+    part = train.sample(rows or len(train), seed)
+    inputs = chosen_inputs(part, seed) if tuned else Inputs("columns", part.X)
+    targets = Targets(part)
+
+    def tensors(found: Rows) -> tuple[Any, Any]:
+        values = targets(found).astype(np.float32) if train.regression else found.y
+        return torch.as_tensor(inputs(found.X), dtype=torch.float32), torch.as_tensor(values)
+
+    def fitted(fit: Rows, choose: Rows, params: dict[str, Any] | None, leaf: int | None) -> xRFM:
+        size = {} if leaf is None else {"max_leaf_size": leaf}
+        model = xRFM(
+            params, device="cpu", n_threads=threads, random_state=seed, verbose=False, **size
+        )
+        if leaf is not None:
+            found = model._get_agop_on_subset
+            model._get_agop_on_subset = lambda X, y, **rest: found(X, y, subset_size=leaf, **rest)
+        model.fit(*tensors(fit), *tensors(choose))
+        return model
+
+    params, note = None, "a tenth of the rows for validation"
+    if tuned:
+        fit, choose = part.sample(CHOICE_ROWS, seed).held_out(CHOICE_SHARE, seed)
+        best = math.inf
+        for bandwidth in XRFM_BANDWIDTHS:
+            for penalty in XRFM_PENALTIES:
+                candidate = _xrfm_params(bandwidth, penalty, 2)
+                model = fitted(fit, choose, candidate, None)
+                answer = model.predict(tensors(choose)[0])
+                if train.regression:
+                    loss = float(np.mean((answer.ravel() - targets(choose)) ** 2))
+                else:
+                    loss = float(np.mean(answer.ravel() != choose.y))
+                if loss < best:
+                    best, params = loss, _xrfm_params(bandwidth, penalty, 5)
+                    note = f"bandwidth {bandwidth:g}, penalty {penalty:.0e}"
+    model = fitted(*part.held_out(XRFM_SHARE, seed), params, leaf)
+
+    def batch(X: np.ndarray) -> Any:
+        return torch.as_tensor(inputs(X), dtype=torch.float32)
+
+    if train.regression:
+        return Fitted(lambda X: targets.back(model.predict(batch(X)).ravel()), len(part), note)
+    return Fitted(
+        lambda X: model.predict(batch(X)).ravel(),
+        len(part),
+        note,
+        proba=lambda X: model.predict_proba(batch(X)),
+    )
+
+
+# Boosted trees
+
+
+def _rounds_shown(last: int) -> list[int]:
+    return sorted({max(1, round(last * 0.6**power)) for power in range(STAGES_SHOWN)})
+
+
+class _Clock:
+    """Callback for all boosting libraries that notes the seconds at the end of each round."""
+
+    order = 0
+    before_iteration = False
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self.seconds: list[float] = []
+
+    def __call__(self, _: Any) -> None:
+        self.seconds.append(time.perf_counter() - self._start)
+
+    def after_iteration(self, _: Any) -> bool:
+        self(None)
+        return True
+
+
+EARLY_STOPPING_SHARE = 0.1
+EARLY_STOPPING_ROUNDS = 100
+
+
+def fit_lightgbm(
+    train: Rows, seed: int, threads: int, stop_early: bool = False, **params: Any
+) -> Fitted:
+    import lightgbm
+
+    clock = _Clock()
+    make = lightgbm.LGBMRegressor if train.regression else lightgbm.LGBMClassifier
+    model = make(random_state=seed, n_jobs=threads, verbose=-1, **params)
+    callbacks: list[Any] = [clock]
+    part, extra = train, {}
+    if stop_early:
+        part, choose = train.held_out(EARLY_STOPPING_SHARE, seed)
+        callbacks.append(lightgbm.early_stopping(EARLY_STOPPING_ROUNDS, verbose=False))
+        extra = {"eval_set": [(choose.X, choose.y)]}
+    model.fit(part.X, part.y, callbacks=callbacks, **extra)
+    last = model.best_iteration_ or len(clock.seconds)
+
+    def staged(X: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+        for rounds in _rounds_shown(last):
+            yield clock.seconds[rounds - 1], model.predict(X, num_iteration=rounds)
+
+    return Fitted(
+        model.predict,
+        len(train),
+        f"{last} rounds",
+        proba=None if train.regression else model.predict_proba,
+        staged=staged,
+    )
+
+
+def fit_catboost(
+    train: Rows, seed: int, threads: int, stop_early: bool = False, **params: Any
+) -> Fitted:
+    import catboost
+
+    clock = _Clock()
+    make = catboost.CatBoostRegressor if train.regression else catboost.CatBoostClassifier
+    model = make(
+        random_seed=seed, thread_count=threads, verbose=0, allow_writing_files=False, **params
+    )
+    part, extra = train, {}
+    if stop_early:
+        part, choose = train.held_out(EARLY_STOPPING_SHARE, seed)
+        extra = {
+            "eval_set": (choose.X, choose.y),
+            "early_stopping_rounds": EARLY_STOPPING_ROUNDS,
+            "use_best_model": True,
+        }
+    model.fit(part.X, part.y, callbacks=[clock], **extra)
+    last = model.tree_count_
+
+    def staged(X: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+        for rounds in _rounds_shown(last):
+            yield clock.seconds[rounds - 1], np.ravel(model.predict(X, ntree_end=rounds))
+
+    return Fitted(
+        lambda X: np.ravel(model.predict(X)),
+        len(train),
+        f"{last} rounds",
+        proba=None if train.regression else model.predict_proba,
+        staged=staged,
+    )
+
+
+def _kernel_ridge(rows: int, more_rows_than: int = 0, ard: bool = False) -> Setting:
+    name = f"{rows} rows" + (" Matern ARD" if ard else "")
+    tasks = (REGRESSION,) if ard else BOTH
+    return Setting(name, fit_kernel_ridge, {"rows": rows, "ard": ard}, tasks, more_rows_than)
+
+
+def _nystroem(components: int, more_rows_than: int = 0, ard: bool = False) -> Setting:
+    name = f"{components} components" + (" ARD" if ard else "")
+    options = {"components": components, "ard": ard}
+    return Setting(name, fit_nystroem, options, (REGRESSION,) if ard else BOTH, more_rows_than)
+
+
+def _svm(rows: int, more_rows_than: int = 0) -> Setting:
+    return Setting(f"{rows} rows", fit_svm, {"rows": rows}, more_rows_than=more_rows_than)
+
+
+def _exact(name: str, more_rows_than: int = 0, **options: Any) -> Setting:
+    return Setting(name, fit_exact_process, options, (REGRESSION,), more_rows_than)
+
+
+def _svgp(inducing: int, epochs: int) -> Setting:
+    options = {"inducing": inducing, "epochs": epochs}
+    return Setting(f"M={inducing} {epochs} epochs", fit_sparse_process, options, (REGRESSION,))
+
+
+def _xrfm(name: str, more_rows_than: int = 0, **options: Any) -> Setting:
+    return Setting(name, fit_xrfm, options, more_rows_than=more_rows_than)
+
+
+def _vecchia(name: str, more_rows_than: int = 0, **options: Any) -> Setting:
+    return Setting(name, fit_vecchia, options, (REGRESSION,), more_rows_than)
+
+
+def _lightgbm(name: str, tasks: tuple[str, ...] = BOTH, **options: Any) -> Setting:
+    return Setting(name, fit_lightgbm, options, tasks)
+
+
+def _catboost(name: str, **options: Any) -> Setting:
+    return Setting(name, fit_catboost, options)
+
+
+ALL_ROWS = 1_000_000
+
+METHODS: dict[str, Method] = {
+    "hilboost": Method(
+        "hilboost", ("hilboost",), our_settings(HILBOOST), warm_up_rows=3_000, ours=True
+    ),
+    "hilboost-sy2006": Method(
+        "hilboost, Sun & Yao 2006",
+        ("hilboost",),
+        our_settings(SUN_YAO_2006),
+        warm_up_rows=3_000,
+        ours=True,
+    ),
+    "hilboost-sparse": Method(
+        "hilboost, single sparse KRR",
+        ("hilboost",),
+        our_settings(SPARSE_RIDGE),
+        warm_up_rows=3_000,
+        ours=True,
+    ),
+    "krr": Method(
+        "scikit-learn KernelRidge",
+        ("sklearn",),
+        (_kernel_ridge(4_000), _kernel_ridge(8_000, 4_000), _kernel_ridge(16_000, 8_000)),
+    ),
+    "krr-ard": Method(
+        "KernelRidge, GPyTorch ARD",
+        ("sklearn", "gpytorch", "torch"),
+        (
+            _kernel_ridge(4_000, ard=True),
+            _kernel_ridge(8_000, 4_000, ard=True),
+            _kernel_ridge(16_000, 8_000, ard=True),
+        ),
+    ),
+    "nystroem": Method(
+        "scikit-learn Nystroem + ridge",
+        ("sklearn",),
+        (_nystroem(500), _nystroem(1_000), _nystroem(2_000), _nystroem(4_000, 4_000)),
+    ),
+    "nystroem-ard": Method(
+        "Nystroem, GPyTorch ARD",
+        ("sklearn", "gpytorch", "torch"),
+        (
+            _nystroem(1_000, ard=True),
+            _nystroem(2_000, ard=True),
+            _nystroem(4_000, 4_000, ard=True),
+        ),
+    ),
+    "svm": Method(
+        "scikit-learn SVM", ("sklearn",), (_svm(4_000), _svm(8_000, 4_000), _svm(16_000, 8_000))
+    ),
+    "gpytorch-exact": Method(
+        "GPyTorch exact",
+        ("gpytorch", "torch"),
+        (
+            _exact("Matern 1500 rows", rows=1_500, kind="matern"),
+            _exact("Matern 3000 rows", rows=3_000, kind="matern"),
+            _exact("Gaussian 3000 rows", rows=3_000, kind="gaussian"),
+            _exact(
+                "Matern 3000 to 12000 rows", 3_000, rows=3_000, kind="matern", conditioned=12_000
+            ),
+        ),
+    ),
+    "gpytorch-svgp": Method(
+        "GPyTorch SVGP",
+        ("gpytorch", "torch"),
+        (_svgp(512, 5), _svgp(512, 20), _svgp(512, 60), _svgp(1024, 20)),
+    ),
+    "xrfm": Method(
+        "xRFM",
+        ("xrfm", "torch"),
+        (
+            _xrfm("defaults 4000 rows", 4_000, rows=4_000),
+            _xrfm("defaults 10000 rows", 10_000, rows=10_000),
+            _xrfm("defaults"),
+            _xrfm("leaves 9000", 10_000, leaf=9_000),
+            _xrfm("tuned leaves 9000", leaf=9_000, tuned=True),
+        ),
+    ),
+    "gpboost": Method(
+        "GPBoost Vecchia",
+        ("gpboost",),
+        (
+            _vecchia("2000 rows", rows=2_000),
+            _vecchia("5000 rows", 2_000, rows=5_000),
+            _vecchia("2000 to all rows", 2_000, rows=2_000, everything=True),
+            _vecchia("all rows", 5_000, rows=ALL_ROWS),
+        ),
+    ),
+    "lightgbm": Method(
+        "LightGBM",
+        ("lightgbm",),
+        (
+            _lightgbm("500x31", n_estimators=500),
+            _lightgbm("2000x63", n_estimators=2_000, num_leaves=63),
+            _lightgbm(
+                "early stopping",
+                n_estimators=10_000,
+                num_leaves=63,
+                learning_rate=0.05,
+                stop_early=True,
+            ),
+            _lightgbm(
+                "linear trees early stopping",
+                (REGRESSION,),
+                n_estimators=5_000,
+                learning_rate=0.05,
+                linear_tree=True,
+                stop_early=True,
+            ),
+        ),
+    ),
+    "catboost": Method(
+        "CatBoost",
+        ("catboost",),
+        (
+            _catboost("defaults"),
+            _catboost(
+                "depth 8 early stopping",
+                iterations=10_000,
+                depth=8,
+                learning_rate=0.1,
+                stop_early=True,
+            ),
+        ),
+    ),
+}
