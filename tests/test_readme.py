@@ -17,6 +17,14 @@ def test_code_of_the_readme(number, capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out == (OUTPUT if number == 0 else "")
 
 
+GUIDE = (Path(__file__).parent.parent / "docs" / "kernels.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
+def test_code_of_the_guide_to_kernels(code):
+    exec(compile(code, "docs/kernels.md", "exec"), {})
+
+
 def test_the_readme_has_exactly_two_commands():
     commands = re.findall(r"^python -m pip install .*$", README, re.MULTILINE)
     assert commands == [

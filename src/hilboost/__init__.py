@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         BoostingRegressor,
         KernelBoostingClassifier,
         KernelBoostingRegressor,
+        SparseKernelClassifier,
+        SparseKernelRidge,
     )
     from hilboost.estimators.files import load, save
 
@@ -30,6 +32,8 @@ _HOMES = {
     "KernelBoostingClassifier": "hilboost.estimators",
     "KernelBoostingRegressor": "hilboost.estimators",
     "Loss": "hilboost.core.contracts",
+    "SparseKernelClassifier": "hilboost.estimators",
+    "SparseKernelRidge": "hilboost.estimators",
     "load": "hilboost.estimators.files",
     "save": "hilboost.estimators.files",
 }
@@ -42,6 +46,8 @@ __all__ = [
     "KernelBoostingClassifier",
     "KernelBoostingRegressor",
     "Loss",
+    "SparseKernelClassifier",
+    "SparseKernelRidge",
     "__version__",
     "load",
     "save",

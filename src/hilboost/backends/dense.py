@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from hilboost.core.errors import NotPositive
+
 Array = Any
+_NOT_FINITE = "the kernel's matrix holds NaN or infinity; scale the columns or the sample weights."
 _LARGEST_JITTER = 1e-2  # share of the mean diagonal; a matrix that needs more is not the one meant
 
 
@@ -46,7 +49,8 @@ def like(array: np.ndarray, other: Array, dtype: str | None = None) -> Array:
     wanted = other.dtype if dtype is None else getattr(xp, dtype)
     if xp is np:
         return np.asarray(array, dtype=wanted)
-    return xp.asarray(np.ascontiguousarray(array), dtype=wanted, device=device_of(other))
+    writable = np.require(array, requirements=["C", "W"])  # PyTorch warns of others
+    return xp.asarray(writable, dtype=wanted, device=device_of(other))
 
 
 def cast(array: Array, dtype: str) -> Array:
@@ -106,7 +110,7 @@ def cholesky(matrix: Array, jitter: float = 0.0) -> Array:
 
     Raises
     ------
-    ArithmeticError
+    NotPositive
         The matrix is not positive semidefinite, or not finite.
     """
     n = matrix.shape[0]
@@ -114,7 +118,7 @@ def cholesky(matrix: Array, jitter: float = 0.0) -> Array:
     own = xp.asarray(xp.linalg.diagonal(matrix), copy=True)
     lower = xp.tril(matrix, k=-1)
     if not bool(xp.all(xp.isfinite(own))):
-        raise ArithmeticError("the matrix holds NaN or infinity")
+        raise NotPositive(_NOT_FINITE)
     mean = float(xp.mean(own))
     smallest, added = n * float(xp.finfo(matrix.dtype).eps), jitter
     while True:
@@ -123,10 +127,13 @@ def cholesky(matrix: Array, jitter: float = 0.0) -> Array:
         if factor is not None:
             return factor
         if not bool(xp.all(xp.isfinite(lower))):
-            raise ArithmeticError("the matrix holds NaN or infinity")
+            raise NotPositive(_NOT_FINITE)
         added = max(10 * added, smallest)
         if added > max(_LARGEST_JITTER, smallest):
-            raise ArithmeticError("the matrix is not positive semidefinite")
+            raise NotPositive(
+                "the kernel's matrix is not positive semidefinite; take a kernel that is, or a "
+                "larger regularization."
+            )
         matrix[...] = lower + lower.T
 
 

@@ -28,6 +28,10 @@ class IncompatibleParts(HilboostError, ValueError):
     """Two parts of a model (a rule and a learner, say) cannot work together."""
 
 
+class NotPositive(InvalidParameter, ArithmeticError):
+    """A matrix that a kernel should have made positive semidefinite is not."""
+
+
 class InvalidModelFile(HilboostError, ValueError):
     """A model file is damaged, or was written by something else."""
 

@@ -34,11 +34,11 @@ from hilboost.learners.kernel_machine import (
     SELECTIONS,
     BlockLearner,
     FullLearner,
+    KernelExpansion,
     Setting,
     SparseLearner,
     Workspace,
 )
-from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.variance import PosteriorVariance
 from hilboost.learners.kernel_machine.workspace import free_memory
 from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, OneHotSquaredError, SquaredError
@@ -55,7 +55,6 @@ _SURE_STEPS = (*_QUADRATIC, BinomialLogLoss, MultinomialLogLoss)
 class BaseKernelBoosting(Shell):
     """The shell around kernel stages; not to be used by itself."""
 
-    _allow_nan = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "stages": [StrOptions({"auto", "full", "sparse", "block"})],
         "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
@@ -69,6 +68,7 @@ class BaseKernelBoosting(Shell):
         "cg_iterations": [Interval(Integral, 1, None, closed="left")],
         "penalty": [StrOptions({"ensemble", "stage"})],
         "reweight": ["boolean"],
+        "refit_every": [Interval(Integral, 1, None, closed="left"), None],
         "length_scale_factors": ["array-like", None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "subsample": [Interval(Real, 0, 1, closed="right")],
@@ -104,6 +104,7 @@ class BaseKernelBoosting(Shell):
         cg_iterations: int = 50,
         penalty: str = "ensemble",
         reweight: bool = False,
+        refit_every: int | None = None,
         length_scale_factors: Sequence[float] | None = None,
         learning_rate: float = 1.0,
         subsample: float = 1.0,
@@ -135,6 +136,7 @@ class BaseKernelBoosting(Shell):
         self.cg_iterations = cg_iterations
         self.penalty = penalty
         self.reweight = reweight
+        self.refit_every = refit_every
         self.length_scale_factors = length_scale_factors
         self.learning_rate = learning_rate
         self.subsample = subsample
@@ -213,7 +215,8 @@ class BaseKernelBoosting(Shell):
     def _std(self, X: Any) -> Floats:
         """Standard deviation of a new observation."""
         check_is_fitted(self)
-        if self._noise is None or type(self.loss_) is not SquaredError:
+        full = self._noise is not None and self.n_estimators_ > 0
+        if not full or type(self.loss_) is not SquaredError:
             raise InvalidData(
                 "a standard deviation needs loss='squared_error' and full stages; this model has "
                 f"{type(self.loss_).__name__} and {type(self.learner_).__name__}. Set "
@@ -222,10 +225,13 @@ class BaseKernelBoosting(Shell):
         X = check_inputs(self, X, reset=False)
         with Team(self._n_threads(len(X) * 2000)) as team:
             if self._variance is None:
-                parts = [part for stage in self.model_.stages for part in stage.parts]
-                ((model, _),) = merge(parts)
-                noise = self._noise if model.rows is None else self._noise[model.rows]
-                self._variance = PosteriorVariance.of(model, noise, team)
+                # Every full stage has all training rows, repeated ones too.
+                model = self.model_.stages[0].parts[0].model
+                assert isinstance(model, KernelExpansion)
+                assert self._noise is not None
+                assert self.regularization_ is not None
+                noise = float(self.regularization_)
+                self._variance = PosteriorVariance.of(model, self._noise, noise, team)
             variance = self._variance(np.asarray(X, dtype=np.float64), team)
         return np.sqrt(self.amplitude_ * variance)
 
@@ -242,7 +248,7 @@ class BaseKernelBoosting(Shell):
             precision=self.precision,
             device=self.device,
             tuning=self.tuning,
-            tuning_seconds=None if self.time_budget is None else 0.4 * self.time_budget,
+            tuning_seconds=None if self.time_budget is None else 0.35 * self.time_budget,
         )
         stages = self._stages(n) if self.stages == "auto" else self.stages
         if stages == "full":
@@ -260,6 +266,7 @@ class BaseKernelBoosting(Shell):
             cg_iterations=self.cg_iterations,
             penalty=self.penalty,
             reweight=self.reweight,
+            refit_every=self.refit_every,
             length_scale_factors=() if factors is None else tuple(float(f) for f in factors),
         )
 
@@ -302,23 +309,25 @@ class BaseKernelBoosting(Shell):
             rules.append(LineSearch())
         if self.learning_rate != 1:
             rules.append(Shrinkage(float(self.learning_rate)))
-        if rules and isinstance(learner, SparseLearner) and learner.reweight:
+        plain = not rules and type(loss) is SquaredError and self.subsample == 1
+        if not plain and isinstance(learner, SparseLearner) and learner.reweight:
             raise InvalidParameter(
-                "reweight=True sets the weights of all stages itself, for squared error; set "
-                "learning_rate=1 and loss='squared_error', or reweight=False."
+                "reweight=True sets the weights of all stages itself, for squared error on all "
+                "rows; set loss='squared_error', learning_rate=1, subsample=1, or reweight=False."
             )
         for rule in rules:
             rule.check(loss, learner)
         return rules
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Ending:
-    """Ends a fit that has converged or has used up its time."""
+    """Ends a fit that has converged, or whose time would not suffice for one more stage."""
 
     data: Workspace
     began: float
     time_budget: float | None
+    last: float | None = None
 
     def __call__(self, event: Event) -> bool:
         """Whether to stop after this stage."""
@@ -326,6 +335,8 @@ class _Ending:
             return True
         if self.time_budget is None:
             return False
-        spent = time.monotonic() - self.began
-        a_stage = (spent - self.data.seconds_before) / max(1, event.stage)
-        return spent + a_stage > self.time_budget
+        now = time.monotonic()
+        # The first stage also sets up the linear system: it says nothing of the next.
+        a_stage = 0.0 if self.last is None else now - self.last
+        self.last = now
+        return now - self.began + 1.2 * a_stage > 0.98 * self.time_budget

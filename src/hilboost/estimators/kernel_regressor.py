@@ -63,6 +63,9 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
         Whose norm a sparse stage penalises (SY2006, eq. 12).
     reweight : bool, default False
         Weight all sparse stages anew after each one (SY2006, eq. 27).
+    refit_every : int or None, default None
+        After so many sparse stages, one that corrects the weights of all their basis vectors
+        together, by at most ``cg_iterations`` preconditioned conjugate-gradient steps.
     length_scale_factors : sequence of float or None, default None
         Multiples of the length scales among which every sparse stage chooses by its gain.
     learning_rate : float, default 1.0
@@ -145,6 +148,7 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
         cg_iterations: int = 50,
         penalty: str = "ensemble",
         reweight: bool = False,
+        refit_every: int | None = None,
         length_scale_factors: Sequence[float] | None = None,
         learning_rate: float = 1.0,
         subsample: float = 1.0,
@@ -177,6 +181,7 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
             cg_iterations=cg_iterations,
             penalty=penalty,
             reweight=reweight,
+            refit_every=refit_every,
             length_scale_factors=length_scale_factors,
             learning_rate=learning_rate,
             subsample=subsample,

@@ -21,7 +21,7 @@ class OneHotSquaredError(Loss):
     Parameters
     ----------
     n_classes : int
-        Two classes have one column, the indicator of class 1.
+        Two classes have one column, ½ for class 1 and -½ for class 0: its sign is the decision.
     sharpness : float
         Probabilities are the softmax of the scores times this.
 
@@ -50,13 +50,13 @@ class OneHotSquaredError(Loss):
 
     def _indicators(self, target: Target) -> Floats:
         if self.n_classes == 2:
-            return target.y
+            return target.y - 0.5
         indicators = np.zeros((len(target.y), self.n_classes))
         indicators[np.arange(len(target.y)), target.y[:, 0].astype(np.intp)] = 1.0
         return indicators
 
     def start(self, target: Target) -> Floats:
-        """The weighted class frequencies."""
+        """The weighted class frequencies; of two classes, that of class 1 less ½."""
         return _location.mean(Target(self._indicators(target), target.weight))
 
     def value(self, target: Target, raw: Floats) -> Floats:
@@ -70,7 +70,7 @@ class OneHotSquaredError(Loss):
     def inverse_link(self, raw: Floats) -> Floats:
         """Probabilities, (n, C)."""
         if self.n_classes == 2:
-            score = self.sharpness * (2 * raw - 1)
+            score = self.sharpness * 2 * raw
             return np.hstack([expit(-score), expit(score)])
         p = self.sharpness * (raw - raw.max(axis=1, keepdims=True))
         np.exp(p, out=p)

@@ -7,6 +7,8 @@ import numpy as np
 from hilboost.core.errors import InvalidData
 from hilboost.core.records import Floats
 
+_ROUNDING = 1e-9
+
 
 def conformal_factor(scores: Floats, coverage: float) -> Floats:
     """What an interval's half width is multiplied by, one an output.
@@ -29,9 +31,9 @@ def conformal_factor(scores: Floats, coverage: float) -> Floats:
         Too few rows for this coverage.
     """
     n = len(scores)
-    rank = int(np.ceil((n + 1) * coverage))
+    rank = int(np.ceil((n + 1) * coverage - _ROUNDING))
     if rank > n:
-        needed = int(np.ceil(coverage / (1 - coverage)))
+        needed = int(np.ceil(coverage / (1 - coverage) - _ROUNDING))
         raise InvalidData(
             f"a coverage of {coverage:g} needs at least {needed} rows to calibrate with; there "
             f"were {n}. Calibrate with more rows, or lower the coverage."

@@ -2,6 +2,7 @@
 
 from hilboost.rules.leaves import ReestimateCells
 from hilboost.rules.line_search import LineSearch
+from hilboost.rules.penalised_search import PenalisedLineSearch
 from hilboost.rules.shrinkage import Shrinkage
 
-__all__ = ["LineSearch", "ReestimateCells", "Shrinkage"]
+__all__ = ["LineSearch", "PenalisedLineSearch", "ReestimateCells", "Shrinkage"]

@@ -35,7 +35,7 @@ class BlockLearner(Learner):
     setting : Setting
     block_size : int
     selection : {"residual", "random"}
-        ``"residual"`` draws rows with a probability proportional to their squared residual.
+        ``"residual"`` draws rows half uniformly and half in proportion to their squared residual.
 
     Notes
     -----
@@ -83,14 +83,15 @@ class BlockLearner(Learner):
     def _rows(
         self, residual: Floats, weight: Floats | None, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        size = (residual**2).sum(axis=1)
-        if weight is not None:
-            size[weight == 0] = 0.0
-        inside = np.flatnonzero(np.ones(len(size)) if weight is None else weight)
+        inside = np.arange(len(residual)) if weight is None else np.flatnonzero(weight)
         b = min(self.block_size, len(inside))
-        total = size.sum()
-        if self.selection == "residual" and total > 0 and np.count_nonzero(size) >= b:
-            return np.sort(rng.choice(len(size), b, replace=False, p=size / total))
+        largest = np.abs(residual[inside]).max()
+        if self.selection == "residual" and largest > 0:
+            size = ((residual[inside] / largest) ** 2).sum(axis=1)
+            # A block just solved has no residual: without the other half, two blocks would take
+            # turns and hardly move each other.
+            probability = 0.5 * size / size.sum() + 0.5 / len(inside)
+            return np.sort(rng.choice(inside, b, replace=False, p=probability))
         return np.sort(rng.choice(inside, b, replace=False))
 
 

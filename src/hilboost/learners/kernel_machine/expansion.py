@@ -13,7 +13,7 @@ from hilboost.core.contracts import BaseModel
 from hilboost.core.records import Floats, Part
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
-from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,7 @@ class KernelExpansion(BaseModel):
         return self._evaluate(X, Team())
 
     def _evaluate(self, X: Floats, team: Team) -> Floats:
+        require_complete(X)
         scaled = self.inputs(X, dtype=str(self.basis.dtype))
         return Gram(self.kernel, scaled, self.basis, team=team).times(self.weights)
 

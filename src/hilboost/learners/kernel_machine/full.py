@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends import dense
 from hilboost.backends.dense import Array
@@ -65,8 +66,11 @@ class FullLearner(Learner):
         return self.setting.prepare(X, weight, seed, n_threads)
 
     def settle(self, data: Workspace, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
-        """Note the stage."""
+        """Note the stage; one that was added whole may leave nothing to do."""
         data.settle(stage, fitted)
+        added_whole = all((part.coefficient == 1).all() for part in stage.parts)
+        if data.solver.is_linear and added_whole and data.solver.left <= data.solver.tolerance:
+            data.converged = True
 
     def close(self, data: Workspace) -> None:
         """End the threads, forget the Gram matrix."""
@@ -96,10 +100,8 @@ class FullLearner(Learner):
             if data.solver is None or not data.solver.fits(D):
                 data.solver = self._solver(data, kernel, D, residual)
             step, outputs = data.solver.step(residual, self.iterations)
-        if gradients.hessian is None:
-            data.converged = data.solver.left <= data.solver.tolerance
-        else:  # the next stage has another quadratic bound
-            data.converged = norm(residual) <= data.solver.tolerance
+        data.solver.is_linear = gradients.hessian is None  # else the next stage has another bound
+        data.converged = norm(residual) <= data.solver.tolerance
         return [
             data.fitted_on(kernel, data.solver.basis, np.arange(n), step, outputs),
         ]
@@ -118,8 +120,8 @@ class FullLearner(Learner):
         gram = SymmetricGram(kernel, data.X, data.memory - for_landmarks, data.team)
         rng = np.random.default_rng(data.seed)
         landmarks = np.sort(rng.choice(n, m, replace=False))
-        Q = nystroem_factor(gram, landmarks, float(D.min()))
-        return IterativeSolver(gram, D, Nystroem(Q, D), tolerance)
+        Q, factor = nystroem_factor(gram, landmarks, float(D.min()))
+        return IterativeSolver(gram, D, Nystroem(Q, D), tolerance, landmarks, factor)
 
 
 def norm(residual: Floats) -> float:
@@ -142,6 +144,7 @@ class DirectSolver:
     tolerance: float
     basis: np.ndarray
     left: float = 0.0
+    is_linear: bool = False
 
     @classmethod
     def of(cls, data: Workspace, kernel: Kernel, D: Floats, tolerance: float) -> DirectSolver:
@@ -162,18 +165,29 @@ class DirectSolver:
 
 
 class IterativeSolver:
-    """Preconditioned conjugate gradients on ``K + D``."""
+    """Preconditioned conjugate gradients on ``K + D``, begun at the sparse machine."""
 
     def __init__(
-        self, gram: SymmetricGram, D: Floats, nystroem: Nystroem, tolerance: float
+        self,
+        gram: SymmetricGram,
+        D: Floats,
+        nystroem: Nystroem,
+        tolerance: float,
+        landmarks: NDArray[np.int64],
+        factor: Array,
     ) -> None:
         self.D = D
         self.gram = gram
         self.tolerance = tolerance
         self.left = np.inf
+        self.is_linear = False
         self.basis = dense.to_numpy(gram.A).astype(gram.precision)
         self._diagonal = dense.like(D, gram.A, "float64")[:, None]
+        self._nystroem = nystroem
+        self._landmarks = landmarks
+        self._factor = factor
         self._search = ConjugateGradients(self._system, nystroem)
+        self._is_new = True
 
     def fits(self, D: Floats) -> bool:
         """Whether this solves with ``D``."""
@@ -182,9 +196,22 @@ class IterativeSolver:
     def _system(self, V: Array) -> Array:
         return self.gram.times(V) + self._diagonal * V
 
+    def _sparse(self, b: Array) -> Array:
+        """Kernel ridge regression with the landmarks as basis vectors."""
+        weights = dense.solve_lower(self._factor, self._nystroem.coefficients(b), transposed=True)
+        start = b * 0.0
+        start[self._landmarks] = weights
+        return start
+
     def step(self, residual: Floats, iterations: int) -> tuple[Floats, Floats]:
         """A few conjugate steps, and their values ``K step``."""
         b = dense.like(residual, self.gram.A, "float64")
-        step, taken, self.left = self._search.run(b, iterations, self.tolerance)
+        start, taken_first = b * 0.0, b * 0.0
+        if self._is_new:
+            start = self._sparse(b)
+            taken_first = self._system(start)
+            self._is_new = False
+        step, taken, self.left = self._search.run(b - taken_first, iterations, self.tolerance)
+        step, taken = start + step, taken_first + taken
         outputs = taken - self._diagonal * step
         return dense.to_numpy(step), dense.to_numpy(outputs)

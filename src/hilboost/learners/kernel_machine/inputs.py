@@ -8,7 +8,23 @@ import numpy as np
 
 from hilboost.backends import dense
 from hilboost.backends.dense import Array
+from hilboost.core.errors import InvalidData
 from hilboost.core.records import Floats
+
+
+def require_complete(X: Floats) -> None:
+    """Refuse missing values.
+
+    Raises
+    ------
+    InvalidData
+    """
+    if np.isnan(X).any():
+        column = int(np.flatnonzero(np.isnan(X).any(axis=0))[0])
+        raise InvalidData(
+            f"X holds NaN in column {column}; kernels need complete rows. Fill the gaps first, "
+            "for instance with scikit-learn's SimpleImputer, or use trees."
+        )
 
 
 @dataclass(frozen=True, eq=False)

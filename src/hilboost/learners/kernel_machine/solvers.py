@@ -62,18 +62,23 @@ class Nystroem:
             M = (M + M.T) / 2
         self._factor = dense.cholesky(dense.add_to_diagonal(M, 1.0))
 
+    def coefficients(self, R: Array) -> Array:
+        """``(Q'D⁻¹Q + I)⁻¹ Q'D⁻¹R``, (m, r): ridge regression on the columns of ``Q``."""
+        scaled = dense.cast(R * self._inverse, dense.precision(self.Q))
+        inner = dense.cast(self.Q.T @ scaled, "float64")
+        return dense.solve_cholesky(self._factor, inner)
+
     def __call__(self, R: Array) -> Array:
         """``(Q Q' + D)⁻¹ R`` for ``R`` (n, r), by Woodbury's identity."""
-        name = dense.precision(self.Q)
-        scaled = R * self._inverse
-        inner = dense.cast(self.Q.T @ dense.cast(scaled, name), "float64")
-        inner = dense.solve_cholesky(self._factor, inner)
-        back = dense.cast(self.Q @ dense.cast(inner, name), "float64")
+        inner = dense.cast(self.coefficients(R), dense.precision(self.Q))
+        back = dense.cast(self.Q @ inner, "float64")
         return (R - back) * self._inverse
 
 
-def nystroem_factor(gram: SymmetricGram, landmarks: np.ndarray, smallest: float) -> Array:
-    """``Q`` (n, m) with ``Q Q' = K_nm K_mm⁻¹ K_mn``.
+def nystroem_factor(
+    gram: SymmetricGram, landmarks: np.ndarray, smallest: float
+) -> tuple[Array, Array]:
+    """``Q = K_nm L⁻ᵀ`` (n, m) and a factor ``L L' = K_mm``: ``Q Q' = K_nm K_mm⁻¹ K_mn``.
 
     Parameters
     ----------
@@ -93,7 +98,7 @@ def nystroem_factor(gram: SymmetricGram, landmarks: np.ndarray, smallest: float)
     factor = dense.cholesky(K_mm, _JITTER)
     A = dense.cast(gram.A, name)
     Q = Gram(gram.kernel, A, dense.cast(points, name), np.inf, gram.team).whole()
-    return solve_rows(dense.cast(factor, name), Q)
+    return solve_rows(dense.cast(factor, name), Q), factor
 
 
 @dataclass

@@ -17,6 +17,7 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, evaluate, require_memory
 from hilboost.learners.kernel_machine.basis import select
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.joint import refit
 from hilboost.learners.kernel_machine.reweighting import Reweighting
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
@@ -58,6 +59,9 @@ class SparseLearner(Learner):
         stage alone.
     reweight : bool
         Weight all stages anew after each one, by the recursion (27).
+    refit_every : int or None
+        After so many stages, one that corrects the weights of all their basis vectors together, by
+        at most ``cg_iterations`` steps of preconditioned conjugate gradients.
     length_scale_factors : sequence of float
         Multiples of the kernel's length scales that compete in every stage; the highest gain
         ``½ g'H⁻¹g`` on the subset wins.
@@ -72,6 +76,7 @@ class SparseLearner(Learner):
     cg_iterations: int = 50
     penalty: str = "ensemble"
     reweight: bool = False
+    refit_every: int | None = None
     length_scale_factors: tuple[float, ...] = ()
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
@@ -95,8 +100,13 @@ class SparseLearner(Learner):
             _check_reweighting(gradients, sample)
         weight = sample_weights(sample, n)
         kernel, lam = choose(self.setting, data, gradients, weight)
-        W = _curvature(gradients, weight, r)
+        W = row_curvature(gradients, weight, r)
         with dense.blas_threads(data.team.n_threads):
+            if self.refit_every is not None and (data.n_stages + 1) % (self.refit_every + 1) == 0:
+                shared = W if W is None or W.shape[1] == 1 else W.max(axis=1, keepdims=True)
+                joint = refit(data, kernel, gradients, weight, shared, lam, self.cg_iterations)
+                if joint is not None:
+                    return [joint]
             subset = self._subset(weight, n, rng)
             kernel = self._best_kernel(data, kernel, gradients, weight, W, subset, lam)
             rows = subset[self._select(data, kernel, gradients, W, subset, lam, rng)]
@@ -129,7 +139,7 @@ class SparseLearner(Learner):
     ) -> NDArray[np.intp]:
         W_subset = None if W is None else W[subset].mean(axis=1)
         residual = gradients.negative[subset]
-        curvature = _curvature(gradients, None, residual.shape[1])  # without sample weights
+        curvature = row_curvature(gradients, None, residual.shape[1])  # without sample weights
         if curvature is not None:
             residual = residual / curvature[subset].mean(axis=1, keepdims=True)
         X = dense.to_numpy(data.X[subset])
@@ -195,7 +205,7 @@ class SparseLearner(Learner):
         return StageSystem(gram, grams, b, K_DD, lam)
 
 
-def _curvature(gradients: Gradients, weight: Floats | None, r: int) -> Floats | None:
+def row_curvature(gradients: Gradients, weight: Floats | None, r: int) -> Floats | None:
     """Sample weight times hessian, (n, 1 or r); ``None`` is one everywhere."""
     if gradients.hessian is None:
         return None if weight is None else weight[:, None]

@@ -37,21 +37,23 @@ from hilboost.kernels.marginal_likelihood import (
 )
 from hilboost.learners.kernel_machine.workspace import Setting, Workspace
 
-_ROWS_FIRST = 400
+_ROWS_FIRST = 300
 _ROWS_OF_LIKELIHOOD = 1000
-_ROWS_OF_LEAVE_ONE_OUT = 1500
-_ROWS_OF_HOLD_OUT = 5000
+_ROWS_OF_LEAVE_ONE_OUT = 1000
+_ROWS_OF_HOLD_OUT = 4000
 _MOST_COLUMNS_WITH_OWN_SCALES = 64
 _SCALE_FACTORS = (0.6, 0.8, 1.0, 1.3)
 _FAMILIES_KEPT = 3
-_FAMILIES_WITHOUT_GRADIENT = ("gaussian", "matern52", "laplace")
+_MAIN_FAMILIES = ("gaussian", "matern52", "laplace")
 _ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
+_SECONDS_OF_A_WIDE_SEARCH = 15.0
 _MANY_TARGETS = 4
 _LAMBDA_OF_INDICATORS = 0.03
 _SMALLEST_LAMBDA = 1e-7
 _DIRECT_UP_TO = 5000
 _SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
 _STEEPEST_SHRINKING = -0.25
+_USUAL_SHRINKING = -0.08
 
 _FAMILIES: dict[str, Callable[[Floats], Kernel]] = {
     "gaussian": Gaussian,
@@ -170,7 +172,6 @@ def _sample(
 
 def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candidate:
     """The best of several families of kernels."""
-    began = time.monotonic()
     d = sampled.X.shape[1]
     if not sampled.Y.any() or len(sampled) < 3:
         return Candidate(_start(setting, d, "gaussian", 1.0), 1e-2)
@@ -187,19 +188,25 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
     def isotropic(family: str) -> Candidate:
         return _best_isotropic(setting, small, family, floor)
 
-    found = sorted(team.map(likely, _FAMILIES), key=_error)[:_FAMILIES_KEPT]
-    found = sorted([*found, *team.map(isotropic, _FAMILIES_WITHOUT_GRADIENT)], key=_error)
-    found = found[:_FAMILIES_KEPT]
-    budget = setting.tuning_seconds
-    if len(sampled) > _ROWS_FIRST and (budget is None or time.monotonic() - began < 0.3 * budget):
+    clock = _Clock(setting.tuning_seconds)
+    many = sampled.Y.shape[1] > _MANY_TARGETS
+    families = _FAMILIES if clock.is_wide else _MAIN_FAMILIES
+    found = sorted(team.map(likely, families), key=_error)[:_FAMILIES_KEPT]
+    if len(sampled) > _ROWS_FIRST and not many:
         rows = sampled.first(_ROWS_OF_LIKELIHOOD)
-        refined = team.map(lambda c: scaled(_more_likely(c, rows)), found)
+        few = found if clock.is_wide else found[:2]
+        refined = team.map(lambda c: scaled(_more_likely(c, rows)), few)
         found = sorted([*found, *refined], key=_error)
+    if many:
+        found = sorted([*found, *team.map(isotropic, _MAIN_FAMILIES)], key=_error)
     if len(sampled) <= 1.5 * _ROWS_OF_LEAVE_ONE_OUT:
         return _best_lambda(found[0], small, leave_one_out, floor, team)
+    if not clock.has(0.4):
+        best = _best_lambda(found[0], small, leave_one_out, floor, team)
+        return replace(best, kernel=best.kernel.stretched((n / len(small)) ** _USUAL_SHRINKING))
     distinct = {type(_innermost(c.kernel)): c for c in reversed(found)}
     candidates = sorted(distinct.values(), key=_error)[:_FAMILIES_KEPT]
-    if sampled.Y.shape[1] > _MANY_TARGETS:
+    if many:
         # A few hundred rows of each of many classes suit long length scales, all rows short ones.
         lam = max(_LAMBDA_OF_INDICATORS, floor)
         candidates[1:] = [
@@ -209,9 +216,26 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
         ]
     best = min(team.map(lambda c: _held_out(c, sampled), candidates), key=_error)
     best = _best_lambda(best, sampled, _held_out, floor, team)
-    if budget is not None and time.monotonic() - began > 0.8 * budget:
-        return best
     return _extrapolated(best, sampled, len(small), n, team)
+
+
+class _Clock:
+    """How much of a number of seconds is left."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._began = time.monotonic()
+        self._seconds = seconds
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there is time for every family of kernels."""
+        return self._seconds is None or self._seconds >= _SECONDS_OF_A_WIDE_SEARCH
+
+    def has(self, part: float) -> bool:
+        """Whether this part of the time is left; always, without a limit."""
+        if self._seconds is None:
+            return True
+        return time.monotonic() - self._began < (1 - part) * self._seconds
 
 
 def _by_likelihood(setting: Setting, sampled: Sampled) -> Candidate:
@@ -281,7 +305,7 @@ def _more_likely(candidate: Candidate, rows: Sampled) -> Candidate:
     # The amplitude that is most likely for this kernel and noise ratio has a closed form.
     amplitude = float((dense.solve_lower(factor, rows.Y.copy()) ** 2).mean())
     noise = max(candidate.regularization * amplitude, _SMALLEST_LAMBDA)
-    evidence = maximise(amplitude * candidate.kernel, noise, rows.X, rows.Y, 20)
+    evidence = maximise(amplitude * candidate.kernel, noise, rows.X, rows.Y, 15)
     return _without_amplitude(evidence)
 
 
@@ -380,7 +404,8 @@ def _extrapolated(
     m = min(_ROWS_OF_HOLD_OUT, int(0.75 * len(sampled)))
     factors = np.array([0.7, 1.0, 1.4])
     rows_small = sampled.first(n_small)
-    at_large = team.map(lambda f: _held_out(_scaled(best, f), sampled), factors)
+    others = team.map(lambda f: _held_out(_scaled(best, f), sampled), factors[[0, 2]])
+    at_large = [others[0], best, others[1]]
     at_small = team.map(lambda f: leave_one_out(_scaled(best, f), rows_small), factors)
     low = _lowest_point(factors, [c.error for c in at_small])
     high = _lowest_point(factors, [c.error for c in at_large])

@@ -31,7 +31,7 @@ class PosteriorVariance:
     posterior : (m, m) float64
         Factor of ``K_mm + K_mn D⁻¹ K_nm``; of ``K + D`` where the landmarks are all rows.
     noise : float
-        Mean of D.
+        Variance of a new observation's noise.
 
     Notes
     -----
@@ -47,7 +47,9 @@ class PosteriorVariance:
     noise: float
 
     @classmethod
-    def of(cls, model: KernelExpansion, D: Floats, team: Team, seed: int = 0) -> PosteriorVariance:
+    def of(
+        cls, model: KernelExpansion, D: Floats, noise: float, team: Team, seed: int = 0
+    ) -> PosteriorVariance:
         """From an expansion in all training rows and the diagonal (n,) of its linear system.
 
         Cost O(n³) up to 5,000 rows, then O(n m²).
@@ -55,7 +57,6 @@ class PosteriorVariance:
         X = model.basis.astype(np.float64)
         n = len(X)
         kernel = model.kernel
-        noise = float(D.mean())
         if n <= _EXACT_UP_TO:
             K = evaluate(kernel, X, X, team)
             factor = dense.cholesky(dense.add_to_diagonal(K, D))

@@ -13,12 +13,12 @@ from hilboost.backends import dense
 from hilboost.backends.dense import Array
 from hilboost.backends.team import Team
 from hilboost.core.contracts import Fitted
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.records import Floats, Gradients, Part, Sample, Stage
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
 
 _FLOAT64_UP_TO = 4096
 _FEW_COLUMNS = 64
@@ -66,12 +66,7 @@ class Setting:
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
         """Scale the rows and start the threads."""
-        if np.isnan(X).any():
-            column = int(np.flatnonzero(np.isnan(X).any(axis=0))[0])
-            raise InvalidData(
-                f"X holds NaN in column {column}; kernels need complete rows. Fill the gaps first, "
-                "for instance with scikit-learn's SimpleImputer, or use trees."
-            )
+        require_complete(X)
         if isinstance(self.kernel, Kernel):
             self.kernel.check(X.shape[1])
         X = np.asarray(X, dtype=np.float64)

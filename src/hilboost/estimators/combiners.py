@@ -1,0 +1,519 @@
+"""Kernel machines on random subsets, combined otherwise than by boosting the residual.
+
+These are the rivals that SY2006 names in section 1: members are full kernel machines, each on its
+own subset of the rows, with one kernel and one λ for all.
+
+==========================  ==============================================================
+class                       how members are combined
+==========================  ==============================================================
+AveragedKernelRidge         their mean
+ConvexKernelRidge           the best weights that are not negative and sum to one
+BayesianCommitteeMachine    by the inverse variances of their predictions, row by row
+AdaBoostKernelClassifier    votes; each subset is drawn where the earlier members err
+==========================  ==============================================================
+
+SY2006: Sun & Yao, *Boosting kernel models for regression*, ICDM 2006.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.optimize import nnls
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.backends import dense
+from hilboost.backends.team import Team
+from hilboost.boosting import Progress, checked_start
+from hilboost.core.contracts import Callback
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats, Part, Stage, Target
+from hilboost.estimators._labels import Classes, Numbers
+from hilboost.estimators._shell import Shell
+from hilboost.estimators.checks import check_inputs
+from hilboost.kernels import Kernel, as_kernel
+from hilboost.kernels.gram import evaluate, row_blocks
+from hilboost.learners.kernel_machine import KernelExpansion, Setting, Workspace
+from hilboost.learners.kernel_machine.inputs import require_complete
+from hilboost.learners.kernel_machine.tuning import choose
+from hilboost.learners.kernel_machine.workspace import free_memory
+from hilboost.model import AdditiveModel
+
+__all__ = [
+    "AdaBoostKernelClassifier",
+    "AveragedKernelRidge",
+    "BayesianCommitteeMachine",
+    "ConvexKernelRidge",
+]
+
+_SMALLEST_VARIANCE = 1e-10  # of the prior's: what is left of it is rounding
+
+
+@dataclass(frozen=True)
+class Makers:
+    """What all members have in common, and how one is made.
+
+    Attributes
+    ----------
+    residual : (n, r) float64
+        Targets less the start value.
+    """
+
+    data: Workspace
+    kernel: Kernel
+    regularization: float
+    residual: Floats
+
+    def member(
+        self, rows: NDArray[np.int64], copies: Floats | None = None
+    ) -> tuple[KernelExpansion, Floats]:
+        """Kernel ridge regression on some rows, and the Cholesky factor of ``K + λ/w``.
+
+        ``copies`` (m,) counts every row so many times, besides its sample weight.  Cost O(m³).
+        """
+        data = self.data
+        X = dense.to_numpy(data.X[rows])
+        weight = np.ones(len(rows)) if data.weight is None else data.weight[rows]
+        weight = weight if copies is None else weight * copies
+        K = dense.add_to_diagonal(evaluate(self.kernel, X, X), self.regularization / weight)
+        factor = dense.cholesky(K)
+        alpha = dense.solve_cholesky(factor, self.residual[rows])
+        basis = X.astype(data.precision)
+        return KernelExpansion(self.kernel, data.inputs, basis, alpha, rows), factor
+
+    def members(self, subsets: list[NDArray[np.int64]]) -> list[tuple[KernelExpansion, Floats]]:
+        """One member a subset, side by side."""
+        with dense.blas_threads(1):
+            return self.data.team.map(self.member, subsets)
+
+
+def drawn(n: int, size: int, count: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Subsets of ``size`` rows, disjoint as long as there are rows left."""
+    order = np.concatenate([rng.permutation(n) for _ in range(-(-count * size // n))])
+    return [np.unique(order[j * size : (j + 1) * size]) for j in range(count)]
+
+
+class SubsetEnsemble(Shell):
+    """Draws subsets and chooses the kernel once; not to be used by itself."""
+
+    loss = "squared_error"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "subset_size": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+        ],
+        "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+    _uses_held_out = False
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 20,
+        subset_size: float = 1000,
+        kernel: Any = "auto",
+        regularization: float | str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.subset_size = subset_size
+        self.kernel = kernel
+        self.regularization = regularization
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @abstractmethod
+    def _learn(
+        self,
+        makers: Makers,
+        start: Floats,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+    ) -> None:
+        """Make the members and keep how they are combined."""
+
+    def _fit(
+        self,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+        continued: Progress | None,
+        callbacks: Sequence[Callback],
+    ) -> None:
+        if callbacks or (held_out is not None and not self._uses_held_out):
+            raise InvalidData(
+                f"{type(self).__name__}.fit has no use for callbacks, X_val and y_val; leave them "
+                "out."
+            )
+        self.loss_ = self._make_loss()
+        start = checked_start(self.loss_, target)
+        gradients = self.loss_.gradients(target, np.broadcast_to(start, (len(X), len(start))))
+        auto = isinstance(self.kernel, str) and self.kernel == "auto"
+        kernel = "auto" if auto else as_kernel(self.kernel)
+        setting = Setting(kernel=kernel, regularization=self.regularization)
+        size = self._size(len(X))
+        self._check_memory(size)
+        seed = self._seed(None)
+        data = setting.prepare(X, target.weight, seed, self._n_threads(len(X) * size))
+        try:
+            self.kernel_, self.regularization_ = choose(
+                setting, data, gradients, target.weight, size
+            )
+            makers = Makers(data, self.kernel_, self.regularization_, gradients.negative)
+            self._learn(makers, start, X, target, held_out)
+        finally:
+            data.team.__exit__()
+
+    def _size(self, n: int) -> int:
+        size = self.subset_size
+        return min(n, int(size) if isinstance(size, Integral) else max(1, round(size * n)))
+
+    def _check_memory(self, size: int) -> None:
+        """Factors of all members, at worst."""
+        needed, free = 8.0 * (self.n_estimators + 1) * size * size, free_memory()
+        if needed > free:
+            raise InvalidParameter(
+                f"{self.n_estimators} members of {size} rows need {needed / 2**20:.0f} MiB, more "
+                f"than half of the free memory ({free / 2**20:.0f} MiB); lower subset_size or "
+                "n_estimators."
+            )
+
+    def _members_on_random_subsets(
+        self, makers: Makers, n: int
+    ) -> list[tuple[KernelExpansion, Floats]]:
+        rng = np.random.default_rng(makers.data.seed)
+        return makers.members(drawn(n, self._size(n), self.n_estimators, rng))
+
+    def _keep_sum(self, start: Floats, members: list[KernelExpansion], weights: Floats) -> None:
+        """One stage: the weighted sum of the members."""
+        columns = slice(0, len(start))
+        parts = [Part.of(member, columns) for member in members]
+        stages = [Stage((part,)).scaled(w) for part, w in zip(parts, weights, strict=True)]
+        self.estimator_weights_ = weights
+        self.model_ = AdditiveModel(start, (Stage(tuple(s.parts[0] for s in stages)),))
+
+
+class AveragedKernelRidge(RegressorMixin, Numbers, SubsetEnsemble):
+    """The mean of kernel ridge regressions on random subsets.
+
+    Parameters
+    ----------
+    n_estimators : int, default 20
+    subset_size : int or float in (0, 1), default 1000
+        Rows of a member, or their part of all rows; subsets are disjoint while there are rows left.
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+        One for all members; length scales are in units of the standardised columns.
+    regularization : float or "auto", default "auto"
+        λ of ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Members go side by side; ``None`` and -1 are all cores.
+
+    Attributes
+    ----------
+    kernel_, regularization_ : what was chosen
+    estimator_weights_ : (n_estimators,) float64
+    model_ : AdditiveModel
+    n_features_in_ : int
+
+    Notes
+    -----
+    Cost O(M m³) for M members of m rows; O(M m) kernel values a predicted row.
+    """
+
+    def _learn(
+        self,
+        makers: Makers,
+        start: Floats,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+    ) -> None:
+        members = [model for model, _ in self._members_on_random_subsets(makers, len(X))]
+        self._keep_sum(start, members, np.full(len(members), 1 / len(members)))
+
+
+class ConvexKernelRidge(RegressorMixin, Numbers, SubsetEnsemble):
+    """Kernel ridge regressions on random subsets, weighted by convex weights of least error.
+
+    The weights ``c >= 0`` with ``Σ c = 1`` minimise the squared error of ``Σ_j c_j f_j`` on
+    ``X_val``, ``y_val`` where ``fit`` is given these, else on all training rows (each member has
+    seen a part of them).
+
+    Parameters
+    ----------
+    n_estimators : int, default 20
+    subset_size : int or float in (0, 1), default 1000
+        Rows of a member, or their part of all rows; subsets are disjoint while there are rows left.
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+        One for all members; length scales are in units of the standardised columns.
+    regularization : float or "auto", default "auto"
+        λ of ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Members go side by side; ``None`` and -1 are all cores.
+
+    Attributes
+    ----------
+    kernel_, regularization_ : what was chosen
+    estimator_weights_ : (n_estimators,) float64
+        Not negative, of sum one.
+    model_ : AdditiveModel
+    n_features_in_ : int
+
+    Notes
+    -----
+    Cost O(M m³ + n M m) for M members of m rows and n rows to weight by.
+
+    References
+    ----------
+    Yamana, Nakahara, Pontil & Amari, *On different ensembles of kernel machines*, ESANN 2003.
+    """
+
+    _uses_held_out = True
+
+    def _learn(
+        self,
+        makers: Makers,
+        start: Floats,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+    ) -> None:
+        members = [model for model, _ in self._members_on_random_subsets(makers, len(X))]
+        X, target = (X, target) if held_out is None else held_out
+        with dense.blas_threads(1):
+            outputs = makers.data.team.map(lambda model: model.predict_raw(X), members)
+        root = 1.0 if target.weight is None else np.sqrt(target.weight)[:, None]
+        errors = np.column_stack([(root * (start + f - target.y)).ravel() for f in outputs])
+        self._keep_sum(start, members, convex_weights(errors))
+
+
+def convex_weights(errors: Floats) -> Floats:
+    """The ``c >= 0`` of sum one with the smallest ``|E c|²``, (M,), for ``E`` (n, M).
+
+    ``min |E c|² + (Σ c - 1)²`` over ``c >= 0``, a problem of non-negative least squares, has its
+    solution on the same ray: for ``c = t u`` with ``Σ u = 1`` and the best ``t`` its value is
+    ``A / (1 + A)``, which rises with ``A = |E u|²``.
+    """
+    R = qr(errors, mode="r")[0][: errors.shape[1]]
+    size = np.abs(R).max() or 1.0
+    M = errors.shape[1]
+    c, _ = nnls(np.vstack([R / size, np.ones(M)]), np.append(np.zeros(len(R)), 1.0))
+    return c / c.sum()
+
+
+class BayesianCommitteeMachine(RegressorMixin, Numbers, SubsetEnsemble):
+    """Gaussian processes on random subsets, combined by the inverse variances of predictions.
+
+    With ``m_j(x)`` and ``v_j(x)`` mean and variance of the function at ``x`` for member j, and
+    ``v(x) = k(x, x)`` before any data, the precision is ``p = Σ_j 1/v_j - (M - 1)/v`` and the
+    prediction ``Σ_j m_j / (v_j p)`` (Tresp 2000, eqs. 4 and 5).  It is evaluated for each row by
+    itself, not jointly for all rows asked for, whose number it would be cubic in.
+
+    Parameters
+    ----------
+    n_estimators : int, default 20
+    subset_size : int or float in (0, 1), default 1000
+        Rows of a member, or their part of all rows; subsets are disjoint while there are rows
+        left, as the method supposes.
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+        One for all members; length scales are in units of the standardised columns.
+    regularization : float or "auto", default "auto"
+        λ, the variance of the noise where that of the function is ``k(x, x)``.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Members go side by side; ``None`` and -1 are all cores.
+
+    Attributes
+    ----------
+    kernel_, regularization_ : what was chosen
+    members_ : list of KernelExpansion
+    n_features_in_ : int
+
+    Notes
+    -----
+    Cost O(M m³) for M members of m rows; O(M m²) a predicted row.  The fitted object holds M
+    Cholesky factors of m² numbers.
+
+    References
+    ----------
+    Tresp, *A Bayesian committee machine*, Neural Computation 12, 2000.
+    """
+
+    def _learn(
+        self,
+        makers: Makers,
+        start: Floats,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+    ) -> None:
+        found = self._members_on_random_subsets(makers, len(X))
+        self.members_ = [model for model, _ in found]
+        self._factors = [factor for _, factor in found]
+        self._start = start
+
+    def _raw(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = check_inputs(self, X, reset=False)
+        require_complete(X)
+        blocks = row_blocks(len(X))
+        n_threads = self._n_threads(len(X) * len(self.members_) * 1000)
+        with Team(n_threads) as team, dense.blas_threads(1):
+            parts = team.map(lambda rows: self._committee(X[rows]), blocks)
+        return np.concatenate(parts)
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        """A committee has one stage."""
+        yield self._raw(X)
+
+    def _committee(self, X: Floats) -> Floats:
+        """Predictions for a block of rows, (n, r)."""
+        scaled = self.members_[0].inputs(X)
+        prior = np.maximum(self.kernel_.diag(scaled), np.finfo(float).tiny)
+        precision = -(len(self.members_) - 1) / prior
+        total = np.zeros((len(X), len(self._start)))
+        for model, factor in zip(self.members_, self._factors, strict=True):
+            k = evaluate(self.kernel_, scaled, model.basis.astype(np.float64))
+            half = dense.solve_lower(factor, k.T.copy())
+            variance = prior - np.einsum("ij,ij->j", half, half)
+            inverse = 1 / np.maximum(variance, _SMALLEST_VARIANCE * prior)
+            precision += inverse
+            total += inverse[:, None] * (k @ model.weights)
+        return self._start + total / precision[:, None]
+
+
+class AdaBoostKernelClassifier(ClassifierMixin, Classes, SubsetEnsemble):
+    """AdaBoost of kernel classifiers, each on a small subset drawn where the earlier ones err.
+
+    A member is kernel ridge regression of the class indicators on rows drawn with replacement, in
+    proportion to the present weights; it votes with ``log((1 - e)/e) + log(C - 1)``, ``e`` its
+    weighted error on all rows (SAMME; AdaBoost for two classes).  Draws no better than chance are
+    left out.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default None
+    n_estimators : int, default 20
+        Draws; the fit ends early with a member that makes no error.
+    subset_size : int or float in (0, 1), default 0.03
+        Rows of a member, or their part of all rows.
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+        One for all members; length scales are in units of the standardised columns.
+    regularization : float or "auto", default "auto"
+        λ of ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Threads; ``None`` and -1 are all cores.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    kernel_, regularization_ : what was chosen
+    members_ : list of KernelExpansion
+    estimator_weights_, estimator_errors_ : (n_members,) float64
+    n_features_in_ : int
+
+    Notes
+    -----
+    Cost O(M m³ + n M m) for M members of m rows.
+
+    References
+    ----------
+    Pavlov, Mao & Dom, *Scaling-up support vector machines using boosting algorithm*, ICPR 2000.
+    Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface 2, 2009.
+    """
+
+    def __init__(
+        self,
+        *,
+        class_weight: Any = None,
+        n_estimators: int = 20,
+        subset_size: float = 0.03,
+        kernel: Any = "auto",
+        regularization: float | str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            subset_size=subset_size,
+            kernel=kernel,
+            regularization=regularization,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.class_weight = class_weight
+
+    def _learn(
+        self,
+        makers: Makers,
+        start: Floats,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+    ) -> None:
+        n, n_classes = len(X), len(self.classes_)
+        rng = np.random.default_rng(makers.data.seed)
+        codes = target.y[:, 0]
+        weight = np.ones(n) if target.weight is None else target.weight.copy()
+        self._member_loss, self._start = self.loss_, start
+        members: list[KernelExpansion] = []
+        votes: list[float] = []
+        errors: list[float] = []
+        for _ in range(self.n_estimators):
+            weight /= weight.sum()
+            rows, copies = np.unique(rng.choice(n, self._size(n), p=weight), return_counts=True)
+            model, _ = makers.member(rows, copies.astype(np.float64))
+            wrong = self._winners(model, X) != codes
+            error = float(weight[wrong].sum())
+            if error >= 1 - 1 / n_classes and members:
+                continue
+            smallest = 1 / (2 * n)
+            share = min(max(error, smallest), 1 - 1 / n_classes - smallest)
+            members.append(model)
+            errors.append(error)
+            votes.append(float(np.log((1 - share) / share) + np.log(n_classes - 1)))
+            if error == 0:
+                break
+            weight[wrong] *= np.exp(votes[-1])
+        self.members_ = members
+        self.estimator_weights_, self.estimator_errors_ = np.array(votes), np.array(errors)
+        self.loss_ = self._named_loss("log_loss")
+
+    def _winners(self, model: KernelExpansion, X: Floats) -> NDArray[np.intp]:
+        raw = self._start + model.predict_raw(X)
+        return self._member_loss.inverse_link(raw).argmax(axis=1)
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        """Sums of votes as scores of log loss; with C classes a vote is 1, or -1/(C - 1)."""
+        check_is_fitted(self)
+        X = check_inputs(self, X, reset=False)
+        C = len(self.classes_)
+        raw = np.zeros((len(X), 1 if C == 2 else C))
+        for model, vote in zip(self.members_, self.estimator_weights_, strict=True):
+            winners = self._winners(model, X)[:, None]
+            if C == 2:
+                raw += vote * (2 * winners - 1)
+            else:
+                raw += vote / (C - 1) * np.where(winners == np.arange(C), 1, -1 / (C - 1))
+            yield raw
+
+    def _raw(self, X: Any) -> Floats:
+        *_, raw = self._staged_raw(X)
+        return raw

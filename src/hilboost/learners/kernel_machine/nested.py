@@ -1,0 +1,146 @@
+"""One sparse kernel machine as boosting: every stage a step on nested sets of basis vectors.
+
+The basis is chosen once; its first ``t`` vectors, for a growing ``t``, are a machine each.  For
+squared error a stage is the whole way to the next machine, in closed form.  For other losses it is
+one step towards the optimum of the present one, and ``t`` grows where no step is worth it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hilboost.backends import dense
+from hilboost.core.contracts import Fitted, Learner
+from hilboost.core.errors import DataWarning, InvalidParameter
+from hilboost.core.records import Floats, Gradients, Sample, Stage
+from hilboost.kernels import Kernel
+from hilboost.kernels.gram import require_memory
+from hilboost.learners.kernel_machine import SparseLearner, Workspace
+from hilboost.learners.kernel_machine.sparse import row_curvature
+from hilboost.learners.kernel_machine.steps import ClosedForm, Newton, QuasiNewton, Steps
+from hilboost.learners.kernel_machine.tuning import choose
+from hilboost.learners.kernel_machine.workspace import sample_weights
+
+_BYTES_BESIDE = 2.0**27  # as SparseLearner counts them
+_KEPT_BY_SEARCH = 2.0**28  # bytes of kernel values that the greedy search may keep
+_COPIES_OF_COLUMNS = {"forward": 1, "rp_cholesky": 1, "information_gain": 2}
+_MOST_ROWS_ALL_SCORED = 6000
+
+
+@dataclass(frozen=True)
+class NestedLearner(Learner):
+    """The machine with as many of ``sparse.n_basis`` basis vectors as the memory budget allows.
+
+    It minimises ``Σ_i w_i loss_i(F) + ½ λ |f|²`` for ``F = start + f`` (SY2006, eq. 6), where
+    ``f`` lies in the span of the basis.
+
+    Parameters
+    ----------
+    sparse : SparseLearner
+        What chooses the basis and sums up the Gram matrices.
+    tol : float
+        A nested machine is done where a step would lower the mean loss by less than this.
+    max_iter : int
+        And after this number of steps.
+    regularize : callable or None
+        ``(workspace, kernel, n_basis)`` to λ; ``None`` is that of the least squares problem.
+    """
+
+    sparse: SparseLearner
+    tol: float = 1e-5
+    max_iter: int = 200
+    regularize: Callable[[Workspace, Kernel, int], float] | None = None
+
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
+        """Scale the rows."""
+        return self.sparse.prepare(X, weight, seed, n_threads)
+
+    def settle(self, data: Workspace, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
+        """Hear how long the step became."""
+        data.settle(stage, fitted)
+        data.solver.settle(stage)
+        data.converged = data.solver.is_done
+
+    def close(self, data: Workspace) -> None:
+        """End the threads, forget the Gram matrix."""
+        self.sparse.close(data)
+        data.solver = None
+
+    def fit(
+        self, data: Workspace, gradients: Gradients, sample: Sample, rng: np.random.Generator
+    ) -> list[Fitted]:
+        """One expansion, in the basis vectors of the present machine."""
+        weight = sample_weights(sample, len(gradients.negative))
+        with dense.blas_threads(data.team.n_threads):
+            if data.solver is None:
+                data.solver = self._begin(data, gradients, weight, rng)
+            return [data.solver.step(gradients, weight)]
+
+    def _begin(
+        self,
+        data: Workspace,
+        gradients: Gradients,
+        weight: Floats | None,
+        rng: np.random.Generator,
+    ) -> Steps:
+        """Kernel, basis, and the way to solve that suits the curvature."""
+        sparse, began = self.sparse, time.monotonic()
+        n, r = gradients.negative.shape
+        W = row_curvature(gradients, weight, r)
+        subset = sparse._subset(weight, n, rng)
+        if sparse.selection == "forward" and sparse.n_candidates is None:
+            _refuse_many_rows(len(subset))
+        n_basis = fitting(sparse, len(subset), data.memory)
+        kernel, lam = choose(sparse.setting, data, gradients, weight, n_basis)
+        if self.regularize is not None:
+            lam = data.regularization = self.regularize(data, kernel, n_basis)
+        limited = replace(sparse, n_basis=n_basis)
+        rows = subset[limited._select(data, kernel, gradients, W, subset, lam, rng)]
+        kind: type[Steps] = Newton if r == 1 else QuasiNewton
+        if gradients.hessian is None:
+            kind = ClosedForm
+        steps = kind(sparse, data, kernel, rows, lam, gradients, weight, self.tol, self.max_iter)
+        data.seconds_before = time.monotonic() - began  # no later stage takes as long
+        return steps
+
+
+def _refuse_many_rows(m: int) -> None:
+    if m > _MOST_ROWS_ALL_SCORED:
+        raise InvalidParameter(
+            f"n_candidates=None scores all of {m} rows for every basis vector, at {m}² kernel "
+            f"values each time; set subset_size to at most {_MOST_ROWS_ALL_SCORED}, or "
+            "n_candidates to a number such as 59."
+        )
+
+
+def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
+    """How many basis vectors, chosen among ``m`` rows, fit into ``memory`` bytes.
+
+    Raises
+    ------
+    InvalidParameter
+        Not one does.
+    """
+    D = np.arange(1, min(sparse.n_basis, m) + 1, dtype=np.float64)
+    system = 24 * D**2
+    search = 8 * m * D * _COPIES_OF_COLUMNS.get(sparse.selection, 0)
+    if sparse.selection == "forward":
+        search += min(8.0 * m * m, _KEPT_BY_SEARCH)
+    needed = np.maximum(system, search) + _BYTES_BESIDE
+    n_fitting = int(np.count_nonzero(needed <= memory))
+    if n_fitting == 0:
+        require_memory(float(needed[0]), memory, f"one basis vector, chosen among {m} rows,")
+    if n_fitting < len(D):
+        warnings.warn(
+            f"memory_budget is {memory / 2**20:.0f} MiB, which {n_fitting} basis vectors chosen "
+            f"among {m} rows fit into; the machine ends there instead of at {len(D)}. Raise "
+            "memory_budget, or lower subset_size or n_basis.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return n_fitting

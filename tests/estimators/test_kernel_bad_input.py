@@ -1,0 +1,318 @@
+"""Degenerate data and wrong parameters: finite predictions, or a sentence."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from hilboost import KernelBoostingClassifier, KernelBoostingRegressor
+from hilboost.core.errors import HilboostError, InvalidParameter
+from hilboost.kernels import CallableKernel, Gaussian, Linear, Matern, Precomputed
+
+STAGES = ["full", "sparse", "block"]
+all_stages = pytest.mark.parametrize("stages", STAGES)
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = np.sin(2 * X[:, 0]) + X[:, 1]
+PLAIN = {
+    "kernel": Gaussian(1.0),
+    "regularization": 0.1,
+    "n_estimators": 3,
+    "n_basis": 15,
+    "random_state": 0,
+}
+
+
+def build(**parameters):
+    return KernelBoostingRegressor(**PLAIN | parameters)
+
+
+def finite_or_refused(model, X, y, X_new=None):
+    """Whether the fit gave finite predictions."""
+    try:
+        model.fit(X, y)
+    except HilboostError:
+        return False
+    predicted = model.predict(X if X_new is None else X_new)
+    assert np.isfinite(predicted).all()
+    return True
+
+
+@all_stages
+@pytest.mark.parametrize("regularization", [0.0, 1e-10, 0.1])
+def test_repeated_rows(stages, regularization):
+    twice = np.repeat(X[:20], 3, axis=0)
+    y = np.random.default_rng(1).normal(size=60)
+    model = build(stages=stages, regularization=regularization, n_basis=60)
+    assert finite_or_refused(model, twice, y)
+    if regularization == 0 and stages != "block":  # what can be done: the means of equal rows
+        predicted = model.predict(X[:20])
+        np.testing.assert_allclose(predicted, y.reshape(20, 3).mean(axis=1), atol=0.05)
+
+
+@all_stages
+@pytest.mark.parametrize("value", [0.0, 3.5, 1e12])
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), "auto"], ids=["given", "auto"])
+def test_constant_targets(stages, value, kernel):
+    if kernel == "auto":
+        model = build(stages=stages, kernel="auto", regularization="auto")
+    else:
+        model = build(stages=stages)
+    model.fit(X, np.full(60, value))
+    np.testing.assert_allclose(model.predict(X), value, rtol=1e-9)
+
+
+@all_stages
+def test_no_regularization_interpolates(stages):
+    model = build(stages=stages, kernel=Matern(1.0, 0.5), regularization=0.0, n_basis=60)
+    model.fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), Y, atol=1e-6)
+
+
+@all_stages
+@pytest.mark.parametrize("regularization", [0.0, 1e-6, 0.1])
+def test_kernels_of_low_rank(stages, regularization):
+    model = build(stages=stages, kernel=Linear(), regularization=regularization, n_basis=60)
+    assert finite_or_refused(model, X, X @ [1.0, -2.0, 0.5])
+    if regularization <= 1e-6:
+        np.testing.assert_allclose(model.predict(X), X @ [1.0, -2.0, 0.5], atol=1e-3)
+
+
+@all_stages
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize("regularization", [0.0, 0.1])
+def test_length_scales_that_collapse(stages, scale, regularization):
+    for make in (Gaussian, lambda s: Matern(s, 1.5), lambda s: Matern(s, 0.5)):
+        model = build(stages=stages, kernel=make(scale), regularization=regularization)
+        assert finite_or_refused(model, X, Y)
+        new = np.random.default_rng(1).normal(size=(20, 3))
+        assert np.isfinite(model.predict(new)).all()
+        if scale == 1e8 and regularization:
+            assert np.abs(model.predict(new) - Y.mean()).max() < 1.0
+
+
+@all_stages
+@pytest.mark.parametrize("solver", ["closed_form", "conjugate_gradient"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda A, B: -((A[:, None] - B[None]) ** 2).sum(axis=2),
+        lambda A, B: np.tanh(A @ B.T - 1),
+        lambda A, B: A @ B.T - 5.0,
+    ],
+    ids=["negative-distance", "sigmoid", "minus-constant"],
+)
+def test_kernels_that_are_not_positive(stages, kernel, solver):
+    for loss in ("squared_error", "absolute_error"):
+        model = build(loss=loss, stages=stages, kernel=CallableKernel(kernel), solver=solver)
+        finite_or_refused(model, X, Y)
+    labels = (Y > 0).astype(int)
+    for loss in ("squared_error", "log_loss"):
+        classifier = KernelBoostingClassifier(
+            loss, **PLAIN | {"kernel": kernel, "stages": stages, "solver": solver}
+        )
+        finite_or_refused(classifier, X, labels)
+
+
+@all_stages
+@pytest.mark.parametrize("selection", ["residual", "forward", "information_gain", "rp_cholesky"])
+def test_a_random_symmetric_table_is_no_kernel(stages, selection):
+    table = np.random.default_rng(0).normal(size=(60, 60))
+    numbers = np.arange(60.0)[:, None]
+    model = build(
+        stages=stages,
+        selection=selection,
+        kernel=Precomputed((table + table.T) / 2),
+        standardise=False,
+    )
+    finite_or_refused(model, numbers, Y)
+
+
+def test_not_positive_is_said():
+    model = build(stages="full", kernel=lambda A, B: -A @ B.T * 100)
+    with pytest.raises(HilboostError, match="positive semidefinite"):
+        model.fit(X, Y)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("estimator", [KernelBoostingRegressor, KernelBoostingClassifier])
+def test_gaps_are_refused_by_column(value, estimator):
+    bad = X.copy()
+    bad[5, 2] = value
+    y = Y if estimator is KernelBoostingRegressor else Y > 0
+    with pytest.raises(ValueError, match="column 2"):
+        estimator(**PLAIN).fit(bad, y)
+    model = estimator(**PLAIN).fit(X, y)
+    with pytest.raises(ValueError, match=r"column 2|NaN|infinity"):
+        model.predict(bad)
+
+
+def test_gaps_in_held_out_rows_are_refused():
+    bad = X.copy()
+    bad[5, 2] = np.nan
+    with pytest.raises(ValueError, match=r"column 2|NaN"):
+        build().fit(X, Y, X_val=bad, y_val=Y)
+
+
+@all_stages
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), "auto"], ids=["given", "auto"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_few_rows(stages, kernel, n):
+    parameters = {} if kernel != "auto" else {"kernel": "auto", "regularization": "auto"}
+    model = build(stages=stages, **parameters).fit(X[:n], Y[:n])
+    assert np.isfinite(model.predict(X)).all()
+    if n == 1:
+        np.testing.assert_allclose(model.predict(X), Y[0], rtol=1e-9)
+
+
+@all_stages
+@pytest.mark.parametrize("tuning", ["marginal_likelihood", "mean_distance"])
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_few_rows_in_every_tuning(stages, tuning, n):
+    model = build(stages=stages, kernel="auto", regularization="auto", tuning=tuning)
+    model.fit(X[:n], Y[:n])
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_early_stopping_of_one_row():
+    model = build(early_stopping=True).fit(X[:1], Y[:1])
+    np.testing.assert_allclose(model.predict(X), Y[0])
+
+
+@pytest.mark.parametrize("selection", ["residual", "forward", "information_gain", "k_means"])
+def test_more_basis_vectors_than_rows(selection):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = build(stages="sparse", n_basis=500, subset_size=400, selection=selection)
+        model.fit(X, Y)
+    full = build(stages="full").fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), full.predict(X), atol=1e-6)
+
+
+@all_stages
+def test_constant_columns(stages):
+    wide = np.column_stack([X[:, 0], np.full(60, 1e9 / 3), X[:, 1:], np.zeros(60)])
+    model = build(stages=stages).fit(wide, Y)
+    same = build(stages=stages).fit(X, Y)
+    np.testing.assert_allclose(model.predict(wide), same.predict(X), atol=1e-6)
+
+
+@all_stages
+def test_only_constant_columns(stages):
+    model = build(stages=stages, n_basis=60).fit(np.ones((60, 2)), Y)
+    np.testing.assert_allclose(model.predict(np.ones((5, 2))), Y.mean(), atol=1e-6)
+    model = build(stages=stages, kernel="auto", regularization="auto").fit(np.ones((60, 2)), Y)
+    assert np.isfinite(model.predict(np.ones((5, 2)))).all()
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-12, 1e12, 1e150])
+@all_stages
+def test_units_do_not_matter(stages, scale):
+    model = build(stages=stages).fit(X * scale, Y)
+    same = build(stages=stages).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X * scale), same.predict(X), atol=1e-6)
+
+
+@all_stages
+@pytest.mark.parametrize("budget", [1.0, 2**12])
+def test_too_small_a_budget_names_what_is_needed(stages, budget):
+    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB; .* needs \d+ MiB"):
+        build(stages=stages, memory_budget=budget).fit(X, Y)
+
+
+@pytest.mark.parametrize("kernel", ["gausian", "", 3, None, Gaussian, ["gaussian"]])
+def test_wrong_kernels(kernel):
+    with pytest.raises(HilboostError, match="kernel"):
+        build(kernel=kernel).fit(X, Y)
+    with pytest.raises(InvalidParameter, match="Did you mean 'gaussian'"):
+        build(kernel="gausian").fit(X, Y)
+
+
+def test_length_scales_for_other_columns():
+    with pytest.raises(InvalidParameter, match="2 length scales and X 3 columns"):
+        build(kernel=Gaussian([1.0, 2.0])).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"learning_rate": 0.5},
+        {"loss": "absolute_error"},
+        {"subsample": 0.5},
+    ],
+)
+def test_new_weights_need_whole_stages(parameters):
+    model = build(stages="sparse", reweight=True, **parameters)
+    with pytest.raises(HilboostError, match="reweight"):
+        model.fit(X, Y)
+
+
+def test_new_weights_are_not_for_classes():
+    model = KernelBoostingClassifier("log_loss", **PLAIN, stages="sparse", reweight=True)
+    with pytest.raises(HilboostError, match="squared"):
+        model.fit(X, Y > 0)
+
+
+@pytest.mark.parametrize("columns", [[3], [-1], [0.5], ["a"], [[0, 1]], [True, False]])
+def test_wrong_categorical_features(columns):
+    with pytest.raises(InvalidParameter, match="categorical_features"):
+        build(categorical_features=columns).fit(X, Y)
+
+
+def test_full_stages_use_all_rows():
+    with pytest.raises(HilboostError, match="subsample=1"):
+        build(stages="full", subsample=0.5).fit(X, Y)
+
+
+def test_text():
+    table = np.column_stack([X[:, 0].astype(object), np.repeat(["a", "b"], 30)])
+    with pytest.raises(ValueError, match=r"text in column 1"):
+        build().fit(table, Y)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stages", "some"),
+        ("n_estimators", 0),
+        ("n_estimators", "many"),
+        ("regularization", -1.0),
+        ("regularization", "some"),
+        ("n_basis", 0),
+        ("subset_size", 0),
+        ("selection", "best"),
+        ("solver", "exact"),
+        ("penalty", "none"),
+        ("learning_rate", 0.0),
+        ("subsample", 0.0),
+        ("subsample", 1.5),
+        ("tuning", "guess"),
+        ("precision", "float16"),
+        ("memory_budget", 0),
+        ("time_budget", 0),
+        ("validation_fraction", 1.0),
+        ("tol", -1.0),
+        ("device", 3),
+        ("n_candidates", 0),
+    ],
+)
+def test_wrong_parameters_are_named(name, value):
+    with pytest.raises((ValueError, TypeError), match=name):
+        build(**{name: value}).fit(X, Y)
+
+
+@pytest.mark.parametrize("factors", [[0.0], [-1.0, 1.0], [np.nan], ["a"]])
+def test_wrong_length_scale_factors(factors):
+    with pytest.raises((ValueError, TypeError)):
+        build(stages="sparse", length_scale_factors=factors).fit(X, Y)
+
+
+@pytest.mark.parametrize("device", ["nowhere", "cuda:99"])
+def test_wrong_devices(device):
+    with pytest.raises(InvalidParameter, match="device="):
+        build(device=device).fit(X, Y)
+
+
+def test_one_class_is_refused():
+    with pytest.raises(HilboostError, match="one class"):
+        KernelBoostingClassifier(**PLAIN).fit(X, np.zeros(60))

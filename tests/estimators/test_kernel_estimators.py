@@ -1,0 +1,358 @@
+"""Boosted kernel machines from the outside."""
+
+import pickle
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import Matern as TheirMatern
+from tests.cases import LOSSES, ids
+
+from hilboost import BoostingClassifier, KernelBoostingClassifier, KernelBoostingRegressor
+from hilboost.kernels import Delta, Gaussian, Matern, OnColumns, Precomputed
+from hilboost.learners.kernel_machine import full
+
+STAGES = ["full", "sparse", "block"]
+all_stages = pytest.mark.parametrize("stages", STAGES)
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] + RNG.normal(0, 0.1, 120)
+NEW = RNG.normal(size=(30, 3))
+LABELS = np.digitize(Y, [-0.6, 0.6])
+PLAIN = {
+    "kernel": Matern(1.5, 2.5),
+    "regularization": 0.1,
+    "n_basis": 120,
+    "random_state": 0,
+    "n_estimators": 3,
+}
+
+
+def build(**parameters):
+    return KernelBoostingRegressor(**PLAIN | parameters)
+
+
+def classifier(loss="squared_error", **parameters):
+    return KernelBoostingClassifier(loss, **PLAIN | parameters)
+
+
+@all_stages
+def test_machines_of_full_rank_are_gaussian_processes(stages):
+    theirs = GaussianProcessRegressor(
+        TheirMatern(1.5, "fixed", nu=2.5), alpha=0.1, optimizer=None
+    ).fit(X, Y - Y.mean())
+    model = build(stages=stages, standardise=False).fit(X, Y)
+    np.testing.assert_allclose(model.predict(NEW), Y.mean() + theirs.predict(NEW), atol=1e-6)
+
+
+def test_iterated_machines_too(monkeypatch):
+    monkeypatch.setattr(full, "_DIRECT_UP_TO", 0)
+    theirs = GaussianProcessRegressor(RBF([1.0, 2.0, 3.0], "fixed"), alpha=0.1, optimizer=None)
+    theirs.fit(X, Y - Y.mean())
+    model = build(kernel=Gaussian([1.0, 2.0, 3.0]), standardise=False, tol=1e-10, n_estimators=50)
+    model.fit(X, Y)
+    np.testing.assert_allclose(model.predict(NEW), Y.mean() + theirs.predict(NEW), atol=1e-6)
+
+
+@all_stages
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber", "poisson"])
+def test_weights_are_repetitions(stages, loss):
+    weight = np.random.default_rng(1).integers(0, 4, size=120)
+    repeated = np.repeat(np.arange(120), weight)
+    y = np.round(np.exp(Y)) if loss == "poisson" else Y
+    settings = {"stages": stages, "loss": loss, "n_basis": 500}
+    weighted = build(**settings).fit(X, y, weight)
+    other = build(**settings).fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(weighted.predict(NEW), other.predict(NEW), rtol=1e-6, atol=1e-6)
+
+
+@all_stages
+@pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
+def test_weights_are_repetitions_for_classes(stages, loss):
+    weight = np.random.default_rng(1).integers(0, 4, size=120)
+    repeated = np.repeat(np.arange(120), weight)
+    weighted = classifier(loss, stages=stages, n_basis=500).fit(X, LABELS, weight)
+    other = classifier(loss, stages=stages, n_basis=500).fit(X[repeated], LABELS[repeated])
+    np.testing.assert_allclose(
+        weighted.predict_proba(NEW), other.predict_proba(NEW), rtol=1e-6, atol=1e-6
+    )
+
+
+@all_stages
+def test_single_precision(stages):
+    double = build(stages=stages, precision="float64").fit(X, Y)
+    single = build(stages=stages, precision="float32").fit(X, Y)
+    np.testing.assert_allclose(single.predict(NEW), double.predict(NEW), atol=1e-4)
+    assert single.model_.stages[0].parts[0].model.basis.dtype == np.float32
+    assert single.predict(NEW).dtype == np.float64
+
+
+@all_stages
+@pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
+def test_every_loss_with_every_stage(case, stages):
+    rng = np.random.default_rng(3)
+    target = case.target(rng, 120)
+    inputs = np.column_stack([target.y + rng.normal(size=target.y.shape) / 2, X[:, :2]])
+    is_class = case.estimator is BoostingClassifier
+    estimator = KernelBoostingClassifier if is_class else KernelBoostingRegressor
+    settings = PLAIN | {"n_basis": 40, "n_estimators": 5, "regularization": 1.0}
+    model = estimator(case.name, stages=stages, **case.parameters, **settings)
+    model.fit(inputs, case.labels(target.y))
+    loss, raw = model.loss_, model.model_.predict_raw(inputs)
+    assert np.isfinite(raw).all()
+    assert np.isfinite(model.predict(NEW[:, :1] + np.zeros((1, inputs.shape[1])))).all()
+    constant = np.broadcast_to(model.model_.start, raw.shape)
+    if case.name != "huber":
+        assert loss.value(target, raw).mean() < 0.98 * loss.value(target, constant).mean()
+        np.testing.assert_allclose(
+            loss.value(target, raw).mean(), model.history_.train[-1], rtol=1e-6
+        )
+    assert model.history_.train[-1] < model.history_.train[0]
+
+
+@all_stages
+def test_classes(stages):
+    for loss in ("squared_error", "log_loss"):
+        model = classifier(loss, stages=stages).fit(X, LABELS)
+        assert model.score(X, LABELS) > 0.8
+        p = model.predict_proba(NEW)
+        assert p.shape == (30, 3)
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+        np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(NEW))
+        *_, last = model.staged_predict_proba(NEW)
+        np.testing.assert_allclose(last, p, atol=1e-9)
+
+
+def test_labels_of_two_classes():
+    names = np.array(["no", "yes"])[(Y > 0).astype(int)]
+    model = classifier("exponential").fit(X, names)
+    assert model.score(X, names) > 0.85
+    assert model.decision_function(NEW).shape == (30,)
+
+
+@all_stages
+def test_several_targets_are_fitted_side_by_side(stages):
+    both = np.column_stack([Y, X[:, 2] ** 2])
+    model = build(stages=stages).fit(X, both)
+    assert model.predict(NEW).shape == (30, 2)
+    for k in range(2):
+        alone = build(stages=stages).fit(X, both[:, k])
+        np.testing.assert_allclose(model.predict(NEW)[:, k], alone.predict(NEW), atol=1e-6)
+
+
+@all_stages
+def test_the_last_staged_prediction_is_the_prediction(stages):
+    model = build(stages=stages, n_basis=30, n_estimators=4, learning_rate=0.7).fit(X, Y)
+    staged = list(model.staged_predict(NEW))
+    assert len(staged) == model.n_estimators_ == len(model.history_.train) - 1
+    np.testing.assert_allclose(staged[-1], model.predict(NEW), atol=1e-9)
+    losses = [0.5 * np.mean((Y - p) ** 2) for p in model.staged_predict(X)]
+    np.testing.assert_allclose(losses, model.history_.train[1:], rtol=1e-6)
+
+
+def test_a_direct_fit_is_one_stage():
+    assert build(n_estimators="auto").fit(X, Y).n_estimators_ == 1
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.9])
+def test_shrunken_full_stages_go_on(rate):
+    whole = build().fit(X, Y)
+    model = build(learning_rate=rate, n_estimators=60, tol=1e-6).fit(X, Y)
+    assert model.n_estimators_ > 3
+    np.testing.assert_allclose(model.predict(NEW), whole.predict(NEW), atol=1e-4)
+
+
+def test_losses_without_hessian_take_all_stages():
+    for loss in ("absolute_error", "huber", "quantile"):
+        model = build(loss=loss, n_estimators=6).fit(X, Y)
+        assert model.n_estimators_ == 6
+        assert (np.diff(model.history_.train[-3:]) <= 1e-9).all()
+
+
+def test_early_stopping():
+    model = build(
+        stages="sparse",
+        kernel=Matern(0.2, 0.5),
+        regularization=1e-6,
+        n_basis=10,
+        n_estimators=40,
+        early_stopping=True,
+        n_iter_no_change=3,
+    ).fit(X, Y)
+    best = int(np.argmin(model.history_.validation))
+    assert model.n_estimators_ == best
+    assert len(model.history_.validation) <= best + 4
+    assert len(list(model.staged_predict(NEW))) == best
+    model = build(stages="sparse", n_basis=5, n_estimators=4)
+    model.fit(X, Y, X_val=NEW, y_val=np.sin(2 * NEW[:, 0]) + NEW[:, 1])
+    assert len(model.history_.validation) == 5
+    predicted = list(model.staged_predict(NEW))[-1]
+    mean = 0.5 * np.mean((np.sin(2 * NEW[:, 0]) + NEW[:, 1] - predicted) ** 2)
+    np.testing.assert_allclose(model.history_.validation[-1], mean, rtol=1e-6)
+
+
+def test_a_time_budget_ends_the_fit():
+    began = time.monotonic()
+    model = build(stages="sparse", n_basis=20, n_estimators=10**6, time_budget=0.2).fit(X, Y)
+    assert time.monotonic() - began < 2
+    assert 1 <= model.n_estimators_ < 10**5
+
+
+def test_the_preset_has_the_published_numbers():
+    parameters = KernelBoostingRegressor.sun_yao_2006().get_params()
+    published = {
+        "tuning": "marginal_likelihood",
+        "stages": "sparse",
+        "n_estimators": 150,
+        "n_basis": 200,
+        "subset_size": 2000,
+        "selection": "information_gain",
+        "solver": "conjugate_gradient",
+        "cg_iterations": 50,
+        "penalty": "ensemble",
+        "reweight": True,
+        "loss": "squared_error",
+        "learning_rate": 1.0,
+    }
+    assert {name: parameters[name] for name in published} == published
+    assert KernelBoostingRegressor.sun_yao_2006(n_basis=7).n_basis == 7
+
+
+def test_the_preset_improves_stage_by_stage():
+    inputs, y = make_friedman1(500, noise=0.5, random_state=0)
+    model = KernelBoostingRegressor.sun_yao_2006(
+        n_estimators=8, n_basis=20, subset_size=100, random_state=0, kernel=Gaussian(3.0)
+    ).fit(inputs[:300], y[:300])
+    errors = [np.mean((p - y[300:]) ** 2) for p in model.staged_predict(inputs[300:])]
+    assert errors[-1] < 0.9 * errors[0]
+    assert (np.diff(model.history_.train) < 0).all()
+    assert errors[-1] < 0.25 * y.var()
+
+
+@all_stages
+def test_pickles_and_clones(stages):
+    model = build(stages=stages).fit(X, Y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+    copied = clone(model)
+    ours, theirs = model.get_params(), copied.get_params()
+    assert ours.keys() == theirs.keys()
+    assert not hasattr(copied, "model_")
+    np.testing.assert_array_equal(copied.fit(X, Y).predict(NEW), model.predict(NEW))
+
+
+@all_stages
+def test_categorical_features(stages):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(4, size=150).astype(float)
+    inputs = np.column_stack([rng.normal(size=150), codes])
+    y = np.array([3.0, -1.0, 2.0, -4.0])[codes.astype(int)] * np.cos(inputs[:, 0])
+    kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Delta(1.0), [1])
+    model = build(kernel=kernel, categorical_features=[1], stages=stages, n_basis=150)
+    assert model.fit(inputs, y).score(inputs, y) > 0.9
+    relabelled = inputs.copy()
+    relabelled[:, 1] = np.array([7.0, 100.0, -3.0, 0.5])[codes.astype(int)]
+    mask = build(kernel=kernel, categorical_features=[False, True], stages=stages, n_basis=150)
+    mask.fit(relabelled, y)
+    np.testing.assert_allclose(mask.predict(relabelled), model.predict(inputs), atol=1e-8)
+
+
+def test_categorical_features_of_the_automatic_kernel():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(4, size=150).astype(float)
+    inputs = np.column_stack([codes, rng.normal(size=150)])
+    y = np.array([3.0, -1.0, 2.0, -4.0])[codes.astype(int)] + inputs[:, 1]
+    model = KernelBoostingRegressor(categorical_features=[0], random_state=0).fit(inputs, y)
+    assert "Delta" in repr(model.kernel_)
+    assert model.score(inputs, y) > 0.95
+    unseen = np.column_stack([np.full(20, 99.0), np.linspace(-1, 1, 20)])
+    assert np.isfinite(model.predict(unseen)).all()
+
+
+@all_stages
+def test_kernels_in_every_form(stages):
+    expected = build(kernel=Gaussian(1.3), standardise=False, stages=stages).fit(X, Y)
+
+    def function(A, B):
+        squares = ((A[:, None] - B[None]) ** 2).sum(axis=2)
+        return np.exp(-squares / (2 * 1.3**2))
+
+    for kernel in (RBF(1.3), function):
+        model = build(kernel=kernel, standardise=False, stages=stages).fit(X, Y)
+        np.testing.assert_allclose(model.predict(NEW), expected.predict(NEW), atol=1e-7)
+    everything = np.vstack([X, NEW])
+    table = Precomputed(function(everything, everything))
+    numbers = np.arange(150.0)[:, None]
+    model = build(kernel=table, standardise=False, stages=stages).fit(numbers[:120], Y)
+    np.testing.assert_allclose(model.predict(numbers[120:]), expected.predict(NEW), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "name", ["gaussian", "matern32", "laplace", "linear", "rational_quadratic"]
+)
+def test_kernels_by_name(name):
+    assert build(kernel=name).fit(X, Y).score(X, Y) > 0.5
+
+
+@all_stages
+@pytest.mark.parametrize("parameters", [{}, {"subsample": 0.6}], ids=["all", "subsample"])
+def test_the_same_seed_gives_the_same_bits(stages, parameters):
+    if stages == "full" and parameters:
+        return
+    settings = {"stages": stages, "n_basis": 25, "subset_size": 60, "n_jobs": 1, **parameters}
+    one, other = (build(**settings).fit(X, Y).predict(NEW) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    two = build(**settings | {"n_jobs": 2}).fit(X, Y).predict(NEW)
+    np.testing.assert_allclose(two, one, atol=1e-6)
+    if stages != "full":
+        another = build(**settings | {"random_state": 1}).fit(X, Y).predict(NEW)
+        assert (another != one).any()
+
+
+def test_the_automatic_choice_is_the_same_on_any_number_of_threads():
+    settings = {"kernel": "auto", "regularization": "auto"}
+    one, two = (build(**settings, n_jobs=k).fit(X, Y) for k in (1, 2))
+    assert one.regularization_ == two.regularization_
+    assert repr(one.kernel_) == repr(two.kernel_)
+    assert one.score(X, Y) > 0.95
+
+
+@pytest.mark.parametrize("tuning", ["marginal_likelihood", "mean_distance"])
+def test_other_tunings(tuning):
+    model = build(kernel="auto", regularization="auto", tuning=tuning).fit(X, Y)
+    truth = np.sin(2 * NEW[:, 0]) + NEW[:, 1]
+    assert np.mean((model.predict(NEW) - truth) ** 2) < 0.2 * truth.var()
+
+
+def test_the_stages_of_the_automatic_choice_depend_on_size():
+    model = build(stages="auto", memory_budget=3e8).fit(X, Y)
+    assert "Sparse" in type(model.learner_).__name__
+    assert "Full" in type(build(stages="auto").fit(X, Y).learner_).__name__
+
+
+def test_longer_fits_begin_like_shorter_ones():
+    short, long = (build(stages="sparse", n_basis=10, n_estimators=k).fit(X, Y) for k in (2, 4))
+    for one, other in pairwise([list(short.staged_predict(NEW)), list(long.staged_predict(NEW))]):
+        np.testing.assert_array_equal(one, other[:2])
+
+
+@pytest.mark.parametrize("stages", STAGES)
+def test_torch_gives_the_same_numbers(stages):
+    pytest.importorskip("torch")
+    ours = build(stages=stages, n_basis=30).fit(X, Y)
+    theirs = build(stages=stages, n_basis=30, device="cpu").fit(X, Y)
+    np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), atol=1e-7)
+
+
+def test_torch_gives_the_same_numbers_by_conjugate_gradients(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(full, "_DIRECT_UP_TO", 0)
+    ours, theirs = (
+        build(tol=1e-9, n_estimators=30, device=device).fit(X, Y) for device in (None, "cpu")
+    )
+    np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), atol=1e-7)

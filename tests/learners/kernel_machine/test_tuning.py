@@ -1,0 +1,207 @@
+"""What is chosen where the user chose nothing."""
+
+import numpy as np
+import pytest
+from tests.reference.machines import ridge
+
+from hilboost.backends.team import Team
+from hilboost.core.records import Gradients
+from hilboost.kernels import Delta, Gaussian, Kernel, Matern, OnColumns
+from hilboost.learners.kernel_machine import Setting, tuning
+from hilboost.learners.kernel_machine.tuning import Candidate, Sampled, choose, leave_one_out
+
+
+def draw(n=40, d=2, r=1, weighted=False, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    Y = np.column_stack([np.sin(2 * X[:, 0] + k) for k in range(r)])
+    Y += rng.normal(0, 0.1, size=Y.shape)
+    return X, Y - Y.mean(axis=0), rng.uniform(0.3, 3, n) if weighted else np.ones(n)
+
+
+def sampled(X, Y, weight):
+    return Sampled(X, Y, weight, np.arange(len(X)))
+
+
+def chosen(X, Y, weight=None, n_threads=1, seed=0, **setting):
+    setting = Setting(**setting)
+    data = setting.prepare(X, weight, seed, n_threads)
+    try:
+        return choose(setting, data, Gradients(Y), weight)
+    finally:
+        data.team.__exit__()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("r", [1, 3])
+@pytest.mark.parametrize("regularization", [1e-3, 0.5])
+def test_leave_one_out_is_that_of_fits_without_the_row(weighted, r, regularization):
+    X, Y, weight = draw(r=r, weighted=weighted)
+    kernel = Matern(1.0, 1.5)
+    found = leave_one_out(Candidate(kernel, regularization), sampled(X, Y, weight))
+    errors = []
+    for i in range(len(X)):
+        rest = np.arange(len(X)) != i
+        alpha = ridge(kernel.block(X[rest], X[rest]), Y[rest], regularization, weight[rest])
+        predicted = kernel.block(X[[i]], X[rest]) @ alpha
+        errors.append(np.sum((predicted - Y[i]) ** 2))
+    np.testing.assert_allclose(found.error, np.average(errors, weights=weight), rtol=1e-8)
+    assert (found.kernel, found.regularization) == (kernel, regularization)
+
+
+def test_a_kernel_that_is_not_positive_has_no_error():
+    class Negative(Gaussian):
+        def block(self, A, B):
+            return -super().block(A, B)
+
+    rows = sampled(*draw())
+    assert leave_one_out(Candidate(Negative(1.0), 0.1), rows).error == np.inf
+    assert tuning._held_out(Candidate(Negative(1.0), 0.1), rows).error == np.inf
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_held_out_error_is_that_of_a_fit_to_the_first_rows(weighted):
+    X, Y, weight = draw(80, r=2, weighted=weighted)
+    kernel = Gaussian(1.0)
+    found = tuning._held_out(Candidate(kernel, 0.2), sampled(X, Y, weight))
+    alpha = ridge(kernel.block(X[:60], X[:60]), Y[:60], 0.2, weight[:60])
+    errors = ((kernel.block(X[60:], X[:60]) @ alpha - Y[60:]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(found.error, np.average(errors, weights=weight[60:]), rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_the_choice_is_the_same_on_any_number_of_threads(n_threads, monkeypatch):
+    monkeypatch.setattr(tuning, "_ROWS_FIRST", 60)
+    monkeypatch.setattr(tuning, "_ROWS_OF_LIKELIHOOD", 80)
+    monkeypatch.setattr(tuning, "_ROWS_OF_LEAVE_ONE_OUT", 80)
+    monkeypatch.setattr(tuning, "_ROWS_OF_HOLD_OUT", 100)
+    X, Y, _ = draw(200)
+    (kernel, lam), (again, lam_again) = (chosen(X, Y, n_threads=k) for k in (1, n_threads))
+    assert lam == lam_again
+    np.testing.assert_array_equal(kernel.log_parameters, again.log_parameters)
+    K = kernel.block(X[:150], X[:150])
+    predicted = kernel.block(X[150:], X[:150]) @ ridge(K, Y[:150], lam)
+    assert np.mean((predicted - Y[150:]) ** 2) < 0.1 * Y.var()
+
+
+def test_given_kernels_and_regularizations_are_kept():
+    X, Y, _ = draw()
+    kernel = Gaussian(1.3)
+    assert chosen(X, Y, kernel=kernel, regularization=0.7) == (kernel, 0.7)
+    found, lam = chosen(X, Y, kernel=kernel)
+    assert found is kernel
+    assert 1e-6 <= lam <= 10
+    found, lam = chosen(X, Y, regularization=0.7)
+    assert isinstance(found, Kernel)
+    assert lam == 0.7
+
+
+def test_the_regularization_of_a_given_kernel_is_the_best_of_a_grid():
+    X, Y, _ = draw(60)
+    kernel = Gaussian(1.0)
+    _, lam = chosen(X, Y, kernel=kernel, standardise=False)
+    errors = [
+        leave_one_out(Candidate(kernel, 10.0**k), sampled(X, Y, np.ones(60))).error
+        for k in range(-6, 2)
+    ]
+    assert lam == pytest.approx(10.0 ** (int(np.argmin(errors)) - 6))
+
+
+@pytest.mark.parametrize("how", ["auto", "marginal_likelihood", "mean_distance"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
+def test_few_rows(how, n):
+    X, Y, _ = draw(n)
+    kernel, lam = chosen(X, Y, tuning=how)
+    assert lam > 0
+    assert np.isfinite(kernel.block(X, X)).all()
+
+
+@pytest.mark.parametrize("how", ["auto", "marginal_likelihood", "mean_distance"])
+@pytest.mark.parametrize("r", [1, 2])
+def test_nothing_to_learn(how, r):
+    X, Y, _ = draw(r=r)
+    kernel, lam = chosen(X, 0 * Y, tuning=how)
+    assert np.isfinite(lam)
+    assert lam > 0
+    assert np.isfinite(kernel.block(X, X)).all()
+
+
+def test_repeated_rows():
+    X, Y, _ = draw(20)
+    kernel, lam = chosen(np.repeat(X, 3, axis=0), np.repeat(Y, 3, axis=0))
+    assert lam > 0
+    assert np.isfinite(kernel.block(X, X)).all()
+
+
+def test_categories_are_compared_by_equality():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=(80, 2)).astype(float)
+    X = np.column_stack([codes[:, 0], rng.normal(size=80), codes[:, 1]])
+    Y = (np.array([2.0, -1.0, 0.0])[codes[:, 0].astype(int)] + X[:, 1])[:, None]
+    kernel, _ = chosen(X, Y - Y.mean(), categorical=(0, 2))
+    moved = X[:1] + [[1e6, 0, 0]], X[:1] + [[1.5, 0, 0]]
+    one, other = (kernel.block(X[:1], m)[0, 0] for m in moved)
+    assert one == other
+    assert 0 <= one < kernel.block(X[:1], X[:1])[0, 0]
+    assert isinstance(tuning._innermost(kernel), Kernel)
+    kernel, _ = chosen(codes, Y - Y.mean(), categorical=(0, 1))
+    assert isinstance(kernel, OnColumns)
+    assert isinstance(kernel.kernel, Delta)
+
+
+def test_rows_outside_the_sample_are_not_used():
+    X, Y, _ = draw(80)
+    weight = np.ones(80)
+    weight[::2] = 0
+    other = Y.copy()
+    other[::2] += 50
+    found = [chosen(X, y, weight) for y in (Y, other)]
+    assert found[0][1] == found[1][1]
+    np.testing.assert_array_equal(found[0][0].log_parameters, found[1][0].log_parameters)
+
+
+def test_another_seed_draws_other_rows(monkeypatch):
+    monkeypatch.setattr(tuning, "_ROWS_FIRST", 40)
+    monkeypatch.setattr(tuning, "_ROWS_OF_LIKELIHOOD", 50)
+    X, Y, _ = draw(150)
+    one, again, other = (chosen(X, Y, seed=s) for s in (0, 0, 1))
+    np.testing.assert_array_equal(one[0].log_parameters, again[0].log_parameters)
+    assert one[1] != other[1] or repr(one[0]) != repr(other[0])
+
+
+def test_no_regularization_stands_for_the_smallest():
+    X, Y, _ = draw()
+    kernel, lam = chosen(X, Y, kernel=4.0 * Gaussian(1.0), regularization=0.0)
+    assert 0 < lam < 1e-12
+    _, lam = chosen(X, Y, kernel=kernel, regularization=0.0, precision="float32")
+    assert 1e-7 < lam < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [([2.0, 1.0, 2.0], 0.0), ([1.0, 2.0, 3.0], -1.0), ([np.inf, 2.0, 1.0], 1.0), ([0, 1, 2], -1.0)],
+)
+def test_the_lowest_point_of_a_parabola(errors, expected):
+    factors = np.exp([-1.0, 0.0, 1.0])
+    found = tuning._lowest_point(factors, errors)
+    if errors == [1.0, 2.0, 3.0]:
+        assert -1.5 <= found <= expected
+    else:
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_grid_is_walked_towards_lower_errors():
+    rows, team = sampled(*draw(10)), Team()
+
+    def score(best):
+        return lambda c, rows: Candidate(
+            c.kernel, c.regularization, abs(np.log(c.regularization / best))
+        )
+
+    for best, expected in [(1.0, 1.0), (1 / 4, 1 / 4), (1 / 70, 1 / 64), (20.0, 16.0)]:
+        start = score(best)(Candidate(Gaussian(1.0), 1.0), rows)
+        found = tuning._best_lambda(start, rows, score(best), 1e-9, team)
+        assert found.regularization == pytest.approx(expected)
+    start = score(1e-3)(Candidate(Gaussian(1.0), 1.0), rows)
+    found = tuning._best_lambda(start, rows, score(1e-3), 0.1, team)
+    assert found.regularization == pytest.approx(0.25)  # not below the floor

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+from hilboost import KernelBoostingClassifier, KernelBoostingRegressor
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.kernels import Gaussian
+from hilboost.learners.kernel_machine import variance
+
+NOISE = 0.01
+
+
+def table(n=150):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=n)
+    return X, y - y.mean()
+
+
+def fitted(X, y, weight=None):
+    model = KernelBoostingRegressor(
+        kernel=2.0 * Gaussian([1.0, 2.0]), regularization=NOISE, standardise=False
+    )
+    return model.fit(X, y, weight)
+
+
+def test_full_rank_model_is_gaussian_process_regression():
+    X, y = table()
+    peer = GaussianProcessRegressor(
+        ConstantKernel(2.0) * RBF([1.0, 2.0]) + WhiteKernel(NOISE), optimizer=None
+    ).fit(X, y)
+    X_new = np.random.default_rng(1).normal(size=(40, 2)) * 2
+    mean, std = fitted(X, y).predict(X_new, return_std=True)
+    expected, deviation = peer.predict(X_new, return_std=True)
+    np.testing.assert_allclose(mean, expected, atol=1e-7)
+    np.testing.assert_allclose(std, deviation, atol=1e-7)
+
+
+def test_weights_count_as_repetitions():
+    X, y = table(60)
+    weight = np.random.default_rng(2).integers(1, 4, len(X))
+    X_new = np.random.default_rng(1).normal(size=(10, 2))
+    model, twin = fitted(X, y, weight), fitted(np.repeat(X, weight, 0), np.repeat(y, weight))
+    one = model.predict(X_new, return_std=True)[1] ** 2 - model._variance.noise
+    other = twin.predict(X_new, return_std=True)[1] ** 2 - twin._variance.noise
+    np.testing.assert_allclose(one, other, atol=1e-8)
+
+
+def test_few_landmarks_never_understate_the_variance_far_away(monkeypatch):
+    X, y = table()
+    exact = fitted(X, y)
+    X_new = np.vstack([X[:20], [[30.0, 30.0]]])
+    expected = exact.predict(X_new, return_std=True)[1]
+    monkeypatch.setattr(variance, "_EXACT_UP_TO", 10)
+    monkeypatch.setattr(variance, "_LANDMARKS", 60)
+    std = fitted(X, y).predict(X_new, return_std=True)[1]
+    assert abs(std[-1] - expected[-1]) < 1e-6
+    np.testing.assert_allclose(std, expected, rtol=0.2)
+
+
+def test_deviations_and_intervals_of_an_automatic_choice_hold_what_they_promise():
+    X, y = table(400)
+    model = KernelBoostingRegressor(random_state=0).fit(X[:150], y[:150])
+    mean, std = model.predict(X[150:], return_std=True)
+    assert 0.8 < np.std((y[150:] - mean) / std) < 1.25
+    low, high = model.calibrate(X[150:270], y[150:270]).predict_interval(X[270:], 0.8).T
+    covered = np.mean((low <= y[270:]) & (y[270:] <= high))
+    assert 0.68 < covered < 0.92
+
+
+def test_several_targets_have_an_interval_each():
+    X, y = table(100)
+    Y = np.column_stack([y, 3 * y])
+    model = fitted(X[:60], Y[:60]).calibrate(X[60:], Y[60:])
+    ends = model.predict_interval(X, 0.5)
+    assert ends.shape == (100, 2, 2)
+    np.testing.assert_allclose(np.diff(ends[:, 1]), 3 * np.diff(ends[:, 0]))
+
+
+def test_refusals():
+    X, y = table(40)
+    model = fitted(X, y)
+    with pytest.raises(InvalidData, match="call calibrate"):
+        model.predict_interval(X)
+    model.calibrate(X, y)
+    with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):
+        model.predict_interval(X, 1.5)
+    with pytest.raises(InvalidData, match="40"):
+        model.predict_interval(X, 0.999)
+    sparse = KernelBoostingRegressor(kernel="gaussian", regularization=0.1, stages="sparse")
+    with pytest.raises(InvalidData, match="stages='full'"):
+        sparse.fit(X, y).predict(X, return_std=True)
+
+
+def test_a_new_fit_forgets_the_calibration():
+    X, y = table(40)
+    model = fitted(X, y).calibrate(X, y).fit(X, y)
+    with pytest.raises(InvalidData, match="call calibrate"):
+        model.predict_interval(X)
+
+
+def test_sharpness_is_fitted_to_held_out_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + 0.7 * rng.normal(size=300) > 0).astype(int) + (X[:, 1] > 1)
+    model = KernelBoostingClassifier(random_state=0).fit(X[:200], y[:200])
+    proba = model.predict_proba(X[200:])
+    fitted_loss = -np.log(proba[np.arange(100), y[200:]]).mean()
+    frequencies = np.bincount(y[:200]) / 200
+    assert fitted_loss < 0.8 * -np.log(frequencies[y[200:]]).mean()
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
