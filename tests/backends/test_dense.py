@@ -175,3 +175,19 @@ def test_elementwise_functions():
     np.testing.assert_array_equal(dense.sqrt(np.array([4.0, 9.0])), [2, 3])
     np.testing.assert_array_equal(dense.exp(np.array([0.0, 1.0])), [1, np.e])
     np.testing.assert_array_equal(dense.floor_at(np.array([-1.0, 2.0]), 0.5), [0.5, 2])
+
+
+def test_the_number_of_blas_threads_is_restored_whoever_leaves_last():
+    from threadpoolctl import threadpool_info
+
+    def numbers():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = numbers()
+    one, other = dense.blas_threads(1), dense.blas_threads(1)
+    one.__enter__()
+    other.__enter__()
+    assert set(numbers()) == {1}
+    one.__exit__(None, None, None)
+    other.__exit__(None, None, None)
+    assert numbers() == before

@@ -51,7 +51,7 @@ def test_machines_of_full_rank_are_gaussian_processes(stages):
 
 
 def test_iterated_machines_too(monkeypatch):
-    monkeypatch.setattr(full, "_DIRECT_UP_TO", 0)
+    monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
     theirs = GaussianProcessRegressor(RBF([1.0, 2.0, 3.0], "fixed"), alpha=0.1, optimizer=None)
     theirs.fit(X, Y - Y.mean())
     model = build(kernel=Gaussian([1.0, 2.0, 3.0]), standardise=False, tol=1e-10, n_estimators=50)
@@ -156,7 +156,7 @@ def test_the_last_staged_prediction_is_the_prediction(stages):
 
 
 def test_a_direct_fit_is_one_stage():
-    assert build(n_estimators="auto").fit(X, Y).n_estimators_ == 1
+    assert build(stages="full", n_estimators="auto").fit(X, Y).n_estimators_ == 1
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.9])
@@ -304,7 +304,9 @@ def test_kernels_by_name(name):
 def test_the_same_seed_gives_the_same_bits(stages, parameters):
     if stages == "full" and parameters:
         return
-    settings = {"stages": stages, "n_basis": 25, "subset_size": 60, "n_jobs": 1, **parameters}
+    settings = {"stages": stages, "n_basis": 25, "n_jobs": 1, **parameters}
+    if stages == "sparse":
+        settings["subset_size"] = 60
     one, other = (build(**settings).fit(X, Y).predict(NEW) for _ in range(2))
     np.testing.assert_array_equal(one, other)
     two = build(**settings | {"n_jobs": 2}).fit(X, Y).predict(NEW)
@@ -330,9 +332,12 @@ def test_other_tunings(tuning):
 
 
 def test_the_stages_of_the_automatic_choice_depend_on_size():
-    model = build(stages="auto", memory_budget=3e8).fit(X, Y)
-    assert "Sparse" in type(model.learner_).__name__
-    assert "Full" in type(build(stages="auto").fit(X, Y).learner_).__name__
+    model = build(stages="auto", n_basis="auto")
+    assert "Full" in type(model.fit(X, Y).learner_).__name__
+    model.set_params(memory_budget=2.0**30)
+    assert [model._stages(n) for n in (100, 15_000, 200_000)] == ["full", "full", "sparse"]
+    model.set_params(memory_budget=2.0**28)
+    assert [model._stages(n) for n in (100, 15_000)] == ["full", "sparse"]
 
 
 def test_longer_fits_begin_like_shorter_ones():
@@ -351,7 +356,7 @@ def test_torch_gives_the_same_numbers(stages):
 
 def test_torch_gives_the_same_numbers_by_conjugate_gradients(monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(full, "_DIRECT_UP_TO", 0)
+    monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
     ours, theirs = (
         build(tol=1e-9, n_estimators=30, device=device).fit(X, Y) for device in (None, "cpu")
     )

@@ -6,7 +6,9 @@ the array API.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -100,6 +102,13 @@ def floor_at(array: Array, bound: float) -> Array:
     if isinstance(array, np.ndarray):
         return np.maximum(array, bound, out=array)
     return namespace(array).clip(array, min=bound)
+
+
+def clip(array: Array, lowest: float, highest: float) -> Array:
+    """Entries outside an interval become its ends, in place where the library can."""
+    if isinstance(array, np.ndarray):
+        return np.clip(array, lowest, highest, out=array)
+    return namespace(array).clip(array, min=lowest, max=highest)
 
 
 def cholesky(matrix: Array, jitter: float = 0.0) -> Array:
@@ -199,6 +208,47 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def blas_threads(n_threads: int) -> AbstractContextManager[Any]:
-    """Within the block, matrix products and factorisations use this many threads."""
-    return _controller().limit(limits=n_threads, user_api="blas")
+class _BlasLimit:
+    """How many threads BLAS uses is one number of the process: entries are counted."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._original: Any = None
+        self._now = 0
+
+    def enter(self, n_threads: int) -> int:
+        """Set the number, and tell the last one."""
+        with self._lock:
+            limit = _controller().limit(limits=n_threads, user_api="blas")
+            if self._depth == 0:
+                self._original = limit
+            self._depth += 1
+            before, self._now = self._now, n_threads
+            return before
+
+    def leave(self, before: int) -> None:
+        """Go back; the last one to leave restores what was there at first."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._original.restore_original_limits()
+            elif before:
+                _controller().limit(limits=before, user_api="blas")
+            self._now = before if self._depth else 0
+
+
+_LIMIT = _BlasLimit()
+
+
+@contextmanager
+def blas_threads(n_threads: int) -> Iterator[None]:
+    """Within the block, matrix products and factorisations use this many threads.
+
+    The number is the process's: of two Python threads that fit at once, the last one decides.
+    """
+    before = _LIMIT.enter(n_threads)
+    try:
+        yield
+    finally:
+        _LIMIT.leave(before)

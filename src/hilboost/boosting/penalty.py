@@ -50,6 +50,8 @@ def held_out_regularization(
         if len(held) and len(learn):
             trials.append(_Trial(loss, target, start, data, kernel, learn, held, basis))
     size = max(float(np.abs(kernel.diag(dense.to_numpy(data.X[rows]))).mean()), 1e-300)
+    if target.weight is not None:
+        size *= float(target.weight[rows].mean())
     best, lowest, n_worse = size, np.inf, 0
     for factor in _FACTORS:
         with dense.blas_threads(1):

@@ -40,13 +40,24 @@ from hilboost.learners.kernel_machine import (
     Workspace,
 )
 from hilboost.learners.kernel_machine.variance import PosteriorVariance
-from hilboost.learners.kernel_machine.workspace import free_memory
+from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, free_memory
 from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, OneHotSquaredError, SquaredError
 from hilboost.rules import LineSearch, Shrinkage
 
 _AUTO = StrOptions({"auto"})
 _FULL_UP_TO = 60_000
 _FULL_WITHOUT_KEEPING_UP_TO = 20_000
+_OF_SPARSE_STAGES: dict[str, Any] = {
+    "subset_size": None,
+    "selection": "residual",
+    "n_candidates": 59,
+    "solver": "closed_form",
+    "cg_iterations": 50,
+    "penalty": "ensemble",
+    "reweight": False,
+    "refit_every": None,
+    "length_scale_factors": None,
+}
 # Losses with a bound on the hessian, or none but a constant: a full step always descends.
 _QUADRATIC = (SquaredError, OneHotSquaredError)
 _SURE_STEPS = (*_QUADRATIC, BinomialLogLoss, MultinomialLogLoss)
@@ -74,7 +85,7 @@ class BaseKernelBoosting(Shell):
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "standardise": ["boolean", _AUTO],
         "categorical_features": ["array-like", None],
-        "early_stopping": ["boolean"],
+        "early_stopping": [_AUTO, "boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -110,7 +121,7 @@ class BaseKernelBoosting(Shell):
         subsample: float = 1.0,
         standardise: bool | str = "auto",
         categorical_features: Sequence[int] | None = None,
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         tol: float = 3e-3,
@@ -167,7 +178,7 @@ class BaseKernelBoosting(Shell):
         loss.check(target)
         start = checked_start(loss, target)
         seed = self._seed(None)
-        if self.early_stopping and held_out is None:
+        if self.early_stopping is True and held_out is None:
             X, target, held_out = hold_out(
                 X, target, self._strata(target), self.validation_fraction, seed
             )
@@ -180,7 +191,7 @@ class BaseKernelBoosting(Shell):
             rules=self._make_rules(loss, learner),
             n_stages=self._n_stages(loss, learner),
             sampling=RowSampling(self.subsample),
-            stopping=EarlyStopping(self.n_iter_no_change, 0.0) if held_out is not None else None,
+            stopping=self._stopping(held_out is not None),
             callbacks=(
                 *callbacks,
                 *([Printer(int(self.verbose))] if self.verbose else []),
@@ -215,8 +226,12 @@ class BaseKernelBoosting(Shell):
     def _std(self, X: Any) -> Floats:
         """Standard deviation of a new observation."""
         check_is_fitted(self)
-        full = self._noise is not None and self.n_estimators_ > 0
-        if not full or type(self.loss_) is not SquaredError:
+        if self.n_estimators_ == 0:
+            raise InvalidData(
+                "the model is a constant: early stopping kept no stage, so that there is no "
+                "standard deviation. Give more rows, or set early_stopping=False."
+            )
+        if self._noise is None or type(self.loss_) is not SquaredError:
             raise InvalidData(
                 "a standard deviation needs loss='squared_error' and full stages; this model has "
                 f"{type(self.loss_).__name__} and {type(self.learner_).__name__}. Set "
@@ -250,12 +265,17 @@ class BaseKernelBoosting(Shell):
             tuning=self.tuning,
             tuning_seconds=None if self.time_budget is None else 0.35 * self.time_budget,
         )
-        stages = self._stages(n) if self.stages == "auto" else self.stages
+        stages = self._stages(n)
+        if self.tuning == "mean_distance" and (isinstance(kernel, Kernel) or setting.categorical):
+            raise InvalidParameter(
+                "tuning='mean_distance' is a Gaussian of all columns; set kernel='auto' and "
+                "categorical_features=None, or another tuning."
+            )
         if stages == "full":
             return FullLearner(setting, tolerance=self.tol)
         if stages == "block":
             return BlockLearner(setting, 2000 if self.n_basis == "auto" else int(self.n_basis))
-        factors = self.length_scale_factors
+        factors = _checked_factors(self.length_scale_factors)
         return SparseLearner(
             setting,
             n_basis=1000 if self.n_basis == "auto" else int(self.n_basis),
@@ -267,16 +287,32 @@ class BaseKernelBoosting(Shell):
             penalty=self.penalty,
             reweight=self.reweight,
             refit_every=self.refit_every,
-            length_scale_factors=() if factors is None else tuple(float(f) for f in factors),
+            length_scale_factors=factors,
         )
 
     def _stages(self, n: int) -> str:
         """Kernel stages on all rows where their Gram matrix can be afforded."""
+        changed = [name for name, plain in _OF_SPARSE_STAGES.items() if self._differs(name, plain)]
+        if self.stages != "auto":
+            if self.stages != "sparse" and changed:
+                raise InvalidParameter(
+                    f"{', '.join(changed)} is about sparse stages and does nothing with "
+                    f"stages={self.stages!r}; set stages='sparse', or leave it out."
+                )
+            return str(self.stages)
+        if changed or self.n_basis != "auto" or self.subsample < 1:
+            return "sparse"
         memory = free_memory() if self.memory_budget == "auto" else float(self.memory_budget)
+        if n <= DIRECT_UP_TO and 32.0 * n * n <= memory:
+            return "full"
         bytes_kept = 2.0 * n * n + 6e8
         fits = n <= _FULL_UP_TO and bytes_kept <= memory
         evaluates = n <= _FULL_WITHOUT_KEEPING_UP_TO and 4.0 * n * 2500 + 4e8 <= memory
         return "full" if fits or evaluates else "sparse"
+
+    def _differs(self, name: str, plain: Any) -> bool:
+        value = getattr(self, name)
+        return value is not plain and not (isinstance(value, type(plain)) and value == plain)
 
     def _categorical(self, d: int) -> tuple[int, ...]:
         if self.categorical_features is None:
@@ -295,6 +331,12 @@ class BaseKernelBoosting(Shell):
                 f"{d - 1}."
             )
         return tuple(sorted({int(c) for c in columns}))
+
+    def _stopping(self, held_out: bool) -> EarlyStopping | None:
+        """When to stop, with held-out rows."""
+        if not held_out or self.early_stopping is False:
+            return None
+        return EarlyStopping(self.n_iter_no_change, 0.0)
 
     def _n_stages(self, loss: Loss, learner: Learner) -> int:
         if not isinstance(self.n_estimators, str):
@@ -318,6 +360,19 @@ class BaseKernelBoosting(Shell):
         for rule in rules:
             rule.check(loss, learner)
         return rules
+
+
+def _checked_factors(factors: Sequence[float] | None) -> tuple[float, ...]:
+    """Positive multiples of length scales."""
+    try:
+        numbers = np.array([] if factors is None else factors, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array([np.nan])
+    if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0).all()):
+        raise InvalidParameter(
+            f"length_scale_factors must be positive finite numbers; got {factors!r}."
+        )
+    return tuple(numbers.tolist())
 
 
 @dataclass

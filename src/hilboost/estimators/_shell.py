@@ -114,8 +114,7 @@ class Shell(BaseEstimator):
             )
         encoded = self._encode(y, len(X), reset=continued is None)
         weight = check_weights(sample_weight, X)
-        X, target = _without_zero_weights(X, Target(encoded, weight))
-        target = self._with_class_weights(target)
+        X, target = _without_zero_weights(X, self._with_class_weights(Target(encoded, weight)))
         self._check_target(target)
         held_out = None
         if X_val is not None:

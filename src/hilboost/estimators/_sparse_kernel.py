@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 from numbers import Integral
@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from hilboost.boosting import Plan, Progress
-from hilboost.core.contracts import Callback, Learner, Loss, Rule
-from hilboost.core.records import Floats, Part, Stage, Target
+from hilboost.boosting import EarlyStopping, Plan, Progress
+from hilboost.core.contracts import Learner, Loss, Rule
+from hilboost.core.records import Part, Stage
 from hilboost.estimators._kernel import BaseKernelBoosting
 from hilboost.learners.kernel_machine import KernelExpansion, SparseLearner
 from hilboost.learners.kernel_machine.expansion import merge
@@ -51,21 +51,11 @@ class BaseSparseKernel(BaseKernelBoosting):
 
     def __init__(self, loss: str, **parameters: Any) -> None:
         super().__init__(loss, stages="sparse", **parameters)
-        del self.n_iter_no_change
+        del self.n_iter_no_change  # no parameter here: scikit-learn would try to set it
 
-    def _fit(
-        self,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-        continued: Progress | None,
-        callbacks: Sequence[Callback],
-    ) -> None:
-        self.n_iter_no_change = _ENDLESS  # steps on one machine are no reason to stop
-        try:
-            super()._fit(X, target, held_out, continued, callbacks)
-        finally:
-            del self.n_iter_no_change  # no parameter here: scikit-learn would try to set it
+    def _stopping(self, held_out: bool) -> EarlyStopping | None:
+        """Steps on one machine are no reason to stop."""
+        return EarlyStopping(_ENDLESS, 0.0) if held_out else None
 
     def _make_learner(self, n: int, d: int) -> Any:
         sparse = super()._make_learner(n, d)

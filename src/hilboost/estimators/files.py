@@ -12,6 +12,7 @@ from hilboost import __version__
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType
 from hilboost.core.records import History
 from hilboost.estimators._base import BaseBoosting
+from hilboost.estimators._shell import Shell
 from hilboost.estimators.classifier import BoostingClassifier
 from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.learners.tree import TreeLearner
@@ -41,6 +42,11 @@ def save(model: BaseBoosting, path: str | Path) -> None:
         The file cannot be written; an old file of this name stays as it was.
     """
     if type(model).__name__ not in _CLASSES:
+        if isinstance(model, Shell):
+            raise IncompatibleParts(
+                f"model files hold trees so far; this is a {type(model).__name__}. Keep it with "
+                "pickle or joblib, where you trust the file."
+            )
         raise InvalidType(f"save takes a hilboost estimator; got {type(model).__name__}.")
     check_is_fitted(model)
     parameters = {}

@@ -19,8 +19,9 @@ class KernelBoostingClassifier(ClassifierMixin, Classes, BaseKernelBoosting):
     ----------
     loss : str, Loss or Loss subclass, default "squared_error"
         "squared_error" of class indicators: one linear system, and probabilities by a softmax whose
-        sharpness is fitted on held-out rows.  "log_loss": Böhning's bound with full stages, Newton
-        steps with others.  "exponential" (two classes), or an object of your own.
+        sharpness is fitted on held-out rows (8 where kernel and λ are both given).  "log_loss":
+        Böhning's bound with full stages, Newton steps with others.  "exponential" (two classes),
+        or an object of your own.
     class_weight : dict, "balanced" or None, default None
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
         ``"auto"`` fits the length scales of several kernels by the marginal likelihood of a
@@ -31,7 +32,7 @@ class KernelBoostingClassifier(ClassifierMixin, Classes, BaseKernelBoosting):
         preconditioned conjugate gradients.  ``"sparse"``: a machine of ``n_basis`` basis vectors,
         its weights optimal on all rows (SY2006).  ``"block"``: kernel ridge regression on the
         residual of a block of ``n_basis`` rows.  ``"auto"``: full as long as that is affordable
-        (60,000 rows and half of the free memory), then sparse.
+        (60,000 rows and half of the free memory) and no parameter of sparse stages is set.
     n_estimators : int or "auto", default "auto"
         Largest number of stages.
     regularization : float or "auto", default "auto"
@@ -68,12 +69,14 @@ class KernelBoostingClassifier(ClassifierMixin, Classes, BaseKernelBoosting):
         Part of the rows that a sparse or block stage learns from.
     standardise : bool or "auto", default "auto"
         Columns to mean 0 and standard deviation 1; ``"auto"`` divides more than 64 columns of like
-        spread (pixels, spectra) by one number.
+        spread (pixels, spectra) by one number, and leaves columns as they are for
+        ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
     categorical_features : sequence of int, or mask, or None, default None
         Columns of category codes: with ``kernel="auto"``, rows that differ in one are less alike by
         a factor that is fitted like a length scale.
-    early_stopping : bool, default False
+    early_stopping : bool or "auto", default "auto"
         Hold out ``validation_fraction`` of the rows and keep the stage that predicts them best.
+        ``"auto"``: with ``X_val`` and ``y_val`` only, by these.
     validation_fraction : float, default 0.1
     n_iter_no_change : int, default 5
     tol : float, default 3e-3
@@ -147,7 +150,7 @@ class KernelBoostingClassifier(ClassifierMixin, Classes, BaseKernelBoosting):
         subsample: float = 1.0,
         standardise: bool | str = "auto",
         categorical_features: Sequence[int] | None = None,
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         tol: float = 3e-3,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
         preconditioned conjugate gradients.  ``"sparse"``: a machine of ``n_basis`` basis vectors,
         its weights optimal on all rows (SY2006).  ``"block"``: kernel ridge regression on the
         residual of a block of ``n_basis`` rows.  ``"auto"``: full as long as that is affordable
-        (60,000 rows and half of the free memory), then sparse.
+        (60,000 rows and half of the free memory) and no parameter of sparse stages is set.
     n_estimators : int or "auto", default "auto"
         Largest number of stages.
     regularization : float or "auto", default "auto"
@@ -73,12 +74,14 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
         Part of the rows that a sparse or block stage learns from.
     standardise : bool or "auto", default "auto"
         Columns to mean 0 and standard deviation 1; ``"auto"`` divides more than 64 columns of like
-        spread (pixels, spectra) by one number.
+        spread (pixels, spectra) by one number, and leaves columns as they are for
+        ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
     categorical_features : sequence of int, or mask, or None, default None
         Columns of category codes: with ``kernel="auto"``, rows that differ in one are less alike by
         a factor that is fitted like a length scale.
-    early_stopping : bool, default False
+    early_stopping : bool or "auto", default "auto"
         Hold out ``validation_fraction`` of the rows and keep the stage that predicts them best.
+        ``"auto"``: with ``X_val`` and ``y_val`` only, by these.
     validation_fraction : float, default 0.1
     n_iter_no_change : int, default 5
     tol : float, default 3e-3
@@ -154,7 +157,7 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
         subsample: float = 1.0,
         standardise: bool | str = "auto",
         categorical_features: Sequence[int] | None = None,
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         tol: float = 3e-3,
@@ -273,7 +276,7 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
                 "predict_interval needs rows the model was not fitted to: call "
                 "calibrate(X_held_out, y_held_out) first."
             )
-        if not 0 < coverage < 1:
+        if not (isinstance(coverage, Real) and 0 < coverage < 1):
             raise InvalidParameter(f"coverage must be between 0 and 1; got {coverage!r}.")
         mean, std = self.predict(X, return_std=True)
         half = np.multiply.outer(std, conformal_factor(self._scores, coverage))

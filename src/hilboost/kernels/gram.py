@@ -37,7 +37,7 @@ def require_memory(needed: float, budget: float, what: str) -> None:
     if needed > budget:
         raise InvalidParameter(
             f"memory_budget is {_mebibytes(budget)} MiB; {what} needs {_mebibytes(needed)} MiB. "
-            "Raise memory_budget, or lower n_basis or block_size."
+            "Raise memory_budget, or choose fewer basis vectors (n_basis)."
         )
 
 

@@ -17,6 +17,8 @@ from hilboost.kernels.base import Kernel
 
 _SMALLEST_SQUARE = 1e-30  # keeps a division finite whose result is not used
 
+_LARGEST_SQUARE = 1e30  # further off, every kernel is zero; powers of it stay finite in float32
+
 
 @dataclass(frozen=True, eq=False)
 class Stationary(Kernel):
@@ -97,7 +99,7 @@ def squared_distances(A: Array, B: Array) -> Array:
     ones_a, ones_b = xp.ones_like(A[:, :1]), xp.ones_like(B[:, :1])
     left = xp.concat([-2 * A, xp.sum(A * A, axis=1)[:, None], ones_a], axis=1)
     right = xp.concat([B, ones_b, xp.sum(B * B, axis=1)[:, None]], axis=1)
-    return dense.floor_at(left @ right.T, 0.0)
+    return dense.clip(left @ right.T, 0.0, _LARGEST_SQUARE)
 
 
 def _rounding_error(Z: Array) -> float:

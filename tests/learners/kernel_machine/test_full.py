@@ -26,7 +26,7 @@ SETTING = Setting(kernel=KERNEL, regularization=LAMBDA, standardise=False)
 
 @pytest.fixture
 def iterative(monkeypatch):
-    monkeypatch.setattr(full, "_DIRECT_UP_TO", 0)
+    monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
 
 
 def draw(n=150, r=1, weighted=False):
@@ -180,7 +180,7 @@ def test_rows_are_solved_in_blocks():
 @pytest.mark.parametrize("direct", [True, False])
 def test_log_loss_converges_to_the_penalised_optimum(n_classes, weighted, direct, monkeypatch):
     if not direct:
-        monkeypatch.setattr(full, "_DIRECT_UP_TO", 0)
+        monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
     X, target = codes(n_classes, weighted)
     r = 1 if n_classes == 2 else n_classes
     loss = BinomialLogLoss() if n_classes == 2 else MultinomialLogLoss(n_classes)
@@ -218,7 +218,7 @@ def test_a_moving_hessian_is_bounded_anew():
 def test_shrunken_stages_go_on(direct, monkeypatch):
     """What is left of the linear system is known only when the stage is added whole."""
     if not direct:
-        monkeypatch.setattr(full, "_DIRECT_UP_TO", 0)
+        monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
     X, target = draw()
     staged = Staged(FullLearner(SETTING, tolerance=1e-6), X, target)
     n_stages = 0

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends import dense
-from hilboost.core.errors import unknown_name
+from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.records import Floats
 from hilboost.kernels import gram
 from hilboost.kernels.base import Kernel
@@ -400,3 +400,18 @@ _STRATEGIES: dict[str, Callable[[Problem, int, np.random.Generator], Rows]] = {
 
 SELECTIONS: tuple[str, ...] = tuple(sorted(_STRATEGIES))
 """Names of the strategies."""
+
+COLUMNS_HELD = {"forward": 1, "information_gain": 2, "rp_cholesky": 1}
+"""Arrays (m, D) of float64 that a strategy holds; the others hold none."""
+
+MOST_ROWS_ALL_SCORED = 6000
+
+
+def refuse_many_rows(m: int) -> None:
+    """Refuse to score all rows where that takes m² kernel values a step."""
+    if m > MOST_ROWS_ALL_SCORED:
+        raise InvalidParameter(
+            f"n_candidates=None scores all of {m} rows for every basis vector, at {m}² kernel "
+            f"values each time; set subset_size to at most {MOST_ROWS_ALL_SCORED}, or "
+            "n_candidates to a number such as 59."
+        )

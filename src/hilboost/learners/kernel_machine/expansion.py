@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends import dense
 from hilboost.backends.team import Team
 from hilboost.core.contracts import BaseModel
+from hilboost.core.errors import InvalidData
 from hilboost.core.records import Floats, Part
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
@@ -45,7 +47,14 @@ class KernelExpansion(BaseModel):
     def _evaluate(self, X: Floats, team: Team) -> Floats:
         require_complete(X)
         scaled = self.inputs(X, dtype=str(self.basis.dtype))
-        return Gram(self.kernel, scaled, self.basis, team=team).times(self.weights)
+        outputs = Gram(self.kernel, scaled, self.basis, team=team).times(self.weights)
+        if not np.isfinite(outputs.sum()) and not np.isfinite(outputs).all():
+            row = int(np.flatnonzero(~np.isfinite(outputs).all(axis=1))[0])
+            raise InvalidData(
+                f"row {row} of X lies so far from the training rows that the kernel overflows "
+                "there; check its values."
+            )
+        return outputs
 
     @classmethod
     def sum_of(cls, parts: Sequence[Part]) -> MergedExpansions:
@@ -61,7 +70,7 @@ class MergedExpansions:
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
         """Evaluate each kernel once for all its basis vectors."""
-        with Team(n_threads) as team:
+        with dense.blas_threads(1), Team(n_threads) as team:
             for model, columns in self.merged:
                 raw[:, columns] += model._evaluate(X, team)
 

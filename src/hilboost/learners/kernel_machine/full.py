@@ -22,13 +22,12 @@ from hilboost.learners.kernel_machine.solvers import (
 )
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
+    DIRECT_UP_TO,
     Setting,
     Workspace,
     curvature_bound,
     sample_weights,
 )
-
-_DIRECT_UP_TO = 5000
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class FullLearner(Learner):
     ) -> DirectSolver | IterativeSolver:
         n = data.X.shape[0]
         tolerance = self.tolerance * norm(residual)
-        if n <= _DIRECT_UP_TO and 16.0 * n * n <= data.memory:
+        if n <= DIRECT_UP_TO and 32.0 * n * n <= data.memory:
             return DirectSolver.of(data, kernel, D, tolerance)
         m = default_landmarks(n) if self.n_landmarks == "auto" else min(int(self.n_landmarks), n)
         itemsize = data.X.itemsize

@@ -27,6 +27,9 @@ def require_complete(X: Floats) -> None:
         )
 
 
+_FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
+
+
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """``(x - centre) / scale``, column by column.
@@ -56,10 +59,12 @@ class Inputs:
         centre = np.average(X, axis=0, weights=weight)
         scale = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=weight))
         # Rounding leaves a constant column a tiny spread that must not be blown up.
-        scale[~(scale > 1e-10 * np.abs(centre))] = 1.0
-        if common:
-            scale[:] = np.sqrt((scale**2).mean())
+        varies = scale > 1e-10 * np.abs(centre)
         columns = list(untouched)
+        varies[columns] = False
+        scale[~varies] = 1.0
+        if common and varies.any():
+            scale[:] = np.sqrt((scale[varies] ** 2).mean())
         centre[columns], scale[columns] = 0.0, 1.0
         return cls(centre, scale)
 
@@ -70,6 +75,6 @@ class Inputs:
 
     def __call__(self, X: Floats, beside: Array | None = None, dtype: str = "float64") -> Array:
         """Scaled rows (n, d); an array of the library of ``beside``, NumPy without one."""
-        scaled = (X - self.centre) / self.scale
+        scaled = np.clip((X - self.centre) / self.scale, -_FARTHEST, _FARTHEST)
         scaled = np.ascontiguousarray(scaled, dtype=dtype)
         return scaled if beside is None else dense.like(scaled, beside, dtype)

@@ -16,11 +16,12 @@ import numpy as np
 
 from hilboost.backends import dense
 from hilboost.core.contracts import Fitted, Learner
-from hilboost.core.errors import DataWarning, InvalidParameter
+from hilboost.core.errors import DataWarning
 from hilboost.core.records import Floats, Gradients, Sample, Stage
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine import SparseLearner, Workspace
+from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, refuse_many_rows
 from hilboost.learners.kernel_machine.sparse import row_curvature
 from hilboost.learners.kernel_machine.steps import ClosedForm, Newton, QuasiNewton, Steps
 from hilboost.learners.kernel_machine.tuning import choose
@@ -28,8 +29,6 @@ from hilboost.learners.kernel_machine.workspace import sample_weights
 
 _BYTES_BESIDE = 2.0**27  # as SparseLearner counts them
 _KEPT_BY_SEARCH = 2.0**28  # bytes of kernel values that the greedy search may keep
-_COPIES_OF_COLUMNS = {"forward": 1, "rp_cholesky": 1, "information_gain": 2}
-_MOST_ROWS_ALL_SCORED = 6000
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class NestedLearner(Learner):
         W = row_curvature(gradients, weight, r)
         subset = sparse._subset(weight, n, rng)
         if sparse.selection == "forward" and sparse.n_candidates is None:
-            _refuse_many_rows(len(subset))
+            refuse_many_rows(len(subset))
         n_basis = fitting(sparse, len(subset), data.memory)
         kernel, lam = choose(sparse.setting, data, gradients, weight, n_basis)
         if self.regularize is not None:
@@ -109,15 +108,6 @@ class NestedLearner(Learner):
         return steps
 
 
-def _refuse_many_rows(m: int) -> None:
-    if m > _MOST_ROWS_ALL_SCORED:
-        raise InvalidParameter(
-            f"n_candidates=None scores all of {m} rows for every basis vector, at {m}² kernel "
-            f"values each time; set subset_size to at most {_MOST_ROWS_ALL_SCORED}, or "
-            "n_candidates to a number such as 59."
-        )
-
-
 def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
     """How many basis vectors, chosen among ``m`` rows, fit into ``memory`` bytes.
 
@@ -128,7 +118,7 @@ def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
     """
     D = np.arange(1, min(sparse.n_basis, m) + 1, dtype=np.float64)
     system = 24 * D**2
-    search = 8 * m * D * _COPIES_OF_COLUMNS.get(sparse.selection, 0)
+    search = 8 * m * D * COLUMNS_HELD.get(sparse.selection, 0)
     if sparse.selection == "forward":
         search += min(8.0 * m * m, _KEPT_BY_SEARCH)
     needed = np.maximum(system, search) + _BYTES_BESIDE

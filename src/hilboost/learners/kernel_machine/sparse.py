@@ -15,7 +15,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.records import Floats, Gradients, Part, Sample, Stage
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, evaluate, require_memory
-from hilboost.learners.kernel_machine.basis import select
+from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, refuse_many_rows, select
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.joint import refit
 from hilboost.learners.kernel_machine.reweighting import Reweighting
@@ -142,6 +142,11 @@ class SparseLearner(Learner):
         curvature = row_curvature(gradients, None, residual.shape[1])  # without sample weights
         if curvature is not None:
             residual = residual / curvature[subset].mean(axis=1, keepdims=True)
+        if self.selection == "forward" and self.n_candidates is None:
+            refuse_many_rows(len(subset))
+        D = min(self.n_basis, len(subset))
+        held = COLUMNS_HELD.get(self.selection, 0) * 8.0 * len(subset) * D
+        require_memory(held, data.memory, f"choosing {D} of {len(subset)} rows")
         X = dense.to_numpy(data.X[subset])
         return select(
             self.selection, kernel, X, residual, W_subset, lam, self.n_basis, rng, self.n_candidates
@@ -312,7 +317,7 @@ def _fitted_on_subset(
     right = gradients.negative[subset]
     if weight is not None:
         right = right * weight[subset, None]
-    gram = data.gram(kernel, subset, rows, np.inf)
+    gram = data.gram(kernel, subset, rows, data.memory)
     total, product = gram.sums(
         None if curvature is None else dense.like(curvature, data.X, "float64"),
         dense.like(right, data.X, "float64"),

@@ -35,7 +35,7 @@ from hilboost.kernels.marginal_likelihood import (
     maximise,
     mean_squared_distance,
 )
-from hilboost.learners.kernel_machine.workspace import Setting, Workspace
+from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Setting, Workspace
 
 _ROWS_FIRST = 300
 _ROWS_OF_LIKELIHOOD = 1000
@@ -48,9 +48,9 @@ _MAIN_FAMILIES = ("gaussian", "matern52", "laplace")
 _ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
 _SECONDS_OF_A_WIDE_SEARCH = 15.0
 _MANY_TARGETS = 4
+_UNLIKE = 30.0  # targets whose spreads differ more are put on one scale
 _LAMBDA_OF_INDICATORS = 0.03
 _SMALLEST_LAMBDA = 1e-7
-_DIRECT_UP_TO = 5000
 _SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
 _STEEPEST_SHRINKING = -0.25
 _USUAL_SHRINKING = -0.08
@@ -71,7 +71,8 @@ class Candidate:
     kernel: Kernel
     regularization: float
     error: float = np.inf
-    predicted: Floats | None = None  # of those rows, the last ones of the sample
+    predicted: Floats | None = None  # what it says of those rows
+    rows: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ def choose(
     if not data.is_tuned:
         began = time.monotonic()
         sampled, middle, spread, n = _sample(data, gradients, weight)
+        mass = 1.0 if weight is None else float(weight[sampled.rows].mean())
         # Candidates go side by side, each on one thread: the choice is the same on any number.
         with dense.blas_threads(1):
             if setting.tuning == "marginal_likelihood":
@@ -133,13 +135,10 @@ def choose(
         data.kernel = best.kernel
         data.seconds_before = time.monotonic() - began
         data.is_tuned = True
-        if best.predicted is not None:
-            size = len(best.predicted)
-            by_hold_out = size < len(sampled) and size != _ROWS_OF_LEAVE_ONE_OUT
-            kept = sampled.rows[-size:] if by_hold_out else sampled.rows[:size]
-            data.trial = (kept, middle + spread * best.predicted)
+        if best.predicted is not None and best.rows is not None:
+            data.trial = (best.rows, middle + spread * best.predicted)
         if data.regularization is None:
-            data.regularization = best.regularization
+            data.regularization = best.regularization * mass
     smallest = _smallest_lambda(data)
     assert data.kernel is not None
     assert data.regularization is not None
@@ -156,16 +155,20 @@ def _smallest_lambda(data: Workspace) -> float:
 
 def _sample(
     data: Workspace, gradients: Gradients, weight: Floats | None
-) -> tuple[Sampled, Floats, float, int]:
+) -> tuple[Sampled, Floats, Floats, int]:
     """Rows to choose by, what was taken from their targets and by what these were divided, n."""
     rng = np.random.default_rng((data.seed, 1))
     inside = np.arange(data.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
-    rows = rng.permutation(inside)[: 2 * _ROWS_OF_HOLD_OUT]
+    affordable = int(np.sqrt(data.memory / (32 * data.team.n_threads)) / 0.75)
+    rows = rng.permutation(inside)[: max(64, min(2 * _ROWS_OF_HOLD_OUT, affordable))]
     Y = gradients.negative[rows]
     middle = Y.mean(axis=0)
     Y = Y - middle
-    spread = float(np.sqrt((Y**2).mean() * Y.shape[1] / max(1, np.count_nonzero(Y.any(axis=0)))))
-    spread = spread or 1.0
+    spread = np.sqrt((Y**2).mean(axis=0))
+    varies = spread > 0
+    if varies.any() and spread.max() <= _UNLIKE * spread[varies].min():
+        spread[:] = np.sqrt((spread[varies] ** 2).mean())  # classes, or targets of one kind
+    spread[~varies] = 1.0
     w = np.ones(len(rows)) if weight is None else weight[rows] / weight[rows].mean()
     return Sampled(dense.to_numpy(data.X[rows]), Y / spread, w, rows), middle, spread, len(inside)
 
@@ -176,14 +179,14 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
     if not sampled.Y.any() or len(sampled) < 3:
         return Candidate(_start(setting, d, "gaussian", 1.0), 1e-2)
     small = sampled.first(_ROWS_OF_LEAVE_ONE_OUT)
-    floor = _SMALLEST_LAMBDA if n <= _DIRECT_UP_TO else _SMALLEST_ITERATIVE_LAMBDA
+    floor = _SMALLEST_LAMBDA if n <= DIRECT_UP_TO else _SMALLEST_ITERATIVE_LAMBDA
 
     def scaled(candidate: Candidate) -> Candidate:
         raised = replace(candidate, regularization=max(candidate.regularization, floor))
         return _best_scale(raised, small)
 
     def likely(family: str) -> Candidate:
-        return scaled(_most_likely(setting, sampled.first(_ROWS_FIRST), family))
+        return scaled(_most_likely(setting, sampled.first(_ROWS_FIRST + 10 * d), family))
 
     def isotropic(family: str) -> Candidate:
         return _best_isotropic(setting, small, family, floor)
@@ -305,7 +308,7 @@ def _more_likely(candidate: Candidate, rows: Sampled) -> Candidate:
     # The amplitude that is most likely for this kernel and noise ratio has a closed form.
     amplitude = float((dense.solve_lower(factor, rows.Y.copy()) ** 2).mean())
     noise = max(candidate.regularization * amplitude, _SMALLEST_LAMBDA)
-    evidence = maximise(amplitude * candidate.kernel, noise, rows.X, rows.Y, 15)
+    evidence = maximise(amplitude * candidate.kernel, noise, rows.X, rows.Y, _iterations(rows))
     return _without_amplitude(evidence)
 
 
@@ -321,6 +324,11 @@ def _best_isotropic(setting: Setting, rows: Sampled, family: str, floor: float) 
         for scale in _ISOTROPIC_SCALES
     ]
     return min(tried, key=_error)
+
+
+def _iterations(rows: Sampled) -> int:
+    """More length scales need more steps."""
+    return int(min(60, 10 + 1.5 * rows.X.shape[1]))
 
 
 def _without_amplitude(evidence: Evidence) -> Candidate:
@@ -345,7 +353,9 @@ def leave_one_out(candidate: Candidate, rows: Sampled) -> Candidate:
     alpha = dense.solve_lower(factor, inverse @ rows.Y, transposed=True)
     residual = alpha / (inverse**2).sum(axis=0)[:, None]
     error = float(np.average((residual**2).sum(axis=1), weights=rows.weight))
-    return Candidate(candidate.kernel, candidate.regularization, error, rows.Y - residual)
+    return Candidate(
+        candidate.kernel, candidate.regularization, error, rows.Y - residual, rows.rows
+    )
 
 
 def _held_out(candidate: Candidate, rows: Sampled) -> Candidate:
@@ -360,7 +370,7 @@ def _held_out(candidate: Candidate, rows: Sampled) -> Candidate:
     alpha = dense.solve_cholesky(factor, learn.Y.copy())
     predicted = evaluate(candidate.kernel, X, learn.X) @ alpha
     error = float(np.average(((predicted - Y) ** 2).sum(axis=1), weights=rows.weight[m:]))
-    return Candidate(candidate.kernel, candidate.regularization, error, predicted)
+    return Candidate(candidate.kernel, candidate.regularization, error, predicted, rows.rows[m:])
 
 
 Score = Callable[[Candidate, Sampled], Candidate]

@@ -15,11 +15,22 @@ from hilboost.backends.team import Team
 from hilboost.core.contracts import Fitted
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.records import Floats, Gradients, Part, Sample, Stage
-from hilboost.kernels import Kernel
+from hilboost.kernels import (
+    Delta,
+    Hamming,
+    Kernel,
+    OnColumns,
+    Precomputed,
+    Product,
+    Scaled,
+    Sum,
+    Tanimoto,
+)
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
 
+DIRECT_UP_TO = 5000  # rows whose Gram matrix is factored whole
 _FLOAT64_UP_TO = 4096
 _FEW_COLUMNS = 64
 _PART_OF_FREE_MEMORY = 0.5
@@ -37,7 +48,8 @@ class Setting:
         λ of ``½ sum_i w_i (y_i - f(x_i))² + ½ λ |f|²``; the noise variance of a Gaussian process.
     standardise : bool or "auto"
         Columns to mean 0 and standard deviation 1 first; length scales are in these units.
-        ``"auto"`` divides more than 64 columns of like spread (pixels, spectra) by one number.
+        ``"auto"`` divides more than 64 columns of like spread (pixels, spectra) by one number, and
+        leaves columns as they are for kernels of row numbers, fingerprints and codes.
     categorical : tuple of int
         Columns of category codes, compared by equality.
     memory_budget : float or "auto"
@@ -73,7 +85,8 @@ class Setting:
         inputs = Inputs.unchanged(X.shape[1])
         if self.standardise:
             common = self.standardise == "auto" and _are_alike(X)
-            inputs = Inputs.of(X, weight, self.categorical, common)
+            if self.standardise is True or not _reads_raw_columns(self.kernel):
+                inputs = Inputs.of(X, weight, self.categorical, common)
         precision = self.precision
         if precision == "auto":
             precision = "float64" if len(X) <= _FLOAT64_UP_TO else "float32"
@@ -93,6 +106,15 @@ class Setting:
             and not isinstance(self.kernel, str)
             and not isinstance(self.regularization, str),
         )
+
+
+def _reads_raw_columns(kernel: Any) -> bool:
+    """Whether a kernel is about the numbers themselves: row numbers, counts, codes."""
+    if isinstance(kernel, Scaled | OnColumns):
+        return _reads_raw_columns(kernel.kernel)
+    if isinstance(kernel, Sum | Product):
+        return any(_reads_raw_columns(part) for part in kernel.parts)
+    return isinstance(kernel, Precomputed | Tanimoto | Delta | Hamming)
 
 
 def _are_alike(X: Floats) -> bool:
