@@ -185,8 +185,10 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
         raised = replace(candidate, regularization=max(candidate.regularization, floor))
         return _best_scale(raised, small)
 
+    own = d if d <= _MOST_COLUMNS_WITH_OWN_SCALES else 1
+
     def likely(family: str) -> Candidate:
-        return scaled(_most_likely(setting, sampled.first(_ROWS_FIRST + 10 * d), family))
+        return scaled(_most_likely(setting, sampled.first(_ROWS_FIRST + 10 * own), family))
 
     def isotropic(family: str) -> Candidate:
         return _best_isotropic(setting, small, family, floor)
