@@ -1,4 +1,4 @@
-"""One row a built-in loss, a learner, a kernel; the contract tests run over all rows."""
+"""One row a loss, learner, kernel or output space; the contract tests run over all rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
+from tests.outputs import pairs as output_pairs
 from tests.reference import kernels as pairs
 
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -29,6 +30,7 @@ from hilboost.kernels import (
     Kernel,
     Laplace,
     Linear,
+    Mapped,
     Matern,
     OnColumns,
     Polynomial,
@@ -40,6 +42,7 @@ from hilboost.kernels import (
     Sum,
     Tanimoto,
 )
+from hilboost.learners.tree import VectorTreeLearner
 from hilboost.losses import (
     AbsoluteError,
     BinomialLogLoss,
@@ -52,6 +55,17 @@ from hilboost.losses import (
     Quantile,
     SquaredError,
     Tweedie,
+)
+from hilboost.outputs import (
+    Compositions,
+    Distributions,
+    Hierarchy,
+    KernelOutput,
+    LabelSets,
+    PositiveMatrices,
+    Rankings,
+    Strings,
+    Vectors,
 )
 
 
@@ -208,6 +222,10 @@ LEARNERS = [
     LearnerCase("trees-separate", {"multi_output": "separate"}, is_tree=True),
     LearnerCase("trees-shared", {"multi_output": "shared"}, is_tree=True),
     LearnerCase("trees-sketched", {"multi_output": "shared", "sketch": 1}, is_tree=True),
+    LearnerCase("vector-trees", {"learner": VectorTreeLearner(max_splits=7, min_samples_leaf=2)}),
+    LearnerCase(
+        "vector-extra-trees", {"learner": VectorTreeLearner(max_splits=7, random_cuts=True)}
+    ),
     LearnerCase("ridge", {"learner": Ridge(alpha=1e-3)}),
     LearnerCase("neighbours", {"learner": KNeighborsRegressor(3)}, takes_weights=False),
     LearnerCase("sklearn-tree", {"learner": DecisionTreeRegressor(max_depth=2)}),
@@ -236,6 +254,7 @@ class KernelCase:
 
 
 _SCALES = (0.7, 2.0, 5.0)
+_MATRIX = np.array([[0.7, 0.1], [-0.3, 0.4], [0.2, -0.5]])
 
 
 def _rows(rng, n):
@@ -322,6 +341,18 @@ KERNELS = [
         pairs.on_columns(pairs.gaussian((1.0, 3.0)), (2, 0)),
     ),
     KernelCase(
+        "mapped",
+        lambda: Mapped(RationalQuadratic((1.5, 2.5), 0.8), _MATRIX),
+        _rows,
+        lambda a, b: pairs.rational_quadratic((1.5, 2.5), 0.8)(a @ _MATRIX, b @ _MATRIX),
+    ),
+    KernelCase(
+        "mapped-square",
+        lambda: Mapped(Matern(2.0, 2.5), np.eye(3) - 0.3),
+        _rows,
+        lambda a, b: pairs.matern(2.0, 2.5)(a @ (np.eye(3) - 0.3), b @ (np.eye(3) - 0.3)),
+    ),
+    KernelCase(
         "mixed",
         lambda: OnColumns(Gaussian(1.0), [0]) * OnColumns(Delta((1.0, 2.0)), [1, 2]) * 2 + Linear(),
         lambda rng, n: np.column_stack([rng.normal(size=n), rng.integers(3, size=(n, 2))]),
@@ -357,6 +388,177 @@ KERNELS = [
     ),
     KernelCase(
         "precomputed", lambda: Precomputed(_table()), _numbers, pairs.lookup(_table()), native=False
+    ),
+]
+
+
+@dataclass(frozen=True)
+class OutputCase:
+    """An output space and its naive kernel.
+
+    ``draw(rng, n)`` gives labels, and others of the same kind for another ``rng``; ``pair`` is the
+    kernel of two labels.  ``exact``: ways to decode that find any label again from its point, in
+    the form ``settled`` gives it.  ``distinct``: the points of different labels differ.
+    """
+
+    id: str
+    make: Callable[[], Any]
+    draw: Callable[[np.random.Generator, int], Any]
+    pair: Callable[[Any, Any], float]
+    exact: tuple[str, ...] = ("exact",)
+    settled: Callable[[Any], Any] = lambda labels: labels
+    distinct: bool = True
+
+
+_TAGS = ("blue", "green", "red", "white")
+_TAG_WEIGHTS = {"blue": 1.0, "green": 2.0, "red": 0.5, "white": 4.0}
+_SET_WAYS = ("threshold", "f1")
+_PARENTS = {"cat": "pet", "dog": "pet", "pet": "animal", "elm": "tree", "oak": "tree", "ash": "elm"}
+_NODES = sorted({*_PARENTS, *_PARENTS.values()})
+
+
+def _plain_rows(rng, n):
+    return rng.normal(size=(n, 3))
+
+
+def _indicators(rng, n):
+    table = (rng.uniform(size=(n, 5)) < 0.4).astype(int)
+    table[:2] = [[0, 0, 0, 0, 0], [1, 1, 1, 1, 1]]
+    return table
+
+
+def _tag_sets(rng, n):
+    sets = [{tag for tag in _TAGS if rng.uniform() < 0.4} for _ in range(n)]
+    return [set(), set(_TAGS), *sets][:n]
+
+
+def _permutations(rng, n, K):
+    return np.array([rng.permutation(K) + 1 for _ in range(n)])
+
+
+def _tied_ranks(rng, n):
+    values = rng.integers(3, size=(n, 4))
+    return 1 + (values[:, None, :] < values[:, :, None]).sum(axis=2)
+
+
+def _samples(rng, n):
+    return [rng.normal(rng.normal(), 1 + rng.uniform(), rng.integers(1, 9)) for _ in range(n)]
+
+
+def _sorted_samples(rng, n):
+    return np.sort(rng.normal(size=(n, 6)) + rng.normal(size=(n, 1)), axis=1)
+
+
+def _shares(rng, n, smallest=0.0):
+    rows = rng.gamma(0.7, size=(n, 4)) + smallest
+    rows[n // 2, 1] = smallest
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def _covariances(rng, n):
+    roots = rng.normal(size=(n, 3, 5))
+    return roots @ roots.transpose(0, 2, 1)
+
+
+def _words(rng, n):
+    words = ["".join(rng.choice(list("abc"), rng.integers(3, 8))) for _ in range(n)]
+    return ["", *words][:n]
+
+
+def _nodes(rng, n):
+    return [*_NODES, *rng.choice(_NODES, n).tolist()][:n]
+
+
+OUTPUTS = [
+    OutputCase("vectors", Vectors, _plain_rows, output_pairs.inner),
+    OutputCase(
+        "kernel",
+        lambda: KernelOutput(Gaussian(2.0), tolerance=0),
+        _plain_rows,
+        output_pairs.gaussian(2.0),
+        exact=(),
+    ),
+    OutputCase("label_sets-table", LabelSets, _indicators, output_pairs.inner, _SET_WAYS),
+    OutputCase(
+        "label_sets-table-weights",
+        lambda: LabelSets((1, 2, 0.5, 4, 3)),
+        _indicators,
+        output_pairs.weighted((1, 2, 0.5, 4, 3)),
+        _SET_WAYS,
+    ),
+    OutputCase("label_sets", LabelSets, _tag_sets, output_pairs.common(), _SET_WAYS),
+    OutputCase(
+        "label_sets-weights",
+        lambda: LabelSets(_TAG_WEIGHTS),
+        _tag_sets,
+        output_pairs.common(_TAG_WEIGHTS),
+        _SET_WAYS,
+    ),
+    OutputCase("rankings-kemeny", Rankings, partial(_permutations, K=4), output_pairs.kemeny),
+    OutputCase("rankings-kemeny-9", Rankings, partial(_permutations, K=9), output_pairs.kemeny),
+    OutputCase(
+        "rankings-ties", lambda: Rankings(ties=True), _tied_ranks, output_pairs.kemeny, exact=()
+    ),
+    OutputCase(
+        "rankings-spearman",
+        lambda: Rankings("spearman"),
+        partial(_permutations, K=5),
+        output_pairs.spearman,
+    ),
+    OutputCase(
+        "rankings-hamming",
+        lambda: Rankings("hamming"),
+        partial(_permutations, K=5),
+        output_pairs.hamming,
+    ),
+    OutputCase(
+        "distributions",
+        lambda: Distributions(16),
+        _samples,
+        output_pairs.wasserstein(16),
+        settled=lambda labels: np.array([output_pairs.quantiles(label, 16) for label in labels]),
+    ),
+    OutputCase(
+        "distributions-table",
+        lambda: Distributions(6),
+        _sorted_samples,
+        output_pairs.wasserstein(6),
+    ),
+    OutputCase("compositions", Compositions, _shares, output_pairs.hellinger),
+    OutputCase(
+        "compositions-aitchison",
+        lambda: Compositions("aitchison"),
+        partial(_shares, smallest=0.01),
+        output_pairs.aitchison,
+    ),
+    OutputCase("spd_matrices", PositiveMatrices, _covariances, output_pairs.log_euclidean),
+    OutputCase(
+        "strings",
+        Strings,
+        _words,
+        output_pairs.spectrum([3], True),
+        exact=(),
+        distinct=False,  # "aaaa" and "aaaaa"
+    ),
+    OutputCase(
+        "strings-counts",
+        lambda: Strings((1, 3), normalise=False),
+        _words,
+        output_pairs.spectrum([1, 2, 3], False),
+        exact=(),
+        distinct=False,
+    ),
+    OutputCase(
+        "hierarchies",
+        lambda: Hierarchy(_PARENTS),
+        _nodes,
+        output_pairs.path(_PARENTS, lambda depth: 1.0),
+    ),
+    OutputCase(
+        "hierarchies-weights",
+        lambda: Hierarchy(_PARENTS, weights=0.5),
+        _nodes,
+        output_pairs.path(_PARENTS, lambda depth: 0.5**depth),
     ),
 ]
 

@@ -17,12 +17,23 @@ def test_code_of_the_readme(number, capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out == (OUTPUT if number == 0 else "")
 
 
-GUIDE = (Path(__file__).parent.parent / "docs" / "kernels.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parent.parent / "docs"
+GUIDES = {"kernels.md": "KernelBoostingRegressor", "outputs.md": None}
 
 
-@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
-def test_code_of_the_guide_to_kernels(code):
-    exec(compile(code, "docs/kernels.md", "exec"), {})
+def blocks_of_guides():
+    for name, expected in GUIDES.items():
+        text = (DOCS / name).read_text(encoding="utf-8")
+        for number, code in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL)):
+            yield pytest.param(name, code, expected, id=f"{name}-{number}")
+
+
+@pytest.mark.parametrize(("name", "code", "expected"), list(blocks_of_guides()))
+def test_code_of_the_guides(name, code, expected):
+    scope = {}
+    exec(compile(code, f"docs/{name}", "exec"), scope)
+    if expected is not None:
+        assert type(scope["model"]).__name__ == expected
 
 
 def test_the_readme_has_exactly_two_commands():

@@ -10,14 +10,14 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.estimators import combiners
+from hilboost.estimators import _subsets
+from hilboost.estimators._subsets import drawn
 from hilboost.estimators.combiners import (
     AdaBoostKernelClassifier,
     AveragedKernelRidge,
     BayesianCommitteeMachine,
     ConvexKernelRidge,
     convex_weights,
-    drawn,
 )
 from hilboost.kernels import Gaussian
 
@@ -206,7 +206,7 @@ def test_held_out_rows_without_use():
 
 
 def test_more_members_than_memory(monkeypatch):
-    monkeypatch.setattr(combiners, "free_memory", lambda: 1e5)
+    monkeypatch.setattr(_subsets, "free_memory", lambda: 1e5)
     with pytest.raises(InvalidParameter, match="5 members of 60 rows need .* lower subset_size"):
         fitted(BayesianCommitteeMachine)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hilboost import KernelBoostingClassifier, KernelBoostingRegressor
-from hilboost.core.errors import HilboostError, InvalidParameter
+from hilboost.core.errors import HilboostError, InvalidData, InvalidParameter
 from hilboost.kernels import CallableKernel, Gaussian, Linear, Matern, Precomputed
 
 STAGES = ["full", "sparse", "block"]
@@ -27,15 +27,13 @@ def build(**parameters):
     return KernelBoostingRegressor(**PLAIN | parameters)
 
 
-def finite_or_refused(model, X, y, X_new=None):
-    """Whether the fit gave finite predictions."""
+def outcome(model, X, y):
+    """What became of a fit: "refused", or predictions "finite" or "not finite"."""
     try:
         model.fit(X, y)
     except HilboostError:
-        return False
-    predicted = model.predict(X if X_new is None else X_new)
-    assert np.isfinite(predicted).all()
-    return True
+        return "refused"
+    return "finite" if np.isfinite(model.predict(X)).all() else "not finite"
 
 
 @all_stages
@@ -44,7 +42,7 @@ def test_repeated_rows(stages, regularization):
     twice = np.repeat(X[:20], 3, axis=0)
     y = np.random.default_rng(1).normal(size=60)
     model = build(stages=stages, regularization=regularization, n_basis=60)
-    assert finite_or_refused(model, twice, y)
+    assert outcome(model, twice, y) == "finite"
     if regularization == 0 and stages != "block":  # what can be done: the means of equal rows
         predicted = model.predict(X[:20])
         np.testing.assert_allclose(predicted, y.reshape(20, 3).mean(axis=1), atol=0.05)
@@ -73,7 +71,7 @@ def test_no_regularization_interpolates(stages):
 @pytest.mark.parametrize("regularization", [0.0, 1e-6, 0.1])
 def test_kernels_of_low_rank(stages, regularization):
     model = build(stages=stages, kernel=Linear(), regularization=regularization, n_basis=60)
-    assert finite_or_refused(model, X, X @ [1.0, -2.0, 0.5])
+    assert outcome(model, X, X @ [1.0, -2.0, 0.5]) == "finite"
     if regularization <= 1e-6:
         np.testing.assert_allclose(model.predict(X), X @ [1.0, -2.0, 0.5], atol=1e-3)
 
@@ -84,7 +82,7 @@ def test_kernels_of_low_rank(stages, regularization):
 def test_length_scales_that_collapse(stages, scale, regularization):
     for make in (Gaussian, lambda s: Matern(s, 1.5), lambda s: Matern(s, 0.5)):
         model = build(stages=stages, kernel=make(scale), regularization=regularization)
-        assert finite_or_refused(model, X, Y)
+        assert outcome(model, X, Y) == "finite"
         new = np.random.default_rng(1).normal(size=(20, 3))
         assert np.isfinite(model.predict(new)).all()
         if scale == 1e8 and regularization:
@@ -105,13 +103,13 @@ def test_length_scales_that_collapse(stages, scale, regularization):
 def test_kernels_that_are_not_positive(stages, kernel, solver):
     for loss in ("squared_error", "absolute_error"):
         model = build(loss=loss, stages=stages, kernel=CallableKernel(kernel), solver=solver)
-        finite_or_refused(model, X, Y)
+        assert outcome(model, X, Y) in ("finite", "refused")
     labels = (Y > 0).astype(int)
     for loss in ("squared_error", "log_loss"):
         classifier = KernelBoostingClassifier(
             loss, **PLAIN | {"kernel": kernel, "stages": stages, "solver": solver}
         )
-        finite_or_refused(classifier, X, labels)
+        assert outcome(classifier, X, labels) in ("finite", "refused")
 
 
 @all_stages
@@ -125,7 +123,7 @@ def test_a_random_symmetric_table_is_no_kernel(stages, selection):
         kernel=Precomputed((table + table.T) / 2),
         standardise=False,
     )
-    finite_or_refused(model, numbers, Y)
+    assert outcome(model, numbers, Y) in ("finite", "refused")
 
 
 def test_not_positive_is_said():
@@ -152,6 +150,14 @@ def test_gaps_in_held_out_rows_are_refused():
     bad[5, 2] = np.nan
     with pytest.raises(ValueError, match=r"column 2|NaN"):
         build().fit(X, Y, X_val=bad, y_val=Y)
+
+
+def test_held_out_targets_are_checked():
+    counts = np.arange(60.0)
+    with pytest.raises(InvalidData, match="row 2 holds -1"):
+        build(loss="poisson").fit(X, counts, X_val=X[:3], y_val=[1.0, 2.0, -1.0])
+    model = build(loss="poisson").fit(X, counts, X_val=X[:3], y_val=np.zeros(3))
+    assert np.isfinite(model.history_.validation).all()
 
 
 @all_stages

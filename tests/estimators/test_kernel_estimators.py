@@ -13,7 +13,12 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.gaussian_process.kernels import Matern as TheirMatern
 from tests.cases import LOSSES, ids
 
-from hilboost import BoostingClassifier, KernelBoostingClassifier, KernelBoostingRegressor
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+)
 from hilboost.kernels import Delta, Gaussian, Matern, OnColumns, Precomputed
 from hilboost.learners.kernel_machine import full
 
@@ -314,6 +319,24 @@ def test_the_same_seed_gives_the_same_bits(stages, parameters):
     if stages != "full":
         another = build(**settings | {"random_state": 1}).fit(X, Y).predict(NEW)
         assert (another != one).any()
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize(
+    ("model", "n_cells"),
+    [
+        (KernelBoostingRegressor(stages="full", n_estimators=2), len(X)),
+        (KernelBoostingRegressor(stages="sparse", n_estimators=1, n_basis=7), 7),
+        (BoostingRegressor(learner="kernel", n_estimators=1), len(X)),
+    ],
+    ids=["full", "sparse", "learner"],
+)
+def test_threads_are_chosen_by_the_number_of_basis_vectors(model, n_cells, staged, monkeypatch):
+    model = clone(model).fit(X, Y)
+    asked = []
+    monkeypatch.setattr(type(model), "_n_threads", lambda _, n: asked.append(n) or 1)
+    _ = list(model.staged_predict(NEW)) if staged else model.predict(NEW)
+    assert asked == [len(NEW) * n_cells]
 
 
 def test_the_automatic_choice_is_the_same_on_any_number_of_threads():

@@ -8,10 +8,16 @@ from hilboost import (
     BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
 )
+from hilboost.kernels import Gaussian
+from hilboost.outputs import KernelOutput
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
+SHORT = {"n_estimators": 40, "learning_rate": 0.1}
 GIVEN = {"kernel": "matern52", "regularization": 0.1}
 
 
@@ -32,6 +38,12 @@ def expected_to_fail(estimator):
         KernelBoostingClassifier(),
         KernelBoostingRegressor(stages="sparse", n_basis=40, n_estimators=3, **GIVEN),
         KernelBoostingClassifier("log_loss", stages="block", n_basis=50, **GIVEN),
+        OutputKernelBoostingRegressor(**SHORT),
+        OutputKernelBoostingRegressor(KernelOutput(Gaussian(1.0), tolerance=0), **SHORT),
+        OutputKernelBoostingRegressor(learner="ok3", **SHORT),
+        OutputKernelBoostingRegressor(learner=KernelBoostingRegressor(**GIVEN)),
+        OutputKernelForestRegressor(n_estimators=10),
+        OutputKernelTreeRegressor(),
     ],
     expected_failed_checks=expected_to_fail,
 )

@@ -7,3 +7,8 @@ gives ``inf`` or ``nan`` and no exception, which a team of threads at a barrier 
 from numba import njit
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+reordered = njit(
+    cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
+)
+"""For short sums whose order the compiler may choose, so that they become vector code."""

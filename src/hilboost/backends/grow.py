@@ -36,7 +36,7 @@ _ROWS_WORTH_SHARING = 4096
 
 
 @compiled
-def _mix(x):
+def mix(x):
     """One step of the SplitMix64 generator."""
     x = (x + uint64(0x9E3779B97F4A7C15)) & uint64(0xFFFFFFFFFFFFFFFF)
     x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -56,11 +56,11 @@ def draw_columns(allowed, n_draw, seed, node, drawn):
     for f in range(n_columns):
         left += allowed[f]
     wanted = min(n_draw, left)
-    state = _mix(uint64(seed) ^ (uint64(node + 1) * uint64(0xD1342543DE82EF95)))
+    state = mix(uint64(seed) ^ (uint64(node + 1) * uint64(0xD1342543DE82EF95)))
     for f in range(n_columns):
         drawn[f] = 0
         if allowed[f]:
-            state = _mix(state)
+            state = mix(state)
             # float(2**-53) * 53 random bits is uniform on [0, 1)
             if (state >> uint64(11)) * 1.1102230246251565e-16 * left < wanted:
                 drawn[f] = 1

@@ -56,8 +56,8 @@ def gradients(loss: Loss, target: Target, raw: Floats, team: Team) -> Gradients:
     if len(parts) == 1:
         return checked(loss, loss.gradients(target, raw), raw.shape)
     first = checked(loss, loss.gradients(target.rows(parts[0]), raw[parts[0]]), raw[parts[0]].shape)
-    negative = np.empty(raw.shape, order="F")
-    hessian = None if first.hessian is None else np.empty(raw.shape, order="F")
+    negative = np.empty_like(raw)
+    hessian = None if first.hessian is None else np.empty_like(raw)
 
     def fill(rows: slice) -> None:
         part = checked(loss, loss.gradients(target.rows(rows), raw[rows]), raw[rows].shape)
@@ -70,7 +70,7 @@ def gradients(loss: Loss, target: Target, raw: Floats, team: Team) -> Gradients:
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
-    """A loss's gradients as float64 arrays of the right shape, column by column, or a refusal."""
+    """A loss's gradients as float64 arrays of the right shape, or a refusal."""
     negative = _checked(loss, "negative", result.negative, shape)
     if result.hessian is None:
         return Gradients(negative, bound=result.bound)
@@ -79,7 +79,7 @@ def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
 
 
 def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Floats:
-    array = np.asarray(array, dtype=dtypes.RAW, order="F")
+    array = np.asarray(array, dtype=dtypes.RAW)
     where = f"{type(loss).__name__}.gradients returned a {name} array"
     if array.shape != shape:
         raise IncompatibleParts(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +135,9 @@ class Fitted:
 class Learner(ABC):
     """Fits base models to gradients; sees neither labels nor the loss nor earlier stages."""
 
+    layout: ClassVar[Literal["F", "C"]] = "F"
+    """How ``raw`` and gradients lie in memory: by outputs, or by rows for one model of many."""
+
     @abstractmethod
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Any:
         """Whatever the learner wants to compute once from the inputs, (n, d)."""
@@ -188,3 +191,59 @@ class Callback(Protocol):
 
     def __call__(self, event: Event) -> bool | None:
         """Look at the event."""
+
+
+class OutputSpace(ABC):
+    """A kind of labels: what they are, and how they become points of a Hilbert space.
+
+    An object of parameters; what it learns from training labels is an :class:`Embedding`.
+    """
+
+    @abstractmethod
+    def fit(self, labels: Any) -> Embedding:
+        """Check training labels and learn from them what encoding and decoding need.
+
+        Raises
+        ------
+        InvalidData
+            Labels of another kind; the message says which row.
+        """
+
+
+class Embedding(ABC):
+    """Labels as points of ``H = R^r``, and back (the pre-image)."""
+
+    ways: ClassVar[tuple[str, ...]]
+    """Names of the ways to decode, the usual one first."""
+
+    @abstractmethod
+    def encode(self, labels: Any) -> Floats:
+        """Points ``φ(y)`` of labels, (n, r); refuses labels of another kind, naming the row."""
+
+    @abstractmethod
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
+        """Labels for points (n, r) in one of the :attr:`ways`, which ``candidates`` overrule."""
+
+    def encode_training(self, labels: Any) -> Floats:
+        """Points of the labels that it was fitted to, where these are known more exactly."""
+        return self.encode(labels)
+
+    def norms(self, labels: Any) -> Floats:
+        """``k(y, y) = |φ(y)|²``, (n,), with the part of ``H`` that ``encode`` leaves out."""
+        codes = self.encode(labels)
+        return np.einsum("ij,ij->i", codes, codes)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Labels that predictions are chosen from.
+
+    Attributes
+    ----------
+    labels : sequence
+    allowed : sequence of sequences of int, or None
+        For every row the numbers of the labels it may take; ``None`` is all.
+    """
+
+    labels: Any
+    allowed: Sequence[Sequence[int]] | None = None

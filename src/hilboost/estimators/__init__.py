@@ -3,6 +3,11 @@
 from hilboost.estimators.classifier import BoostingClassifier
 from hilboost.estimators.kernel_classifier import KernelBoostingClassifier
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
+from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
+from hilboost.estimators.output_kernel_forest import (
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
+)
 from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
 from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
@@ -12,6 +17,9 @@ __all__ = [
     "BoostingRegressor",
     "KernelBoostingClassifier",
     "KernelBoostingRegressor",
+    "OutputKernelBoostingRegressor",
+    "OutputKernelForestRegressor",
+    "OutputKernelTreeRegressor",
     "SparseKernelClassifier",
     "SparseKernelRidge",
 ]

@@ -13,23 +13,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.team import Team
-from hilboost.boosting import (
-    EarlyStopping,
-    Plan,
-    Progress,
-    RowSampling,
-    Validation,
-    boost,
-    checked_start,
-)
+from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling, boost
 from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
 from hilboost.estimators._shell import Shell
-from hilboost.estimators.checks import check_inputs, warn_of_light_weights
+from hilboost.estimators.checks import warn_of_light_weights
 from hilboost.estimators.defaults import Resolved, resolve
-from hilboost.estimators.fitting import begin, hold_out, try_out_max_features
-from hilboost.estimators.printing import Printer
+from hilboost.estimators.fitting import try_out_max_features
+from hilboost.estimators.printing import with_printer
 from hilboost.learners.kernel_machine import SparseLearner
 from hilboost.learners.tree import Forest, TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
@@ -141,14 +133,8 @@ class BaseBoosting(Shell):
         continued: Progress | None,
         callbacks: Sequence[Callback],
     ) -> None:
-        loss = self._make_loss()
-        loss.check(target)
-        if held_out is not None:
-            # Together with the training target: held-out counts may all be zero.
-            loss.check(Target(np.concatenate([held_out[1].y, target.y])))
-        start = checked_start(loss, target)
-        n_outputs = len(start)
-        n_trees = 1 if self.multi_output == "shared" else n_outputs
+        fit = self._started(X, target, held_out, continued)
+        n_trees = 1 if self.multi_output == "shared" else len(fit.start)
         parameters = self.get_params(deep=False)
         if continued is not None:
             # A continued fit goes on with what the first one chose.
@@ -160,48 +146,32 @@ class BaseBoosting(Shell):
             n_trees,
             held_out is not None,
             self.learner,
-            isinstance(loss, CellLoss),
+            isinstance(fit.loss, CellLoss),
         )
-        seed = self._seed(continued)
         early = chosen.early_stopping
         n_folds = min(chosen.cv_folds, len(X)) if early and held_out is None else 1
         if isinstance(self.learner, str | SparseLearner) and self.learner != "tree":
             n_folds = 1  # a kernel machine remembers one function
         if early and held_out is None and n_folds == 1:
-            X, target, held_out = hold_out(
-                X, target, self._strata(target), self.validation_fraction, seed
-            )
+            fit = fit.hold_out(self.validation_fraction)
         learner = self._make_learner(chosen)
         if isinstance(learner, TreeLearner):
-            warn_of_light_weights(target.weight, learner.min_samples_leaf)
-        n_threads = self._n_threads(len(X) * X.shape[1] * n_trees * n_folds)
+            warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
+        n_threads = self._n_threads(fit.X.size * n_trees * n_folds)
         plan = Plan(
-            loss=loss,
+            loss=fit.loss,
             learner=learner,
-            rules=self._make_rules(loss, learner, chosen),
+            rules=self._make_rules(fit.loss, learner, chosen),
             n_stages=chosen.n_estimators,
             sampling=RowSampling(chosen.subsample, self.bootstrap),
             stopping=EarlyStopping(chosen.n_iter_no_change, self.tol) if early else None,
-            callbacks=(*callbacks, *([Printer(int(self.verbose))] if self.verbose else [])),
-            seed=seed,
+            callbacks=with_printer(callbacks, self.verbose),
+            seed=fit.seed,
         )
-        progress = begin(
-            plan,
-            X,
-            target,
-            start,
-            self._strata(target),
-            n_folds,
-            held_out is not None,
-            continued,
-            n_threads,
-        )
-        validation = None
-        if held_out is not None:
-            raw = progress.members[0].model().predict_raw(held_out[0], n_threads)
-            validation = Validation(*held_out, raw)
+        progress, validation = fit.begin(plan, n_threads, n_folds, continued)
+        X, target = fit.X, fit.target
         with Team(n_threads) as team:
-            data = learner.prepare(X, target.weight, seed, n_threads if n_folds == 1 else 1)
+            data = learner.prepare(X, target.weight, fit.seed, n_threads if n_folds == 1 else 1)
             try:
                 own = isinstance(self.learner, str) and isinstance(learner, TreeLearner)
                 tries = self.max_features == "auto" and own
@@ -288,8 +258,7 @@ class BaseBoosting(Shell):
         InvalidData
             The base learner is not a tree.
         """
-        check_is_fitted(self)
-        X = check_inputs(self, X, reset=False)
+        X = self._checked(X)
         forest = self._forest()
         if forest is None:
             return np.empty((len(X), 0), dtype=np.int32)

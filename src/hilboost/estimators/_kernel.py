@@ -13,22 +13,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.team import Team
-from hilboost.boosting import (
-    EarlyStopping,
-    Plan,
-    Progress,
-    RowSampling,
-    Validation,
-    boost,
-    checked_start,
-)
+from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling, boost
 from hilboost.core.contracts import Callback, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Event, Floats, Target
 from hilboost.estimators._shell import Shell
-from hilboost.estimators.checks import check_inputs
-from hilboost.estimators.fitting import begin, hold_out
-from hilboost.estimators.printing import Printer
+from hilboost.estimators.printing import with_printer
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.learners.kernel_machine import (
     SELECTIONS,
@@ -174,39 +164,28 @@ class BaseKernelBoosting(Shell):
         callbacks: Sequence[Callback],
     ) -> None:
         began = time.monotonic()
-        loss = self._make_loss()
-        loss.check(target)
-        start = checked_start(loss, target)
-        seed = self._seed(None)
+        fit = self._started(X, target, held_out)
         if self.early_stopping is True and held_out is None:
-            X, target, held_out = hold_out(
-                X, target, self._strata(target), self.validation_fraction, seed
-            )
-        learner = self._make_learner(len(X), X.shape[1])
-        n_threads = self._n_threads(len(X) * len(X))
-        data = learner.prepare(X, target.weight, seed, n_threads)
+            fit = fit.hold_out(self.validation_fraction)
+        loss, target, n = fit.loss, fit.target, len(fit.X)
+        learner = self._make_learner(n, fit.X.shape[1])
+        n_threads = self._n_threads(n * n)
+        data = learner.prepare(fit.X, target.weight, fit.seed, n_threads)
         plan = Plan(
             loss=loss,
             learner=learner,
             rules=self._make_rules(loss, learner),
             n_stages=self._n_stages(loss, learner),
             sampling=RowSampling(self.subsample),
-            stopping=self._stopping(held_out is not None),
+            stopping=self._stopping(fit.held_out is not None),
             callbacks=(
-                *callbacks,
-                *([Printer(int(self.verbose))] if self.verbose else []),
-                _Ending(data, began, self.time_budget),
+                *with_printer(callbacks, self.verbose),
+                Ending(data, began, self.time_budget),
             ),
-            seed=seed,
+            seed=fit.seed,
         )
         given = data.is_tuned and self.tuning == "auto"
-        progress = begin(
-            plan, X, target, start, None, 1, held_out is not None, continued, n_threads
-        )
-        validation = None
-        if held_out is not None:
-            raw = progress.members[0].model().predict_raw(held_out[0], n_threads)
-            validation = Validation(*held_out, raw)
+        progress, validation = fit.begin(plan, n_threads)
         with Team(n_threads) as team:
             try:
                 boost(plan, data, target, progress, team, validation)
@@ -215,12 +194,12 @@ class BaseKernelBoosting(Shell):
         self._noise = data.noise if isinstance(learner, FullLearner) else None
         self._variance: PosteriorVariance | None = None
         self.__dict__.pop("_scores", None)
-        self.amplitude_ = 1.0 if given else data.amplitude(target.y - start)
+        self.amplitude_ = 1.0 if given else data.amplitude(target.y - fit.start)
         self.kernel_ = data.kernel
         self.regularization_ = data.regularization
         if isinstance(loss, OneHotSquaredError) and data.trial is not None:
             rows, outputs = data.trial
-            plan = replace(plan, loss=loss.sharpened(target.rows(rows), start + outputs))
+            plan = replace(plan, loss=loss.sharpened(target.rows(rows), fit.start + outputs))
         self._keep(plan, progress)
 
     def _std(self, X: Any) -> Floats:
@@ -237,7 +216,7 @@ class BaseKernelBoosting(Shell):
                 f"{type(self.loss_).__name__} and {type(self.learner_).__name__}. Set "
                 "stages='full' (at most about 60,000 rows)."
             )
-        X = check_inputs(self, X, reset=False)
+        X = self._checked(X)
         with Team(self._n_threads(len(X) * 2000)) as team:
             if self._variance is None:
                 # Every full stage has all training rows, repeated ones too.
@@ -376,7 +355,7 @@ def _checked_factors(factors: Sequence[float] | None) -> tuple[float, ...]:
 
 
 @dataclass
-class _Ending:
+class Ending:
     """Ends a fit that has converged, or whose time would not suffice for one more stage."""
 
     data: Workspace

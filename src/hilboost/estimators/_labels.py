@@ -186,7 +186,7 @@ class Classes(Shell):
         return self.loss_.inverse_link(raw)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of every row.
+        """The most probable class of every row; without probabilities, that of the highest score.
 
         Parameters
         ----------
@@ -196,8 +196,7 @@ class Classes(Shell):
         -------
         (n,) array of labels
         """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+        return self._best(self._raw(X))
 
     def decision_function(self, X: Any) -> Floats:
         """Scores in link space.
@@ -238,5 +237,8 @@ class Classes(Shell):
         ------
         (n,) array of labels
         """
-        for probabilities in self.staged_predict_proba(X):
-            yield self.classes_[probabilities.argmax(axis=1)]
+        for raw in self._staged_raw(X):
+            yield self._best(raw)
+
+    def _best(self, raw: Floats) -> NDArray[Any]:
+        return self.classes_[self.loss_.inverse_link(raw).argmax(axis=1)]

@@ -13,11 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.team import available_cores
-from hilboost.boosting import Member, Plan, Progress
+from hilboost.boosting import Member, Plan, Progress, checked_start
 from hilboost.core.contracts import Callback, Loss
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, History, Target
 from hilboost.estimators.checks import check_inputs, check_weights
+from hilboost.estimators.fitting import Fit
+from hilboost.learners.kernel_machine.expansion import MergedExpansions
 from hilboost.model import AdditiveModel, mean_of
 
 _CELLS_WORTH_A_THREAD = 2**18
@@ -79,7 +81,7 @@ class Shell(BaseEstimator):
         Parameters
         ----------
         X : array-like (n, d)
-            Inputs; NaN is a missing value.
+            Inputs.  NaN is a missing value, which trees learn from and kernel machines refuse.
         y : array-like (n,) or (n, c)
             Targets.
         sample_weight : array-like (n,), optional
@@ -160,6 +162,22 @@ class Shell(BaseEstimator):
             np.array(progress.validation) if progress.validation else None,
         )
 
+    def _started(
+        self,
+        X: Floats,
+        target: Target,
+        held_out: tuple[Floats, Target] | None,
+        continued: Progress | None = None,
+    ) -> Fit:
+        """Loss, start value and seed, for targets that the loss can take."""
+        loss = self._make_loss()
+        loss.check(target)
+        if held_out is not None:
+            # Together with the training target: held-out counts may all be zero.
+            loss.check(Target(np.concatenate([held_out[1].y, target.y])))
+        start, seed = checked_start(loss, target), self._seed(continued)
+        return Fit(loss, start, seed, X, target, held_out, self._strata(target))
+
     def _seed(self, continued: Progress | None) -> int:
         if continued is None:
             self._fitted_seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -192,16 +210,25 @@ class Shell(BaseEstimator):
 
     # Prediction
 
-    def _raw(self, X: Any) -> Floats:
+    def _checked(self, X: Any) -> Floats:
+        """Inputs to predict for, of a fitted model."""
         check_is_fitted(self)
-        X = check_inputs(self, X, reset=False)
-        n_cells = len(X) * max(1, len(self.model_.stages))
+        return check_inputs(self, X, reset=False)
+
+    def _raw(self, X: Any) -> Floats:
+        X = self._checked(X)
+        n_cells = len(X) * max(1, len(self.model_.stages), self._n_basis())
         return self.model_.predict_raw(X, self._n_threads(n_cells))
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        check_is_fitted(self)
-        X = check_inputs(self, X, reset=False)
-        yield from self.model_.staged_raw(X, self._n_threads(len(X)))
+        X = self._checked(X)
+        n_cells = len(X) * max(1, self._n_basis())
+        yield from self.model_.staged_raw(X, self._n_threads(n_cells))
+
+    def _n_basis(self) -> int:
+        """Basis vectors of the kernel machines in the model, equal ones once."""
+        sums = self.model_.summations()
+        return sum(part.n_basis for part in sums if isinstance(part, MergedExpansions))
 
 
 def _without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:

@@ -156,9 +156,10 @@ def check_regression_target(y: Any, n: int) -> tuple[Floats, bool]:
 
 def check_length(y: Any, n: int) -> None:
     """One target a row."""
-    if len(y) != n:
+    found = y.shape[0] if getattr(y, "shape", ()) else len(y)  # sparse tables have no length
+    if found != n:
         raise InvalidData(
-            f"X and y have inconsistent numbers of rows: {n} and {len(y)}. "
+            f"X and y have inconsistent numbers of rows: {n} and {found}. "
             "Give one target for every row of X."
         )
 

@@ -17,36 +17,23 @@ SY2006: Sun & Yao, *Boosting kernel models for regression*, ICDM 2006.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import nnls
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends import dense
 from hilboost.backends.team import Team
-from hilboost.boosting import Progress, checked_start
-from hilboost.core.contracts import Callback
-from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats, Part, Stage, Target
+from hilboost.core.records import Floats
 from hilboost.estimators._labels import Classes, Numbers
-from hilboost.estimators._shell import Shell
-from hilboost.estimators.checks import check_inputs
-from hilboost.kernels import Kernel, as_kernel
+from hilboost.estimators._subsets import Maker, SubsetEnsemble
 from hilboost.kernels.gram import evaluate, row_blocks
-from hilboost.learners.kernel_machine import KernelExpansion, Setting, Workspace
+from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import require_complete
-from hilboost.learners.kernel_machine.tuning import choose
-from hilboost.learners.kernel_machine.workspace import free_memory
-from hilboost.model import AdditiveModel
 
 __all__ = [
     "AdaBoostKernelClassifier",
@@ -56,155 +43,6 @@ __all__ = [
 ]
 
 _SMALLEST_VARIANCE = 1e-10  # of the prior's: what is left of it is rounding
-
-
-@dataclass(frozen=True)
-class Makers:
-    """What all members have in common, and how one is made.
-
-    Attributes
-    ----------
-    residual : (n, r) float64
-        Targets less the start value.
-    """
-
-    data: Workspace
-    kernel: Kernel
-    regularization: float
-    residual: Floats
-
-    def member(
-        self, rows: NDArray[np.int64], copies: Floats | None = None
-    ) -> tuple[KernelExpansion, Floats]:
-        """Kernel ridge regression on some rows, and the Cholesky factor of ``K + λ/w``.
-
-        ``copies`` (m,) counts every row so many times, besides its sample weight.  Cost O(m³).
-        """
-        data = self.data
-        X = dense.to_numpy(data.X[rows])
-        weight = np.ones(len(rows)) if data.weight is None else data.weight[rows]
-        weight = weight if copies is None else weight * copies
-        K = dense.add_to_diagonal(evaluate(self.kernel, X, X), self.regularization / weight)
-        factor = dense.cholesky(K)
-        alpha = dense.solve_cholesky(factor, self.residual[rows])
-        basis = X.astype(data.precision)
-        return KernelExpansion(self.kernel, data.inputs, basis, alpha, rows), factor
-
-    def members(self, subsets: list[NDArray[np.int64]]) -> list[tuple[KernelExpansion, Floats]]:
-        """One member a subset, side by side."""
-        with dense.blas_threads(1):
-            return self.data.team.map(self.member, subsets)
-
-
-def drawn(n: int, size: int, count: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Subsets of ``size`` rows, disjoint as long as there are rows left."""
-    order = np.concatenate([rng.permutation(n) for _ in range(-(-count * size // n))])
-    return [np.unique(order[j * size : (j + 1) * size]) for j in range(count)]
-
-
-class SubsetEnsemble(Shell):
-    """Draws subsets and chooses the kernel once; not to be used by itself."""
-
-    loss = "squared_error"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "subset_size": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="neither"),
-        ],
-        "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    }
-    _uses_held_out = False
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 20,
-        subset_size: float = 1000,
-        kernel: Any = "auto",
-        regularization: float | str = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.subset_size = subset_size
-        self.kernel = kernel
-        self.regularization = regularization
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    @abstractmethod
-    def _learn(
-        self,
-        makers: Makers,
-        start: Floats,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-    ) -> None:
-        """Make the members and keep how they are combined."""
-
-    def _fit(
-        self,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-        continued: Progress | None,
-        callbacks: Sequence[Callback],
-    ) -> None:
-        if callbacks or (held_out is not None and not self._uses_held_out):
-            raise InvalidData(
-                f"{type(self).__name__}.fit has no use for callbacks, X_val and y_val; leave them "
-                "out."
-            )
-        self.loss_ = self._make_loss()
-        start = checked_start(self.loss_, target)
-        gradients = self.loss_.gradients(target, np.broadcast_to(start, (len(X), len(start))))
-        auto = isinstance(self.kernel, str) and self.kernel == "auto"
-        kernel = "auto" if auto else as_kernel(self.kernel)
-        setting = Setting(kernel=kernel, regularization=self.regularization)
-        size = self._size(len(X))
-        self._check_memory(size)
-        seed = self._seed(None)
-        data = setting.prepare(X, target.weight, seed, self._n_threads(len(X) * size))
-        try:
-            self.kernel_, self.regularization_ = choose(
-                setting, data, gradients, target.weight, size
-            )
-            makers = Makers(data, self.kernel_, self.regularization_, gradients.negative)
-            self._learn(makers, start, X, target, held_out)
-        finally:
-            data.team.__exit__()
-
-    def _size(self, n: int) -> int:
-        size = self.subset_size
-        return min(n, int(size) if isinstance(size, Integral) else max(1, round(size * n)))
-
-    def _check_memory(self, size: int) -> None:
-        """Factors of all members, at worst."""
-        needed, free = 8.0 * (self.n_estimators + 1) * size * size, free_memory()
-        if needed > free:
-            raise InvalidParameter(
-                f"{self.n_estimators} members of {size} rows need {needed / 2**20:.0f} MiB, more "
-                f"than half of the free memory ({free / 2**20:.0f} MiB); lower subset_size or "
-                "n_estimators."
-            )
-
-    def _members_on_random_subsets(
-        self, makers: Makers, n: int
-    ) -> list[tuple[KernelExpansion, Floats]]:
-        rng = np.random.default_rng(makers.data.seed)
-        return makers.members(drawn(n, self._size(n), self.n_estimators, rng))
-
-    def _keep_sum(self, start: Floats, members: list[KernelExpansion], weights: Floats) -> None:
-        """One stage: the weighted sum of the members."""
-        columns = slice(0, len(start))
-        parts = [Part.of(member, columns) for member in members]
-        stages = [Stage((part,)).scaled(w) for part, w in zip(parts, weights, strict=True)]
-        self.estimator_weights_ = weights
-        self.model_ = AdditiveModel(start, (Stage(tuple(s.parts[0] for s in stages)),))
 
 
 class AveragedKernelRidge(RegressorMixin, Numbers, SubsetEnsemble):
@@ -235,16 +73,9 @@ class AveragedKernelRidge(RegressorMixin, Numbers, SubsetEnsemble):
     Cost O(M m³) for M members of m rows; O(M m) kernel values a predicted row.
     """
 
-    def _learn(
-        self,
-        makers: Makers,
-        start: Floats,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-    ) -> None:
-        members = [model for model, _ in self._members_on_random_subsets(makers, len(X))]
-        self._keep_sum(start, members, np.full(len(members), 1 / len(members)))
+    def _learn(self, maker: Maker) -> None:
+        members = [model for model, _ in self._on_random_subsets(maker)]
+        self._keep_sum(members, np.full(len(members), 1 / len(members)))
 
 
 class ConvexKernelRidge(RegressorMixin, Numbers, SubsetEnsemble):
@@ -286,21 +117,14 @@ class ConvexKernelRidge(RegressorMixin, Numbers, SubsetEnsemble):
 
     _uses_held_out = True
 
-    def _learn(
-        self,
-        makers: Makers,
-        start: Floats,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-    ) -> None:
-        members = [model for model, _ in self._members_on_random_subsets(makers, len(X))]
-        X, target = (X, target) if held_out is None else held_out
+    def _learn(self, maker: Maker) -> None:
+        members = [model for model, _ in self._on_random_subsets(maker)]
+        X, target = maker.fit.held_out or (maker.fit.X, maker.fit.target)
         with dense.blas_threads(1):
-            outputs = makers.data.team.map(lambda model: model.predict_raw(X), members)
+            outputs = maker.data.team.map(lambda model: model.predict_raw(X), members)
         root = 1.0 if target.weight is None else np.sqrt(target.weight)[:, None]
-        errors = np.column_stack([(root * (start + f - target.y)).ravel() for f in outputs])
-        self._keep_sum(start, members, convex_weights(errors))
+        errors = np.column_stack([(root * (self._start + f - target.y)).ravel() for f in outputs])
+        self._keep_sum(members, convex_weights(errors))
 
 
 def convex_weights(errors: Floats) -> Floats:
@@ -355,22 +179,13 @@ class BayesianCommitteeMachine(RegressorMixin, Numbers, SubsetEnsemble):
     Tresp, *A Bayesian committee machine*, Neural Computation 12, 2000.
     """
 
-    def _learn(
-        self,
-        makers: Makers,
-        start: Floats,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-    ) -> None:
-        found = self._members_on_random_subsets(makers, len(X))
+    def _learn(self, maker: Maker) -> None:
+        found = self._on_random_subsets(maker)
         self.members_ = [model for model, _ in found]
         self._factors = [factor for _, factor in found]
-        self._start = start
 
     def _raw(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        X = check_inputs(self, X, reset=False)
+        X = self._checked(X)
         require_complete(X)
         blocks = row_blocks(len(X))
         n_threads = self._n_threads(len(X) * len(self.members_) * 1000)
@@ -460,26 +275,20 @@ class AdaBoostKernelClassifier(ClassifierMixin, Classes, SubsetEnsemble):
         )
         self.class_weight = class_weight
 
-    def _learn(
-        self,
-        makers: Makers,
-        start: Floats,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-    ) -> None:
+    def _learn(self, maker: Maker) -> None:
+        X, target = maker.fit.X, maker.fit.target
         n, n_classes = len(X), len(self.classes_)
-        rng = np.random.default_rng(makers.data.seed)
+        rng = np.random.default_rng(maker.fit.seed)
         codes = target.y[:, 0]
         weight = np.ones(n) if target.weight is None else target.weight.copy()
-        self._member_loss, self._start = self.loss_, start
+        self._member_loss = self.loss_
         members: list[KernelExpansion] = []
         votes: list[float] = []
         errors: list[float] = []
         for _ in range(self.n_estimators):
             weight /= weight.sum()
             rows, copies = np.unique(rng.choice(n, self._size(n), p=weight), return_counts=True)
-            model, _ = makers.member(rows, copies.astype(np.float64))
+            model, _ = maker.member(rows, copies.astype(np.float64))
             wrong = self._winners(model, X) != codes
             error = float(weight[wrong].sum())
             if error >= 1 - 1 / n_classes and members:
@@ -502,8 +311,7 @@ class AdaBoostKernelClassifier(ClassifierMixin, Classes, SubsetEnsemble):
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
         """Sums of votes as scores of log loss; with C classes a vote is 1, or -1/(C - 1)."""
-        check_is_fitted(self)
-        X = check_inputs(self, X, reset=False)
+        X = self._checked(X)
         C = len(self.classes_)
         raw = np.zeros((len(X), 1 if C == 2 else C))
         for model, vote in zip(self.members_, self.estimator_weights_, strict=True):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from hilboost.boosting import (
     assign_folds,
     boost,
 )
+from hilboost.core.contracts import Loss
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Target
 from hilboost.learners.tree import TreeLearner
@@ -29,59 +31,81 @@ _STAGES_OF_A_TRIAL = 200
 _RATE_OF_A_TRIAL = 0.1
 
 
-def hold_out(
-    X: Floats, target: Target, strata: NDArray[Any] | None, fraction: float, seed: int
-) -> tuple[Floats, Target, tuple[Floats, Target] | None]:
-    """Split a part of the rows off for validation; one row is not split."""
-    n = len(X)
-    if n < 2:
-        return X, target, None
-    rows = np.arange(n)
-    fraction = min(max(fraction, 1 / n), 1 - 1 / n)
-    try:
-        learn, hold = train_test_split(rows, test_size=fraction, random_state=seed, stratify=strata)
-    except ValueError:  # a class with one row cannot be stratified
-        learn, hold = train_test_split(rows, test_size=fraction, random_state=seed)
-    return X[learn], target.rows(learn), (X[hold], target.rows(hold))
+@dataclass(frozen=True)
+class Fit:
+    """What every fit begins with.
 
-
-def begin(
-    plan: Plan,
-    X: Floats,
-    target: Target,
-    start: Floats,
-    strata: NDArray[Any] | None,
-    n_folds: int,
-    held_out: bool,
-    continued: Progress | None,
-    n_threads: int,
-) -> Progress:
-    """Members with their rows and ``raw``, ready for the first new stage.
-
-    All begin at the start value of the whole target: a part may lack a class.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
-        A continued fit does not match the model so far.
+    Attributes
+    ----------
+    loss : Loss
+    start : (r,) float64
+        Its best constant for the whole target: a part may lack a class.
+    seed : int
+    X : (n, d) array
+    target : Target
+    held_out : (X, target) or None
+    strata : (n,) array or None
+        What a split keeps the proportions of.
     """
-    folds = None
-    rows: list[NDArray[np.uint32] | None] = [None]
-    if n_folds > 1:
-        if strata is None:
-            strata = np.zeros(len(X), dtype=np.int64)
-        folds = assign_folds(strata, n_folds, np.random.default_rng(plan.seed))
-        rows = [np.flatnonzero(folds != k).astype(np.uint32) for k in range(n_folds)]
-    if continued is None:
-        progress = Progress([Member(start) for _ in rows])
-    else:
-        progress = continued
-        _check_continued(plan, progress, len(rows), len(start), held_out or n_folds > 1)
-    progress.folds = folds
-    for member, r in zip(progress.members, rows, strict=True):
-        member.rows = r
-        member.raw = np.asfortranarray(member.model().predict_raw(X, n_threads))
-    return progress
+
+    loss: Loss
+    start: Floats
+    seed: int
+    X: Floats
+    target: Target
+    held_out: tuple[Floats, Target] | None
+    strata: NDArray[Any] | None
+
+    def hold_out(self, fraction: float) -> Fit:
+        """Split a part of the rows off for validation; one row is not split."""
+        n = len(self.X)
+        if n < 2:
+            return self
+        rows, fraction = np.arange(n), min(max(fraction, 1 / n), 1 - 1 / n)
+        split = partial(train_test_split, rows, test_size=fraction, random_state=self.seed)
+        try:
+            learn, hold = split(stratify=self.strata)
+        except ValueError:  # a class with one row cannot be stratified
+            learn, hold = split()
+        return replace(
+            self,
+            X=self.X[learn],
+            target=self.target.rows(learn),
+            held_out=(self.X[hold], self.target.rows(hold)),
+            strata=None if self.strata is None else self.strata[learn],
+        )
+
+    def begin(
+        self, plan: Plan, n_threads: int, n_folds: int = 1, continued: Progress | None = None
+    ) -> tuple[Progress, Validation | None]:
+        """Members and held-out rows with their ``raw``, ready for the first new stage.
+
+        Raises
+        ------
+        InvalidData, InvalidParameter
+            A continued fit does not match the model so far.
+        """
+        folds = None
+        rows: list[NDArray[np.uint32] | None] = [None]
+        if n_folds > 1:
+            strata = np.zeros(len(self.X)) if self.strata is None else self.strata
+            folds = assign_folds(strata, n_folds, np.random.default_rng(plan.seed))
+            rows = [np.flatnonzero(folds != k).astype(np.uint32) for k in range(n_folds)]
+        if continued is None:
+            progress = Progress([Member(self.start) for _ in rows])
+        else:
+            progress = continued
+            holds_out = self.held_out is not None or n_folds > 1
+            _check_continued(plan, progress, len(rows), len(self.start), holds_out)
+        progress.folds = folds
+        for member, r in zip(progress.members, rows, strict=True):
+            member.rows = r
+            raw = member.model().predict_raw(self.X, n_threads)
+            member.raw = np.asarray(raw, order=plan.learner.layout)
+        if self.held_out is None:
+            return progress, None
+        raw = progress.members[0].model().predict_raw(self.held_out[0], n_threads)
+        return progress, Validation(*self.held_out, raw)
 
 
 def _check_continued(

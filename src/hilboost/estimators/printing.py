@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hilboost.core.contracts import Callback
 from hilboost.core.records import Event
 
 
@@ -21,3 +23,8 @@ class Printer:
         if event.validation_loss is not None:
             line += f", validation loss {event.validation_loss:.6g}"
         print(line)
+
+
+def with_printer(callbacks: Sequence[Callback], verbose: int) -> tuple[Callback, ...]:
+    """The caller's callbacks, and the printer where it is asked for."""
+    return (*callbacks, Printer(int(verbose))) if verbose else tuple(callbacks)

@@ -207,19 +207,6 @@ class SparseKernelClassifier(ClassifierMixin, Classes, BaseSparseKernel):
         finally:
             self._regularize = None  # holds the training rows
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the highest score.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Returns
-        -------
-        (n,) array of labels
-        """
-        return self._best(self._raw(X))
-
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Classes by the nested machines of ``path_``, the smallest first.
 
@@ -231,11 +218,7 @@ class SparseKernelClassifier(ClassifierMixin, Classes, BaseSparseKernel):
         ------
         (n,) array of labels
         """
-        for raw in self._staged_raw(X):
-            yield self._best(raw)
-
-    def _best(self, raw: Floats) -> NDArray[Any]:
-        return self.classes_[self.loss_.inverse_link(raw).argmax(axis=1)]
+        return super().staged_predict(X)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Floats:

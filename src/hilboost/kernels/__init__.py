@@ -6,6 +6,7 @@ from hilboost.kernels.categorical import Delta, Hamming
 from hilboost.kernels.description import from_description, to_description
 from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
 from hilboost.kernels.foreign import CallableKernel, Precomputed, SklearnKernel
+from hilboost.kernels.mapped import Mapped
 from hilboost.kernels.names import KERNEL_NAMES, as_kernel
 from hilboost.kernels.stationary import (
     Gaussian,
@@ -26,6 +27,7 @@ __all__ = [
     "Kernel",
     "Laplace",
     "Linear",
+    "Mapped",
     "Matern",
     "OnColumns",
     "Polynomial",

@@ -158,7 +158,13 @@ class _Combination(Kernel):
 
 
 class Sum(_Combination):
-    """``k_1 + k_2 + …``: functions that are sums of a function of each kernel."""
+    """``k_1 + k_2 + …``: functions that are sums of a function of each kernel.
+
+    Parameters
+    ----------
+    parts : sequence of Kernel
+        At least one; a sum among them is taken apart.
+    """
 
     def block(self, A: Array, B: Array) -> Array:
         """(a, b)"""
@@ -177,7 +183,13 @@ class Sum(_Combination):
 
 
 class Product(_Combination):
-    """``k_1 · k_2 · …``: rows are alike where all kernels say so."""
+    """``k_1 · k_2 · …``: rows are alike where all kernels say so.
+
+    Parameters
+    ----------
+    parts : sequence of Kernel
+        At least one; a product among them is taken apart.
+    """
 
     def block(self, A: Array, B: Array) -> Array:
         """(a, b)"""

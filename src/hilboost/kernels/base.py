@@ -32,7 +32,7 @@ class Kernel(ABC):
 
     @property
     def log_parameters(self) -> Floats:
-        """Logarithms of the positive hyperparameters, (p,)."""
+        """Logarithms of the positive hyperparameters, and others as they are, (p,)."""
         return np.empty(0)
 
     def with_log_parameters(self, theta: Floats) -> Self:
@@ -40,7 +40,10 @@ class Kernel(ABC):
         return self
 
     def contraction(self, A: Array, W: Array) -> Floats:
-        """``sum_ij W_ij ∂k(a_i, a_j)/∂log θ_p``, (p,), for symmetric ``W`` (a, a)."""
+        """``sum_ij W_ij ∂k(a_i, a_j)/∂t_p``, (p,), for symmetric ``W`` (a, a).
+
+        ``t`` are the ``log_parameters``.
+        """
         return np.empty(0)
 
     def stretched(self, factor: float) -> Kernel:

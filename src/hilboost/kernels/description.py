@@ -17,6 +17,7 @@ from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
 from hilboost.kernels.base import Kernel
 from hilboost.kernels.categorical import Delta, Hamming
 from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
+from hilboost.kernels.mapped import Mapped
 from hilboost.kernels.stationary import Gaussian, Laplace, Matern, RationalQuadratic
 
 Description = dict[str, Any]
@@ -139,6 +140,7 @@ _TYPES: Mapping[str, tuple[Callable[..., Kernel], Mapping[str, _Kind]]] = {
     "hamming": (Hamming, {}),
     "laplace": (Laplace, _SCALES),
     "linear": (Linear, {"offset": _FLOAT}),
+    "mapped": (Mapped, {"kernel": _KERNEL, "matrix": _FLOAT.listed().listed()}),
     "matern": (Matern, {**_SCALES, "nu": _FLOAT}),
     "on_columns": (OnColumns, {"kernel": _KERNEL, "columns": _INTEGER.listed()}),
     "polynomial": (Polynomial, {"degree": _INTEGER, "offset": _FLOAT, "scale": _FLOAT}),

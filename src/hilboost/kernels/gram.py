@@ -26,7 +26,9 @@ _ROWS_AT_ONCE = 1024
 _COLUMNS_OF_A_SUM = 4096  # float32 products of more terms lose digits that small λ needs
 
 
-def require_memory(needed: float, budget: float, what: str) -> None:
+def require_memory(
+    needed: float, budget: float, what: str, fewer: str = "basis vectors (n_basis)"
+) -> None:
     """Refuse a budget that cannot be kept.
 
     Raises
@@ -37,7 +39,7 @@ def require_memory(needed: float, budget: float, what: str) -> None:
     if needed > budget:
         raise InvalidParameter(
             f"memory_budget is {_mebibytes(budget)} MiB; {what} needs {_mebibytes(needed)} MiB. "
-            "Raise memory_budget, or choose fewer basis vectors (n_basis)."
+            f"Raise memory_budget, or choose fewer {fewer}."
         )
 
 

@@ -30,7 +30,11 @@ KERNEL_NAMES: Mapping[str, Callable[[], Kernel]] = MappingProxyType(
         "tanimoto": Tanimoto,
     }
 )
-"""What makes the kernel of a name, with its default hyperparameters."""
+"""Names that :func:`as_kernel` and the parameter ``kernel`` of estimators take.
+
+A name stands for a function without arguments that makes the kernel with its default
+hyperparameters: length scales of one, for instance, in units of the columns.
+"""
 
 
 def as_kernel(spec: Any) -> Kernel:

@@ -76,19 +76,25 @@ class Stationary(Kernel):
 
     def contraction(self, A: Array, W: Array) -> Floats:
         """By matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
-        Z = self._scaled(A)
+        Z, M = self.pulls(A, W)
         xp = dense.namespace(A)
-        Z = Z - xp.mean(Z, axis=0)  # the difference above cancels least around the middle
+        rows = xp.sum(M, axis=1)
+        squares = 2 * (xp.sum(Z * Z * rows[:, None], axis=0) - xp.sum((M @ Z) * Z, axis=0))
+        by_scale = -2 * dense.to_numpy(squares)  # ∂s²/∂log length_scale
+        return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
+
+    def pulls(self, A: Array, W: Array) -> tuple[Array, Array]:
+        """Scaled rows around their mean (a, d), and ``M_ij = W_ij ∂k_ij/∂s²_ij``, (a, a)."""
+        Z = self._scaled(A)
+        # Differences of sums over these rows cancel least around the middle.
+        Z = Z - dense.namespace(A).mean(Z, axis=0)
         S = squared_distances(Z, Z)
         # Rows that rounding cannot tell apart add nothing; a steep slope would multiply the noise.
         equal = _rounding_error(Z) >= S
         M = self.slope(S)
         M *= W
         M[equal] = 0
-        rows = xp.sum(M, axis=1)
-        squares = 2 * (xp.sum(Z * Z * rows[:, None], axis=0) - xp.sum((M @ Z) * Z, axis=0))
-        by_scale = -2 * dense.to_numpy(squares)  # ∂s²/∂log length_scale
-        return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
+        return Z, M
 
 
 def squared_distances(A: Array, B: Array) -> Array:
@@ -110,7 +116,13 @@ def _rounding_error(Z: Array) -> float:
 
 
 class Gaussian(Stationary):
-    """``exp(-s²/2)`` (SY2006, eq. 23, with ``θ_l = 1/length_scale_l²``)."""
+    """``exp(-s²/2)`` (SY2006, eq. 23, with ``θ_l = 1/length_scale_l²``).
+
+    Parameters
+    ----------
+    length_scale : float or (d,) floats
+        One for all columns, or one a column; in the units of the columns.
+    """
 
     def profile(self, S: Array) -> Array:
         """One exponential."""
@@ -123,7 +135,13 @@ class Gaussian(Stationary):
 
 
 class Laplace(Stationary):
-    """``exp(-s)``, the Matérn kernel of smoothness 1/2."""
+    """``exp(-s)``, the Matérn kernel of smoothness 1/2.
+
+    Parameters
+    ----------
+    length_scale : float or (d,) floats
+        One for all columns, or one a column; in the units of the columns.
+    """
 
     def profile(self, S: Array) -> Array:
         """One root, one exponential."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from hilboost.core.contracts import BaseModel, Fitted, Learner
@@ -17,16 +18,17 @@ from hilboost.core.records import Floats, Gradients, Part, Sample
 
 @dataclass(frozen=True)
 class WrappedModel(BaseModel):
-    """A fitted regressor, or one an output."""
+    """A fitted regressor for all outputs, or one an output."""
 
     regressors: tuple[Any, ...]
 
     def predict_raw(self, X: Floats) -> Floats:
         """(n, r)"""
         outputs = [
-            np.asarray(regressor.predict(X), dtype=np.float64) for regressor in self.regressors
+            np.asarray(regressor.predict(X), dtype=np.float64).reshape(len(X), -1)
+            for regressor in self.regressors
         ]
-        return np.column_stack(outputs)
+        return outputs[0] if len(outputs) == 1 else np.hstack(outputs)
 
 
 def _weight_arguments(regressor: Any, weight: Floats) -> dict[str, Floats] | None:
@@ -51,9 +53,12 @@ class WrappedLearner(Learner):
     regressor : scikit-learn regressor
         Cloned per stage and output.  Sample weights are handed on where its ``fit`` takes them and
         refused otherwise.  A ``random_state`` parameter is set from the stage's generator.
+    together : bool
+        One clone for all outputs, where the regressor takes several.
     """
 
     regressor: Any
+    together: bool = False
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Floats:
         """The inputs as they are."""
@@ -67,7 +72,7 @@ class WrappedLearner(Learner):
     def fit(
         self, data: Floats, gradients: Gradients, sample: Sample, rng: np.random.Generator
     ) -> list[Fitted]:
-        """One clone an output."""
+        """One clone an output, or one for all."""
         rows: Any = slice(None) if sample.rows is None else sample.rows
         arguments: dict[str, Floats] = {}
         if sample.weight is not None:
@@ -76,8 +81,14 @@ class WrappedLearner(Learner):
                 rows = np.repeat(rows, sample.weight[rows].astype(np.intp))
             else:
                 arguments = accepted
+        outputs = gradients.negative
+        several = (
+            self.together
+            and outputs.shape[1] > 1
+            and get_tags(self.regressor).target_tags.multi_output
+        )
         fitted = []
-        for negative in gradients.negative.T:
+        for negative in [outputs] if several else outputs.T:
             regressor = clone(self.regressor)
             parameters = regressor.get_params()
             seeds = {

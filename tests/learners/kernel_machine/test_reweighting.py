@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference.machines import Staged, penalised
 
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.records import Target
 from hilboost.kernels import Gaussian, Matern
 from hilboost.learners.kernel_machine import Setting, SparseLearner
@@ -155,3 +156,23 @@ def test_new_weights_lower_the_objective():
         assert (np.diff(falls) < 1e-10).all()
         reached.append(falls)
     assert reached[1][1] <= reached[0][1] + 1e-12  # the same two stages, better weights
+
+
+@pytest.mark.parametrize("r", [1, 2])
+def test_memory_of_all_stages_is_counted(r):
+    """16 n r bytes a stage, 2 or 4 MiB here, beside the 128 MiB that any stage may take."""
+    n = 2**17
+    X = np.linspace(-3, 3, n)[:, None]
+    setting = Setting(
+        kernel=Gaussian(1.0),
+        regularization=0.2,
+        standardise=False,
+        memory_budget=2.0**27 + 2 * 16 * n * r + 2.0**19,
+    )
+    learner = SparseLearner(setting, n_basis=4, subset_size=30, reweight=True)
+    staged = Staged(learner, X, Target(np.sin(X) * np.ones(r)), r=r).go(2)
+    budget, needed = 128 + 4 * r + 1, 128 + 6 * r
+    message = rf"is {budget} MiB; weighting 3 stages of {n} rows anew needs {needed} MiB. .* fewer"
+    with pytest.raises(InvalidParameter, match=message + r" stages \(n_estimators\)"):
+        staged.go()
+    assert len(staged.stages) == 2

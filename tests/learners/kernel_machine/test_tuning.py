@@ -7,8 +7,9 @@ from tests.reference.machines import ridge
 from hilboost.backends.team import Team
 from hilboost.core.records import Gradients
 from hilboost.kernels import Delta, Gaussian, Kernel, Matern, OnColumns
-from hilboost.learners.kernel_machine import Setting, tuning
-from hilboost.learners.kernel_machine.tuning import Candidate, Sampled, choose, leave_one_out
+from hilboost.learners.kernel_machine import Setting, scoring, tuning
+from hilboost.learners.kernel_machine.scoring import Candidate, Sampled, leave_one_out
+from hilboost.learners.kernel_machine.tuning import choose
 
 
 def draw(n=40, d=2, r=1, weighted=False, seed=0):
@@ -56,14 +57,14 @@ def test_a_kernel_that_is_not_positive_has_no_error():
 
     rows = sampled(*draw())
     assert leave_one_out(Candidate(Negative(1.0), 0.1), rows).error == np.inf
-    assert tuning._held_out(Candidate(Negative(1.0), 0.1), rows).error == np.inf
+    assert scoring.held_out(Candidate(Negative(1.0), 0.1), rows).error == np.inf
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_held_out_error_is_that_of_a_fit_to_the_first_rows(weighted):
     X, Y, weight = draw(80, r=2, weighted=weighted)
     kernel = Gaussian(1.0)
-    found = tuning._held_out(Candidate(kernel, 0.2), sampled(X, Y, weight))
+    found = scoring.held_out(Candidate(kernel, 0.2), sampled(X, Y, weight))
     alpha = ridge(kernel.block(X[:60], X[:60]), Y[:60], 0.2, weight[:60])
     errors = ((kernel.block(X[60:], X[:60]) @ alpha - Y[60:]) ** 2).sum(axis=1)
     np.testing.assert_allclose(found.error, np.average(errors, weights=weight[60:]), rtol=1e-8)
@@ -74,7 +75,7 @@ def test_the_choice_is_the_same_on_any_number_of_threads(n_threads, monkeypatch)
     monkeypatch.setattr(tuning, "_ROWS_FIRST", 60)
     monkeypatch.setattr(tuning, "_ROWS_OF_LIKELIHOOD", 80)
     monkeypatch.setattr(tuning, "_ROWS_OF_LEAVE_ONE_OUT", 80)
-    monkeypatch.setattr(tuning, "_ROWS_OF_HOLD_OUT", 100)
+    monkeypatch.setattr(scoring, "ROWS_OF_HOLD_OUT", 100)
     X, Y, _ = draw(200)
     (kernel, lam), (again, lam_again) = (chosen(X, Y, n_threads=k) for k in (1, n_threads))
     assert lam == lam_again
@@ -183,7 +184,7 @@ def test_no_regularization_stands_for_the_smallest():
 )
 def test_the_lowest_point_of_a_parabola(errors, expected):
     factors = np.exp([-1.0, 0.0, 1.0])
-    found = tuning._lowest_point(factors, errors)
+    found = scoring.lowest_point(factors, errors)
     if errors == [1.0, 2.0, 3.0]:
         assert -1.5 <= found <= expected
     else:
@@ -200,8 +201,8 @@ def test_the_grid_is_walked_towards_lower_errors():
 
     for best, expected in [(1.0, 1.0), (1 / 4, 1 / 4), (1 / 70, 1 / 64), (20.0, 16.0)]:
         start = score(best)(Candidate(Gaussian(1.0), 1.0), rows)
-        found = tuning._best_lambda(start, rows, score(best), 1e-9, team)
+        found = scoring.best_lambda(start, rows, score(best), 1e-9, team)
         assert found.regularization == pytest.approx(expected)
     start = score(1e-3)(Candidate(Gaussian(1.0), 1.0), rows)
-    found = tuning._best_lambda(start, rows, score(1e-3), 0.1, team)
+    found = scoring.best_lambda(start, rows, score(1e-3), 0.1, team)
     assert found.regularization == pytest.approx(0.25)  # not below the floor

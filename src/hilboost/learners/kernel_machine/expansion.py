@@ -68,6 +68,11 @@ class MergedExpansions:
 
     merged: tuple[tuple[KernelExpansion, slice], ...]
 
+    @property
+    def n_basis(self) -> int:
+        """Kernel values that the sum takes for one row."""
+        return sum(len(model.basis) for model, _ in self.merged)
+
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
         """Evaluate each kernel once for all its basis vectors."""
         with dense.blas_threads(1), Team(n_threads) as team:

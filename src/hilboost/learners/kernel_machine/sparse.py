@@ -27,6 +27,7 @@ from hilboost.learners.kernel_machine.workspace import (
 )
 
 _SMALLEST_CURVATURE = 1e-6
+_BYTES_BESIDE = 2.0**27
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,22 @@ class SparseLearner(Learner):
             refuse_many_rows(len(subset))
         D = min(self.n_basis, len(subset))
         held = COLUMNS_HELD.get(self.selection, 0) * 8.0 * len(subset) * D
+        held += self._kept_to_reweight(data, gradients)
         require_memory(held, data.memory, f"choosing {D} of {len(subset)} rows")
         X = dense.to_numpy(data.X[subset])
         return select(
             self.selection, kernel, X, residual, W_subset, lam, self.n_basis, rng, self.n_candidates
         )
+
+    def _kept_to_reweight(self, data: Workspace, gradients: Gradients) -> float:
+        """Bytes that re-weighting keeps of all stages, this one included."""
+        if not self.reweight:
+            return 0.0
+        n_stages = 1 if data.solver is None else 1 + len(data.solver[1])
+        kept = 16.0 * gradients.negative.size * n_stages  # the outputs, and a column of G
+        what = f"weighting {n_stages} stages of {len(gradients.negative)} rows anew"
+        require_memory(kept + _BYTES_BESIDE, data.memory, what, "stages (n_estimators)")
+        return kept
 
     def _best_kernel(
         self,
@@ -188,7 +200,8 @@ class SparseLearner(Learner):
         """``H`` and ``g`` of eq. (21), from all rows or those ``on``."""
         D, r = len(rows), gradients.negative.shape[1]
         needed = 8.0 * D * D * (3 if W is None or W.shape[1] == 1 else 2 + r)
-        require_memory(needed + 2.0**27, data.memory, f"a stage of {D} basis vectors")
+        needed += self._kept_to_reweight(data, gradients)
+        require_memory(needed + _BYTES_BESIDE, data.memory, f"a stage of {D} basis vectors")
         gram = data.gram(kernel, on, rows, data.memory - needed)
         negative = gradients.negative
         right = negative if weight is None else negative * weight[:, None]

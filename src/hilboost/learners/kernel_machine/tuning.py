@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import dense
 from hilboost.backends.team import Team
@@ -23,11 +23,13 @@ from hilboost.kernels import (
     Gaussian,
     Kernel,
     Laplace,
+    Mapped,
     Matern,
     OnColumns,
     Product,
     RationalQuadratic,
     Scaled,
+    Stationary,
 )
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import (
@@ -35,24 +37,33 @@ from hilboost.kernels.marginal_likelihood import (
     maximise,
     mean_squared_distance,
 )
+from hilboost.learners.kernel_machine.scoring import (
+    ROWS_OF_HOLD_OUT,
+    Candidate,
+    Sampled,
+    best_lambda,
+    best_scale,
+    by_error,
+    extrapolated,
+    held_out,
+    leave_one_out,
+)
 from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Setting, Workspace
 
 _ROWS_FIRST = 300
 _ROWS_OF_LIKELIHOOD = 1000
 _ROWS_OF_LEAVE_ONE_OUT = 1000
-_ROWS_OF_HOLD_OUT = 4000
 _MOST_COLUMNS_WITH_OWN_SCALES = 64
-_SCALE_FACTORS = (0.6, 0.8, 1.0, 1.3)
 _FAMILIES_KEPT = 3
 _MAIN_FAMILIES = ("gaussian", "matern52", "laplace")
 _ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
 _SECONDS_OF_A_WIDE_SEARCH = 15.0
+_STEPS_OF_A_MAP = 12
 _MANY_TARGETS = 4
 _UNLIKE = 30.0  # targets whose spreads differ more are put on one scale
 _LAMBDA_OF_INDICATORS = 0.03
 _SMALLEST_LAMBDA = 1e-7
 _SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
-_STEEPEST_SHRINKING = -0.25
 _USUAL_SHRINKING = -0.08
 
 _FAMILIES: dict[str, Callable[[Floats], Kernel]] = {
@@ -62,34 +73,6 @@ _FAMILIES: dict[str, Callable[[Floats], Kernel]] = {
     "matern32": lambda scale: Matern(scale, 1.5),
     "laplace": Laplace,
 }
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A kernel, its λ, and its error on rows that it was not fitted to."""
-
-    kernel: Kernel
-    regularization: float
-    error: float = np.inf
-    predicted: Floats | None = None  # what it says of those rows
-    rows: NDArray[np.int64] | None = None
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """Rows to choose by: inputs (m, d), targets (m, r) and sample weights (m,), in random order."""
-
-    X: Floats
-    Y: Floats
-    weight: Floats
-    rows: NDArray[np.int64]
-
-    def first(self, m: int) -> Sampled:
-        """The first ``m`` rows."""
-        return Sampled(self.X[:m], self.Y[:m], self.weight[:m], self.rows[:m])
-
-    def __len__(self) -> int:
-        return len(self.X)
 
 
 def choose(
@@ -160,7 +143,7 @@ def _sample(
     rng = np.random.default_rng((data.seed, 1))
     inside = np.arange(data.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     affordable = int(np.sqrt(data.memory / (32 * data.team.n_threads)) / 0.75)
-    rows = rng.permutation(inside)[: max(64, min(2 * _ROWS_OF_HOLD_OUT, affordable))]
+    rows = rng.permutation(inside)[: max(64, min(2 * ROWS_OF_HOLD_OUT, affordable))]
     Y = gradients.negative[rows]
     middle = Y.mean(axis=0)
     Y = Y - middle
@@ -181,9 +164,9 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
     small = sampled.first(_ROWS_OF_LEAVE_ONE_OUT)
     floor = _SMALLEST_LAMBDA if n <= DIRECT_UP_TO else _SMALLEST_ITERATIVE_LAMBDA
 
-    def scaled(candidate: Candidate) -> Candidate:
+    def scaled(candidate: Candidate, rows: Sampled = small) -> Candidate:
         raised = replace(candidate, regularization=max(candidate.regularization, floor))
-        return _best_scale(raised, small)
+        return best_scale(raised, rows)
 
     own = d if d <= _MOST_COLUMNS_WITH_OWN_SCALES else 1
 
@@ -196,21 +179,33 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
     clock = _Clock(setting.tuning_seconds)
     many = sampled.Y.shape[1] > _MANY_TARGETS
     families = _FAMILIES if clock.is_wide else _MAIN_FAMILIES
-    found = sorted(team.map(likely, families), key=_error)[:_FAMILIES_KEPT]
+    found = sorted(team.map(likely, families), key=by_error)[:_FAMILIES_KEPT]
+    few_rows = len(sampled) <= 1.5 * _ROWS_OF_LEAVE_ONE_OUT
+    # Rows that the likelihood has not seen, where there are enough.
+    fresh = small if few_rows else sampled.part(slice(len(small), 2 * len(small)))
+    mapped: list[Candidate] = []
     if len(sampled) > _ROWS_FIRST and not many:
         rows = sampled.first(_ROWS_OF_LIKELIHOOD)
-        few = found if clock.is_wide else found[:2]
-        refined = team.map(lambda c: scaled(_more_likely(c, rows)), few)
-        found = sorted([*found, *refined], key=_error)
+        refinements = [partial(_more_likely, c, rows) for c in found[: 3 if clock.is_wide else 1]]
+        if not few_rows and _can_be_mapped(found[0].kernel):
+            refinements.append(partial(_mapped, found[0], rows))
+        refined = team.map(lambda refinement: refinement(), refinements)
+        mapped = [c for c in refined if isinstance(_innermost(c.kernel), Mapped)]
+        found += team.map(scaled, [c for c in refined if c not in mapped])
+        found.sort(key=by_error)
+    if mapped:
+        rival = leave_one_out(found[0], fresh)
+        mapped = [c for c in (scaled(c, fresh) for c in mapped) if c.error < rival.error]
     if many:
-        found = sorted([*found, *team.map(isotropic, _MAIN_FAMILIES)], key=_error)
-    if len(sampled) <= 1.5 * _ROWS_OF_LEAVE_ONE_OUT:
-        return _best_lambda(found[0], small, leave_one_out, floor, team)
+        found = sorted([*found, *team.map(isotropic, _MAIN_FAMILIES)], key=by_error)
+    if few_rows:
+        return best_lambda(found[0], small, leave_one_out, floor, team)
     if not clock.has(0.4):
-        best = _best_lambda(found[0], small, leave_one_out, floor, team)
-        return replace(best, kernel=best.kernel.stretched((n / len(small)) ** _USUAL_SHRINKING))
+        start, rows = (mapped[0], fresh) if mapped else (found[0], small)
+        best = best_lambda(start, rows, leave_one_out, floor, team)
+        return replace(best, kernel=best.kernel.stretched((n / len(rows)) ** _USUAL_SHRINKING))
     distinct = {type(_innermost(c.kernel)): c for c in reversed(found)}
-    candidates = sorted(distinct.values(), key=_error)[:_FAMILIES_KEPT]
+    candidates = sorted(distinct.values(), key=by_error)[:_FAMILIES_KEPT]
     if many:
         # A few hundred rows of each of many classes suit long length scales, all rows short ones.
         lam = max(_LAMBDA_OF_INDICATORS, floor)
@@ -219,9 +214,10 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
             for family in ("gaussian", "matern52")
             for scale in (0.35, 0.5, 0.7, 1.0)
         ]
-    best = min(team.map(lambda c: _held_out(c, sampled), candidates), key=_error)
-    best = _best_lambda(best, sampled, _held_out, floor, team)
-    return _extrapolated(best, sampled, len(small), n, team)
+    candidates += mapped
+    best = min(team.map(lambda c: held_out(c, sampled), candidates), key=by_error)
+    best = best_lambda(best, sampled, held_out, floor, team)
+    return extrapolated(best, sampled, fresh, n, team)
 
 
 class _Clock:
@@ -261,10 +257,6 @@ def _by_mean_distance(sampled: Sampled) -> Kernel:
     return Gaussian(np.sqrt(theta / 2))
 
 
-def _error(candidate: Candidate) -> float:
-    return candidate.error
-
-
 def _innermost(kernel: Kernel) -> Kernel:
     """The kernel of the numeric columns."""
     while isinstance(kernel, Product | OnColumns):
@@ -272,11 +264,27 @@ def _innermost(kernel: Kernel) -> Kernel:
     return kernel
 
 
+def _with_innermost(kernel: Kernel, inner: Kernel) -> Kernel:
+    """Another kernel of the numeric columns."""
+    if isinstance(kernel, Product):
+        return Product((_with_innermost(kernel.parts[0], inner), *kernel.parts[1:]))
+    if isinstance(kernel, OnColumns):
+        return OnColumns(_with_innermost(kernel.kernel, inner), kernel.columns)
+    return inner
+
+
+def _numeric(kernel: Kernel, d: int) -> list[int]:
+    """The columns that the innermost kernel sees."""
+    if isinstance(kernel, Product):
+        return _numeric(kernel.parts[0], d)
+    return list(kernel.columns) if isinstance(kernel, OnColumns) else list(range(d))
+
+
 def _choose_lambda(kernel: Kernel, sampled: Sampled, team: Team) -> Candidate:
     small = sampled.first(_ROWS_OF_LEAVE_ONE_OUT)
     diagonal = max(float(np.abs(kernel.diag(small.X)).mean()), 1e-300)
     grid = [Candidate(kernel, diagonal * 10.0**k) for k in range(-6, 2)]
-    return min(team.map(lambda c: leave_one_out(c, small), grid), key=_error)
+    return min(team.map(lambda c: leave_one_out(c, small), grid), key=by_error)
 
 
 def _start(setting: Setting, d: int, family: str, scale: float) -> Kernel:
@@ -303,14 +311,17 @@ def _most_likely(setting: Setting, rows: Sampled, family: str) -> Candidate:
     return _without_amplitude(min(starts, key=lambda evidence: evidence.value))
 
 
-def _more_likely(candidate: Candidate, rows: Sampled) -> Candidate:
+def _more_likely(
+    candidate: Candidate, rows: Sampled, max_iterations: int | None = None
+) -> Candidate:
     """The same on more rows, from where the last search ended."""
     K = evaluate(candidate.kernel, rows.X, rows.X)
     factor = dense.cholesky(dense.add_to_diagonal(K, candidate.regularization))
     # The amplitude that is most likely for this kernel and noise ratio has a closed form.
     amplitude = float((dense.solve_lower(factor, rows.Y.copy()) ** 2).mean())
     noise = max(candidate.regularization * amplitude, _SMALLEST_LAMBDA)
-    evidence = maximise(amplitude * candidate.kernel, noise, rows.X, rows.Y, _iterations(rows))
+    steps = _iterations(rows) if max_iterations is None else max_iterations
+    evidence = maximise(amplitude * candidate.kernel, noise, rows.X, rows.Y, steps)
     return _without_amplitude(evidence)
 
 
@@ -325,7 +336,36 @@ def _best_isotropic(setting: Setting, rows: Sampled, family: str, floor: float) 
         leave_one_out(Candidate(_start(setting, d, family, scale), lam), rows)
         for scale in _ISOTROPIC_SCALES
     ]
-    return min(tried, key=_error)
+    return min(tried, key=by_error)
+
+
+def _can_be_mapped(kernel: Kernel) -> bool:
+    """Whether it has a length scale for each of several columns."""
+    inner = _innermost(kernel)
+    return isinstance(inner, Stationary) and len(inner.length_scale) > 1
+
+
+def _mapped(candidate: Candidate, rows: Sampled) -> Candidate:
+    """The most likely linear map in place of the length scales, which is where it starts.
+
+    Few steps: a map has d² numbers, and later steps fit them to the noise.  They go over columns
+    divided by their length scales, so that columns which mattered little move little.
+    """
+    inner = _innermost(candidate.kernel)
+    assert isinstance(inner, Stationary)
+    scales = np.ones(rows.X.shape[1])
+    numeric = _numeric(candidate.kernel, len(scales))
+    scales[numeric] = inner.length_scale
+    start = Mapped(replace(inner, length_scale=1.0), np.eye(len(numeric)))
+    found = _more_likely(
+        replace(candidate, kernel=_with_innermost(candidate.kernel, start)),
+        replace(rows, X=rows.X / scales),
+        _STEPS_OF_A_MAP,
+    )
+    mapped = _innermost(found.kernel)
+    assert isinstance(mapped, Mapped)
+    mapped = replace(mapped, matrix=mapped.matrix / scales[numeric][:, None])
+    return replace(found, kernel=_with_innermost(found.kernel, mapped))
 
 
 def _iterations(rows: Sampled) -> int:
@@ -337,101 +377,3 @@ def _without_amplitude(evidence: Evidence) -> Candidate:
     scaled = evidence.kernel
     assert isinstance(scaled, Scaled)
     return Candidate(scaled.kernel, max(evidence.noise / scaled.factor, _SMALLEST_LAMBDA))
-
-
-def leave_one_out(candidate: Candidate, rows: Sampled) -> Candidate:
-    """The candidate with its weighted mean squared leave-one-out error.
-
-    The residual of a row by the model without it is ``α_i / (K + D)⁻¹_ii`` (Rasmussen & Williams
-    2006, eq. 5.12).
-    """
-    K = evaluate(candidate.kernel, rows.X, rows.X)
-    D = candidate.regularization / rows.weight
-    try:
-        factor = dense.cholesky(dense.add_to_diagonal(K, D))
-    except ArithmeticError:
-        return Candidate(candidate.kernel, candidate.regularization)
-    inverse = dense.solve_lower(factor, np.eye(len(rows)))
-    alpha = dense.solve_lower(factor, inverse @ rows.Y, transposed=True)
-    residual = alpha / (inverse**2).sum(axis=0)[:, None]
-    error = float(np.average((residual**2).sum(axis=1), weights=rows.weight))
-    return Candidate(
-        candidate.kernel, candidate.regularization, error, rows.Y - residual, rows.rows
-    )
-
-
-def _held_out(candidate: Candidate, rows: Sampled) -> Candidate:
-    """The candidate with its error on the rows that are left over of the fit to most of them."""
-    m = min(_ROWS_OF_HOLD_OUT, int(0.75 * len(rows)))
-    learn, X, Y = rows.first(m), rows.X[m:], rows.Y[m:]
-    K = evaluate(candidate.kernel, learn.X, learn.X)
-    try:
-        factor = dense.cholesky(dense.add_to_diagonal(K, candidate.regularization / learn.weight))
-    except ArithmeticError:
-        return Candidate(candidate.kernel, candidate.regularization)
-    alpha = dense.solve_cholesky(factor, learn.Y.copy())
-    predicted = evaluate(candidate.kernel, X, learn.X) @ alpha
-    error = float(np.average(((predicted - Y) ** 2).sum(axis=1), weights=rows.weight[m:]))
-    return Candidate(candidate.kernel, candidate.regularization, error, predicted, rows.rows[m:])
-
-
-Score = Callable[[Candidate, Sampled], Candidate]
-
-
-def _scaled(candidate: Candidate, factor: float) -> Candidate:
-    return Candidate(candidate.kernel.stretched(factor), candidate.regularization)
-
-
-def _best_scale(candidate: Candidate, rows: Sampled) -> Candidate:
-    tried = [leave_one_out(_scaled(candidate, factor), rows) for factor in _SCALE_FACTORS]
-    return min(tried, key=lambda c: c.error)
-
-
-def _best_lambda(
-    candidate: Candidate, rows: Sampled, score: Score, floor: float, team: Team
-) -> Candidate:
-    """Go down a grid while the error falls, or else up."""
-    best, went_down = candidate, True
-
-    def scored(factor: float) -> Candidate:
-        return score(Candidate(candidate.kernel, candidate.regularization * factor), rows)
-
-    for factors in ((1 / 4, 4.0), (1 / 16, 16.0), (1 / 64, 64.0), (1 / 256, 256.0)):
-        side = [f for f in factors if best is candidate or (f < 1) == went_down]
-        tried = min(team.map(scored, side), key=_error)
-        if not tried.error < best.error or tried.regularization < floor:
-            break
-        went_down = tried.regularization < candidate.regularization
-        best = tried
-    return best
-
-
-def _extrapolated(
-    best: Candidate, sampled: Sampled, n_small: int, n: float, team: Team
-) -> Candidate:
-    """Length scales for ``n`` rows from the best ones for two smaller numbers of rows.
-
-    The more rows, the shorter the length scale that predicts best.
-    """
-    m = min(_ROWS_OF_HOLD_OUT, int(0.75 * len(sampled)))
-    factors = np.array([0.7, 1.0, 1.4])
-    rows_small = sampled.first(n_small)
-    others = team.map(lambda f: _held_out(_scaled(best, f), sampled), factors[[0, 2]])
-    at_large = [others[0], best, others[1]]
-    at_small = team.map(lambda f: leave_one_out(_scaled(best, f), rows_small), factors)
-    low = _lowest_point(factors, [c.error for c in at_small])
-    high = _lowest_point(factors, [c.error for c in at_large])
-    slope = np.clip((high - low) / np.log(m / n_small), _STEEPEST_SHRINKING, 0.0)
-    factor = float(np.exp(high + slope * np.log(max(n / m, 1.0))))
-    return replace(best, kernel=_scaled(best, factor).kernel)
-
-
-def _lowest_point(factors: Floats, errors: list[float]) -> float:
-    """Logarithm of the factor where a parabola through three log errors is lowest."""
-    if not np.isfinite(errors).all() or min(errors) <= 0:
-        return float(np.log(factors[int(np.argmin(errors))]))
-    x = np.log(factors)
-    curve, line, _ = np.polyfit(x, np.log(errors), 2)
-    if curve <= 0:
-        return float(x[int(np.argmin(errors))])
-    return float(np.clip(-line / (2 * curve), 1.5 * x[0], 1.5 * x[-1]))

@@ -1,6 +1,7 @@
-"""Histogram trees: bin once, grow best first, predict from flat arrays."""
+"""Histogram trees: bin once, grow best first, predict from flat arrays; and output kernel trees."""
 
 from hilboost.learners.tree.learner import TreeLearner
 from hilboost.learners.tree.tree import Forest, Tree
+from hilboost.learners.tree.vector import VectorTreeLearner
 
-__all__ = ["Forest", "Tree", "TreeLearner"]
+__all__ = ["Forest", "Tree", "TreeLearner", "VectorTreeLearner"]

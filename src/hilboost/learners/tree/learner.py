@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.cells import leaf_sums, mark_cells
 from hilboost.backends.grow import (
     BIN,
     COLUMN,
-    DEPTH,
-    LEFT,
-    MISSING_LEFT,
     N_NODES,
     grow,
 )
 from hilboost.backends.team import Team
 from hilboost.backends.traverse import binned_cells
-from hilboost.core import dtypes
 from hilboost.core.contracts import Fitted, Learner
 from hilboost.core.records import Floats, Gradients, Part, Sample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
+from hilboost.learners.tree.leaves import learnt_cells, newton_steps, sums_in_leaves, tree_of
 from hilboost.learners.tree.packing import Packed, pack
 from hilboost.learners.tree.tree import Tree
 from hilboost.learners.tree.workspace import Workspace
@@ -134,9 +129,11 @@ class TreeLearner(Learner):
         try:
             packed = self._pack(space, negative, hessian, weight, sample, team, rng)
             self._grow(table, team, space, packed, rng)
-            tree, leaves = self._tree(table, space)
-            cells = self._cells(table, team, space, tree, leaves, sample)
-            values = self._leaf_values(team, space, leaves, negative, hessian, weight)
+            nodes = space.nodes[: int(space.control[N_NODES])]
+            tree = tree_of(nodes, space.gains, table.thresholds[nodes[:, COLUMN], nodes[:, BIN]])
+            cells = self._cells(table, team, space, tree, sample)
+            sums = sums_in_leaves(team, nodes, space.rows, negative, hessian, weight)
+            values = newton_steps(*sums, self.l2_regularization)
         finally:
             space.release()
         return Fitted(Part.of(tree.with_values(values), columns), cells=cells)
@@ -264,49 +261,11 @@ class TreeLearner(Learner):
                 on_error=space.abort,
             )
 
-    def _tree(self, table: BinnedTable, space: Workspace) -> tuple[Tree, NDArray[np.int64]]:
-        n_nodes = int(space.control[N_NODES])
-        nodes = space.nodes[:n_nodes]
-        is_leaf = nodes[:, LEFT] < 0
-        leaves = np.flatnonzero(is_leaf)
-        # Below an open leaf stands the best split that was not taken.
-        column = np.where(is_leaf, 0, nodes[:, COLUMN]).astype(np.int32)
-        threshold = table.thresholds[column, nodes[:, BIN]]
-        threshold[is_leaf] = np.inf
-        leaf_number = np.full(n_nodes, -1, dtype=np.int32)
-        leaf_number[leaves] = np.arange(len(leaves))
-        tree = Tree(
-            column=column,
-            threshold=threshold,
-            missing_right=~is_leaf & (nodes[:, MISSING_LEFT] == 0),
-            child=np.where(is_leaf, np.arange(n_nodes), nodes[:, LEFT]).astype(np.int32),
-            gain=np.where(is_leaf, 0.0, space.gains[:n_nodes]),
-            leaf_number=leaf_number,
-            depth=int(nodes[:, DEPTH].max()),
-            leaf_values=np.zeros((len(leaves), 1)),
-        )
-        return tree, leaves
-
     def _cells(
-        self,
-        table: BinnedTable,
-        team: Team,
-        space: Workspace,
-        tree: Tree,
-        leaves: NDArray[np.int64],
-        sample: Sample,
+        self, table: BinnedTable, team: Team, space: Workspace, tree: Tree, sample: Sample
     ) -> NDArray[np.int32]:
         n = table.n_rows
-        cells = (
-            np.full(n, -1, dtype=dtypes.CELL)
-            if sample.rows is not None
-            else np.empty(n, dtype=dtypes.CELL)
-        )
-        team.run(
-            lambda thread: mark_cells(
-                thread, team.n_threads, space.nodes, leaves, space.rows, cells
-            )
-        )
+        cells = learnt_cells(team, space.nodes[: len(tree.child)], space.rows, n)
         if sample.rows is not None:
             others = np.flatnonzero(cells < 0)
             nodes, leaf_of = space.nodes, tree.leaf_number
@@ -314,37 +273,3 @@ class TreeLearner(Learner):
                 table.bytes, n, nodes, leaf_of, table.n_bins - 1, others, 0, len(others), cells
             )
         return cells
-
-    def _leaf_values(
-        self,
-        team: Team,
-        space: Workspace,
-        leaves: NDArray[np.int64],
-        negative: Floats,
-        hessian: Floats,
-        weight: Floats,
-    ) -> Floats:
-        """Newton step ``sum(w g) / (sum(w h) + l2)`` of every leaf, from the exact gradients."""
-        sums: tuple[Any, ...] = (
-            np.empty((len(leaves), negative.shape[1])),
-            np.empty((len(leaves), negative.shape[1])),
-            np.empty(len(leaves)),
-        )
-        team.run(
-            lambda thread: leaf_sums(
-                thread,
-                team.n_threads,
-                space.nodes,
-                leaves,
-                space.rows,
-                negative,
-                hessian,
-                weight,
-                *sums,
-            )
-        )
-        sum_g, sum_h, sum_w = sums
-        if hessian.shape[1] == 0:
-            sum_h = np.repeat(sum_w[:, None], negative.shape[1], axis=1)
-        bottom = sum_h + self.l2_regularization
-        return np.divide(sum_g, bottom, out=np.zeros_like(sum_g), where=bottom > 0)

@@ -1,0 +1,322 @@
+"""What the output kernel models share: labels to points of the output space, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse import csr_array
+from sklearn.base import RegressorMixin
+from sklearn.utils import _safe_indexing
+
+from hilboost.core.contracts import Callback, Choice, Embedding, Loss
+from hilboost.core.errors import InvalidData, InvalidType, unknown_name
+from hilboost.core.records import Floats, Target
+from hilboost.estimators._shell import Shell
+from hilboost.estimators.checks import check_length, check_weights
+from hilboost.losses import SquaredError
+from hilboost.outputs import PrecomputedOutput, as_output
+from hilboost.outputs.distances import to_labels, to_points
+from hilboost.outputs.spanning import spanning_rows
+
+
+class BaseOutputKernel(RegressorMixin, Shell):
+    """The shell around models of points in an output space; not to be used by itself."""
+
+    output: Any
+    decode: str
+    output_: Embedding
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "decode": [str],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    # Labels and points
+
+    def _encode(self, y: Any, n: int, *, reset: bool) -> Floats:
+        y = _listed(y)
+        check_length(y, n)
+        if reset:
+            self.output_ = as_output(self.output).fit(y)
+            codes = self.output_.encode_training(y)
+            if codes.shape[1] == 0:
+                raise InvalidData(
+                    "the output kernel is zero for every training output; there is nothing to "
+                    "learn. Check the kernel and its length scale."
+                )
+            if self.decode != "auto" and self.decode not in self.output_.ways:
+                raise unknown_name("decode", self.decode, ("auto", *self.output_.ways))
+            rows = spanning_rows(self.output_, codes)
+            self._span = rows, codes[rows], len(codes)
+            return codes
+        return self.output_.encode(y)
+
+    def _make_loss(self) -> Loss:
+        return SquaredError()
+
+    def _with_class_weights(self, target: Target) -> Target:
+        return target
+
+    def _named_loss(self, name: str) -> Loss:
+        return SquaredError()
+
+    def _strata(self, target: Target) -> None:
+        return None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.  NaN is a missing value, which trees learn from and kernel machines refuse.
+        y : sequence of n labels
+            Of the kind that ``output`` takes: rows of numbers, sets, rankings, strings, a Gram
+            matrix and so on.
+        sample_weight : array-like (n,), optional
+            A weight of 2 counts as the row twice, and 0 leaves it out.
+        X_val, y_val, sample_weight_val : optional
+            Held-out data; with models of several stages, for early stopping.
+        callbacks : sequence of callables
+            Called with an :class:`~hilboost.core.records.Event` after every stage.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            Parameters or data that cannot be used; the message says which row and what to do.
+        """
+        if sample_weight is not None and y is not None:
+            y = _listed(y)
+            X, y, sample_weight = self._with_weight(X, y, sample_weight)
+        return super().fit(
+            X,
+            y,
+            sample_weight,
+            X_val=X_val,
+            y_val=y_val,
+            sample_weight_val=sample_weight_val,
+            callbacks=callbacks,
+        )
+
+    def _with_weight(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """Without the rows of weight zero: their labels shall not span the output space either."""
+        weight = np.asarray(sample_weight)
+        n = y.shape[0] if hasattr(y, "shape") else len(y)
+        if weight.shape != (n,) or (weight != 0).all() or not (weight != 0).any():
+            return X, y, sample_weight
+        if isinstance(as_output(self.output), PrecomputedOutput):
+            return X, y, sample_weight
+        rows = np.flatnonzero(weight != 0)
+        return _safe_indexing(X, rows), _safe_indexing(y, rows), weight[rows]
+
+    # Prediction
+
+    def predict(
+        self, X: Any, candidates: Any = None, allowed: Sequence[Sequence[int]] | None = None
+    ) -> Any:
+        """Labels whose points lie nearest to the predicted ones (G2007, eq. 8).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        candidates : sequence of labels, optional
+            Labels to choose from; by default as ``decode`` says.
+        allowed : sequence of n sequences of int, optional
+            For every row the numbers of the candidates that it may take.
+
+        Returns
+        -------
+        (n, …) array or list of n labels
+        """
+        return self._decoded(self._raw(X), self._choice(candidates, allowed))
+
+    def predict_embedding(self, X: Any) -> Floats:
+        """Points ``F(x)`` of the output space.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, r) float64
+        """
+        return self._raw(X)
+
+    def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
+        """Predicted output kernel ``⟨F(x), F(x')⟩`` (G2007, eq. 7).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        X2 : array-like (m, d), optional
+            ``X`` itself by default.
+
+        Returns
+        -------
+        (n, m) float64
+        """
+        raw = self._raw(X)
+        return raw @ (raw if X2 is None else self._raw(X2)).T
+
+    def predict_weights(self, X: Any) -> csr_array:
+        """Predictions as combinations of training outputs (G2007, eq. 5).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, n_train) sparse float64
+            ``F(x) = Σ_i w_i(x) φ(y_i)``, over as few training outputs as span the output space.
+            Columns count the training rows of positive weight.
+        """
+        raw = self._raw(X)
+        rows, codes, n_train = self._span
+        weights = scipy.linalg.lstsq(codes.T, raw.T)[0].T
+        columns = np.tile(rows, len(raw))
+        starts = len(rows) * np.arange(len(raw) + 1)
+        return csr_array((weights.ravel(), columns, starts), shape=(len(raw), n_train))
+
+    def staged_predict(self, X: Any) -> Iterator[Any]:
+        """Labels after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n, …) array or list of n labels
+        """
+        for raw in self._staged_raw(X):
+            yield self._decoded(raw, None)
+
+    def staged_predict_embedding(self, X: Any) -> Iterator[Floats]:
+        """Points after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n, r) float64
+        """
+        for raw in self._staged_raw(X):
+            yield raw.copy()
+
+    def _decoded(self, raw: Floats, choice: Choice | None) -> Any:
+        way = self.output_.ways[0] if self.decode == "auto" else self.decode
+        return self.output_.decode(raw, way, choice)
+
+    def _choice(self, candidates: Any, allowed: Sequence[Sequence[int]] | None) -> Choice | None:
+        if candidates is None:
+            if allowed is not None:
+                raise InvalidData("allowed counts the candidates: give these too.")
+            return None
+        return Choice(candidates, allowed)
+
+    # Quality
+
+    def embedding_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Mean squared distance ``|φ(y) - F(x)|²`` in the output space (Err_φ of G2007).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        Y : sequence of n labels
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        raw = self._raw(X)
+        return _mean(to_points(self.output_, _one_each(Y, raw), raw), sample_weight, raw)
+
+    def preimage_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Mean squared distance ``|φ(y) - φ(ŷ)|²`` of predicted labels (Err_Y of G2007).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        Y : sequence of n labels
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        raw = self._raw(X)
+        distance = to_labels(self.output_, _one_each(Y, raw), self._decoded(raw, None))
+        return _mean(distance, sample_weight, raw)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Part of the variance in the output space that is explained; R² for real vectors.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : sequence of n labels
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+            ``1 - Σ|φ(y) - F(x)|² / Σ|φ(y) - mean φ|²``, the mean taken in the span of the training
+            outputs.
+        """
+        raw = self._raw(X)
+        y = _one_each(y, raw)
+        codes = self.output_.encode(y)
+        mean = np.average(codes, axis=0, weights=check_weights(sample_weight, raw))
+        everywhere = np.broadcast_to(mean, codes.shape)
+        total = _mean(to_points(self.output_, y, everywhere), sample_weight, raw)
+        left = _mean(to_points(self.output_, y, raw), sample_weight, raw)
+        return 1 - left / total if total > 0 else float(left == 0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+
+def _listed(y: Any) -> Any:
+    """Labels with a length: lists, arrays, tables, and whatever turns into an array."""
+    if hasattr(y, "__len__"):
+        return y
+    if hasattr(y, "__array__"):
+        return np.asarray(y)
+    raise InvalidType(f"y must be a list or an array of labels; got {type(y).__name__}.")
+
+
+def _one_each(y: Any, raw: Floats) -> Any:
+    """Labels to compare predicted points (n, r) with."""
+    y = _listed(y)
+    check_length(y, len(raw))
+    return y
+
+
+def _mean(values: Floats, sample_weight: Any, raw: Floats) -> float:
+    return float(np.average(values, weights=check_weights(sample_weight, raw)))

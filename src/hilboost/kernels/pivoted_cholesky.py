@@ -1,0 +1,228 @@
+"""Pivoted Cholesky factors of Gram matrices: ``K ≈ Φ Φ'`` with the fewest columns that do.
+
+The greedy choice of pivots takes in each step the row that is explained worst, so that the trace
+of what is left falls fast (Harbrecht, Peters and Schneider 2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from hilboost.core.errors import InvalidData, NotPositive
+from hilboost.core.records import Floats
+
+_ROWS_CHECKED = 2000
+_ROUNDING = 1e-8  # of the largest diagonal entry
+
+
+@dataclass(frozen=True)
+class GramFactor:
+    """``K ≈ Φ Φ'``.
+
+    Attributes
+    ----------
+    pivots : (r,) int64
+        Rows whose columns of ``K`` span the approximation.
+    codes : (n, r) float64
+        ``Φ``; its rows at ``pivots`` are a lower triangle.
+    """
+
+    pivots: NDArray[np.int64]
+    codes: Floats
+
+    @property
+    def triangle(self) -> Floats:
+        """``L`` (r, r) with ``L L' = K[pivots, pivots]``."""
+        return self.codes[self.pivots]
+
+    def encode(self, cross: Floats) -> Floats:
+        """Points (m, r) of new objects from their kernel values with the pivots, (m, r)."""
+        if cross.shape[1] == 0:
+            return np.empty((len(cross), 0))
+        return np.ascontiguousarray(
+            scipy.linalg.solve_triangular(self.triangle, cross.T, lower=True).T
+        )
+
+    def weights(self, raw: Floats) -> Floats:
+        """``W`` (m, r) with ``raw = W Φ[pivots]``: points as combinations of the pivots'."""
+        if raw.shape[1] == 0:
+            return np.empty((len(raw), 0))
+        return np.ascontiguousarray(
+            scipy.linalg.solve_triangular(self.triangle, raw.T, lower=True, trans=1).T
+        )
+
+
+def factor_gram(
+    gram: Floats, tolerance: float = 0.0, max_rank: int | None = None, what: str = "the kernel"
+) -> GramFactor:
+    """Factor a whole Gram matrix.
+
+    Parameters
+    ----------
+    gram : (n, n) float64
+    tolerance : float
+        Share of the trace that may be left out; 0 is exact up to rounding.
+    max_rank : int or None
+    what : str
+        Names the matrix in errors.
+
+    Returns
+    -------
+    GramFactor
+
+    Raises
+    ------
+    InvalidData
+        NaN or infinity, or not symmetric; the message names the rows.
+    NotPositive
+        Not positive semidefinite.
+
+    Notes
+    -----
+    Cost O(n³) at worst, in LAPACK's blocked ``pstrf``; memory 2 n² numbers.
+    """
+    check_symmetric(gram, what)
+    n = len(gram)
+    largest = float(gram.diagonal().max(initial=0.0))
+    found, order, rank, _ = scipy.linalg.lapack.dpstrf(
+        gram, lower=1, tol=max(n * np.finfo(float).eps * largest, 0.0)
+    )
+    order = order.astype(np.int64) - 1
+    rank = int(rank) if largest > 0 else 0
+    lower = np.tril(found[:, :rank])
+    left = gram.trace() - np.cumsum((lower**2).sum(axis=0))
+    enough = np.flatnonzero(left <= tolerance * gram.trace())
+    if tolerance > 0 and len(enough):
+        rank = int(enough[0]) + 1
+    if max_rank is not None:
+        rank = min(rank, max_rank)
+    codes = np.empty((n, rank))
+    codes[order] = lower[:, :rank]
+    factor = GramFactor(order[:rank], codes)
+    _check_positive(gram, factor, largest, what)
+    return factor
+
+
+def factor_columns(
+    diagonal: Floats,
+    column: Callable[[int], Floats],
+    tolerance: float,
+    max_rank: int,
+    what: str = "the kernel",
+) -> GramFactor:
+    """The same from single columns, for matrices too large to be held.
+
+    Parameters
+    ----------
+    diagonal : (n,) float64
+    column : callable
+        ``column(i)`` is ``K[:, i]``, (n,).
+    tolerance : float
+        Share of the trace that may be left out.
+    max_rank : int
+    what : str
+        Names the matrix in errors.
+
+    Returns
+    -------
+    GramFactor
+
+    Raises
+    ------
+    InvalidData
+        NaN or infinity; the message names the row.
+    NotPositive
+        Not positive semidefinite, as far as the columns looked at tell.
+
+    Notes
+    -----
+    Cost O(n r²), memory n r numbers.
+    """
+    _refuse_unfinished(diagonal, what)
+    n = len(diagonal)
+    left = diagonal.astype(np.float64, copy=True)
+    trace, largest = float(left.sum()), float(left.max(initial=0.0))
+    _refuse_negative(left, largest, what)
+    codes = np.zeros((min(n, max_rank), n))
+    pivots: list[int] = []
+    while len(pivots) < len(codes):
+        pivot = int(np.argmax(left))
+        if left[pivot] <= n * np.finfo(float).eps * largest or left.sum() <= tolerance * trace:
+            break
+        k = len(pivots)
+        values = column(pivot)
+        _refuse_unfinished(values, what)
+        new = values - codes[:k, pivot] @ codes[:k]
+        new /= np.sqrt(left[pivot])
+        new[pivots] = 0.0
+        codes[k] = new
+        left -= new**2
+        left[pivot] = 0.0
+        _refuse_negative(left, largest, what)
+        np.maximum(left, 0.0, out=left)
+        pivots.append(pivot)
+    chosen = np.array(pivots, dtype=np.int64)
+    return GramFactor(chosen, np.ascontiguousarray(codes[: len(pivots)].T))
+
+
+def check_symmetric(gram: Floats, what: str) -> None:
+    """Refuse NaN and matrices that are not symmetric.
+
+    Raises
+    ------
+    InvalidData
+    """
+    _refuse_unfinished(gram, what)
+    allowed = _ROUNDING * float(np.abs(gram).max(initial=0.0))
+    for begin in range(0, len(gram), 1024):
+        block = np.abs(gram[begin : begin + 1024] - gram[:, begin : begin + 1024].T)
+        if block.max(initial=0.0) > allowed:
+            i, j = divmod(int(block.argmax()), len(gram))
+            i += begin
+            raise InvalidData(
+                f"{what} is not symmetric: k({i}, {j}) = {gram[i, j]:.6g} and "
+                f"k({j}, {i}) = {gram[j, i]:.6g}. Give a symmetric one, such as (K + K.T) / 2."
+            )
+
+
+def _check_positive(gram: Floats, factor: GramFactor, largest: float, what: str) -> None:
+    """What is left of a positive semidefinite matrix is one too: ``|R_ij|² <= R_ii R_jj``."""
+    n = len(gram)
+    left = gram.diagonal() - (factor.codes**2).sum(axis=1)
+    slack = _ROUNDING * max(largest, float(np.abs(gram).max(initial=0.0)))
+    row = int(left.argmin()) if n else 0
+    bad = n > 0 and left[row] < -slack
+    if not bad and n:
+        step = max(1, n // _ROWS_CHECKED)
+        rest = gram[::step] - factor.codes[::step] @ factor.codes.T
+        # An entry of the diagonal that is zero by rounding allows for its root beside it.
+        bound = np.sqrt(np.maximum(left, 0.0) + n * np.finfo(float).eps * largest)
+        excess = np.abs(rest) - bound[::step, None] * bound
+        worst = int(excess.argmax())
+        bad = bool(excess.flat[worst] > slack)
+        row = step * (worst // n)
+    if bad:
+        raise _not_positive(row, what)
+
+
+def _refuse_unfinished(values: Floats, what: str) -> None:
+    if not np.isfinite(values).all():
+        row = int(np.argwhere(~np.isfinite(values))[0, 0])
+        raise InvalidData(f"{what} has NaN or infinity in row {row}; its values must be finite.")
+
+
+def _refuse_negative(left: Floats, largest: float, what: str) -> None:
+    if len(left) and left.min() < -_ROUNDING * max(largest, float(np.abs(left).max())):
+        raise _not_positive(int(left.argmin()), what)
+
+
+def _not_positive(row: int, what: str) -> NotPositive:
+    return NotPositive(
+        f"{what} is not positive semidefinite (seen in row {row}); take a kernel that is, or "
+        "add a constant to the diagonal."
+    )

@@ -1,0 +1,98 @@
+"""From the nodes of a grown tree to its leaves: the tree, its cells, the sums in them.
+
+``nodes`` (n_nodes, N_NODE_FIELDS) int64 and ``rows`` (2, m) uint32 are as the growth left them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.cells import leaf_sums, mark_cells
+from hilboost.backends.grow import COLUMN, DEPTH, LEFT, MISSING_LEFT
+from hilboost.backends.team import Team
+from hilboost.core import dtypes
+from hilboost.core.records import Floats
+from hilboost.learners.tree.tree import Tree
+
+
+def tree_of(nodes: NDArray[np.int64], gains: Floats, thresholds: Floats) -> Tree:
+    """The tree, its leaf values still zero; ``gains`` and ``thresholds`` are those of the splits.
+
+    At leaves these are ignored: below an open leaf stands the best split that was not taken.
+    """
+    n_nodes = len(nodes)
+    is_leaf = nodes[:, LEFT] < 0
+    leaves = leaves_of(nodes)
+    leaf_number = np.full(n_nodes, -1, dtype=np.int32)
+    leaf_number[leaves] = np.arange(len(leaves))
+    return Tree(
+        column=np.where(is_leaf, 0, nodes[:, COLUMN]).astype(np.int32),
+        threshold=np.where(is_leaf, np.inf, thresholds),
+        missing_right=~is_leaf & (nodes[:, MISSING_LEFT] == 0),
+        child=np.where(is_leaf, np.arange(n_nodes), nodes[:, LEFT]).astype(np.int32),
+        gain=np.where(is_leaf, 0.0, gains[:n_nodes]),
+        leaf_number=leaf_number,
+        depth=int(nodes[:, DEPTH].max()),
+        leaf_values=np.zeros((len(leaves), 1)),
+    )
+
+
+def leaves_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of the nodes that are leaves."""
+    return np.flatnonzero(nodes[:, LEFT] < 0)
+
+
+def learnt_cells(
+    team: Team, nodes: NDArray[np.int64], rows: NDArray[np.uint32], n: int
+) -> NDArray[np.int32]:
+    """Leaf of every row of the table, (n,) int32; -1 where it was not among those learnt from."""
+    cells = np.full(n, -1, dtype=dtypes.CELL)
+    leaves = leaves_of(nodes)
+    team.run(lambda thread: mark_cells(thread, team.n_threads, nodes, leaves, rows, cells))
+    return cells
+
+
+def sums_in_leaves(
+    team: Team,
+    nodes: NDArray[np.int64],
+    rows: NDArray[np.uint32],
+    negative: Floats,
+    hessian: Floats,
+    weight: Floats,
+) -> tuple[Floats, Floats]:
+    """Exact ``sum(w g)`` and ``sum(w h)`` of every leaf, (n_leaves, r) both.
+
+    hessian : (n, r), or (n, 0) for ones; weight : (n,), or (0,) for ones
+    """
+    leaves = leaves_of(nodes)
+    r = negative.shape[1]
+    sum_g, sum_h, sum_w = (
+        np.empty((len(leaves), r)),
+        np.empty((len(leaves), r)),
+        np.empty(len(leaves)),
+    )
+    team.run(
+        lambda thread: leaf_sums(
+            thread,
+            team.n_threads,
+            nodes,
+            leaves,
+            rows,
+            negative,
+            hessian,
+            weight,
+            sum_g,
+            sum_h,
+            sum_w,
+        )
+    )
+    if hessian.shape[1] == 0:
+        sum_h = np.repeat(sum_w[:, None], r, axis=1)
+    return sum_g, sum_h
+
+
+def newton_steps(sum_g: Floats, sum_h: Floats, l2: float) -> Floats:
+    """``sum(w g) / (sum(w h) + l2)`` of every leaf; 0 where the hessians vanish."""
+    bottom = sum_h + l2
+    return np.divide(sum_g, bottom, out=np.zeros_like(sum_g), where=bottom > 0)

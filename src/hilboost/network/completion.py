@@ -1,0 +1,234 @@
+"""Links of new vertices in a network, from features of the vertices (G2007, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from hilboost.core.errors import InvalidData
+from hilboost.core.records import Floats
+from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
+from hilboost.network.curves import LinkCurves, link_curves
+from hilboost.network.graph import adjacency_matrix, diffusion_kernel
+from hilboost.outputs import PrecomputedOutput
+
+
+class NetworkCompletion(BaseEstimator):
+    """Predicts the links of vertices that were not in the network when it was learnt.
+
+    A kernel between the known vertices is high where many short paths join them; a model of its
+    feature space, from features of the vertices, predicts the kernel of new ones, and pairs with a
+    high value are taken for linked.
+
+    Parameters
+    ----------
+    model : output kernel regressor, optional
+        By default ``OutputKernelBoostingRegressor()``.  Its ``output`` is replaced.
+    coefficient : float
+        Of the diffusion kernel.
+    scaled : bool
+        Scale the kernel to ones on the diagonal.
+    threshold : float or None
+        Predicted kernel value from which pairs are linked; ``None`` takes the value at which the
+        known vertices are given as many links as they have.
+    validation_fraction : float or None
+        Part of the vertices that is held out to choose the number of stages by the area under the
+        ROC curve of their links to the others; all vertices are learnt from afterwards.
+    random_state : int, RandomState or None
+        For the vertices held out.
+
+    Attributes
+    ----------
+    model_ : estimator
+        As fitted.
+    threshold_ : float
+    n_stages_ : int or None
+        Stages chosen on held-out vertices.
+
+    References
+    ----------
+    P. Geurts, L. Wehenkel, F. d'Alché-Buc, *Gradient boosting for kernelized output spaces*, 2007;
+    Y. Yamanishi, J.-P. Vert, M. Kanehisa, *Supervised enzyme network inference*, 2005.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "coefficient": [Interval(Real, 0, None, closed="neither")],
+        "scaled": ["boolean"],
+        "threshold": [Real, None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        coefficient: float = 1.0,
+        scaled: bool = False,
+        threshold: float | None = None,
+        validation_fraction: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.coefficient = coefficient
+        self.scaled = scaled
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from the known vertices.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Features of the vertices.
+        y : array-like (n, n), sparse matrix, or pairs (m, 2)
+            Links: an adjacency matrix, or pairs of rows of ``X``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            An unknown vertex, a matrix that is not symmetric, features that cannot be used.
+        """
+        self._validate_params()
+        X = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        links = adjacency_matrix(y, len(X))
+        self.n_stages_ = None
+        if self.validation_fraction is not None:
+            self.n_stages_ = self._best_stage(X, links, self.validation_fraction)
+        self.model_ = self._fitted(X, links, self.n_stages_)
+        self._known = self._points(links)
+        known = self.model_.predict_embedding(X) @ self._known.T
+        self.threshold_ = _like_known(known, links) if self.threshold is None else self.threshold
+        return self
+
+    def _fitted(self, X: Floats, links: Floats, n_stages: int | None) -> Any:
+        model = OutputKernelBoostingRegressor() if self.model is None else clone(self.model)
+        model.set_params(output=PrecomputedOutput(), decode="auto")
+        if n_stages is not None:
+            model.set_params(n_estimators=n_stages)
+        return model.fit(X, self._kernel(links))
+
+    def _kernel(self, links: Floats) -> Floats:
+        return diffusion_kernel(links, self.coefficient, scaled=self.scaled)
+
+    def _points(self, links: Floats) -> Floats:
+        """Points of the known vertices."""
+        return self.model_.output_.encode_training(self._kernel(links))
+
+    def _best_stage(self, X: Floats, links: Floats, fraction: float) -> int:
+        n = len(X)
+        order = check_random_state(self.random_state).permutation(n)
+        n_held = min(max(1, round(fraction * n)), n - 1)
+        held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
+        inner = links[np.ix_(kept, kept)]
+        model = self._fitted(X[kept], inner, None)
+        points = model.output_.encode_training(self._kernel(inner))
+        truth = links[np.ix_(held, kept)]
+        areas = [
+            link_curves(truth, raw @ points.T).auroc
+            for raw in model.staged_predict_embedding(X[held])
+        ]
+        return int(np.argmax(areas)) + 1
+
+    def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
+        """Predicted kernel between new vertices and the known ones, or other new ones.
+
+        Parameters
+        ----------
+        X : array-like (m, d)
+        X2 : array-like (k, d), optional
+            Other new vertices; the known ones by default.
+
+        Returns
+        -------
+        (m, n) or (m, k) float64
+        """
+        check_is_fitted(self)
+        points = self.model_.predict_embedding(X)
+        return points @ (self._known if X2 is None else self.model_.predict_embedding(X2)).T
+
+    def staged_predict_kernel(self, X: Any) -> Iterator[Floats]:
+        """Predicted kernel with the known vertices after every stage.
+
+        Parameters
+        ----------
+        X : array-like (m, d)
+
+        Yields
+        ------
+        (m, n) float64
+        """
+        check_is_fitted(self)
+        for points in self.model_.staged_predict_embedding(X):
+            yield points @ self._known.T
+
+    def predict(self, X: Any, X2: Any = None) -> Any:
+        """Links of new vertices with the known ones, or with other new ones.
+
+        Parameters
+        ----------
+        X : array-like (m, d)
+        X2 : array-like (k, d), optional
+
+        Returns
+        -------
+        (m, n) or (m, k) bool
+        """
+        return self.predict_kernel(X, X2) >= self.threshold_
+
+    def curves(self, X: Any, known_links: Any, new_links: Any = None) -> dict[str, LinkCurves]:
+        """ROC and precision-recall curves of new vertices.
+
+        Parameters
+        ----------
+        X : array-like (m, d)
+            New vertices.
+        known_links : array-like (m, n)
+            Their links with the known vertices.
+        new_links : array-like (m, m), optional
+            Their links with one another.
+
+        Returns
+        -------
+        dict of LinkCurves
+            ``"new-known"`` and, where links are given, ``"new-new"``.
+        """
+        found = {"new-known": link_curves(known_links, self.predict_kernel(X))}
+        if new_links is not None:
+            found["new-new"] = link_curves(new_links, self.predict_kernel(X, X), within=True)
+        return found
+
+    def score(self, X: Any, y: Any) -> float:
+        """Area under the ROC curve of the links between new and known vertices.
+
+        Parameters
+        ----------
+        X : array-like (m, d)
+        y : array-like (m, n)
+
+        Returns
+        -------
+        float
+        """
+        return link_curves(y, self.predict_kernel(X)).auroc
+
+
+def _like_known(kernel: Floats, links: Floats) -> float:
+    """The value at which as many pairs are linked as are known to be."""
+    pairs = np.triu_indices(len(links), 1)
+    n_links = int((links[pairs] > 0).sum())
+    if n_links == 0:
+        raise InvalidData("the network has no links; there is nothing to learn.")
+    return float(np.sort(kernel[pairs])[-n_links])

@@ -1,0 +1,88 @@
+"""How well scores of pairs tell links from others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
+
+from hilboost.core.errors import InvalidData
+from hilboost.core.records import Floats
+
+
+@dataclass(frozen=True)
+class LinkCurves:
+    """ROC and precision-recall curves over pairs of vertices.
+
+    Attributes
+    ----------
+    false_positive_rate, true_positive_rate : (k,) float64
+    precision, recall : (k',) float64
+    auroc : float
+        Area under the ROC curve.
+    average_precision : float
+        Area under the precision-recall curve, by steps.
+    n_pairs, n_links : int
+    """
+
+    false_positive_rate: Floats
+    true_positive_rate: Floats
+    precision: Floats
+    recall: Floats
+    auroc: float
+    average_precision: float
+    n_pairs: int
+    n_links: int
+
+
+def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
+    """Curves of the scores of pairs.
+
+    Parameters
+    ----------
+    links : array-like (m, n)
+        Not zero where there is a link.
+    scores : array-like (m, n)
+        Higher for pairs more likely to be linked.
+    within : bool
+        Rows and columns are the same vertices: count every pair once, and none with itself.
+
+    Returns
+    -------
+    LinkCurves
+
+    Raises
+    ------
+    InvalidData
+        Shapes differ, or all pairs are linked, or none.
+    """
+    truth, values = np.asarray(links), np.asarray(scores, dtype=np.float64)
+    if truth.shape != values.shape or truth.ndim != 2:
+        raise InvalidData(
+            f"links and scores must be matrices of one shape; got {truth.shape} and {values.shape}."
+        )
+    pairs: Any = slice(None)
+    if within:
+        if truth.shape[0] != truth.shape[1]:
+            raise InvalidData(f"within=True takes square matrices; got {truth.shape}.")
+        pairs = np.triu_indices(len(truth), 1)
+    truth, values = (truth[pairs] != 0).ravel(), values[pairs].ravel()
+    n_links = int(truth.sum())
+    if n_links in (0, len(truth)):
+        raise InvalidData(
+            f"{n_links} of {len(truth)} pairs are linked; curves need both, links and others."
+        )
+    false_positive, true_positive, _ = roc_curve(truth, values)
+    precision, recall, _ = precision_recall_curve(truth, values)
+    return LinkCurves(
+        false_positive,
+        true_positive,
+        precision,
+        recall,
+        float(auc(false_positive, true_positive)),
+        float(average_precision_score(truth, values)),
+        len(truth),
+        n_links,
+    )

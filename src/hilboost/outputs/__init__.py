@@ -1,0 +1,27 @@
+"""Output spaces: labels of any kind as points of a Hilbert space, and back."""
+
+from hilboost.outputs.compositions import Compositions
+from hilboost.outputs.distributions import Distributions
+from hilboost.outputs.hierarchies import Hierarchy
+from hilboost.outputs.kernel_output import KernelOutput, PrecomputedOutput
+from hilboost.outputs.label_sets import LabelSets
+from hilboost.outputs.names import OUTPUT_NAMES, as_output
+from hilboost.outputs.rankings import Rankings
+from hilboost.outputs.spd_matrices import PositiveMatrices
+from hilboost.outputs.strings import Strings
+from hilboost.outputs.vectors import Vectors
+
+__all__ = [
+    "OUTPUT_NAMES",
+    "Compositions",
+    "Distributions",
+    "Hierarchy",
+    "KernelOutput",
+    "LabelSets",
+    "PositiveMatrices",
+    "PrecomputedOutput",
+    "Rankings",
+    "Strings",
+    "Vectors",
+    "as_output",
+]

@@ -1,0 +1,142 @@
+"""Compositions: shares that sum to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg
+from scipy.special import softmax
+
+from hilboost.core.contracts import Choice, Embedding, OutputSpace
+from hilboost.core.errors import InvalidData
+from hilboost.core.records import Floats
+from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
+
+_SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Compositions(OutputSpace):
+    """Labels are rows (n, K) of shares: not negative, with the sum 1 (to 1e-6).
+
+    Parameters
+    ----------
+    geometry : {"hellinger", "aitchison"}
+        ``φ(y) = √y``, on the unit sphere, whose distance is Hellinger's (times √2); or the
+        isometric log-ratio (Egozcue et al. 2003), K - 1 coordinates of the logarithms, where only
+        ratios count and no share may be zero.
+
+    Notes
+    -----
+    Ways to decode: ``"exact"`` is the nearest composition in closed form, O(n K) or O(n K²);
+    ``"nearest"`` chooses among the training compositions.
+    """
+
+    geometry: str = "hellinger"
+
+    def fit(self, labels: Any) -> CompositionEmbedding:
+        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        check_choice("geometry", self.geometry, tuple(_GEOMETRIES))
+        return CompositionEmbedding(_shares(labels, None, self.geometry), self.geometry)
+
+
+@dataclass(frozen=True)
+class CompositionEmbedding(Embedding):
+    """Points of compositions.
+
+    Attributes
+    ----------
+    training : (n, K) float64
+    geometry : str
+    """
+
+    training: Floats
+    geometry: str
+    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+
+    def encode(self, labels: Any) -> Floats:
+        """(n, K) or (n, K - 1)"""
+        shares = _shares(labels, self.training.shape[1], self.geometry)
+        return _GEOMETRIES[self.geometry].encode(shares)
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
+        """Shares (n, K), which sum to 1."""
+        check_way(self, way)
+        if way == "exact" and candidates is None:
+            return _GEOMETRIES[self.geometry].decode(raw)
+        return np.asarray(decode(self, raw, way, candidates, self._candidates))
+
+    def _candidates(self) -> Candidates:
+        codes = _GEOMETRIES[self.geometry].encode(self.training)
+        return Candidates(self.training, codes, np.einsum("ij,ij->i", codes, codes))
+
+
+def _shares(labels: Any, width: int | None, geometry: str) -> Floats:
+    """Checked shares, (n, K), with the sum 1 exactly."""
+    rows = as_table(labels, "the shares of all parts", width)
+    if rows.shape[1] < 2:
+        raise InvalidData("Y has one share a row, from row 0 on; give a column for every part.")
+    refuse_rows(
+        rows.min(axis=1) < 0,
+        lambda i: f"row {i} of Y, {in_words(rows[i])}, has a negative share.",
+    )
+    total: Floats = rows.sum(axis=1)
+    refuse_rows(
+        np.abs(total - 1) > _SUM_TOLERANCE,
+        lambda i: (
+            f"row {i} of Y sums to {total[i]:.6g}; a composition sums to 1. Divide every row by "
+            "its sum."
+        ),
+    )
+    if geometry == "aitchison":
+        refuse_rows(
+            rows.min(axis=1) == 0,
+            lambda i: (
+                f"row {i} of Y, {in_words(rows[i])}, has a share of zero, which has no logarithm; "
+                "use Compositions('hellinger'), or replace zeros by small shares."
+            ),
+        )
+    return rows / total[:, None]
+
+
+def _decode_roots(raw: Floats) -> Floats:
+    """The nearest point of the sphere with no negative coordinate, squared."""
+    largest = raw.argmax(axis=1)[:, None]
+    part = raw.clip(0)
+    # Where nothing is positive the nearest composition has one share alone.
+    nothing = np.take_along_axis(part, largest, axis=1) == 0
+    vertex = np.arange(raw.shape[1]) == largest
+    part = np.where(nothing, vertex, part)
+    part /= part.max(axis=1, keepdims=True)
+    squares = part**2
+    return squares / squares.sum(axis=1, keepdims=True)
+
+
+def _encode_ratios(shares: Floats) -> Floats:
+    return np.log(shares) @ scipy.linalg.helmert(shares.shape[1]).T
+
+
+def _decode_ratios(raw: Floats) -> Floats:
+    logarithms = raw @ scipy.linalg.helmert(raw.shape[1] + 1)
+    return np.asarray(softmax(logarithms, axis=1))
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    """How compositions become points, and the nearest composition of a point."""
+
+    encode: Callable[[Floats], Floats]
+    decode: Callable[[Floats], Floats]
+
+
+_GEOMETRIES = MappingProxyType(
+    {
+        "hellinger": _Geometry(np.sqrt, _decode_roots),
+        "aitchison": _Geometry(_encode_ratios, _decode_ratios),
+    }
+)

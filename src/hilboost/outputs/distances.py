@@ -1,0 +1,33 @@
+"""Squared distances in the output space, the parts of it that points leave out included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.contracts import Embedding
+from hilboost.core.records import Floats
+from hilboost.outputs.kernel_output import KernelEmbedding
+
+
+def to_points(embedding: Embedding, labels: Any, points: Floats) -> Floats:
+    """``|φ(y_i) - p_i|²``, (n,), for points (n, r) in the span of the training outputs."""
+    codes = embedding.encode(labels)
+    return ((codes - points) ** 2).sum(axis=1) + _left_out(embedding, labels, codes)
+
+
+def to_labels(embedding: Embedding, labels: Any, others: Any) -> Floats:
+    """``|φ(y_i) - φ(y'_i)|²``, (n,).
+
+    Under an output kernel neither label need lie in the span of the training outputs.
+    """
+    if isinstance(embedding, KernelEmbedding):
+        squares = embedding.norms(labels) + embedding.norms(others)
+        return np.maximum(squares - 2 * embedding.products(labels, others), 0.0)
+    codes = embedding.encode(others)
+    return to_points(embedding, labels, codes) + _left_out(embedding, others, codes)
+
+
+def _left_out(embedding: Embedding, labels: Any, codes: Floats) -> Floats:
+    return np.maximum(embedding.norms(labels) - np.einsum("ij,ij->i", codes, codes), 0.0)

@@ -1,0 +1,132 @@
+"""Distributions on the line, given by samples, under the Wasserstein-2 distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from hilboost.core.contracts import Choice, Embedding, OutputSpace
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats
+from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.row_checks import as_objects, as_table
+
+
+@dataclass(frozen=True)
+class Distributions(OutputSpace):
+    """Labels are samples of distributions on the line: a list of 1-D arrays, or an array (n, m).
+
+    The distance of two points is the Wasserstein-2 distance (Petersen and Müller 2016): ``H`` is
+    L2[0, 1] of quantile functions, on the grid ``u_i = (i - 1/2) / q`` of q quantiles.  It is exact
+    for samples whose sizes divide q, and for equal sizes up to the grid.
+
+    Parameters
+    ----------
+    n_quantiles : int
+        q.
+
+    Notes
+    -----
+    Predictions are quantile functions, (n, q) at ``u_1 … u_q``, ascending, in the units of the
+    samples; they are samples themselves, and labels again.  Ways to decode: ``"exact"`` is the
+    nearest quantile function (isotonic projection, O(q) a row); ``"nearest"`` chooses among the
+    training distributions.
+    """
+
+    n_quantiles: int = 64
+
+    def fit(self, labels: Any) -> DistributionEmbedding:
+        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        q = self.n_quantiles
+        if isinstance(q, bool) or not isinstance(q, Integral) or q < 1:
+            raise InvalidParameter(f"n_quantiles must be a positive integer; got {q!r}.")
+        return DistributionEmbedding(_quantiles(labels, int(q)))
+
+
+@dataclass(frozen=True)
+class DistributionEmbedding(Embedding):
+    """Quantiles over √q, whose squared distance is a mean over the grid.
+
+    Attributes
+    ----------
+    training : (n, q) float64
+        Quantiles of the training distributions.
+    """
+
+    training: Floats
+    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+
+    @property
+    def levels(self) -> Floats:
+        """Probabilities ``u`` (q,) of the quantiles."""
+        q = self.training.shape[1]
+        return (np.arange(q) + 0.5) / q
+
+    def encode(self, labels: Any) -> Floats:
+        """(n, q)"""
+        q = self.training.shape[1]
+        return _quantiles(labels, q) / np.sqrt(q)
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
+        """Quantiles (n, q), ascending, in the units of the samples."""
+        check_way(self, way)
+        q = self.training.shape[1]
+        if way == "exact" and candidates is None:
+            return _ascending(raw * np.sqrt(q))
+        if candidates is not None and len(candidates.labels):
+            candidates = Choice(_quantiles(candidates.labels, q), candidates.allowed)
+        return np.asarray(decode(self, raw, way, candidates, self._candidates))
+
+    def _candidates(self) -> Candidates:
+        return Candidates(
+            self.training,
+            self.training / np.sqrt(self.training.shape[1]),
+            (self.training**2).mean(axis=1),
+        )
+
+
+def _ascending(rows: Floats) -> Floats:
+    """The nearest ascending rows."""
+    odd = np.flatnonzero((np.diff(rows, axis=1) < 0).any(axis=1))
+    found = rows.copy()
+    for i in odd:
+        found[i] = isotonic_regression(rows[i]).x
+    return found
+
+
+def _quantiles(labels: Any, q: int) -> Floats:
+    """Quantiles (n, q) of samples: the left-continuous inverses of their step functions."""
+    table = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    if isinstance(table, np.ndarray) and table.ndim > 1:
+        samples = np.sort(as_table(table, "a sample of one distribution"), axis=1)
+        return samples[:, _positions(samples.shape[1], q)]
+    rows = [_sample(i, row) for i, row in enumerate(as_objects(table, "samples"))]
+    return np.stack([row[_positions(len(row), q)] for row in rows])
+
+
+def _positions(size: int, q: int) -> NDArray[np.int64]:
+    """``⌈size u⌉ - 1`` at every level, in whole numbers."""
+    return (size * (2 * np.arange(q) + 1) + 2 * q - 1) // (2 * q) - 1
+
+
+def _sample(i: int, row: Any) -> Floats:
+    """The sample in row ``i``, sorted, or a refusal."""
+    try:
+        values = np.asarray(row, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidData(f"row {i} of Y is {row!r:.60}, not a sample of numbers.") from None
+    if values.ndim != 1:
+        raise InvalidData(
+            f"row {i} of Y has shape {values.shape}; every output must be a 1-D sample of a "
+            "distribution, such as [1.5, 2.0, 2.5]."
+        )
+    if not len(values):
+        raise InvalidData(f"row {i} of Y is an empty sample; give at least one number.")
+    if not np.isfinite(values).all():
+        raise InvalidData(f"row {i} of Y has NaN or infinity; samples must be finite numbers.")
+    return np.sort(values)

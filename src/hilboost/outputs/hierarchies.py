@@ -1,0 +1,189 @@
+"""Nodes of a tree or a forest, such as the classes of a taxonomy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.contracts import Choice, Embedding, OutputSpace
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats
+from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.row_checks import as_objects
+
+
+@dataclass(frozen=True)
+class Hierarchy(OutputSpace):
+    """Labels are nodes of a forest: ``φ(y)_v = √w_v`` for ``y`` and all nodes above it, else 0.
+
+    The squared distance of two nodes is the length of the path between them, where the edge above
+    node ``v`` has length ``w_v``; roots hang from a common origin.
+
+    Parameters
+    ----------
+    parents : mapping
+        The parent of every node (hashable).  A node that is only a parent, or has the parent
+        ``None``, is a root.
+    weights : float or mapping
+        ``w``: a number ``f`` is a factor by which edges grow shorter from level to level,
+        ``w_v = f^depth`` with depth 0 at roots, and 1 gives all the length 1; or a positive number
+        for every node.
+
+    Notes
+    -----
+    Ways to decode: ``"exact"`` chooses among all nodes of the forest, O(n N) for N nodes, the
+    higher one of equals; ``"nearest"`` among those of the training labels.  Predictions are a list
+    of nodes.
+    """
+
+    parents: Mapping[Any, Any]
+    weights: float | Mapping[Any, float] = 1.0
+
+    def fit(self, labels: Any) -> HierarchyEmbedding:
+        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        depth = _depths(self.parents)
+        nodes = tuple(sorted(depth, key=lambda node: depth[node]))  # stable: else in their order
+        number = {node: j for j, node in enumerate(nodes)}
+        parent = np.array([number.get(self.parents.get(node), -1) for node in nodes])
+        weight = self._weights(nodes, depth)
+        levels = np.array([depth[node] for node in nodes])
+        every = HierarchyEmbedding(
+            nodes, parent, levels, np.sqrt(weight), training=np.arange(len(nodes))
+        )
+        return replace(every, training=np.unique(every.numbers(labels)))
+
+    def _weights(self, nodes: tuple[Hashable, ...], depth: Mapping[Hashable, int]) -> Floats:
+        """(N,)"""
+        given = self.weights
+        numbers: list[Any] = [np.nan]
+        if isinstance(given, Mapping):
+            lacking = [node for node in nodes if node not in given]
+            if lacking:
+                raise InvalidParameter(f"weights has no number for node {lacking[0]!r}.")
+            numbers = [given[node] for node in nodes]
+        elif isinstance(given, Real) and not isinstance(given, bool) and given > 0:
+            numbers = [float(given) ** depth[node] for node in nodes]
+        try:
+            weight = np.asarray(numbers, dtype=np.float64)
+        except (TypeError, ValueError):
+            weight = np.zeros(1)
+        if not (np.isfinite(weight) & (weight > 0)).all():
+            raise InvalidParameter(
+                "weights must be a positive number or a mapping of all nodes to positive numbers; "
+                f"got {given!r:.60}."
+            )
+        return weight
+
+
+@dataclass(frozen=True)
+class HierarchyEmbedding(Embedding):
+    """Paths to the roots.
+
+    Attributes
+    ----------
+    nodes : tuple
+        From the roots down.
+    parent : (N,) int64
+        Number of every node's parent, -1 for roots.
+    depth : (N,) int64
+        Ascending.
+    length : (N,) float64
+        ``√w``.
+    training : (c,) int64
+        The distinct nodes of the training labels.
+    """
+
+    nodes: tuple[Hashable, ...]
+    parent: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    length: Floats
+    training: NDArray[np.int64]
+    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+
+    @cached_property
+    def _number(self) -> dict[Hashable, int]:
+        return {node: j for j, node in enumerate(self.nodes)}
+
+    def numbers(self, labels: Any) -> NDArray[np.int64]:
+        """Numbers of nodes, (n,), or a refusal."""
+        objects = as_objects(labels, "nodes")
+        found = np.empty(len(objects), dtype=np.int64)
+        for i, label in enumerate(objects):
+            try:
+                found[i] = self._number[label]
+            except (KeyError, TypeError):
+                raise self._unknown(i, label) from None
+        return found
+
+    def _unknown(self, i: int, label: Any) -> InvalidData:
+        near = get_close_matches(str(label), map(str, self.nodes), n=1, cutoff=0.6)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return InvalidData(
+            f"row {i} of Y is {label!r:.60}, which is not a node of the hierarchy.{hint} It has "
+            f"{len(self.nodes)} nodes; name every label in parents."
+        )
+
+    def encode(self, labels: Any) -> Floats:
+        """(n, N)"""
+        return self._codes(self.numbers(labels))
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Any]:
+        """Nodes."""
+        check_way(self, way)
+        if way == "exact" and candidates is None:
+            return [self.nodes[j] for j in self._nearest_of_all(raw)]
+        return list(decode(self, raw, way, candidates, self._candidates))
+
+    def _codes(self, numbers: NDArray[np.int64]) -> Floats:
+        codes = np.zeros((len(numbers), len(self.nodes)))
+        rows = np.arange(len(numbers))
+        while len(rows):
+            codes[rows, numbers] = self.length[numbers]
+            above = self.parent[numbers]
+            rows, numbers = rows[above >= 0], above[above >= 0]
+        return codes
+
+    def _candidates(self) -> Candidates:
+        codes = self._codes(self.training)
+        nodes = [self.nodes[j] for j in self.training]
+        return Candidates(nodes, codes, np.einsum("ij,ij->i", codes, codes))
+
+    def _nearest_of_all(self, raw: Floats) -> NDArray[np.int64]:
+        """A node's cost is its parent's and what its own coordinate adds."""
+        cost = self.length * (0.5 * self.length - raw)
+        for level in range(1, int(self.depth[-1]) + 1):
+            here = np.flatnonzero(self.depth == level)
+            cost[:, here] += cost[:, self.parent[here]]
+        return cost.argmin(axis=1)
+
+
+def _depths(parents: Mapping[Any, Any]) -> dict[Hashable, int]:
+    """Edges from a root to every node, nodes in the order of ``parents``."""
+    if not isinstance(parents, Mapping) or not parents:
+        raise InvalidParameter(
+            f"parents must map every node to its parent, {{child: parent, …}}; got {parents!r:.60}."
+        )
+    depth: dict[Hashable, int] = {}
+    for node in parents:
+        path: dict[Hashable, None] = {}  # in order, from the node up
+        above: Any = node
+        while above is not None and above not in depth:
+            if above in path:
+                members = list(path)
+                cycle = " -> ".join(map(repr, [*members[members.index(above) :], above]))
+                raise InvalidParameter(f"parents has a cycle: {cycle}; a hierarchy has none.")
+            path[above] = None
+            above = parents.get(above)
+        top = depth[above] + 1 if above is not None else 0
+        for level, member in enumerate(reversed(path)):
+            depth[member] = top + level
+    if None in parents:
+        raise InvalidParameter("parents has None as a child; None as a parent marks a root.")
+    return depth

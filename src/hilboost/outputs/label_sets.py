@@ -1,0 +1,295 @@
+"""Sets of labels (multi-label classification) under the linear kernel of their indicators."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.contracts import Choice, Embedding, OutputSpace
+from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
+from hilboost.core.records import Floats
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, check_way, decode
+from hilboost.outputs.row_checks import as_objects, as_table, refuse_rows
+
+Bools = NDArray[np.bool_]
+
+_WEIGHTINGS = ("uniform", "inverse_frequency")
+_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True)
+class LabelSets(OutputSpace):
+    """Labels are sets: ``φ(y)_l = √w_l`` where label ``l`` is in ``y``, else 0.
+
+    Labels are given as an array, a sparse matrix or a data frame of zeros and ones, (n, L), or as
+    a list of sets (or lists) of hashable labels.  Predictions come back as an array of zeros and
+    ones of the dtype given, or as a list of sets.  A set may be empty; at the origin, its cosine
+    with any point is 0.
+
+    Parameters
+    ----------
+    weighting : {"uniform", "inverse_frequency"}, sequence of float or mapping
+        ``w``: ones; one over the number of training sets with the label, scaled to mean 1; one
+        positive number a label, in the order of the columns or of the sorted labels; or a number
+        for every label.
+
+    Notes
+    -----
+    Ways to decode: ``"nearest"`` and ``"cosine"`` choose among the distinct training sets.
+    ``"threshold"`` takes the labels with score ``F(x)_l / √w_l`` of at least 1/2, the exact
+    pre-image, and the best one under the Hamming loss.  ``"f1"`` takes the scores, clipped to
+    [0, 1], as probabilities ``p`` and the ``k`` labels with the largest, where ``k`` has the
+    greatest ``2 Σ_{top k} p / (k + Σ p)``, the plug-in approximation of the expected F1; the empty
+    set counts ``Π (1 - p_l)``, as F1 is 1 where both sets are empty and 0 where one is.  ``"top"``
+    takes as many labels as a training set has in the mean, and at least one.
+
+    Cost O(n c L) over ``c`` candidates, O(n L log L) otherwise.
+    """
+
+    weighting: str | Sequence[float] | Mapping[Any, float] = "uniform"
+
+    def fit(self, labels: Any) -> LabelSetEmbedding:
+        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        found = _table_of(labels)
+        if found is None:
+            rows = _sets(labels)
+            names = _ordered({label for row in rows for label in row})
+            table, dtype = _indicators(rows, {name: j for j, name in enumerate(names)}), None
+        else:
+            table, names, dtype = _ones(found), _column_names(labels, found), _dtype_of(found)
+        if not table.any():
+            raise InvalidData(
+                f"every output is an empty label set, rows 0 to {len(table) - 1}; at least one "
+                "must have a label."
+            )
+        return LabelSetEmbedding(
+            training=np.unique(table, axis=0),
+            names=names,
+            scale=np.sqrt(self._weights(table, names)),
+            mean_size=max(1, round(float(table.sum(axis=1).mean()))),
+            dtype=dtype,
+        )
+
+    def _weights(self, table: Bools, names: tuple[Hashable, ...]) -> Floats:
+        """(L,)"""
+        if isinstance(self.weighting, str):
+            if self.weighting not in _WEIGHTINGS:
+                raise unknown_name("weighting", self.weighting, _WEIGHTINGS)
+            if self.weighting == "uniform":
+                return np.ones(len(names))
+            rarity = 1 / np.maximum(table.sum(axis=0), 1)
+            return np.asarray(rarity / rarity.mean())
+        given: Any = self.weighting
+        if isinstance(given, Mapping):
+            lacking = [name for name in names if name not in given]
+            if lacking:
+                raise InvalidParameter(f"weighting has no number for label {lacking[0]!r}.")
+            given = [given[name] for name in names]
+        try:
+            weights = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            weights = np.zeros(0)
+        if weights.shape != (len(names),) or not (np.isfinite(weights) & (weights > 0)).all():
+            raise InvalidParameter(
+                f"weighting must hold one positive, finite number for each of the {len(names)} "
+                f"labels; got {self.weighting!r:.80}."
+            )
+        return weights
+
+
+@dataclass(frozen=True)
+class LabelSetEmbedding(Embedding):
+    """Weighted indicators.
+
+    Attributes
+    ----------
+    training : (c, L) bool
+        The distinct training sets.
+    names : tuple
+        The L labels.
+    scale : (L,) float64
+        ``√w``.
+    mean_size : int
+        Labels of a training set in the mean, rounded.
+    dtype : dtype or None
+        Of the array given; ``None`` where sets were.
+    """
+
+    training: Bools
+    names: tuple[Hashable, ...]
+    scale: Floats
+    mean_size: int
+    dtype: np.dtype | None
+    ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "threshold", "f1", "top")
+
+    def encode(self, labels: Any) -> Floats:
+        """(n, L)"""
+        return self._table(labels) * self.scale
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
+        """Label sets of the kind given in training."""
+        check_way(self, way)
+        if candidates is not None or way in CANDIDATE_WAYS:
+            if candidates is not None and hasattr(candidates.labels, "toarray"):
+                candidates = replace(candidates, labels=candidates.labels.toarray())
+            return self._as_given(self._table(decode(self, raw, way, candidates, self._candidates)))
+        scores = raw / self.scale
+        if way == "threshold":
+            return self._as_given(scores >= _THRESHOLD)
+        if way == "top":
+            return self._as_given(_largest(scores, np.full(len(raw), self.mean_size)))
+        scores = scores.clip(0, 1)
+        return self._as_given(_largest(scores, _best_sizes(scores)))
+
+    def _candidates(self) -> Candidates:
+        return Candidates(
+            self.training, self.training * self.scale, self.training @ (self.scale**2)
+        )
+
+    def _table(self, labels: Any) -> Bools:
+        """(n, L)"""
+        found = _table_of(labels, lists_are_rows=self.dtype is not None)
+        if found is not None:
+            if hasattr(labels, "columns") and self.dtype is not None:
+                self._check_columns(tuple(labels.columns))
+            return _ones(found, len(self.names))
+        rows = _sets(labels)
+        return _indicators(rows, {name: j for j, name in enumerate(self.names)})
+
+    def _check_columns(self, columns: tuple[Hashable, ...]) -> None:
+        if self.names != columns and self.names != tuple(range(len(columns))):
+            odd = next((c for c in columns if c not in self.names), "the order")
+            raise InvalidData(
+                f"Y has other columns than the model was fitted with (look at {odd!r}); give the "
+                f"columns {', '.join(map(str, self.names))}."
+            )
+
+    def _as_given(self, table: Bools) -> Any:
+        if self.dtype is not None:
+            return table.astype(self.dtype)
+        return [{self.names[j] for j in np.flatnonzero(row)} for row in table]
+
+
+def _best_sizes(proba: Floats) -> NDArray[np.int64]:
+    """Size of the set with the greatest expected F1 (plug-in), (n,), from (n, L)."""
+    top = np.cumsum(-np.sort(-proba, axis=1), axis=1)
+    value = np.empty((len(proba), proba.shape[1] + 1))
+    value[:, 0] = (1 - proba).prod(axis=1)
+    # With at least one label the denominator is at least one.
+    value[:, 1:] = 2 * top / (np.arange(1, proba.shape[1] + 1) + top[:, -1:])
+    return value.argmax(axis=1)
+
+
+def _largest(scores: Floats, sizes: NDArray[np.int64]) -> Bools:
+    """Indicators of the ``sizes[i]`` labels with the largest scores, the first of equals."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    chosen = np.empty(scores.shape, dtype=bool)
+    np.put_along_axis(chosen, order, np.arange(scores.shape[1]) < sizes[:, None], axis=1)
+    return chosen
+
+
+def _table_of(labels: Any, lists_are_rows: bool | None = None) -> Any | None:
+    """The table of zeros and ones, (n, L), if labels are one; ``None`` for lists of sets.
+
+    Whether lists of lists are rows is seen from the training labels, and then known.
+    """
+    if hasattr(labels, "toarray"):
+        return labels.toarray()
+    if hasattr(labels, "columns"):
+        return labels.to_numpy()
+    if isinstance(labels, np.ndarray):
+        return labels if labels.ndim > 1 else None
+    if isinstance(labels, Sequence) and not isinstance(labels, str | bytes) and len(labels):
+        rows = [row for row in labels if isinstance(row, list | tuple | np.ndarray)]
+        if rows and lists_are_rows:
+            return labels
+        if lists_are_rows is None and len(rows) == len(labels) and _look_like_indicators(rows):
+            return labels
+    return None
+
+
+def _look_like_indicators(rows: list[Any]) -> bool:
+    """Lists that as label sets would all be {0, 1}, or name a label twice."""
+    length = len(rows[0])
+    if length < 2 or any(len(row) != length for row in rows):
+        return False
+    try:
+        table = np.asarray(rows)
+    except ValueError:
+        return False
+    return table.dtype.kind in "biuf" and bool(np.isin(table, (0, 1)).all())
+
+
+def _ones(table: Any, width: int | None = None) -> Bools:
+    rows = as_table(table, "zeros and ones, one for every label,", width)
+    odd = (rows != 0) & (rows != 1)
+    refuse_rows(
+        odd.any(axis=1),
+        lambda i: (
+            f"Y has {rows[i][odd[i]][0]:g} in row {i}; rows of indicators hold 0 and 1 alone. "
+            "Give a list of sets if the numbers are labels."
+        ),
+    )
+    return rows == 1
+
+
+def _dtype_of(table: Any) -> np.dtype:
+    dtype = np.asarray(table).dtype
+    return dtype if dtype.kind in "biuf" else np.dtype(np.int64)
+
+
+def _column_names(labels: Any, table: Any) -> tuple[Hashable, ...]:
+    return tuple(getattr(labels, "columns", range(np.shape(table)[1])))
+
+
+def _sets(labels: Any) -> list[frozenset[Hashable]]:
+    """Checked label sets."""
+    rows = as_objects(labels, "label sets")
+    for i, row in enumerate(rows):
+        if isinstance(row, str | bytes | Mapping) or not isinstance(row, Collection):
+            raise InvalidData(
+                f"row {i} of Y is {row!r:.60}, not a set; every output must be a set or a list of "
+                "labels, such as {'a', 'b'}."
+            )
+    return [_as_set(i, row) for i, row in enumerate(rows)]
+
+
+def _as_set(i: int, row: Collection[Hashable]) -> frozenset[Hashable]:
+    try:
+        found = frozenset(row)
+    except TypeError:
+        raise InvalidData(f"row {i} of Y has a label that is not hashable: {row!r:.60}.") from None
+    if len(found) != len(row):
+        raise InvalidData(
+            f"row {i} of Y names a label twice: {row!r:.60}. Give sets, or an array if the rows "
+            "are indicators, zeros and ones."
+        )
+    if any(label is None or (isinstance(label, float) and np.isnan(label)) for label in found):
+        raise InvalidData(f"row {i} of Y has a missing label (None or NaN): {row!r:.60}.")
+    return found
+
+
+def _ordered(names: set[Hashable]) -> tuple[Hashable, ...]:
+    try:
+        return tuple(sorted(names))  # type: ignore[type-var]
+    except TypeError:  # labels of several types
+        return tuple(sorted(names, key=lambda name: (type(name).__name__, repr(name))))
+
+
+def _indicators(rows: list[frozenset[Hashable]], number: dict[Hashable, int]) -> Bools:
+    """(n, L)"""
+    table = np.zeros((len(rows), len(number)), dtype=bool)
+    for i, row in enumerate(rows):
+        for label in row:
+            if label not in number:
+                known = ", ".join(map(repr, list(number)[:10]))
+                raise InvalidData(
+                    f"row {i} of Y has the label {label!r}, which no training set has; known are "
+                    f"{known}{', …' if len(number) > 10 else ''}."
+                )
+            table[i, number[label]] = True
+    return table

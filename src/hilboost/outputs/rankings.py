@@ -1,0 +1,221 @@
+"""Rankings of a fixed number of items (label ranking), in three embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from hilboost.core.contracts import Choice, Embedding, OutputSpace
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats
+from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
+from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
+
+Ranks = NDArray[np.int64]
+Nearest = Callable[[Floats], Ranks]
+
+
+@dataclass(frozen=True)
+class Rankings(OutputSpace):
+    """Labels are the ranks of K items, (n, K): 1 is the best, and each rank is there once.
+
+    Parameters
+    ----------
+    distance : {"kemeny", "spearman", "hamming"}
+        What the squared distance of two rankings counts: pairs of items in another order
+        (Kendall's τ), squared differences of ranks (Spearman's ρ), or items at another rank.
+        Points have length 1 (Korba, Garcia and d'Alché-Buc 2018): signs of all pairs over
+        √(K(K-1)/2); centred ranks over their norm; permutation matrices over √K.
+    ties : bool
+        Accept tied ranks, such as (1, 2, 2, 4) or (1, 2, 2, 3); "kemeny" only, where a tied pair
+        has the sign 0.  Decoded rankings have no ties unless they are chosen from labels that do.
+
+    Notes
+    -----
+    Ways to decode: ``"exact"`` finds the nearest of all K! rankings: by sorting for "spearman",
+    O(n K log K), by an assignment problem a row for "hamming", O(n K³), and for "kemeny" by dynamic
+    programming up to K = 8, O(n 2^K K).  *Beyond K = 8 "exact" is a local search for "kemeny"*: the
+    order by Borda's count and the nearest training ranking, improved by moving single items as long
+    as that helps; the better one, O(n K²) a move.  ``"nearest"`` chooses among the distinct
+    training rankings.
+    """
+
+    distance: str = "kemeny"
+    ties: bool = False
+
+    def fit(self, labels: Any) -> RankingEmbedding:
+        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        check_choice("distance", self.distance, tuple(_GEOMETRIES))
+        if self.ties and self.distance != "kemeny":
+            raise InvalidParameter(
+                f"ties=True needs distance='kemeny'; {self.distance!r} is for rankings without."
+            )
+        ranks = _ranks(labels, None, self.ties)
+        return RankingEmbedding(np.unique(ranks, axis=0), self.distance, self.ties)
+
+
+@dataclass(frozen=True)
+class RankingEmbedding(Embedding):
+    """Points of length 1, where there are no ties.
+
+    Attributes
+    ----------
+    training : (c, K) int64
+        The distinct training rankings.
+    distance : str
+    ties : bool
+    """
+
+    training: Ranks
+    distance: str
+    ties: bool
+    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+
+    def encode(self, labels: Any) -> Floats:
+        """(n, K(K-1)/2), (n, K) or (n, K²)"""
+        ranks = _ranks(labels, self.training.shape[1], self.ties)
+        return _GEOMETRIES[self.distance].encode(ranks)
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Ranks:
+        """Ranks, (n, K) int64."""
+        check_way(self, way)
+        if way == "exact" and candidates is None:
+            return _GEOMETRIES[self.distance].decode(raw, self._nearest)
+        found = decode(self, raw, way, candidates, self._candidates)
+        return np.asarray(found).astype(np.int64)
+
+    def _nearest(self, raw: Floats) -> Ranks:
+        return np.asarray(self._candidates().choose(raw, "nearest"))
+
+    def _candidates(self) -> Candidates:
+        codes = _GEOMETRIES[self.distance].encode(self.training)
+        return Candidates(self.training, codes, np.einsum("ij,ij->i", codes, codes))
+
+
+def _ranks(labels: Any, width: int | None, ties: bool) -> Ranks:
+    """Checked ranks, (n, K) int64."""
+    rows = as_table(labels, "the ranks of all items", width)
+    K = rows.shape[1]
+    if K < 2:
+        raise InvalidData("Y has one rank a row, from row 0 on; a ranking needs at least 2 items.")
+    refuse_rows(
+        (rows != np.floor(rows)).any(axis=1),
+        lambda i: f"row {i} of Y, {in_words(rows[i])}, must hold whole numbers: ranks 1 to {K}.",
+    )
+    refuse_rows(
+        rows.min(axis=1) == 0,
+        lambda i: (
+            f"row {i} of Y, {in_words(rows[i])}, has the rank 0; ranks count from 1, the best. "
+            "Add 1 to all ranks if they count from 0."
+        ),
+    )
+    sorted_ = np.sort(rows, axis=1)
+    tied = (np.diff(sorted_, axis=1) == 0).any(axis=1)
+    whole = (sorted_ == np.arange(1, K + 1)).all(axis=1)
+    refuse_rows(
+        ~whole & ~tied,
+        lambda i: (
+            f"row {i} of Y, {in_words(rows[i])}, leaves out a rank; it must hold each of 1 to {K} "
+            "once."
+        ),
+    )
+    if not ties:
+        refuse_rows(
+            tied,
+            lambda i: (
+                f"row {i} of Y, {in_words(rows[i])}, has tied ranks; it must hold each of 1 to {K} "
+                "once, or set Rankings('kemeny', ties=True)."
+            ),
+        )
+        return rows.astype(np.int64)
+    new = np.diff(sorted_, axis=1, prepend=0) != 0
+    dense = new.cumsum(axis=1)
+    gapped = np.maximum.accumulate(np.where(new, np.arange(1, K + 1), 0), axis=1)
+    usual = (sorted_ == dense).all(axis=1) | (sorted_ == gapped).all(axis=1)
+    refuse_rows(
+        ~usual,
+        lambda i: (
+            f"row {i} of Y, {in_words(rows[i])}, has gaps; tied ranks count like (1, 2, 2, 4) or "
+            "(1, 2, 2, 3)."
+        ),
+    )
+    return rows.astype(np.int64)
+
+
+def _ranks_of_orders(orders: Ranks) -> Ranks:
+    """Ranks of items from items in the order of their ranks, (n, K)."""
+    ranks = np.empty_like(orders)
+    np.put_along_axis(ranks, orders, np.arange(1, orders.shape[1] + 1)[None], axis=1)
+    return ranks
+
+
+def _encode_pairs(ranks: Ranks) -> Floats:
+    """1 where the first item of a pair is the better one, (n, K(K-1)/2) over the norm."""
+    first, second = np.triu_indices(ranks.shape[1], 1)
+    return np.sign(ranks[:, second] - ranks[:, first]) / np.sqrt(len(first))
+
+
+def _decode_pairs(raw: Floats, nearest: Nearest) -> Ranks:
+    K = _n_items(raw.shape[1])
+    first, second = np.triu_indices(K, 1)
+    preference = np.zeros((len(raw), K, K))
+    preference[:, first, second] = raw
+    preference[:, second, first] = -raw
+    start = None if K <= EXACT_UP_TO else np.argsort(nearest(raw), axis=1, kind="stable")
+    return _ranks_of_orders(best_orders(preference, start))
+
+
+def _n_items(n_pairs: int) -> int:
+    return round((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
+
+
+def _encode_ranks(ranks: Ranks) -> Floats:
+    K = ranks.shape[1]
+    return np.asarray((ranks - (K + 1) / 2) / np.sqrt(K * (K**2 - 1) / 12))
+
+
+def _decode_ranks(raw: Floats, nearest: Nearest) -> Ranks:
+    return _ranks_of_orders(np.argsort(raw, axis=1, kind="stable"))
+
+
+def _encode_places(ranks: Ranks) -> Floats:
+    """Permutation matrices, item by rank, (n, K²) over √K."""
+    n, K = ranks.shape
+    places = ranks[:, :, None] == np.arange(1, K + 1)
+    return places.reshape(n, K * K) / np.sqrt(K)
+
+
+def _decode_places(raw: Floats, nearest: Nearest) -> Ranks:
+    K = round(np.sqrt(raw.shape[1]))
+    tables = raw.reshape(len(raw), K, K)
+    ranks = np.empty((len(raw), K), dtype=np.int64)
+    for i, table in enumerate(tables):
+        ranks[i] = linear_sum_assignment(table, maximize=True)[1] + 1
+    return ranks
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    """How rankings become points, and the nearest ranking of a point.
+
+    ``decode`` may ask for the nearest training ranking, to search from there.
+    """
+
+    encode: Callable[[Ranks], Floats]
+    decode: Callable[[Floats, Nearest], Ranks]
+
+
+_GEOMETRIES = MappingProxyType(
+    {
+        "kemeny": _Geometry(_encode_pairs, _decode_pairs),
+        "spearman": _Geometry(_encode_ranks, _decode_ranks),
+        "hamming": _Geometry(_encode_places, _decode_places),
+    }
+)

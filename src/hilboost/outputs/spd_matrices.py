@@ -1,0 +1,122 @@
+"""Symmetric positive definite matrices under the log-Euclidean distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hilboost.core.contracts import Choice, Embedding, OutputSpace
+from hilboost.core.errors import InvalidData
+from hilboost.core.records import Floats
+from hilboost.outputs.checks import as_rows
+from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.row_checks import refuse_rows
+
+_ASYMMETRY = 1e-6  # relative to the largest entry; covariances in float32 have about 1e-7
+
+
+@dataclass(frozen=True)
+class PositiveMatrices(OutputSpace):
+    """Labels are symmetric positive definite matrices (n, p, p), such as covariances.
+
+    ``φ(Y) = log Y`` (Arsigny et al. 2006), as a vector of its upper triangle with off-diagonal
+    entries times √2: the distance of points is ``‖log A - log B‖_F``.
+
+    Notes
+    -----
+    Ways to decode: ``"exact"`` is the matrix exponential, which is positive definite for any
+    point; ``"nearest"`` chooses among the training matrices.  Cost O(n p³).
+    """
+
+    def fit(self, labels: Any) -> PositiveMatrixEmbedding:
+        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        return PositiveMatrixEmbedding(_matrices(labels, None))
+
+
+@dataclass(frozen=True)
+class PositiveMatrixEmbedding(Embedding):
+    """Logarithms of matrices.
+
+    Attributes
+    ----------
+    training : (n, p, p) float64
+    """
+
+    training: Floats
+    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+
+    def encode(self, labels: Any) -> Floats:
+        """(n, p(p+1)/2)"""
+        return _logarithms(_matrices(labels, self.training.shape[1]))
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
+        """Matrices (n, p, p)."""
+        check_way(self, way)
+        if way == "exact" and candidates is None:
+            return _exponentials(raw, self.training.shape[1])
+        return np.asarray(decode(self, raw, way, candidates, self._candidates))
+
+    def _candidates(self) -> Candidates:
+        codes = _logarithms(self.training)
+        return Candidates(self.training, codes, np.einsum("ij,ij->i", codes, codes))
+
+
+def _matrices(labels: Any, width: int | None) -> Floats:
+    """Checked matrices, (n, p, p), symmetric to the last bit."""
+    rows = as_rows(labels)
+    shape = np.shape(labels)
+    if len(shape) != 3 or shape[1] != shape[2]:
+        raise InvalidData(
+            f"Y must hold square matrices, with shape (n, p, p), from row 0 on; got shape {shape}."
+        )
+    if width is not None and shape[1] != width:
+        raise InvalidData(
+            f"Y has matrices of {shape[1]} rows, from row 0 on; the model was fitted with {width}."
+        )
+    given = rows.reshape(shape)
+    other = given.transpose(0, 2, 1)
+    gap = np.abs(given - other).max(axis=(1, 2))
+    refuse_rows(
+        gap > _ASYMMETRY * np.abs(rows).max(axis=1),
+        lambda i: f"row {i} of Y is not a symmetric matrix: Y and Y' differ by {gap[i]:.3g}.",
+    )
+    matrices = (given + other) / 2
+    values = np.linalg.eigvalsh(matrices)
+    # Below it eigenvalues are rounding errors, and their logarithms noise.
+    least = values[:, -1] * shape[1] * np.finfo(np.float64).eps
+    refuse_rows(
+        values[:, 0] <= np.maximum(least, 0),
+        lambda i: (
+            f"row {i} of Y is not positive definite: its smallest eigenvalue is "
+            f"{values[i, 0]:.3g}, its largest {values[i, -1]:.3g}. Add a small multiple of the "
+            "identity to all matrices."
+        ),
+    )
+    return matrices
+
+
+def _logarithms(matrices: Floats) -> Floats:
+    """(n, p, p) to (n, p(p+1)/2)
+
+    ::
+
+        a b        ─log→  A B   →  A  √2 B  C
+        b c               B C
+    """
+    values, vectors = np.linalg.eigh(matrices)
+    log = (vectors * np.log(values)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    first, second = np.triu_indices(matrices.shape[1])
+    return log[:, first, second] * np.where(first == second, 1.0, np.sqrt(2))
+
+
+def _exponentials(codes: Floats, p: int) -> Floats:
+    """(n, p(p+1)/2) to (n, p, p)"""
+    first, second = np.triu_indices(p)
+    log = np.empty((len(codes), p, p))
+    log[:, first, second] = codes / np.where(first == second, 1.0, np.sqrt(2))
+    log[:, second, first] = log[:, first, second]
+    values, vectors = np.linalg.eigh(log)
+    found = (vectors * np.exp(values)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return np.asarray((found + found.transpose(0, 2, 1)) / 2)

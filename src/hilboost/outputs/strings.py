@@ -1,0 +1,143 @@
+"""Strings under the n-gram spectrum kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hilboost.core.contracts import Choice, Embedding, OutputSpace
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
+from hilboost.outputs.row_checks import as_objects
+
+
+@dataclass(frozen=True)
+class Strings(OutputSpace):
+    """Labels are strings, and ``φ(y)`` the counts of their n-grams (Leslie, Eskin, Noble 2002).
+
+    Parameters
+    ----------
+    n : int or (int, int)
+        Length of the n-grams, in characters, or the shortest and the longest.
+    normalise : bool
+        Divide by the norm, so that ``k(y, y) = 1``.
+
+    Notes
+    -----
+    A string without n-grams, such as the empty one or one shorter than ``n``, lies at the origin;
+    ``n=(1, 3)`` tells short strings apart.  Strings are taken as they are: change of case or of
+    spaces is the caller's.  The points hold the n-grams of the training strings, (n, r) dense;
+    ``norms`` counts all n-grams.  Ways to decode: ``"nearest"`` and ``"cosine"`` choose among the
+    distinct training strings, and predictions are a list of str.
+    """
+
+    n: int | tuple[int, int] = 3
+    normalise: bool = True
+
+    def fit(self, labels: Any) -> StringEmbedding:
+        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        lengths = self._lengths()
+        training = list(dict.fromkeys(_strings(labels)))
+        grams = sorted({gram for string in training for gram in _count(string, lengths)})
+        if not grams:
+            raise InvalidData(
+                f"no string of Y, rows 0 to {len(labels) - 1}, has n-grams of {lengths.start} "
+                "characters; set a smaller n."
+            )
+        vocabulary = {gram: j for j, gram in enumerate(grams)}
+        return StringEmbedding(training, vocabulary, lengths, self.normalise)
+
+    def _lengths(self) -> range:
+        ends = (self.n, self.n) if isinstance(self.n, Integral) else self.n
+        if (
+            not isinstance(ends, tuple | list)
+            or len(ends) != 2
+            or any(isinstance(end, bool) or not isinstance(end, Integral) for end in ends)
+            or not 1 <= ends[0] <= ends[1]
+        ):
+            raise InvalidParameter(
+                f"n must be a positive integer or a pair of them, ascending; got {self.n!r}."
+            )
+        return range(int(ends[0]), int(ends[1]) + 1)
+
+
+@dataclass(frozen=True)
+class StringEmbedding(Embedding):
+    """Counts of the training strings' n-grams.
+
+    Attributes
+    ----------
+    training : list of str
+        Distinct.
+    vocabulary : mapping of str to int
+        Column of every n-gram.
+    lengths : range
+        Of the n-grams.
+    normalise : bool
+    """
+
+    training: list[str]
+    vocabulary: Mapping[str, int]
+    lengths: range
+    normalise: bool
+    ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
+
+    def encode(self, labels: Any) -> Floats:
+        """(n, r)"""
+        return self._codes_and_squares(_strings(labels))[0]
+
+    def norms(self, labels: Any) -> Floats:
+        """``k(y, y)``, (n,), n-grams that no training string has included."""
+        return self._norms(self._codes_and_squares(_strings(labels))[1])
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[str]:
+        """The training strings, or the candidates, that lie nearest."""
+        return list(decode(self, raw, way, candidates, self._candidates))
+
+    def _candidates(self) -> Candidates:
+        codes, squares = self._codes_and_squares(self.training)
+        return Candidates(self.training, codes, self._norms(squares))
+
+    def _norms(self, squares: Floats) -> Floats:
+        return np.where(squares > 0, 1.0, 0.0) if self.normalise else squares
+
+    def _codes_and_squares(self, strings: list[str]) -> tuple[Floats, Floats]:
+        """Points, and squared lengths of all counts before normalisation."""
+        codes = np.zeros((len(strings), len(self.vocabulary)))
+        squares = np.zeros(len(strings))
+        for i, string in enumerate(strings):
+            counts = _count(string, self.lengths)
+            squares[i] = sum(count**2 for count in counts.values())
+            for gram, count in counts.items():
+                if gram in self.vocabulary:
+                    codes[i, self.vocabulary[gram]] = count
+        if self.normalise:
+            codes /= np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
+        return codes, squares
+
+
+def _count(string: str, lengths: range) -> Counter[str]:
+    """How often each n-gram occurs."""
+    return Counter(
+        string[begin : begin + length]
+        for length in lengths
+        for begin in range(len(string) - length + 1)
+    )
+
+
+def _strings(labels: Any) -> list[str]:
+    """Checked strings."""
+    strings = as_objects(labels, "strings")
+    for i, string in enumerate(strings):
+        if not isinstance(string, str):
+            raise InvalidData(
+                f"row {i} of Y is {string!r:.60} ({type(string).__name__}); every output must be "
+                "a string."
+            )
+    return strings

@@ -1,0 +1,62 @@
+"""Rows of real numbers under the linear kernel: ordinary vector-valued regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hilboost.core.contracts import Choice, Embedding, OutputSpace
+from hilboost.core.records import Floats
+from hilboost.outputs.checks import as_rows
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, check_way, decode
+
+
+@dataclass(frozen=True)
+class Vectors(OutputSpace):
+    """Labels are rows of numbers (n, c), and ``φ(y) = y``.
+
+    Arrays of more dimensions, such as images, are rows with a shape, which predictions have again.
+    """
+
+    def fit(self, labels: Any) -> VectorEmbedding:
+        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        rows = as_rows(labels)
+        return VectorEmbedding(rows, shape_of_one(labels))
+
+
+def shape_of_one(labels: Any) -> tuple[int, ...]:
+    """Shape of one label: () for numbers."""
+    return tuple(np.shape(labels)[1:])
+
+
+@dataclass(frozen=True)
+class VectorEmbedding(Embedding):
+    """The identity.
+
+    Attributes
+    ----------
+    training : (n, c) float64
+    shape : tuple of int
+        Of one label.
+    """
+
+    training: Floats
+    shape: tuple[int, ...]
+    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
+
+    def encode(self, labels: Any) -> Floats:
+        """(n, c)"""
+        return as_rows(labels, width=self.training.shape[1])
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
+        """The points themselves, or the nearest candidates."""
+        check_way(self, way)
+        found = raw
+        if way != "exact" or candidates is not None:
+            found = decode(self, raw, way, candidates, self._candidates)
+        return np.asarray(found).reshape(len(raw), *self.shape)
+
+    def _candidates(self) -> Candidates:
+        return Candidates(self.training, self.training, (self.training**2).sum(axis=1))

@@ -1,0 +1,465 @@
+"""Output kernel models from the outside: labels of all kinds, learners, tools of scikit-learn."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from tests.cases import OUTPUTS, ids
+
+from hilboost import (
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
+)
+from hilboost.core.errors import InvalidData
+from hilboost.kernels import Gaussian, Matern
+from hilboost.learners.tree import TreeLearner, VectorTreeLearner
+from hilboost.outputs import KernelOutput
+
+N = 60
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 4))
+ROWS = np.column_stack([np.sin(X[:, 0]), X[:, 1] + X[:, 2], X[:, 0] ** 2])
+ROWS += RNG.normal(size=(N, 3)) / 9
+SETS = [{name for name, x in zip("abcd", row, strict=True) if x > -0.5} for row in X]
+WORDS = ["".join("ab"[int(x > 0)] for x in row) + "cc" for row in X]
+GRAM = Gaussian(2.0).block(ROWS, ROWS)
+LABELS = {"rows": ("linear", ROWS), "sets": ("label_set", SETS), "words": ("string", WORDS)}
+MORE_LABELS = LABELS | {"images": ("gaussian", ROWS), "matrix": ("precomputed", GRAM)}
+all_labels = pytest.mark.parametrize("kind", LABELS)
+MODELS = {
+    "boosting": OutputKernelBoostingRegressor(n_estimators=8, learning_rate=0.3, random_state=0),
+    "forest": OutputKernelForestRegressor(n_estimators=8, random_state=0),
+    "tree": OutputKernelTreeRegressor(random_state=0),
+}
+models = pytest.mark.parametrize("name", MODELS)
+LEARNERS = {
+    "ok3": "ok3",
+    "ok3-et": "ok3-et",
+    "kernel": "kernel",
+    "full": KernelBoostingRegressor(kernel=Matern(1.5, 2.5), regularization=0.1),
+    "sparse": KernelBoostingRegressor(stages="sparse", n_basis=20, kernel="gaussian"),
+    "block": KernelBoostingRegressor(stages="block", n_basis=30, kernel="gaussian"),
+    "trees": TreeLearner(shared=True, min_samples_leaf=3),
+    "vector-trees": VectorTreeLearner(max_depth=2),
+    "ridge": Ridge(),
+    "neighbours": KNeighborsRegressor(3),
+    "their-tree": DecisionTreeRegressor(max_depth=3),
+    "their-forest": RandomForestRegressor(3),
+    "pipeline": make_pipeline(StandardScaler(), Ridge()),
+}
+learners = pytest.mark.parametrize("learner", LEARNERS)
+
+
+def build(name, output="linear", **options):
+    return clone(MODELS[name]).set_params(output=output, **options)
+
+
+def boosting(output="linear", **options):
+    settings = {"n_estimators": 8, "learning_rate": 0.3, "random_state": 0}
+    return OutputKernelBoostingRegressor(output, **settings | options)
+
+
+def same(found, expected):
+    if isinstance(found, np.ndarray):
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert found == expected
+
+
+# Labels of every kind
+
+
+@pytest.mark.parametrize("case", OUTPUTS, ids=ids(OUTPUTS))
+@models
+def test_every_output_space_with_every_model(case, name):
+    labels = case.draw(np.random.default_rng(0), N)
+    model = build(name, case.make()).fit(X, labels)
+    assert model.n_features_in_ == 4
+    for way in model.output_.ways:
+        found = model.set_params(decode=way).predict(X[:7])
+        assert len(found) == 7
+        assert np.isfinite(model.output_.encode(found)).all()
+    whole = model.predict_embedding(X)
+    assert np.isfinite(whole).all()
+    weights = model.predict_weights(X)
+    assert weights.shape == (N, N)
+    codes = model.output_.encode_training(labels)
+    np.testing.assert_allclose(weights @ codes, whole, atol=1e-6 * max(1, np.abs(codes).max()))
+    # A model that knows the rows by heart: predictions are the labels themselves.
+    by_heart = OutputKernelTreeRegressor(case.make(), decode="nearest").fit(X, labels)
+    assert by_heart.embedding_loss(X, labels) == pytest.approx(0, abs=1e-8)
+    assert by_heart.preimage_loss(X, labels) == pytest.approx(0, abs=1e-6)
+    assert by_heart.score(X, labels) == pytest.approx(1)
+    assert model.score(X, labels) <= 1
+
+
+@all_labels
+@models
+def test_labels_are_learnt(kind, name):
+    output, labels = LABELS[kind]
+    model = build(name, output).fit(X[:45], labels[:45])
+    start = build(name, output).fit(np.zeros((45, 1)), labels[:45])
+    assert model.score(X[:45], labels[:45]) > 0.5
+    assert model.embedding_loss(X[45:], labels[45:]) < start.embedding_loss(
+        np.zeros((15, 1)), labels[45:]
+    )
+
+
+def test_scores_of_rows_are_those_of_scikit_learn():
+    model = boosting().fit(X, ROWS[:, 0])
+    weight = RNG.uniform(size=N)
+    for w in (None, weight):
+        expected = r2_score(ROWS[:, 0], model.predict(X), sample_weight=w)
+        assert model.score(X, ROWS[:, 0], w) == pytest.approx(expected)
+    model.fit(X, ROWS)
+    expected = r2_score(ROWS, model.predict(X), multioutput="variance_weighted")
+    assert model.score(X, ROWS) == pytest.approx(expected)
+    assert model.embedding_loss(X, ROWS) == pytest.approx(
+        ((model.predict(X) - ROWS) ** 2).sum(axis=1).mean()
+    )
+    assert model.preimage_loss(X, ROWS) == model.embedding_loss(X, ROWS)
+    far = boosting().fit(X, ROWS + 1e8)
+    assert far.score(X, ROWS + 1e8) == pytest.approx(model.score(X, ROWS), rel=1e-6)
+
+
+@models
+@pytest.mark.parametrize("output", ["linear", "gaussian"])
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (2, 2, 2)], ids=str)
+def test_predictions_have_the_shape_of_labels(name, output, shape):
+    Y = RNG.normal(size=(N, *shape))
+    model = build(name, output).fit(X, Y)
+    for way in model.output_.ways:
+        model.set_params(decode=way)
+        assert model.predict(X[:5]).shape == (5, *shape)
+    assert model.predict(X[:5], candidates=Y[:4]).shape == (5, *shape)
+    width = model.predict_embedding(X).shape[1]
+    assert all(raw.shape == (N, width) for raw in model.staged_predict_embedding(X))
+
+
+@pytest.mark.parametrize(
+    "kind", [np.array, list, pd.DataFrame, lambda Y: Y.astype(np.float32)], ids=range(4)
+)
+def test_rows_may_be_tables_of_any_kind(kind):
+    expected = boosting().fit(X, ROWS.astype(np.float32).astype(float)).predict(X)
+    table = kind(ROWS.astype(np.float32).astype(float))
+    np.testing.assert_array_equal(boosting().fit(X, table).predict(X), expected)
+    assert boosting().fit(X, table).score(X, table) > 0.5
+
+
+def test_sparse_tables_of_label_sets():
+    table = np.array([[name in labels for name in "abcd"] for labels in SETS]).astype(int)
+    expected = boosting("label_set").fit(X, table)
+    for kind in (scipy.sparse.csr_array, scipy.sparse.csc_matrix):
+        model = boosting("label_set").fit(X, kind(table))
+        np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+        assert model.score(X, kind(table)) == expected.score(X, table)
+        assert model.preimage_loss(X, kind(table)) == expected.preimage_loss(X, table)
+        half = np.arange(N) % 2
+        weighted = boosting("label_set").fit(X, kind(table), sample_weight=half)
+        other = boosting("label_set").fit(X[1::2], table[1::2])
+        np.testing.assert_array_equal(weighted.predict(X), other.predict(X))
+
+
+def test_inputs_may_be_data_frames():
+    frame = pd.DataFrame(X, columns=list("pqrs"))
+    model = boosting().fit(frame, ROWS, sample_weight=np.arange(N))
+    np.testing.assert_array_equal(model.feature_names_in_, list("pqrs"))
+    expected = boosting().fit(X, ROWS, sample_weight=np.arange(N)).predict(X)
+    np.testing.assert_array_equal(model.predict(frame), expected)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("qprs")])
+
+
+# Candidates
+
+
+@models
+def test_candidates(name):
+    model = build(name, "string").fit(X, WORDS)
+    among = ["aabbcc", "bbbbcc", "zzz"]
+    found = model.predict(X, candidates=among)
+    codes = model.output_.encode(among)
+    cost = model.output_.norms(among) - 2 * model.predict_embedding(X) @ codes.T
+    assert found == [among[i] for i in cost.argmin(axis=1)]
+    own = [[i % 3] for i in range(N)]
+    assert model.predict(X, among, own) == [among[i % 3] for i in range(N)]
+    with pytest.raises(InvalidData, match="allowed counts the candidates: give these too"):
+        model.predict(X, allowed=own)
+    with pytest.raises(InvalidData, match="allowed has entries for 60 rows, X has 2"):
+        model.predict(X[:2], among, own)
+
+
+# Tools of scikit-learn
+
+
+@all_labels
+@models
+def test_clones_and_parameters(kind, name):
+    output, labels = LABELS[kind]
+    model = build(name, output).fit(X, labels)
+    copied = clone(model)
+    assert copied.get_params().keys() == model.get_params().keys()
+    assert not hasattr(copied, "model_")
+    with pytest.raises(NotFittedError):
+        copied.predict(X)
+    same(copied.fit(X, labels).predict(X), model.predict(X))
+    assert repr(model)
+    model.set_params(max_splits=2)
+    other = build(name, output, max_splits=2).fit(X, labels)
+    same(other.predict(X), model.fit(X, labels).predict(X))
+
+
+@all_labels
+@models
+def test_pickles(kind, name):
+    output, labels = LABELS[kind]
+    model = build(name, output).fit(X, labels)
+    again = pickle.loads(pickle.dumps(model))
+    same(again.predict(X), model.predict(X))
+    same(again.predict(X, candidates=labels[:5]), model.predict(X, candidates=labels[:5]))
+    np.testing.assert_array_equal(again.predict_embedding(X), model.predict_embedding(X))
+    assert again.preimage_loss(X, labels) == model.preimage_loss(X, labels)
+
+
+@all_labels
+@models
+def test_search_and_cross_validation(kind, name):
+    output, labels = LABELS[kind]
+    search = GridSearchCV(build(name, output), {"max_splits": [1, 6]}, cv=3, error_score="raise")
+    search.fit(X, labels)
+    assert search.best_params_ == {"max_splits": 6}
+    assert search.score(X, labels) == search.best_estimator_.score(X, labels)
+    scores = cross_val_score(build(name, output), X, labels, cv=3, error_score="raise")
+    assert scores.shape == (3,)
+    assert scores.mean() > 0
+    held_out = build(name, output).fit(X[20:], labels[20:]).score(X[:20], labels[:20])
+    assert scores[0] == pytest.approx(held_out)
+
+
+def test_cross_validated_predictions():
+    found = cross_val_predict(boosting(), X, ROWS, cv=3)
+    assert r2_score(ROWS, found) > 0.2
+
+
+@all_labels
+@models
+def test_pipelines(kind, name):
+    output, labels = LABELS[kind]
+    model = make_pipeline(StandardScaler(), build(name, output)).fit(X, labels)
+    scaled = StandardScaler().fit_transform(X)
+    alone = build(name, output).fit(scaled, labels)
+    same(model.predict(X), alone.predict(scaled))
+    assert model.score(X, labels) == alone.score(scaled, labels)
+    same(model.predict(X, candidates=labels[:3]), alone.predict(scaled, labels[:3]))
+
+
+# Stages
+
+
+@all_labels
+@models
+def test_staged_predictions_end_with_the_prediction(kind, name):
+    output, labels = LABELS[kind]
+    model = build(name, output).fit(X, labels)
+    staged = list(model.staged_predict(X))
+    assert len(staged) == model.n_estimators_ == (1 if name == "tree" else 8)
+    same(staged[-1], model.predict(X))
+    *_, last = model.staged_predict_embedding(X)
+    np.testing.assert_array_equal(last, model.predict_embedding(X))
+    one = next(model.staged_predict_embedding(X))
+    short = build(name, output).set_params(**{} if name == "tree" else {"n_estimators": 1})
+    np.testing.assert_allclose(
+        one, short.fit(X, labels).predict_embedding(X), rtol=1e-12, atol=1e-15
+    )
+
+
+@learners
+def test_learners(learner):
+    model = boosting(learner=LEARNERS[learner]).fit(X, ROWS)
+    assert model.score(X, ROWS) > 0.5
+    assert model.predict(X).shape == (N, 3)
+    history = model.history_.train
+    assert len(history) == model.n_estimators_ + 1
+    assert history[0] == pytest.approx(ROWS.var(axis=0).sum() / 2)
+    assert (np.diff(history) < 0).all()
+    assert history[-1] == pytest.approx(model.embedding_loss(X, ROWS) / 2, rel=1e-6)
+    again = clone(model).fit(X, ROWS)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    staged = list(model.staged_predict(X))
+    np.testing.assert_allclose(staged[-1], model.predict(X), rtol=1e-9, atol=1e-9)
+    flat = boosting(learner=LEARNERS[learner]).fit(X, ROWS[:, 0])
+    assert flat.predict(X).shape == (N,)
+
+
+@learners
+@pytest.mark.parametrize("kind", ["sets", "words"])
+def test_learners_of_sets_and_strings(learner, kind):
+    output, labels = LABELS[kind]
+    model = boosting(output, learner=LEARNERS[learner]).fit(X, labels)
+    assert model.score(X, labels) > 0.3
+    assert len(model.predict(X)) == N
+
+
+@pytest.mark.parametrize("learner", ["ok3", "ok3-et", "full", "ridge"])
+@pytest.mark.parametrize("metric", ["embedding", "preimage"])
+@pytest.mark.parametrize("kind", MORE_LABELS)
+def test_early_stopping_keeps_the_best_stage(learner, metric, kind):
+    output, labels = MORE_LABELS[kind]
+    model = boosting(
+        output,
+        learner=LEARNERS[learner],
+        metric=metric,
+        early_stopping=True,
+        n_iter_no_change=2,
+        validation_fraction=0.3,
+        n_estimators=12,
+        learning_rate=0.7,
+    ).fit(X, labels)
+    losses = model.history_.validation
+    assert len(losses) == len(model.history_.train)
+    assert model.n_estimators_ == int(np.argmin(losses)) == len(model.model_.stages)
+    assert len(losses) <= model.n_estimators_ + 4
+    assert len(model.predict(X)) == N
+
+
+@pytest.mark.parametrize("metric", ["embedding", "preimage"])
+@all_labels
+def test_held_out_rows_may_be_given(metric, kind):
+    output, labels = LABELS[kind]
+    options = {"metric": metric, "decode": "nearest"}
+    model = boosting(output, **options).fit(X[:40], labels[:40], X_val=X[40:], y_val=labels[40:])
+    loss = model.embedding_loss if metric == "embedding" else model.preimage_loss
+    kept = model.history_.validation[model.n_estimators_]
+    if kind == "rows" or metric == "preimage":
+        assert kept == pytest.approx(loss(X[40:], labels[40:]) / 2)
+    assert model.history_.validation[0] >= kept
+    never = boosting(output, early_stopping=False)
+    never.fit(X[:40], labels[:40], X_val=X[40:], y_val=labels[40:])
+    assert never.n_estimators_ == 8
+
+
+def test_callbacks_and_printing(capsys):
+    seen = []
+    model = boosting(verbose=1).fit(X, ROWS, callbacks=[lambda event: seen.append(event.stage)])
+    assert seen == list(range(1, 9))
+    assert capsys.readouterr().out
+    model = boosting().fit(X, ROWS, callbacks=[lambda event: event.stage == 3])
+    assert model.n_estimators_ == 3
+    assert not capsys.readouterr().out
+
+
+def test_a_learner_without_news_leaves_the_mean():
+    model = boosting(learner=DummyRegressor()).fit(X, ROWS)
+    np.testing.assert_allclose(model.predict(X) - ROWS.mean(axis=0), 0, atol=1e-9)
+
+
+# Small and odd tables
+
+
+@models
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("kind", MORE_LABELS)
+def test_few_rows(name, n, kind):
+    output, labels = MORE_LABELS[kind]
+    labels = GRAM[:n, :n] if kind == "matrix" else labels[:n]
+    model = build(name, output).fit(X[:n], labels)
+    assert len(model.predict(X)) == N
+    assert np.isfinite(model.predict_embedding(X)).all()
+    if n == 1:
+        if kind == "rows":
+            np.testing.assert_allclose(model.predict(X), np.repeat(labels, N, axis=0))
+        assert model.embedding_loss(X[:1], labels) == pytest.approx(0, abs=1e-12)
+    if name == "boosting":
+        build(name, output, early_stopping=True).fit(X[:n], labels)
+
+
+@learners
+@pytest.mark.parametrize("n", [2, 4])
+def test_few_rows_for_every_learner(learner, n):
+    if learner == "neighbours" and n < 3:
+        return
+    model = boosting(learner=LEARNERS[learner]).fit(X[:n], ROWS[:n])
+    assert np.isfinite(model.predict(X)).all()
+
+
+@models
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e9])
+def test_constant_outputs(name, value):
+    Y = np.full((N, 2), value)
+    model = build(name).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), Y, rtol=1e-14)
+    assert all(stage.parts[0].model.depth == 0 for stage in model.model_.stages)
+    assert model.predict_weights(X).shape == (N, N)
+    np.testing.assert_allclose(model.predict_weights(X) @ Y, Y, rtol=1e-9)
+    for output, labels in (("label_set", [{1, 2}] * N), ("string", ["abc"] * N), ("gaussian", Y)):
+        model = build(name, output).fit(X, labels)
+        assert np.isfinite(model.predict_embedding(X)).all()
+        if output != "gaussian":
+            assert model.predict(X) == labels
+        else:
+            np.testing.assert_allclose(model.predict(X), Y, rtol=1e-9)
+
+
+@models
+def test_columns_and_rows_of_all_kinds(name):
+    odd = np.column_stack([X, np.ones(N), np.full(N, np.nan), X[:, :1]])
+    odd[3:9, 0] = np.nan
+    odd[10], odd[11] = np.nan, 1e300
+    twice = np.vstack([odd, odd])
+    model = build(name).fit(twice, np.vstack([ROWS, ROWS]))
+    assert np.isfinite(model.predict(twice)).all()
+    assert model.score(odd, ROWS) > 0.5
+    assert np.isfinite(model.predict(np.full((2, 7), np.nan))).all()
+    only = build(name).fit(np.full((N, 2), np.nan), ROWS)
+    expected = np.repeat(ROWS.mean(axis=0)[None], N, axis=0)
+    np.testing.assert_allclose(only.predict(np.ones((N, 2))), expected, rtol=1e-9, atol=1e-12)
+
+
+@models
+def test_equal_inputs_get_the_mean_of_their_outputs(name):
+    inputs = np.repeat([[0.0], [1.0]], 5, axis=0)
+    model = build(name, max_features=1.0)
+    if name == "boosting":
+        model.set_params(learning_rate=1.0, n_estimators=1)
+    found = model.fit(inputs, np.arange(10.0)).predict([[0.0], [1.0]])
+    np.testing.assert_allclose(found, [2, 7])
+
+
+def test_kernels_of_any_labels():
+    def overlap(a, b):
+        return float(len(a & b) + 1)
+
+    space = KernelOutput(overlap, pairwise=True, tolerance=0)
+    model = boosting(space).fit(X, SETS)
+    assert all(found in SETS for found in model.predict(X))
+    assert model.score(X, SETS) > 0.5
+    apart = [len(a) + len(b) - 2 * len(a & b) for a, b in zip(model.predict(X), SETS, strict=True)]
+    assert model.preimage_loss(X, SETS) == pytest.approx(np.mean(apart))
+
+
+def test_gram_matrices():
+    model = boosting("precomputed").fit(X, GRAM)
+    other = boosting(KernelOutput(Gaussian(2.0), tolerance=0), decode="nearest").fit(X, ROWS)
+    np.testing.assert_allclose(model.predict_kernel(X), other.predict_kernel(X), atol=1e-9)
+    numbers = model.predict(X)
+    assert numbers.dtype.kind == "i"
+    np.testing.assert_array_equal(ROWS[numbers], other.predict(X))
+    assert model.embedding_loss(X, GRAM) == pytest.approx(other.embedding_loss(X, ROWS))
+    assert model.preimage_loss(X, GRAM) == pytest.approx(other.preimage_loss(X, ROWS))
+    assert model.score(X, GRAM) == pytest.approx(other.score(X, ROWS))
+    assert set(model.predict(X, candidates=[3, 7])) <= {3, 7}

@@ -1,0 +1,354 @@
+"""What output kernel models must not depend on."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+
+from hilboost import (
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
+)
+from hilboost.estimators import _shell, output_kernel_boosting
+from hilboost.kernels import Gaussian, Matern
+from hilboost.outputs import KernelOutput
+
+seeds = st.integers(0, 10**6)
+BOOSTING = {"n_estimators": 6, "learning_rate": 0.3, "max_splits": 6, "random_state": 0}
+GAUSSIAN = KernelOutput(Gaussian(2.0), tolerance=0)
+MODELS = {
+    "ok3": OutputKernelBoostingRegressor(learner="ok3", sketch=None, **BOOSTING),
+    "ok3-et": OutputKernelBoostingRegressor(learner="ok3-et", **BOOSTING),
+    "tree": OutputKernelTreeRegressor(max_splits=9, random_state=0),
+    "extra-tree": OutputKernelTreeRegressor(splitter="random", max_features=0.5, random_state=0),
+    "extra-trees": OutputKernelForestRegressor(n_estimators=5, random_state=0),
+}
+DRAWN = {
+    "ok3-sketch": OutputKernelBoostingRegressor(learner="ok3", sketch=2, **BOOSTING),
+    "ok3-subsample": OutputKernelBoostingRegressor(learner="ok3", subsample=0.6, **BOOSTING),
+    "ok3-et-subsample": OutputKernelBoostingRegressor(subsample=0.6, sketch=2, **BOOSTING),
+    "bagging": OutputKernelForestRegressor(
+        n_estimators=6, splitter="best", bootstrap=True, random_state=0
+    ),
+    "few-deep-trees": OutputKernelForestRegressor(n_estimators=2, max_features=1.0, random_state=0),
+}
+OTHERS = {
+    "kernel": OutputKernelBoostingRegressor(
+        learner=KernelBoostingRegressor(kernel=Matern(1.5, 2.5), regularization=0.1),
+        random_state=0,
+    ),
+    "ridge": OutputKernelBoostingRegressor(learner=Ridge(), n_estimators=5),
+}
+models = pytest.mark.parametrize("name", MODELS)
+spaces = pytest.mark.parametrize("output", ["linear", GAUSSIAN], ids=["linear", "gaussian"])
+
+
+def draw(seed=0, n=60, d=5, r=4, missing=True):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(n, d)), rng.normal(size=(n, r))
+    X[:, 1] = np.round(X[:, 1])
+    if missing:
+        X[rng.uniform(size=X.shape) < 0.05] = np.nan
+    Y[:, 0] += 2 * (np.nan_to_num(X[:, 0]) > 0)
+    return rng, X, Y
+
+
+def built(models_, name, output="linear", **options):
+    return clone(models_[name]).set_params(output=output, **options)
+
+
+def arrays(model):
+    """All arrays of a fitted model of trees."""
+    found = [model.model_.start]
+    for stage in model.model_.stages:
+        for part in stage.parts:
+            tree = part.model
+            found += [part.coefficient, tree.column, tree.threshold, tree.missing_right]
+            found += [tree.child, tree.gain, tree.leaf_number, tree.values]
+    return found
+
+
+def assert_same_bits(one, other):
+    pairs = list(zip(arrays(one), arrays(other), strict=True))
+    assert len(pairs) > 8
+    for a, b in pairs:
+        np.testing.assert_array_equal(a, b)
+
+
+# Coordinates of the output space
+
+
+@models
+@given(seed=seeds)
+def test_any_factor_of_the_gram_matrix_will_do(name, seed):
+    """Pivoted Cholesky on the outputs or on their matrix, eigenvectors, permuted rows."""
+    rng, X, Y = draw(seed, n=40)
+    K = Gaussian(2.0).block(Y, Y)
+    values, vectors = np.linalg.eigh(K)
+    eigen = vectors * np.sqrt(np.maximum(values, 0))
+    order = rng.permutation(len(X))
+    X_new = draw(seed + 1)[1]
+    one, *others = (
+        built(MODELS, name, output).fit(inputs, labels).predict_kernel(X_new)
+        for output, inputs, labels in (
+            (GAUSSIAN, X, Y),
+            ("precomputed", X, K),
+            ("linear", X, eigen),
+            (GAUSSIAN, X[order], Y[order]),
+        )
+    )
+    for other in others:
+        np.testing.assert_allclose(other, one, rtol=1e-7, atol=1e-7)
+
+
+@given(seed=seeds, tolerance=st.sampled_from([0.3, 0.03]))
+def test_truncated_factors_lose_no_more_than_they_may(seed, tolerance):
+    """Errφ of one tree rises by the trace left out at most, split by split (M3)."""
+    _, X, Y = draw(seed, n=50)
+    exact, short = (
+        OutputKernelTreeRegressor(KernelOutput(Gaussian(2.0), tolerance=t), max_splits=1).fit(X, Y)
+        for t in (0, tolerance)
+    )
+    gains = [model.model_.stages[0].parts[0].model.gain.sum() / len(X) for model in (exact, short)]
+    assert short.output_.factor.codes.shape[1] < exact.output_.factor.codes.shape[1]
+    assert abs(gains[0] - gains[1]) <= tolerance + 1e-12
+    assert short.embedding_loss(X, Y) <= exact.embedding_loss(X, Y) + 2 * tolerance
+
+
+# Threads
+
+
+@pytest.fixture
+def threads_at_once(monkeypatch):
+    """Threads are used on small data too, and on machines of one core."""
+    monkeypatch.setattr(_shell, "_CELLS_WORTH_A_THREAD", 1)
+
+
+@pytest.mark.parametrize("name", [*MODELS, *DRAWN])
+@spaces
+@pytest.mark.usefixtures("threads_at_once")
+def test_any_number_of_threads_gives_the_same_bits(name, output):
+    _, X, Y = draw(n=150, d=9)
+    one, *others = (
+        built(MODELS | DRAWN, name, output, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2, 3, 7)
+    )
+    for other in others:
+        assert_same_bits(other, one)
+        np.testing.assert_array_equal(other.predict_embedding(X), one.predict_embedding(X))
+
+
+@pytest.mark.parametrize("learner", ["ok3", "ok3-et"])
+@pytest.mark.usefixtures("threads_at_once")
+def test_threads_on_many_rows(learner):
+    _, X, Y = draw(n=6000)
+    settings = BOOSTING | {"n_estimators": 3, "early_stopping": True}
+    one, two = (
+        OutputKernelBoostingRegressor(learner=learner, **settings, n_jobs=n_jobs).fit(X, Y)
+        for n_jobs in (1, 2)
+    )
+    assert_same_bits(one, two)
+    np.testing.assert_array_equal(one.history_.validation, two.history_.validation)
+    np.testing.assert_array_equal(one.history_.train, two.history_.train)
+
+
+@pytest.mark.parametrize("name", [*MODELS, *DRAWN])
+def test_the_seed_decides(name):
+    _, X, Y = draw(n=150)
+    one, again, other = (
+        built(MODELS | DRAWN, name, random_state=seed).fit(X, Y) for seed in (3, 3, 4)
+    )
+    assert_same_bits(one, again)
+    deterministic = name in ("ok3", "tree")
+    X_new = draw(1)[1]
+    same = np.array_equal(one.predict_embedding(X_new), other.predict_embedding(X_new))
+    assert same == deterministic
+
+
+# The table
+
+
+@given(seed=seeds)
+def test_order_of_the_columns(seed):
+    """With leaves of many rows no two columns cut alike."""
+    rng, X, Y = draw(seed, n=150, missing=False)
+    order = rng.permutation(X.shape[1])
+    model = built(MODELS, "ok3", min_samples_leaf=20)
+    expected = model.fit(X, Y).predict(X)
+    np.testing.assert_array_equal(model.fit(X[:, order], Y).predict(X[:, order]), expected)
+
+
+@models
+@given(seed=seeds)
+def test_order_of_the_rows(name, seed):
+    rng, X, Y = draw(seed)
+    order = rng.permutation(len(X))
+    model = built(MODELS, name)
+    expected = model.fit(X, Y).predict(X)
+    found = model.fit(X[order], Y[order]).predict(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@models
+@given(seed=seeds, power=st.integers(-60, 60))
+def test_columns_scaled_by_a_power_of_two(name, seed, power):
+    _, X, Y = draw(seed)
+    model = built(MODELS, name)
+    expected = model.fit(X, Y).predict(X)
+    scale = np.array([1, 2.0**power, 1, 2.0**-power, 1])
+    np.testing.assert_array_equal(model.fit(X * scale, Y).predict(X * scale), expected)
+
+
+@given(seed=seeds)
+def test_columns_put_through_an_increasing_function(seed):
+    _, X, Y = draw(seed)
+    model = built(MODELS, "ok3")
+    expected = model.fit(X, Y).predict(X)
+    np.testing.assert_array_equal(model.fit(np.arctan(X), Y).predict(np.arctan(X)), expected)
+
+
+@models
+@given(seed=seeds)
+def test_columns_of_no_use(name, seed):
+    _, X, Y = draw(seed)
+    model = built(MODELS, name)
+    if name in ("ok3", "tree"):
+        wider = np.column_stack([X, np.full(len(X), 3.0), np.full(len(X), np.nan), X[:, 0]])
+        expected = model.fit(X, Y).predict(X)
+        np.testing.assert_array_equal(model.fit(wider, Y).predict(wider), expected)
+    else:  # what is drawn depends on the number of columns
+        wider = np.column_stack([np.full(len(X), 3.0), X, np.full(len(X), np.nan)])
+        for stage in model.fit(wider, Y).model_.stages:
+            tree = stage.parts[0].model
+            used = tree.column[tree.child != np.arange(len(tree.child))]
+            assert set(used) <= set(range(1, 6))
+
+
+@models
+@given(seed=seeds, power=st.integers(-30, 30))
+def test_targets_scaled_and_shifted(name, seed, power):
+    _, X, Y = draw(seed)
+    model = built(MODELS, name)
+    expected = model.fit(X, Y).predict(X)
+    np.testing.assert_array_equal(model.fit(X, Y * 2.0**power).predict(X), expected * 2.0**power)
+    shifted = model.fit(X, Y + 50).predict(X) - 50
+    np.testing.assert_allclose(shifted, expected, rtol=1e-7, atol=1e-7)
+
+
+@models
+def test_single_precision_is_read_as_it_is(name):
+    _, X, Y = draw(n=400)  # more values than bins
+    single = X.astype(np.float32)
+    model = built(MODELS, name)
+    one = model.fit(single, Y).predict(single)
+    np.testing.assert_array_equal(model.predict(single.astype(np.float64)), one)
+    two = model.fit(single.astype(np.float64), Y).predict(single)
+    np.testing.assert_array_equal(one, two)
+
+
+# Weights
+
+
+@pytest.mark.parametrize("name", [*MODELS, *OTHERS])
+@spaces
+@given(seed=seeds)
+def test_whole_weights_are_repeated_rows(name, output, seed):
+    rng, X, Y = draw(seed, n=30, missing=name in MODELS)
+    weight = rng.integers(0, 4, size=30)
+    weight[0] = 1
+    repeated = np.repeat(np.arange(30), weight)
+    model = built(MODELS | OTHERS, name, output)
+    model.set_params(decode="nearest")
+    weighted = clone(model).fit(X, Y, sample_weight=weight)
+    other = clone(model).fit(X[repeated], Y[repeated])
+    np.testing.assert_allclose(
+        weighted.predict_kernel(X), other.predict_kernel(X), rtol=1e-7, atol=1e-7
+    )
+    np.testing.assert_allclose(
+        weighted.embedding_loss(X, Y, weight),
+        other.embedding_loss(X[repeated], Y[repeated]),
+        rtol=1e-6,
+        atol=1e-9,
+    )
+    np.testing.assert_allclose(
+        weighted.score(X, Y, weight), other.score(X[repeated], Y[repeated]), rtol=1e-6, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", [*MODELS, *OTHERS])
+@spaces
+@given(seed=seeds)
+def test_rows_of_weight_zero_do_not_exist(name, output, seed):
+    rng, X, Y = draw(seed, n=30, missing=name in MODELS)
+    weight = rng.uniform(0.5, 2, size=30)
+    out = rng.uniform(size=30) < 0.3
+    out[:2] = False
+    Y[out] += 1e6
+    model = built(MODELS | OTHERS, name, output)
+    with_zeros = clone(model).fit(X, Y, sample_weight=np.where(out, 0, weight))
+    without = clone(model).fit(X[~out], Y[~out], sample_weight=weight[~out])
+    np.testing.assert_array_equal(with_zeros.predict(X), without.predict(X))
+    np.testing.assert_array_equal(with_zeros.predict_embedding(X), without.predict_embedding(X))
+    assert with_zeros.predict_weights(X).shape == (30, (~out).sum())
+
+
+@models
+@given(seed=seeds)
+def test_weights_with_a_gram_matrix(name, seed):
+    rng, X, Y = draw(seed, n=30)
+    weight = rng.integers(0, 4, size=30)
+    weight[0] = 1
+    repeated = np.repeat(np.arange(30), weight)
+    K = Y @ Y.T
+    model = built(MODELS, name, "precomputed")
+    weighted = clone(model).fit(X, K, sample_weight=weight)
+    other = clone(model).fit(X[repeated], K[np.ix_(repeated, repeated)])
+    expected = other.predict_kernel(X)
+    np.testing.assert_allclose(weighted.predict_kernel(X), expected, rtol=1e-7, atol=1e-7)
+    assert weighted.predict_weights(X).shape == (30, 30)
+
+
+@models
+def test_equal_weights_are_no_weights(name):
+    _, X, Y = draw()
+    model = built(MODELS, name)
+    plain = model.fit(X, Y).predict(X)
+    np.testing.assert_array_equal(model.fit(X, Y, sample_weight=np.ones(60)).predict(X), plain)
+    model.set_params(min_samples_leaf=2)
+    twos = model.fit(X, Y, sample_weight=np.full(60, 2)).predict(X)
+    np.testing.assert_allclose(twos, plain, rtol=1e-9, atol=1e-12)
+
+
+# Sketches
+
+
+@pytest.mark.parametrize("learner", ["ok3", "ok3-et"])
+def test_sketches_change_the_structure_and_no_leaf_value(learner):
+    _, X, Y = draw(r=8)
+    model = OutputKernelBoostingRegressor(
+        learner=learner, sketch=2, learning_rate=1.0, n_estimators=1, random_state=0
+    ).fit(X, Y)
+    whole = clone(model).set_params(sketch=None).fit(X, Y)
+    tree = model.model_.stages[0].parts[0].model
+    cells = tree.cells(X)
+    assert not np.array_equal(cells, whole.model_.stages[0].parts[0].model.cells(X))
+    for cell in np.unique(cells):
+        here = cells == cell
+        means = np.repeat(Y[here].mean(axis=0)[None], here.sum(), axis=0)
+        np.testing.assert_allclose(model.predict(X)[here], means, atol=1e-12)
+
+
+def test_wide_outputs_are_sketched_by_default():
+    _, X, _ = draw()
+    widest, size = output_kernel_boosting._SKETCHED_ABOVE, output_kernel_boosting._SKETCH
+    model = OutputKernelBoostingRegressor(learner="ok3")
+    sizes = [model._make_learner(60, 5, r).sketch for r in (1, widest, widest + 1, 500)]
+    assert sizes == [None, None, size, size]
+    assert model.set_params(learner="ok3-et")._make_learner(60, 5, 500).sketch is None
+    assert model.set_params(sketch=7)._make_learner(60, 5, 3).sketch == 7
+    wide = np.random.default_rng(0).normal(size=(60, widest + 6))
+    model = OutputKernelBoostingRegressor(learner="ok3", n_estimators=3).fit(X, wide)
+    assert model.predict(X).shape == wide.shape

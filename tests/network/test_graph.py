@@ -1,0 +1,96 @@
+"""Links as matrices and the diffusion kernel."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.network import adjacency_matrix, diffusion_kernel, link_curves
+from hilboost.network.bipartite import profile_kernel
+
+PAIRS = [(0, 1), (1, 2), (3, 1)]
+
+
+def test_pairs_and_matrices_say_the_same():
+    matrix = adjacency_matrix(PAIRS, 5)
+    assert matrix.shape == (5, 5)
+    assert matrix.sum() == 2 * len(PAIRS)
+    assert (matrix == matrix.T).all()
+    assert (adjacency_matrix(matrix, 5) == matrix).all()
+    assert (adjacency_matrix(scipy.sparse.csr_array(matrix), 5) == matrix).all()
+    assert (adjacency_matrix(matrix + np.eye(5), 5) == matrix).all()
+
+
+def test_two_vertices_and_no_links():
+    assert (adjacency_matrix(np.array([[0.0, 1], [1, 0]]), 2) == [[0, 1], [1, 0]]).all()
+    assert not adjacency_matrix([], 3).any()
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ([(0, 1), (1, 7)], "link 1 names vertex 7; there are vertices 0 to 4"),
+        ([(0, 1), (-1, 2)], "link 1 names vertex -1"),
+        ([(0, 1), (2, 2)], "link 1 joins vertex 2 to itself"),
+        ([(0.5, 1.0)], "whole numbers"),
+        ([(0, 1, 2)], "pairs of vertex"),
+        (np.triu(np.ones((5, 5))), "not symmetric"),
+        (np.full((5, 5), np.nan), "in row 0"),
+        (-np.ones((5, 5)), "negative"),
+    ],
+)
+def test_bad_links_are_refused(links, message):
+    with pytest.raises(InvalidData, match=message):
+        adjacency_matrix(links, 5)
+
+
+@given(st.integers(2, 8), st.floats(0.1, 3), st.integers(0, 10**6))
+def test_diffusion_kernel_is_the_matrix_exponential(n, coefficient, seed):
+    rng = np.random.default_rng(seed)
+    A = np.triu(rng.integers(0, 2, (n, n)), 1)
+    A = (A + A.T).astype(float)
+    kernel = diffusion_kernel(A, coefficient)
+    expected = scipy.linalg.expm(-coefficient * (np.diag(A.sum(axis=1)) - A))
+    np.testing.assert_allclose(kernel, expected, atol=1e-12)
+    np.testing.assert_allclose(kernel.sum(axis=1), 1)
+    np.testing.assert_allclose(diffusion_kernel(A, coefficient, scaled=True).diagonal(), 1)
+
+
+@pytest.mark.parametrize("coefficient", [0.0, -1.0, np.nan])
+def test_diffusion_coefficient_must_be_positive(coefficient):
+    with pytest.raises(InvalidParameter, match="positive"):
+        diffusion_kernel(np.zeros((2, 2)), coefficient)
+
+
+def test_profile_kernel_by_hand():
+    Y = np.array([[1.0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    kernel = profile_kernel(Y)
+    np.testing.assert_allclose(kernel[0], np.exp(-np.array([0, 1, 2]) / 1.0))
+    assert (profile_kernel(np.zeros((2, 3))) == 1).all()
+
+
+def test_curves_by_hand():
+    links = np.array([[1, 0, 1], [0, 0, 1]])
+    perfect = link_curves(links, links + 0.0)
+    assert perfect.auroc == perfect.average_precision == 1
+    assert (perfect.n_pairs, perfect.n_links) == (6, 3)
+    assert link_curves(links, 1.0 - links).auroc == 0
+    square = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    assert link_curves(square, square, within=True).n_pairs == 3
+
+
+@pytest.mark.parametrize(
+    ("links", "scores", "within", "message"),
+    [
+        (np.ones((2, 2)), np.ones((2, 3)), False, "one shape"),
+        (np.ones((2, 2)), np.ones((2, 2)), False, "4 of 4 pairs"),
+        (np.zeros((2, 2)), np.ones((2, 2)), False, "0 of 4 pairs"),
+        (np.ones((2, 3)), np.ones((2, 3)), True, "square"),
+    ],
+)
+def test_curves_refuse_what_they_cannot_draw(links, scores, within, message):
+    with pytest.raises(InvalidData, match=message):
+        link_curves(links, scores, within=within)

@@ -1,0 +1,343 @@
+"""Any kernel on any labels, Gram matrices, distances, and outputs that span all others."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from tests.cases import OUTPUTS, ids
+from tests.outputs.pairs import gram, spectrum
+
+from hilboost.core.contracts import Choice
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, NotPositive
+from hilboost.kernels import Gaussian, Laplace, Linear
+from hilboost.outputs import (
+    KernelOutput,
+    LabelSets,
+    PrecomputedOutput,
+    Vectors,
+    as_output,
+    kernel_output,
+)
+from hilboost.outputs.distances import to_labels, to_points
+from hilboost.outputs.spanning import spanning_rows
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(30, 3))
+NEW = RNG.normal(size=(8, 3))
+WORDS = ["".join(RNG.choice(list("abc"), RNG.integers(3, 8))) for _ in range(20)]
+NEW_WORDS = ["".join(RNG.choice(list("abcd"), RNG.integers(3, 8))) for _ in range(6)]
+PAIR = spectrum([1, 2], False)
+
+
+def common(A, B):
+    return gram(PAIR, A, B)
+
+
+# Kernels in every form
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Gaussian(1.3), RBF(1.3), lambda A, B: Gaussian(1.3).block(np.asarray(A), np.asarray(B))],
+    ids=["ours", "scikit-learn", "function"],
+)
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_forms_of_a_kernel_are_one_kernel(kernel, tolerance):
+    plain = KernelOutput(Gaussian(1.3), tolerance=tolerance).fit(ROWS)
+    other = KernelOutput(kernel, tolerance=tolerance).fit(ROWS)
+    np.testing.assert_array_equal(other.factor.pivots, plain.factor.pivots)
+    np.testing.assert_allclose(other.encode(NEW), plain.encode(NEW), atol=1e-6)
+    np.testing.assert_allclose(other.norms(NEW), 1.0)
+    raw = plain.encode(NEW)
+    np.testing.assert_array_equal(other.decode(raw, "nearest"), plain.decode(raw, "nearest"))
+
+
+def test_the_scale_of_the_gaussian_is_the_mean_distance():
+    squares = ((ROWS[:, None] - ROWS[None]) ** 2).sum(axis=2)[np.triu_indices(30, 1)]
+    kernel = as_output("gaussian").fit(ROWS).kernel
+    np.testing.assert_allclose(2 * np.square(kernel.length_scale), squares.mean(), rtol=0.05)
+
+
+def test_kernels_by_name():
+    assert repr(as_output("laplace").fit(ROWS).kernel) == repr(Laplace())
+    assert repr(as_output(Laplace(2.0)).fit(ROWS).kernel) == repr(Laplace(2.0))
+    with pytest.raises(InvalidParameter, match="Did you mean 'gaussian'"):
+        as_output("gausian")
+    with pytest.raises(InvalidType, match=r"kernel=Gaussian is a class; write Gaussian\(\)"):
+        KernelOutput(Gaussian).fit(ROWS)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_functions_take_labels_of_any_type(kind, pairwise):
+    space = KernelOutput(PAIR if pairwise else common, pairwise=pairwise, tolerance=0)
+    embedding = space.fit(kind(WORDS))
+    codes = embedding.encode(kind(WORDS))
+    np.testing.assert_allclose(codes @ codes.T, common(WORDS, WORDS), atol=1e-8)
+    # "d" is no letter of the training words, and lies outside their span.
+    np.testing.assert_allclose(embedding.norms(kind(NEW_WORDS)), [PAIR(w, w) for w in NEW_WORDS])
+    crossed = embedding.encode(kind(NEW_WORDS)) @ codes.T
+    np.testing.assert_allclose(crossed, common(NEW_WORDS, WORDS), atol=1e-8)
+    found = embedding.decode(codes, "nearest")
+    assert [PAIR(w, w) for w in found] == [PAIR(w, w) for w in WORDS]
+    assert set(embedding.decode(codes, "cosine", Choice(kind(NEW_WORDS)))) <= set(NEW_WORDS)
+
+
+def test_norms_of_training_labels_are_computed_once():
+    calls = []
+
+    def counted(a, b):
+        calls.append(1)
+        return PAIR(a, b)
+
+    embedding = KernelOutput(counted, pairwise=True).fit(WORDS)
+    embedding.decode(embedding.factor.codes, "nearest")
+    before = len(calls)
+    embedding.decode(embedding.factor.codes, "cosine")
+    assert len(calls) == before
+
+
+@pytest.mark.parametrize("function", [False, True])
+def test_large_numbers_of_labels_are_factored_column_by_column(monkeypatch, function):
+    kernel = Gaussian(2.0)
+    if function:
+        kernel = kernel.block
+    whole = KernelOutput(kernel, tolerance=0.01).fit(ROWS)
+    monkeypatch.setattr(kernel_output, "_WHOLE_UP_TO", 3)
+    columns = KernelOutput(kernel, tolerance=0.01).fit(ROWS)
+    np.testing.assert_array_equal(columns.factor.pivots, whole.factor.pivots)
+    np.testing.assert_allclose(columns.factor.codes, whole.factor.codes, atol=1e-9)
+    assert KernelOutput(kernel, max_rank=4).fit(ROWS).factor.codes.shape == (30, 4)
+    with pytest.raises(InvalidData, match="the output kernel has NaN or infinity in row 0"):
+        KernelOutput(lambda A, B: np.full((len(A), len(B)), np.nan)).fit(ROWS)
+    with pytest.raises(NotPositive, match="the output kernel is not positive"):
+        KernelOutput(lambda A, B: -common(A, B)).fit(WORDS)
+
+
+def test_labels_in_shapes_come_back_in_shapes():
+    images = ROWS[:28].reshape(14, 2, 3)
+    for space in (KernelOutput("gaussian"), KernelOutput(Linear()), Vectors()):
+        embedding = space.fit(images)
+        raw = embedding.encode(images[:5] + 0.1)
+        for way in embedding.ways:
+            assert embedding.decode(raw, way).shape == (5, 2, 3)
+        chosen = embedding.decode(raw, "nearest", Choice(images[3:6]))
+        assert chosen.shape == (5, 2, 3)
+    numbers = Vectors().fit(ROWS[:, 0])
+    assert numbers.decode(numbers.encode(NEW[:, 0]), "exact").shape == (8,)
+    np.testing.assert_array_equal(numbers.decode(NEW[:, :1], "exact", Choice([7.0])), np.full(8, 7))
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (
+            lambda A, B: 1.0,
+            InvalidData,
+            r"returned shape \(\) for 20 and 20 labels; it must",
+        ),
+        (lambda A, B: np.ones(len(A)), InvalidData, r"returned shape \(20,\) for 20 and 20"),
+        (lambda A, B: np.ones((len(B), 3)), InvalidData, r"must return \(20, 20\), or be given wi"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), InvalidData, "NaN or infinity in row 0"),
+        (lambda A, B: np.arange(400.0).reshape(20, 20), InvalidData, r"not symmetric: k\(0, 19\)"),
+        (lambda A, B: -common(A, B), NotPositive, r"not positive semidefinite \(seen in row"),
+    ],
+    ids=["number", "vector", "shape", "nan", "asymmetric", "negative"],
+)
+def test_functions_that_are_no_kernels_are_refused(function, error, message):
+    with pytest.raises(error, match=f"the output kernel .*{message}"):
+        KernelOutput(function).fit(WORDS)
+
+
+def test_a_function_may_fail_on_new_labels():
+    def odd(A, B):
+        return np.where([[a == "odd"] for a in A], np.nan, common(A, B))
+
+    embedding = KernelOutput(odd).fit(WORDS)
+    with pytest.raises(InvalidData, match="the output kernel has NaN or infinity for label 1"):
+        embedding.encode([WORDS[0], "odd"])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tolerance": -0.1}, r"tolerance must lie in \[0, 1\); got -0.1"),
+        ({"tolerance": 1.0}, r"tolerance must lie in \[0, 1\); got 1.0"),
+        ({"tolerance": np.nan}, r"tolerance must lie in \[0, 1\); got nan"),
+        ({"max_rank": 0}, "max_rank must be at least 1; got 0"),
+    ],
+)
+def test_odd_parameters_are_refused(parameters, message):
+    with pytest.raises(InvalidParameter, match=message):
+        KernelOutput(**parameters).fit(ROWS)
+    with pytest.raises(InvalidParameter, match=message):
+        PrecomputedOutput(**parameters).fit(np.eye(3))
+
+
+def test_rows_of_another_kind_are_refused():
+    embedding = KernelOutput("gaussian").fit(ROWS)
+    for use in (embedding.encode, embedding.norms):
+        with pytest.raises(InvalidData, match="Y has 2 numbers a row; the model was fitted with 3"):
+            use(NEW[:, :2])
+        with pytest.raises(InvalidData, match="Y has NaN or infinity in row 1"):
+            use([[1, 2, 3], [1, np.nan, 3]])
+    with pytest.raises(InvalidData, match="Complex data not supported: Y must hold real numbers"):
+        Vectors().fit(ROWS + 1j)
+    with pytest.raises(InvalidParameter, match="has 2 length scales and X 3 columns"):
+        KernelOutput(Gaussian((1.0, 2.0))).fit(ROWS)
+
+
+# Gram matrices
+
+
+GRAM = ROWS @ ROWS.T + 0.1
+
+
+def test_a_gram_matrix_stands_for_its_outputs():
+    embedding = PrecomputedOutput().fit(GRAM)
+    codes = embedding.encode_training(GRAM)
+    np.testing.assert_allclose(codes @ codes.T, GRAM, atol=1e-9)
+    np.testing.assert_allclose(embedding.encode(GRAM), codes, atol=1e-6)
+    crossed = NEW @ ROWS.T + 0.1
+    np.testing.assert_allclose(embedding.encode(crossed) @ codes.T, crossed, atol=1e-8)
+    np.testing.assert_array_equal(embedding.decode(codes, "nearest"), np.arange(30))
+    np.testing.assert_allclose(embedding.norms(GRAM), GRAM.diagonal())
+    frame = PrecomputedOutput().fit(pd.DataFrame(GRAM))
+    np.testing.assert_array_equal(frame.factor.pivots, embedding.factor.pivots)
+
+
+def test_numbers_of_training_outputs_are_labels_too():
+    embedding = PrecomputedOutput().fit(GRAM)
+    codes = embedding.encode_training(GRAM)
+    for numbers in ([4, 0, 4], np.array([4, 0, 4], dtype=np.uint8)):
+        np.testing.assert_array_equal(embedding.encode(numbers), codes[[4, 0, 4]])
+        np.testing.assert_array_equal(embedding.norms(numbers), GRAM.diagonal()[[4, 0, 4]])
+    for use in (embedding.encode, embedding.norms):
+        with pytest.raises(InvalidData, match="there is no training output 30; there are 0 to 29"):
+            use([3, 30])
+
+
+def test_candidates_of_a_gram_matrix_are_numbers():
+    embedding = PrecomputedOutput().fit(GRAM)
+    codes = embedding.encode_training(GRAM)
+    among = [7, 3, 11]
+    cost = GRAM.diagonal()[among] - 2 * GRAM[:, among]
+    expected = np.array(among)[cost.argmin(axis=1)]
+    np.testing.assert_array_equal(embedding.decode(codes, "nearest", Choice(among)), expected)
+    second = embedding.decode(codes, "nearest", Choice(among, [[1]] * 30))
+    np.testing.assert_array_equal(second, np.full(30, 3))
+    for odd in ([], [0.5], ["a"], [[1]], [True]):
+        with pytest.raises(InvalidData, match="candidates must be numbers of training outputs"):
+            embedding.decode(codes, "nearest", Choice(odd))
+    for odd in (-1, 30):
+        with pytest.raises(InvalidData, match=f"no training output {odd}; there are 0 to 29"):
+            embedding.decode(codes, "nearest", Choice([0, odd]))
+    with pytest.raises(InvalidParameter, match="decode='nearst' is not known. Did you mean 'near"):
+        embedding.decode(codes, "nearst")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "error", "message"),
+    [
+        (GRAM[:, :29], InvalidData, r"the Gram matrix Y must be square, \(n, n\); got \(30, 29\)"),
+        (GRAM[0], InvalidData, r"the Gram matrix Y must be square, \(n, n\); got \(30, 1\)"),
+        (GRAM + np.triu(GRAM), InvalidData, r"the Gram matrix Y is not symmetric: k\(\d+, \d+\)"),
+        (GRAM - 9 * np.eye(30), NotPositive, "the Gram matrix Y is not positive semidefinite"),
+        (np.where(np.eye(30) > 0, np.nan, GRAM), InvalidData, "Gram matrix Y has NaN .* in row 0"),
+        ([["a", "b"], ["b", "a"]], InvalidData, "the Gram matrix Y must hold rows of .*; row 0 is"),
+        (
+            [[1.0, 0.0], [0.0]],
+            InvalidData,
+            "Gram matrix Y must .*; row 1 has 1 and row 0 has 2",
+        ),
+    ],
+    ids=["wide", "flat", "asymmetric", "negative", "nan", "text", "ragged"],
+)
+def test_odd_gram_matrices_are_refused(matrix, error, message):
+    with pytest.raises(error, match=message):
+        PrecomputedOutput().fit(matrix)
+
+
+def test_new_outputs_have_no_norms():
+    embedding = PrecomputedOutput().fit(GRAM)
+    message = r"does not tell k\(y, y\) of new outputs"
+    for crossed in (NEW @ ROWS.T, RNG.normal(size=(30, 3)) @ ROWS.T):
+        with pytest.raises(InvalidData, match=message):
+            embedding.norms(crossed)
+    with pytest.raises(InvalidData, match="with all 30 training outputs, one column each; got 29"):
+        embedding.encode(GRAM[:, 1:])
+
+
+# Distances
+
+
+def distance(pair, a, b):
+    return pair(a, a) - 2 * pair(a, b) + pair(b, b)
+
+
+@pytest.mark.parametrize("case", OUTPUTS, ids=ids(OUTPUTS))
+def test_distances_are_those_of_the_kernel(case):
+    labels, others = (case.draw(np.random.default_rng(seed), 12) for seed in (0, 1))
+    embedding = case.make().fit(labels)
+    for y in (labels, others):
+        # ``labels`` lie in the span of the training outputs, as decoded ones do.
+        expected = [distance(case.pair, a, b) for a, b in zip(y, labels, strict=True)]
+        found = to_labels(embedding, y, labels)
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(
+            to_points(embedding, y, embedding.encode(labels)), expected, rtol=1e-7, atol=1e-7
+        )
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.3])
+@pytest.mark.parametrize("kind", ["rows", "function", "pairwise"])
+def test_labels_out_of_the_span_are_as_far_as_the_kernel_says(tolerance, kind):
+    kernel = Gaussian(0.5)
+    made = {
+        "rows": (kernel, False),
+        "function": (lambda A, B: kernel.block(np.array(A), np.array(B)), False),
+        "pairwise": (lambda a, b: kernel.block(a[None], b[None])[0, 0], True),
+    }
+    function, pairwise = made[kind]
+    embedding = KernelOutput(function, pairwise, tolerance).fit(ROWS)
+    many, others = RNG.normal(size=(70, 3)), RNG.normal(size=(70, 3))
+    expected = 2 - 2 * np.exp(-((many - others) ** 2).sum(axis=1) / 2 / 0.5**2)
+    np.testing.assert_allclose(to_labels(embedding, many, others), expected, atol=1e-9)
+    np.testing.assert_allclose(to_labels(embedding, many, many), 0, atol=1e-9)
+    rows, weights = RNG.integers(30, size=5), RNG.normal(size=(70, 5))
+    points = weights @ embedding.encode(ROWS[rows])
+    if tolerance == 0:
+        K = kernel.block(np.vstack([ROWS[rows], many]), np.vstack([ROWS[rows], many]))
+        quadratic = np.einsum("ij,jk,ik->i", weights, K[:5, :5], weights)
+        mixed = np.einsum("ij,ij->i", weights, K[5:, :5])
+        found = to_points(embedding, many, points)
+        np.testing.assert_allclose(found, 1 - 2 * mixed + quadratic, atol=1e-8)
+
+
+def test_distances_do_not_cancel_far_from_zero():
+    embedding = Vectors().fit(ROWS + 1e9)
+    found = to_points(embedding, ROWS[:8] + 1e9, NEW + 1e9)
+    np.testing.assert_allclose(found, ((ROWS[:8] - NEW) ** 2).sum(axis=1), rtol=1e-5)
+
+
+# Spanning outputs
+
+
+@pytest.mark.parametrize("case", OUTPUTS, ids=ids(OUTPUTS))
+def test_some_outputs_span_all(case):
+    labels = case.draw(np.random.default_rng(2), 15)
+    embedding = case.make().fit(labels)
+    codes = embedding.encode_training(labels)
+    rows = spanning_rows(embedding, codes)
+    assert len(np.unique(rows)) == len(rows) == np.linalg.matrix_rank(codes, tol=1e-8)
+    weights = np.linalg.lstsq(codes[rows].T, codes.T, rcond=None)[0]
+    np.testing.assert_allclose(weights.T @ codes[rows], codes, atol=1e-6)
+
+
+def test_nothing_spans_nothing():
+    codes = np.zeros((5, 2))
+    assert len(spanning_rows(Vectors().fit(codes), codes)) == 0
+    assert len(spanning_rows(LabelSets().fit([{1}]), np.zeros((1, 1)))) == 0

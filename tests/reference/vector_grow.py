@@ -1,0 +1,242 @@
+"""Naive twins of :mod:`hilboost.backends.vector_grow`: every cut tried, every sum afresh."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from tests.reference.grow import mix
+
+NO_GAIN = -math.inf
+
+
+def bins_of(bins, n, column):
+    """Bins (n,) of one column of a flat table."""
+    return bins.reshape(-1, n, 8)[column // 8, :, column % 8].astype(np.int64)
+
+
+def _weights(weights, rows):
+    return weights[rows] if len(weights) else np.ones(len(rows))
+
+
+def _score(rows, goes_left, gradients, weights, min_weight):
+    """``|S_l|²/W_l + |S_r|²/W_r``, or no gain where a side is too light."""
+    score = 0.0
+    for side in (rows[goes_left], rows[~goes_left]):
+        weight = _weights(weights, side).sum()
+        if weight < min_weight or weight <= 0:
+            return NO_GAIN
+        score += (gradients[side].sum(axis=0) ** 2).sum() / weight
+    return score
+
+
+def scan_cuts(
+    bins, column, n, n_bins, rows, begin, end, gradients, weights, totals, weight, min_weight,
+    tie, starts, order, sums,
+):  # fmt: skip
+    here, missing = rows[begin:end], n_bins - 1
+    b = bins_of(bins, n, column)[here]
+    best = NO_GAIN, 0, 0
+    for missing_left in (0, 1) if (b == missing).any() else (0,):
+        for cut in np.unique(b[b < missing]):
+            goes_left = (b <= cut) | (bool(missing_left) & (b == missing))
+            score = _score(here, goes_left, gradients, weights, min_weight)
+            if score > best[0] + tie:
+                best = score, int(cut), missing_left
+    return best
+
+
+def score_cut(
+    bins, column, n, missing_bin, rows, begin, end, gradients, weights, totals, weight, min_weight,
+    cut, missing_left, sums,
+):  # fmt: skip
+    here = rows[begin:end]
+    b = bins_of(bins, n, column)[here]
+    goes_left = (b <= cut) | (bool(missing_left) & (b == missing_bin))
+    return _score(here, goes_left, gradients, weights, min_weight)
+
+
+def weigh(node, rows, nodes, gradients, weights, row_squares, totals, masses):
+    here = rows[nodes[node, 0] : nodes[node, 1]]
+    totals[node] = gradients[here].sum(axis=0)
+    weight, squares = _weights(weights, here).sum(), row_squares[here].sum()
+    masses[node] = weight, squares, squares - (totals[node] ** 2).sum() / weight
+
+
+def value_ranges(bins, n, d, n_bins, X, low, high):
+    for column in range(d):
+        b = bins_of(bins, n, column)
+        for number in range(n_bins - 1):
+            values = X[b == number, column]
+            low[column, number] = values.min(initial=np.inf)
+            high[column, number] = values.max(initial=-np.inf)
+
+
+@dataclass
+class Node:
+    """A node; the split is there where it was taken."""
+
+    rows: np.ndarray
+    depth: int
+    seed: int
+    variance: float
+    split: tuple[int, int, bool, float] | None = None
+    gain: float = 0.0
+    left: int | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """As in the compiled module, by name; ``tie`` and ``pure`` are relative and absolute."""
+
+    min_weight: float
+    tie: float
+    pure: float
+    max_leaves: int
+    max_depth: int
+    n_columns: int
+    random_cuts: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """Bins (n, d) and the values (n, d) in them."""
+
+    bins: np.ndarray
+    X: np.ndarray
+    missing: int
+
+    def values(self, rows, column):
+        """Values of the rows that have one."""
+        here = self.X[rows, column].astype(np.float64)
+        return here[~np.isnan(here)]
+
+
+def _candidates(table, rows, limits, seed):
+    """Columns, with a cut (bin, side, value) where these are random."""
+    d = table.X.shape[1]
+    if limits.n_columns >= d and not limits.random_cuts:
+        return [(column, None) for column in range(d)]
+    left, chosen, state = list(range(d)), [], seed
+    while left and len(chosen) < limits.n_columns:
+        state = mix(state)
+        place = int((state >> 11) * 2.0**-53 * len(left))
+        state = mix(state)
+        cut = None
+        if limits.random_cuts:
+            cut = random_cut(table, rows, left[place], (state >> 11) * 2.0**-53)
+        if cut is None and limits.random_cuts:
+            left[place] = left[-1]
+            left.pop()
+        else:
+            chosen.append((left[place], cut))
+            left[place] = left[0]
+            left.pop(0)
+    return chosen
+
+
+def random_cut(table, rows, column, number):
+    """A cut between the least and the greatest bin of a node, moved to the edge of a bin."""
+    everywhere, whole = table.bins[:, column], table.X[:, column].astype(np.float64)
+    here = everywhere[rows]
+    present = np.unique(here[here < table.missing])
+    if len(present) == 0 or (len(present) == 1 and (here < table.missing).all()):
+        return None
+    first, last = int(present[0]), int(present[-1])
+    low = {b: whole[everywhere == b].min() for b in range(first, last + 1)}
+    high = {b: whole[everywhere == b].max() for b in range(first, last + 1)}
+    if first == last:
+        return last, False, high[last]
+    value = low[first] + number * (high[last] - low[first])
+    cut = max([first] + [b for b in range(first + 1, last) if low[b] <= value])
+    value = max(value, high[cut])
+    return cut, False, value if value < low[cut + 1] else high[cut]
+
+
+def _best_split(table, rows, gradients, weights, limits, seed, tie):
+    best, best_score = None, NO_GAIN
+    for column, drawn in _candidates(table, rows, limits, seed):
+        b = table.bins[rows, column]
+        if drawn is None:
+            some = (b == table.missing).any()
+            cuts = [
+                (int(cut), side, None)
+                for side in ((False, True) if some else (False,))
+                for cut in np.unique(b[b < table.missing])
+            ]
+        else:
+            cuts = [drawn]
+        own, own_score = None, NO_GAIN
+        for cut, side, value in cuts:
+            goes_left = (b <= cut) | (side & (b == table.missing))
+            score = _score(rows, goes_left, gradients, weights, limits.min_weight)
+            if score > own_score + (0 if own is None else tie):
+                own, own_score = (column, cut, side, value), score
+        if own is not None and (best is None or own_score > best_score + tie):
+            best, best_score = own, own_score
+    return best, best_score
+
+
+def _finished(table, rows, split, weights):
+    """The side of missing values that none has, and the value of a cut between two bins."""
+    column, cut, side, value = split
+    b = table.bins[rows, column]
+    if not (b == table.missing).any():
+        weight = _weights(weights, rows)
+        side = bool(2 * weight[b <= cut].sum() >= weight.sum())
+    if value is None:
+        whole = table.X[:, column].astype(np.float64)
+        value = whole[table.bins[:, column] == cut].max()
+        above = b[(b > cut) & (b < table.missing)]
+        if len(above):
+            following = whole[table.bins[:, column] == above.min()].min()
+            middle = value + (0.5 * following - 0.5 * value)
+            value = middle if value <= middle < following else value
+    return column, cut, side, value
+
+
+def grow_vector(table, gradients, weights, row_squares, rows, limits, seed):
+    """Nodes in order of creation; ``gradients`` and ``row_squares`` are weighted already."""
+
+    def node_of(rows, depth, seed):
+        total, weight = gradients[rows].sum(axis=0), _weights(weights, rows).sum()
+        return Node(rows, depth, seed, row_squares[rows].sum() - (total @ total) / weight)
+
+    def is_open(i):
+        node = nodes[i]
+        return i not in closed and not (
+            len(node.rows) < 2
+            or node.variance <= limits.pure
+            or node.depth >= limits.max_depth
+            or _weights(weights, node.rows).sum() < 2 * limits.min_weight
+        )
+
+    nodes, closed = [node_of(rows, 0, seed)], set()
+    root_weight = _weights(weights, rows).sum()
+    while (len(nodes) + 1) // 2 < limits.max_leaves:
+        waiting = [i for i in range(len(nodes)) if is_open(i)]
+        if not waiting:
+            break
+        in_turn = limits.max_leaves >= len(rows)
+        i = waiting[0] if in_turn else max(waiting, key=lambda i: (nodes[i].variance, -i))
+        closed.add(i)
+        node = nodes[i]
+        weight = _weights(weights, node.rows).sum()
+        tie = limits.tie * nodes[0].variance / root_weight * weight
+        split, score = _best_split(table, node.rows, gradients, weights, limits, node.seed, tie)
+        if split is None:
+            continue
+        column, cut, side, value = _finished(table, node.rows, split, weights)
+        total = gradients[node.rows].sum(axis=0)
+        node.split = column, cut, side, value
+        node.gain = max(score - (total @ total) / weight, 0.0)
+        node.left = len(nodes)
+        b = table.bins[node.rows, column]
+        goes_left = (b <= cut) | (side & (b == table.missing))
+        for part, constant in (
+            (node.rows[goes_left], 0xD1342543DE82EF95),
+            (node.rows[~goes_left], 0x9FB21C651E98DF25),
+        ):
+            nodes.append(node_of(part, node.depth + 1, mix(node.seed ^ constant)))
+    return nodes
