@@ -7,7 +7,6 @@ one step towards the optimum of the present one, and ``t`` grows where no step i
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -88,7 +87,7 @@ class NestedLearner(Learner):
         rng: np.random.Generator,
     ) -> Steps:
         """Kernel, basis, and the way to solve that suits the curvature."""
-        sparse, began = self.sparse, time.monotonic()
+        sparse = self.sparse
         n, r = gradients.negative.shape
         W = row_curvature(gradients, weight, r)
         subset = sparse._subset(weight, n, rng)
@@ -103,9 +102,7 @@ class NestedLearner(Learner):
         kind: type[Steps] = Newton if r == 1 else QuasiNewton
         if gradients.hessian is None:
             kind = ClosedForm
-        steps = kind(sparse, data, kernel, rows, lam, gradients, weight, self.tol, self.max_iter)
-        data.seconds_before = time.monotonic() - began  # no later stage takes as long
-        return steps
+        return kind(sparse, data, kernel, rows, lam, gradients, weight, self.tol, self.max_iter)
 
 
 def fitting(sparse: SparseLearner, m: int, memory: float) -> int:

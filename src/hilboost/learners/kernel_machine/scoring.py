@@ -109,16 +109,17 @@ def best_scale(candidate: Candidate, rows: Sampled) -> Candidate:
 def best_lambda(
     candidate: Candidate, rows: Sampled, score: Score, floor: float, team: Team
 ) -> Candidate:
-    """Go down a grid while the error falls, or else up."""
+    """Go down a grid, not below the floor, while the error falls, or else up."""
     best, went_down = candidate, True
 
     def scored(factor: float) -> Candidate:
-        return score(Candidate(candidate.kernel, candidate.regularization * factor), rows)
+        lam = max(candidate.regularization * factor, floor)
+        return score(Candidate(candidate.kernel, lam), rows)
 
     for factors in ((1 / 4, 4.0), (1 / 16, 16.0), (1 / 64, 64.0), (1 / 256, 256.0)):
         side = [f for f in factors if best is candidate or (f < 1) == went_down]
         tried = min(team.map(scored, side), key=by_error)
-        if not tried.error < best.error or tried.regularization < floor:
+        if not tried.error < best.error:
             break
         went_down = tried.regularization < candidate.regularization
         best = tried

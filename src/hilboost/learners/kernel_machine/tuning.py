@@ -58,12 +58,15 @@ _FAMILIES_KEPT = 3
 _MAIN_FAMILIES = ("gaussian", "matern52", "laplace")
 _ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
 _SECONDS_OF_A_WIDE_SEARCH = 15.0
-_STEPS_OF_A_MAP = 12
+_STEPS_OF_A_MAP = 16
+_WORTH_A_MAP = 0.95  # its d² numbers fit some noise: the more rows, the less they are worth
 _MANY_TARGETS = 4
 _UNLIKE = 30.0  # targets whose spreads differ more are put on one scale
 _LAMBDA_OF_INDICATORS = 0.03
 _SMALLEST_LAMBDA = 1e-7
 _SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
+_SMALLEST_HURRIED_LAMBDA = 1e-2  # steps that are dear and may be cut short must converge fast
+_ROWS_OF_DEAR_STEPS = 15_000
 _USUAL_SHRINKING = -0.08
 
 _FAMILIES: dict[str, Callable[[Floats], Kernel]] = {
@@ -101,7 +104,6 @@ def choose(
     regularization : float
     """
     if not data.is_tuned:
-        began = time.monotonic()
         sampled, middle, spread, n = _sample(data, gradients, weight)
         mass = 1.0 if weight is None else float(weight[sampled.rows].mean())
         # Candidates go side by side, each on one thread: the choice is the same on any number.
@@ -116,7 +118,6 @@ def choose(
             else:
                 best = _search(setting, sampled, min(n, n_effective), data.team)
         data.kernel = best.kernel
-        data.seconds_before = time.monotonic() - began
         data.is_tuned = True
         if best.predicted is not None and best.rows is not None:
             data.trial = (best.rows, middle + spread * best.predicted)
@@ -162,7 +163,7 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
     if not sampled.Y.any() or len(sampled) < 3:
         return Candidate(_start(setting, d, "gaussian", 1.0), 1e-2)
     small = sampled.first(_ROWS_OF_LEAVE_ONE_OUT)
-    floor = _SMALLEST_LAMBDA if n <= DIRECT_UP_TO else _SMALLEST_ITERATIVE_LAMBDA
+    floor = _lambda_floor(n, setting.tuning_seconds is not None)
 
     def scaled(candidate: Candidate, rows: Sampled = small) -> Candidate:
         raised = replace(candidate, regularization=max(candidate.regularization, floor))
@@ -214,10 +215,22 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
             for family in ("gaussian", "matern52")
             for scale in (0.35, 0.5, 0.7, 1.0)
         ]
-    candidates += mapped
-    best = min(team.map(lambda c: held_out(c, sampled), candidates), key=by_error)
+    tried = team.map(lambda c: held_out(c, sampled), [*candidates, *mapped])
+    best = min(tried[: len(candidates)], key=by_error)
+    for candidate in tried[len(candidates) :]:
+        if candidate.error < _WORTH_A_MAP * best.error:
+            best = candidate
     best = best_lambda(best, sampled, held_out, floor, team)
     return extrapolated(best, sampled, fresh, n, team)
+
+
+def _lambda_floor(n: float, is_limited: bool) -> float:
+    """The smallest λ that the rest of the fit can bring to its end."""
+    if n <= DIRECT_UP_TO:
+        return _SMALLEST_LAMBDA
+    if is_limited and n > _ROWS_OF_DEAR_STEPS:
+        return _SMALLEST_HURRIED_LAMBDA
+    return _SMALLEST_ITERATIVE_LAMBDA
 
 
 class _Clock:

@@ -186,7 +186,6 @@ class Workspace:
     trial: tuple[NDArray[np.int64], Floats] | None = None
     is_tuned: bool = False
     converged: bool = False
-    seconds_before: float = 0.0
     n_stages: int = 0
 
     @property
