@@ -31,7 +31,7 @@ LightGBM 546 (106), scikit-learn 529 (88), XGBoost 548 (104), CatBoost 795 (332)
 One tree for all classes (`multi_output="shared"`) is faster and less accurate than one a class at
 equal leaves, as the Letter figures show; hence the default `"separate"`.
 """
-PARTS = ("trees", "cold_start", "quality", "kernels")
+PARTS = ("trees", "cold_start", "quality", "kernels", "memory", "structured")
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
         path = RESULTS / f"{name}.md"
         if path.is_file():
             text = re.sub(r"^#", "##", path.read_text(), flags=re.MULTILINE)
-            texts.append(text.replace("](kernels_", "](../benchmarks/results/kernels_"))
+            texts.append(re.sub(r"\]\((\w+\.png)\)", r"](../benchmarks/results/\1)", text))
     (ROOT / "docs" / "benchmarks.md").write_text("\n".join(texts))
 
 
