@@ -25,6 +25,7 @@ Run::
     python benchmarks/structured.py --list                          # sets, methods, expected time
     python benchmarks/structured.py --groups friedman,usps --resume
     python benchmarks/structured.py --groups labels --sets bibtex --methods kernel
+    python benchmarks/structured.py --groups rankings,faces --splits 0
     python benchmarks/structured.py --groups speed --reuse          # these runs anew
     python benchmarks/structured.py --resume --budget-s 600         # start no run after 10 minutes
     python benchmarks/structured.py --render                        # Markdown and figure anew
@@ -225,6 +226,7 @@ def plan(options: argparse.Namespace) -> list[Record]:
     for group in options.groups:
         for name, method, split, seconds in GROUPS[group].plan(options.quick):
             wanted = not options.methods or any(part in method for part in options.methods)
+            wanted &= options.splits is None or split in options.splits
             if wanted and (not options.sets or name in options.sets):
                 spec = dict(zip(KEY, (group, name, method, split), strict=True))
                 found.append({**spec, "expected_s": seconds})
@@ -310,6 +312,10 @@ def show_list(options: argparse.Namespace, records: list[Record]) -> None:
         print("    methods: " + "; ".join(dict.fromkeys(spec["method"] for spec in own)))
 
 
+def whole_numbers(text: str) -> list[int]:
+    return [int(part) for part in comma_list(text)]
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -319,6 +325,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--sets", type=comma_list, help="only these")
     parser.add_argument("--methods", type=comma_list, help="only with one of these in the name")
+    parser.add_argument("--splits", type=whole_numbers, help="only these: 0,1")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--budget-s", type=float, help="start no run after so many seconds")
     parser.add_argument("--out", type=Path)

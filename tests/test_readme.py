@@ -36,6 +36,13 @@ def test_code_of_the_guides(name, code, expected):
         assert type(scope["model"]).__name__ == expected
 
 
+@pytest.mark.parametrize("name", GUIDES)
+def test_no_output_of_the_guides_is_missing(name):
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert all(output.strip() for output in re.findall(r"```text\n(.*?)```", text, re.DOTALL))
+    assert not re.findall(r"^[A-Z]+$", text, re.MULTILINE)  # a place where a table is to come
+
+
 def test_the_readme_has_exactly_two_commands():
     commands = re.findall(r"^python -m pip install .*$", README, re.MULTILINE)
     assert commands == [

@@ -15,9 +15,15 @@ from hilboost import (
     OutputKernelForestRegressor,
     OutputKernelTreeRegressor,
 )
-from hilboost.core.errors import HilboostError, InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import (
+    DataWarning,
+    HilboostError,
+    InvalidData,
+    InvalidParameter,
+    InvalidType,
+)
 from hilboost.kernels import Gaussian
-from hilboost.learners.tree import VectorTreeLearner
+from hilboost.learners.tree import TreeLearner, VectorTreeLearner
 from hilboost.outputs import KernelOutput, Rankings
 
 RNG = np.random.default_rng(0)
@@ -169,6 +175,21 @@ def test_unknown_ways_to_decode_are_refused(name, output):
         build(name, output, decode="kemeny").fit(X, labels)
 
 
+@models
+@pytest.mark.parametrize("output", ["linear", "label_set", "string", "precomputed"])
+@pytest.mark.parametrize("lengths", [(20, 19, 20), (20, 21, 20), (19, 20, 20), (20, 20, 19)])
+def test_lengths_are_compared_before_rows_are_left_out(name, output, lengths):
+    n, n_labels, n_weights = lengths
+    labels = {"label_set": [{1}, {2}] * N, "string": ["aaa", "bbb"] * N}.get(
+        output, [[1.0]] * 2 * N
+    )
+    labels = np.eye(n_labels) if output == "precomputed" else labels[:n_labels]
+    weight = np.ones(n_weights)
+    weight[[3, -1]] = 0
+    with pytest.raises(ValueError, match="inconsistent numbers of rows|sample_weight.shape"):
+        build(name, output).fit(X[:n], labels, sample_weight=weight)
+
+
 # New labels
 
 
@@ -186,9 +207,9 @@ def test_new_labels_are_checked_too(name):
             use(X, Y, np.ones(7))
         with pytest.raises(InvalidData, match="sample_weight must not be negative; row 2 has -1"):
             use(X, Y, replaced(np.ones(N), 2, -1.0))
-    with pytest.raises(InvalidData, match="Y has 3 numbers a row"):
+    with pytest.raises(InvalidData, match="candidates has 3 numbers a row"):
         model.predict(X, candidates=np.ones((4, 3)))
-    with pytest.raises(InvalidData, match="candidates is empty; give at least one label to choose"):
+    with pytest.raises(InvalidData, match="candidates is empty; give at least one"):
         model.predict(X, candidates=[])
     with pytest.raises(InvalidData, match=r"allowed\[1\] names candidate 9; there are"):
         model.predict(X, candidates=Y[:9], allowed=[[0], [9]] + [[0]] * 18)
@@ -272,7 +293,74 @@ def test_weights_that_cannot_be_used_are_refused(name, weight, message):
         build(name).fit(X, Y, sample_weight=weight)
 
 
+@models
+def test_weights_too_light_for_any_leaf_are_told(name):
+    with pytest.warns(DataWarning, match=r"sums to 1 over 20 rows.*Multiply the weights so that"):
+        build(name).fit(X, Y, sample_weight=np.full(N, 1 / N))
+    build(name, min_samples_leaf=1 / N).fit(X, Y, sample_weight=np.full(N, 1 / N))
+
+
+@pytest.mark.parametrize("kind", [TreeLearner, VectorTreeLearner])
+def test_weights_too_light_for_leaves_of_a_learner_are_told(kind):
+    with pytest.warns(DataWarning, match=r"no leaf can reach min_samples_leaf=3"):
+        build(learner=kind(min_samples_leaf=3)).fit(X, Y, sample_weight=np.full(N, 0.1))
+    build(learner=Ridge()).fit(X, Y, sample_weight=np.full(N, 1 / N))
+
+
 # Parameters
+
+
+@pytest.mark.parametrize("name", ["forest", "tree"])
+@pytest.mark.parametrize("more", ["X_val", "y_val", "sample_weight_val", "callbacks"])
+def test_trees_that_are_not_boosted_take_no_held_out_rows(name, more):
+    with pytest.raises(TypeError, match=more):
+        build(name).fit(X, Y, **{more: ()})
+
+
+OF_TREES = {
+    "max_splits": 3,
+    "min_samples_leaf": 2,
+    "max_features": 0.5,
+    "sketch": None,
+}
+
+
+@pytest.mark.parametrize("parameter", OF_TREES)
+@pytest.mark.parametrize(
+    "learner",
+    ["kernel", KernelBoostingRegressor(kernel="gaussian"), Ridge(), VectorTreeLearner()],
+    ids=["kernel", "machine", "ridge", "trees"],
+)
+def test_parameters_of_trees_are_refused_with_other_learners(learner, parameter):
+    model = build(learner=learner, **{parameter: OF_TREES[parameter]})
+    with pytest.raises(InvalidParameter, match=f"{parameter} is about the trees .* does nothing"):
+        model.fit(X, Y)
+    for trees in ("ok3", "ok3-et"):
+        model.set_params(learner=trees).fit(X, Y)
+
+
+def test_parameters_at_their_defaults_are_not_refused():
+    options = {"max_splits": np.int64(20), "min_samples_leaf": 1.0, "sketch": "auto"}
+    build(learner=Ridge(), **options).fit(X, Y)
+    machine = KernelBoostingRegressor(kernel="gaussian", regularization=0.1, learning_rate=1)
+    build(learner=machine).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("n_estimators", 5),
+        ("learning_rate", 0.1),
+        ("subsample", 0.5),
+        ("early_stopping", True),
+        ("validation_fraction", 0.3),
+        ("n_iter_no_change", 2),
+    ],
+)
+def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value):
+    machine = KernelBoostingRegressor(kernel="gaussian", **{parameter: value})
+    with pytest.raises(InvalidParameter, match=f"{parameter} of the KernelBoostingRegressor given"):
+        build(learner=machine).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -356,6 +444,7 @@ def test_parameters_out_of_range_are_refused(name, parameter, value):
         ("forest", "n_estimators", 0),
         ("forest", "splitter", "worst"),
         ("forest", "bootstrap", 2),
+        ("tree", "max_features", "auto"),
         ("tree", "splitter", "worst"),
         ("tree", "max_depth", 0),
     ],

@@ -26,6 +26,7 @@ from hilboost import (
     OutputKernelTreeRegressor,
 )
 from hilboost.core.errors import InvalidData
+from hilboost.estimators import fitting
 from hilboost.kernels import Gaussian, Matern
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
 from hilboost.outputs import KernelOutput
@@ -288,6 +289,35 @@ def test_staged_predictions_end_with_the_prediction(kind, name):
     )
 
 
+@models
+def test_staged_kernels_and_weights(name):
+    model = build(name, "string").fit(X, WORDS)
+    points = [raw.copy() for raw in model.staged_predict_embedding(X[:9])]
+    others = [raw.copy() for raw in model.staged_predict_embedding(X[9:])]
+    own, crossed = model.staged_predict_kernel(X[:9]), model.staged_predict_kernel(X[:9], X[9:])
+    codes = model.output_.encode_training(WORDS)
+    combinations = list(model.staged_predict_weights(X[:9]))
+    stages = zip(points, others, own, crossed, combinations, strict=True)
+    for raw, other, square, oblong, weights in stages:
+        np.testing.assert_allclose(square, raw @ raw.T, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(oblong, raw @ other.T, rtol=1e-12, atol=1e-12)
+        assert weights.shape == (9, N)
+        np.testing.assert_allclose(weights @ codes, raw, atol=1e-8)
+    np.testing.assert_allclose(square, model.predict_kernel(X[:9]), rtol=1e-12)
+    np.testing.assert_allclose(weights.toarray(), model.predict_weights(X[:9]).toarray(), atol=1e-8)
+
+
+@models
+def test_staged_predictions_of_candidates(name):
+    model = build(name, "string").fit(X, WORDS)
+    among, own = ["aabbcc", "bbbbcc", "zzz"], [[i % 2, 2] for i in range(N)]
+    for options in ({"candidates": among}, {"candidates": among, "allowed": own}):
+        *_, last = model.staged_predict(X, **options)
+        assert last == model.predict(X, **options)
+    with pytest.raises(InvalidData, match="allowed counts the candidates: give these too"):
+        next(model.staged_predict(X, allowed=own))
+
+
 @learners
 def test_learners(learner):
     model = boosting(learner=LEARNERS[learner]).fit(X, ROWS)
@@ -366,6 +396,51 @@ def test_callbacks_and_printing(capsys):
 def test_a_learner_without_news_leaves_the_mean():
     model = boosting(learner=DummyRegressor()).fit(X, ROWS)
     np.testing.assert_allclose(model.predict(X) - ROWS.mean(axis=0), 0, atol=1e-9)
+
+
+def test_threads_end_with_a_fit_that_fails(monkeypatch):
+    closed = []
+
+    class Watched(VectorTreeLearner):
+        def close(self, data):
+            closed.append(data)
+            super().close(data)
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(fitting.Fit, "begin", fail)
+    with pytest.raises(MemoryError):
+        boosting(learner=Watched()).fit(X, ROWS)
+    assert len(closed) == 1
+
+
+def test_columns_of_a_node_of_a_forest():
+    """Random cuts see a part of them, the best ones all."""
+    for splitter, columns in (("random", "sqrt"), ("best", 1.0)):
+        model = build("forest", splitter=splitter, bootstrap=splitter == "best").fit(X, ROWS)
+        assert model.learner_.max_features == columns
+        given = clone(model).set_params(max_features=columns).fit(X, ROWS)
+        np.testing.assert_array_equal(given.predict(X), model.predict(X))
+        assert clone(model).set_params(max_features=0.5).fit(X, ROWS).learner_.max_features == 0.5
+
+
+def test_labels_are_encoded_once_for_a_score():
+    calls = []
+
+    def overlap(A, B):
+        calls.append(len(A) * len(B))
+        return np.array([[len(a & b) + 1.0 for b in B] for a in A])
+
+    model = boosting(KernelOutput(overlap)).fit(X, SETS)
+    model.output_.encode(SETS)
+    calls.clear()
+    model.output_.encode(SETS)
+    model.output_.norms(SETS)
+    once = list(calls)
+    calls.clear()
+    model.score(X, SETS)
+    assert calls == once
 
 
 # Small and odd tables
@@ -450,6 +525,39 @@ def test_kernels_of_any_labels():
     assert model.score(X, SETS) > 0.5
     apart = [len(a) + len(b) - 2 * len(a & b) for a, b in zip(model.predict(X), SETS, strict=True)]
     assert model.preimage_loss(X, SETS) == pytest.approx(np.mean(apart))
+
+
+@models
+def test_gram_matrices_keep_rows_of_weight_zero_and_numbers(name):
+    weight = np.arange(N) % 3 > 0
+    model = build(name, "precomputed", decode="nearest").fit(X, GRAM, sample_weight=weight)
+    kept = np.flatnonzero(weight)
+    inner = GRAM[np.ix_(kept, kept)]
+    other = build(name, "precomputed").fit(X[kept], inner)
+    np.testing.assert_allclose(
+        model.predict_kernel(X), other.predict_kernel(X), rtol=1e-7, atol=1e-7
+    )
+    assert model.score(X, GRAM, weight) == pytest.approx(other.score(X[kept], inner))
+    np.testing.assert_array_equal(model.predict(X, candidates=kept), kept[other.predict(X)])
+
+
+@pytest.mark.parametrize("metric", ["embedding", "preimage"])
+def test_held_out_rows_of_a_gram_matrix(metric):
+    """Points are cut, and not the matrix: the same as for points given."""
+    options = {"metric": metric, "early_stopping": True, "decode": "nearest"}
+    model = boosting("precomputed", **options).fit(X, GRAM)
+    points = model.output_.encode_training(GRAM)
+    other = boosting("linear", **options).fit(X, points)
+    np.testing.assert_allclose(model.history_.validation, other.history_.validation, rtol=1e-9)
+    np.testing.assert_allclose(model.history_.train, other.history_.train, rtol=1e-9)
+    options["early_stopping"] = "auto"
+    held = {"X_val": X[40:], "y_val": GRAM[40:, :40]}
+    if metric == "embedding":
+        fitted = boosting("precomputed", **options).fit(X[:40], GRAM[:40, :40], **held)
+        assert len(fitted.history_.validation) == len(fitted.history_.train)
+    held["y_val"] = GRAM[40:]
+    with pytest.raises(InvalidData, match="kernel values with all 40 training outputs"):
+        boosting("precomputed", **options).fit(X[:40], GRAM[:40, :40], **held)
 
 
 def test_gram_matrices():

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.reference import output_kernel as reference
 
-from hilboost.core.errors import InvalidData, NotPositive
+from hilboost.core.errors import DataWarning, InvalidData, NotPositive
+from hilboost.kernels import pivoted_cholesky
 from hilboost.kernels.pivoted_cholesky import factor_columns, factor_gram
 
 seeds = st.integers(0, 10**6)
@@ -188,3 +189,27 @@ def test_columns_of_a_matrix_that_is_not_positive_are_refused():
         factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.0, 5, "the output kernel")
     with pytest.raises(NotPositive, match="row 1"):
         factor_columns(np.array([1.0, -1.0]), lambda i: np.eye(2)[i], 0.0, 5)
+
+
+@given(seeds)
+def test_columns_that_are_not_symmetric_are_refused(seed):
+    gram = draw_gram(2 * seed, 12)
+    first, second = factor_gram(gram).pivots[:2]
+    gram[first, second] += 1e-3
+    pattern = rf"not symmetric: k\({first}, {second}\) = .* and k\({second}, {first}\) = "
+    with pytest.raises(InvalidData, match=f"the output kernel is {pattern}"):
+        factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.0, 12, "the output kernel")
+
+
+def test_too_few_columns_by_default_are_told(monkeypatch):
+    gram = np.eye(10) + 0.1
+    monkeypatch.setattr(pivoted_cholesky, "_MOST_COLUMNS", 4)
+    with pytest.warns(
+        DataWarning, match=r"the kernel is approximated by 4 columns, which leave ou"
+    ):
+        factor = factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.1)
+    assert factor.codes.shape == (10, 4)
+    factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.1, 4)  # as asked
+    factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.7)
+    monkeypatch.setattr(pivoted_cholesky, "_MOST_COLUMNS", 10)
+    factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.0)

@@ -40,6 +40,15 @@ def test_two_vertices_and_no_links():
         (np.triu(np.ones((5, 5))), "not symmetric"),
         (np.full((5, 5), np.nan), "in row 0"),
         (-np.ones((5, 5)), "negative"),
+        ([[0, 1], [2]], "links must have rows of one length; row 1 has 1 and row 0 has 2"),
+        ([[0, 1], "ab"], "row 1 has 1 and row 0 has 2"),
+        ([(0, 1), ("a", "b")], "link 0 names vertex '0'; .* whole numbers, 0 to 4"),
+        ([["a", "b"], ["b", "c"]], "link 0 names vertex 'a'; .* whole numbers, 0 to 4"),
+        (np.array([(0, 1), (2, "b")], dtype=object), "link 1 names vertex 'b'"),
+        ([(True, False)], "link 0 names vertex True"),
+        ([["a"] * 5] * 5, "the adjacency matrix must hold numbers; row 0 has 'a'"),
+        (np.full((5, 5), 1j), "the adjacency matrix must hold numbers; row 0 has 1j"),
+        (scipy.sparse.csr_array((3, 2)), r"got shape \(3, 2\)"),
     ],
 )
 def test_bad_links_are_refused(links, message):
@@ -57,6 +66,29 @@ def test_diffusion_kernel_is_the_matrix_exponential(n, coefficient, seed):
     np.testing.assert_allclose(kernel, expected, atol=1e-12)
     np.testing.assert_allclose(kernel.sum(axis=1), 1)
     np.testing.assert_allclose(diffusion_kernel(A, coefficient, scaled=True).diagonal(), 1)
+
+
+def test_diffusion_kernel_of_sparse_matrices_and_pairs():
+    expected = diffusion_kernel(adjacency_matrix(PAIRS, 5))
+    sparse = scipy.sparse.csr_array(adjacency_matrix(PAIRS, 5))
+    assert (diffusion_kernel(sparse) == expected).all()
+    assert (diffusion_kernel(PAIRS, n_vertices=5) == expected).all()
+    assert (diffusion_kernel(np.array(PAIRS, dtype=object), n_vertices=5) == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("links", "n_vertices", "message"),
+    [
+        (PAIRS, None, r"square matrix; got shape \(3, 2\). Of pairs .* say n_vertices"),
+        (np.zeros((3, 4)), None, r"square matrix; got shape \(3, 4\)"),
+        (scipy.sparse.csr_array((3, 4)), None, "square matrix"),
+        (PAIRS, 3, "link 2 names vertex 3"),
+        ([[0, 1], [1]], None, "adjacency must have rows of one length; row 1"),
+    ],
+)
+def test_diffusion_kernel_refuses_other_graphs(links, n_vertices, message):
+    with pytest.raises(InvalidData, match=message):
+        diffusion_kernel(links, n_vertices=n_vertices)
 
 
 @pytest.mark.parametrize("coefficient", [0.0, -1.0, np.nan])
@@ -80,6 +112,9 @@ def test_curves_by_hand():
     assert link_curves(links, 1.0 - links).auroc == 0
     square = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     assert link_curves(square, square, within=True).n_pairs == 3
+    assert link_curves(scipy.sparse.csr_array(links), links).auroc == 1
+    unknown = np.where(np.eye(3), np.nan, square)  # pairs with itself do not count
+    assert link_curves(square, unknown, within=True).auroc == 1
 
 
 @pytest.mark.parametrize(
@@ -89,6 +124,11 @@ def test_curves_by_hand():
         (np.ones((2, 2)), np.ones((2, 2)), False, "4 of 4 pairs"),
         (np.zeros((2, 2)), np.ones((2, 2)), False, "0 of 4 pairs"),
         (np.ones((2, 3)), np.ones((2, 3)), True, "square"),
+        ([[0, 1], [np.nan, 0]], np.ones((2, 2)), False, "links has a missing .* in row 1"),
+        (np.eye(2), [[0, 1], [0, np.nan]], False, "scores has a missing .* in row 1"),
+        (np.eye(2), [[0, np.inf], [0, 1]], True, "scores has a missing .* in row 0"),
+        ([["yes", "no"]], np.ones((1, 2)), False, "links must hold numbers; row 0 has 'yes'"),
+        ([[1, 0], [1]], np.ones((2, 2)), False, "links must have rows of one length; row 1"),
     ],
 )
 def test_curves_refuse_what_they_cannot_draw(links, scores, within, message):

@@ -4,11 +4,16 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from hilboost import OutputKernelBoostingRegressor, OutputKernelForestRegressor
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost import (
+    OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
+)
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.network import BipartiteNetwork, NetworkCompletion, diffusion_kernel
 
 FEW = OutputKernelBoostingRegressor(n_estimators=30, learning_rate=0.1, random_state=0, n_jobs=1)
@@ -73,12 +78,80 @@ def test_stages_are_chosen_on_held_out_vertices():
     assert network.model_.n_estimators_ == network.n_stages_
 
 
-def test_network_refusals():
+def test_threshold_of_held_out_vertices():
+    X, A = communities(6)
+    network = NetworkCompletion(FEW, validation_fraction=0.3, random_state=0).fit(X, A)
+    order = np.random.RandomState(0).permutation(60)
+    held, kept = np.sort(order[:18]), np.sort(order[18:])
+    within, inner = np.triu_indices(42, 1), A[np.ix_(kept, kept)]
+    few = clone(FEW).set_params(n_estimators=network.n_stages_)
+    parts = NetworkCompletion(few).fit(X[kept], inner)
+    n_links = int(A[np.ix_(held, kept)].sum())
+    at = np.sort(parts.predict_kernel(X[held]), axis=None)[-n_links]
+    times = (parts.predict_kernel(X[kept])[within] >= at).sum() / inner[within].sum()
+    found = np.triu(network.predict(X), 1).sum()
+    assert found == round(times * np.triu(A, 1).sum())
+    given = network.set_params(threshold=0.25).fit(X, A)
+    assert given.threshold_ == 0.25
+
+
+def test_new_vertices_get_about_as_many_links_as_they_have():
+    X, A = communities(0, 150)
+    known, new = np.arange(100), np.arange(100, 150)
+    forest = OutputKernelForestRegressor(n_estimators=30, random_state=0, n_jobs=1)
+    network = NetworkCompletion(forest, validation_fraction=0.2, random_state=0)
+    network.fit(X[known], A[np.ix_(known, known)])
+    assert 0.5 < network.predict(X[new]).mean() / A[np.ix_(new, known)].mean() < 2
+
+
+def test_the_default_model_takes_the_random_state():
+    X, A = communities(7, 30)
+    one, other = (NetworkCompletion(random_state=0).fit(X, A) for _ in range(2))
+    assert (one.predict_kernel(X) == other.predict_kernel(X)).all()
+
+
+def test_tables_keep_the_names_of_their_columns():
+    pandas = pytest.importorskip("pandas")
+    X, A = communities(8)
+    table = pandas.DataFrame(X, columns=["a", "b", "c"])
+    network = NetworkCompletion(FEW, validation_fraction=0.3, random_state=0)
+    expected = clone(network).fit(X, A).predict_kernel(X)
+    assert (network.fit(table, A).predict_kernel(table) == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("features", "links", "message"),
+    [
+        (np.ones((3, 2)), np.zeros((3, 3)), "no links"),
+        (np.ones((3, 2)), [(0, 60)], "names vertex 60"),
+        (np.ones(3), [(0, 1)], "one row a vertex"),
+        ([[0.0, 1.0], [2.0]], [(0, 1)], "X must have rows of one length; row 1 has 1"),
+    ],
+)
+def test_network_refusals(features, links, message):
+    with pytest.raises(InvalidData, match=message):
+        NetworkCompletion(FEW).fit(features, links)
+
+
+def test_refused_models_and_features():
     X, A = communities(5)
-    with pytest.raises(InvalidData, match="no links"):
-        NetworkCompletion(FEW).fit(X, np.zeros_like(A))
-    with pytest.raises(InvalidData, match="names vertex 60"):
-        NetworkCompletion(FEW).fit(X, [(0, 60)])
+    with pytest.raises(InvalidType, match="X is a sparse matrix"):
+        NetworkCompletion(FEW).fit(scipy.sparse.csr_array(X), A)
+    for model in (Ridge(), OutputKernelBoostingRegressor, "kernel"):
+        with pytest.raises(InvalidType, match="must be an output kernel regressor"):
+            NetworkCompletion(model).fit(X, A)
+    tree = OutputKernelTreeRegressor(random_state=0)
+    with pytest.raises(InvalidParameter, match="stages, and OutputKernelTreeRegressor has none"):
+        NetworkCompletion(tree, validation_fraction=0.3).fit(X, A)
+    assert NetworkCompletion(tree).fit(X, A).n_stages_ is None
+    with pytest.raises(InvalidData, match="no pairs of the 1 held-out .* random_state"):
+        NetworkCompletion(FEW, validation_fraction=0.01, random_state=0).fit(
+            X, [pair for pair in np.argwhere(np.triu(A)) if _held(0) not in pair]
+        )
+
+
+def _held(seed, n=60):
+    return np.random.RandomState(seed).permutation(n)[0]
 
 
 def bipartite(seed=0, n=50, p=20):
@@ -122,9 +195,72 @@ def test_bipartite_default_and_pickle():
     assert (again.predict(U) == network.predict(U)).all()
 
 
+def test_the_default_models_take_the_random_state():
+    U, _, links = bipartite(4, 20, 5)
+    one, same, other = (BipartiteNetwork(random_state=k).fit(U, links) for k in (0, 0, 1))
+    assert (one.predict(U) == same.predict(U)).all()
+    assert (one.predict(U) == BipartiteNetwork().fit(U, links).predict(U)).all()
+    assert (one.predict(U) != other.predict(U)).any()
+
+
+def test_smoothing_is_a_mean_weighted_by_similarity():
+    U, _, links = bipartite(5, p=3)
+    similarity = np.array([[0.5, 0.2, -0.7], [0.2, 2.0, 0.0], [-0.7, 0.0, 1.0]])
+    network = BipartiteNetwork(Ridge(), similarity=similarity, smoothing=2.0, power=2.0)
+    network.fit(U, links)
+    p = network.predict_profiles(U[:1])[0]
+    means = np.array([(p[0] + 0.04 * p[1]) / 1.04, (0.04 * p[0] + 4 * p[1]) / 4.04, p[2]])
+    np.testing.assert_allclose(network.predict(U[:1])[0], p + 2 * means)
+
+
+def test_features_on_both_sides():
+    U, V, links = bipartite(6)
+    columns = OutputKernelForestRegressor(n_estimators=20, random_state=0, n_jobs=1)
+    network = BipartiteNetwork(MODELS, column_models=columns)
+    plain = network.fit(U[:40], links[:40, :15]).predict(U[40:])
+    network.fit(U[:40], links[:40, :15], V[:15])
+    assert (network.predict(U[40:]) == plain).all()
+    weights = columns.fit(V[:15], links[:40, :15].T).predict_weights(V[15:]).toarray()
+    np.testing.assert_allclose(network.predict_column_weights(V[15:]), weights, atol=1e-8)
+    scores = network.predict_new(U[40:], column_features=V[15:])
+    np.testing.assert_allclose(scores, network.predict_new(U[40:], weights), atol=1e-8)
+    truth = links[40:, 15:]
+    assert scores[truth == 1].mean() > scores[truth == 0].mean()
+
+
+def test_models_of_columns_are_as_those_of_rows():
+    U, V, links = bipartite(7)
+    network = BipartiteNetwork(MODELS).fit(U, links, V)
+    assert [type(model) for model in network.column_models_] == [type(m) for m in MODELS]
+    again = pickle.loads(pickle.dumps(network))
+    new = {"column_features": V[:2]}
+    assert (again.predict_new(U[:3], **new) == network.predict_new(U[:3], **new)).all()
+
+
+def test_refused_new_columns():
+    U, V, links = bipartite(8)
+    network = BipartiteNetwork(Ridge()).fit(U, links)
+    with pytest.raises(InvalidData, match="give column_features to fit"):
+        network.predict_new(U, column_features=V)
+    with pytest.raises(InvalidData, match="either column_weights or column_features"):
+        network.predict_new(U)
+    with pytest.raises(InvalidData, match="column_weights has a missing .* in row 0"):
+        network.predict_new(U, np.full((1, 20), np.nan))
+    with pytest.raises(InvalidData, match="19 rows and links has 20 columns"):
+        network.fit(U, links, V[:19])
+
+
+LOPSIDED = np.eye(4)
+LOPSIDED[1, 3] = 1e-6
+
+
 @pytest.mark.parametrize(
     ("links", "parameters", "error", "message"),
     [
+        ([[1, 0], [1]], {}, InvalidData, "links must have rows of one length; row 1 has 1"),
+        ([["a", "b"]], {}, InvalidData, "links must hold numbers; row 0 has 'a'"),
+        (np.ones((30, 4)), {"similarity": LOPSIDED}, InvalidData, r"entry \(1, 3\) is 1e-06"),
+        (np.ones((30, 4)), {"similarity": np.full((4, 4), np.inf)}, InvalidData, "in row 0"),
         (np.zeros((30, 4)), {}, InvalidData, "no links"),
         (np.full((30, 4), np.nan), {}, InvalidData, "in row 0"),
         (np.ones(30), {}, InvalidData, "must be a matrix"),

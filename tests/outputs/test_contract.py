@@ -1,5 +1,7 @@
 """What every output space promises."""
 
+import pickle
+
 import numpy as np
 import pytest
 from tests.cases import OUTPUTS, ids
@@ -8,7 +10,7 @@ from tests.outputs.pairs import gram
 import hilboost.outputs
 from hilboost.core.contracts import Choice, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.outputs import PrecomputedOutput
+from hilboost.outputs import Candidates, PrecomputedOutput
 
 N = 12
 all_outputs = pytest.mark.parametrize("case", OUTPUTS, ids=ids(OUTPUTS))
@@ -186,6 +188,64 @@ def test_unknown_ways_are_refused(case):
     embedding = case.make().fit(labels)
     with pytest.raises(InvalidParameter, match="decode='nearst' is not known. Did you mean 'near"):
         embedding.decode(embedding.encode(labels), "nearst")
+    with pytest.raises(InvalidParameter, match="decode='nearst' is not known. Did you mean 'near"):
+        embedding.decode(embedding.encode(labels), "nearst", Choice(labels))
+
+
+@all_outputs
+@pytest.mark.parametrize(
+    "odd",
+    [5, "text", {1, 2}, {"a": 1}, object(), np.array(3.0)],
+    ids=["number", "text", "set", "dict", "object", "0-d array"],
+)
+def test_candidates_without_an_order_are_refused(case, odd):
+    labels = draw(case)
+    embedding = case.make().fit(labels)
+    for way in embedding.ways:
+        with pytest.raises(InvalidData, match="candidates must be a list of labels, one a row"):
+            embedding.decode(embedding.encode(labels), way, Choice(odd))
+
+
+@all_outputs
+def test_odd_candidates_are_called_so(case):
+    labels = draw(case)
+    embedding = case.make().fit(labels)
+    mixed = [*list(labels)[:3], None, *list(labels)[4:]]
+    with pytest.raises(InvalidData, match=r"candidates .*row 3|row 3 of candidates"):
+        embedding.decode(embedding.encode(labels), embedding.ways[0], Choice(mixed))
+
+
+@all_outputs
+def test_labels_are_taken_by_position(case):
+    labels, rows = draw(case), np.array([7, 0, 3])
+    space = case.make()
+    taken = space.take_rows(labels, rows)
+    assert_same(taken, pick(labels, rows))
+    embedding = space.fit(labels)
+    np.testing.assert_array_equal(embedding.encode(taken), embedding.encode(labels)[rows])
+
+
+@all_outputs
+def test_training_labels_are_encoded_once_for_all_decodings(case, monkeypatch):
+    labels = draw(case)
+    embedding = case.make().fit(labels)
+    raw = noisy(case, embedding, labels)
+    first = embedding.decode(raw, "nearest")
+    made = []
+    monkeypatch.setattr(Candidates, "__init__", lambda *_: made.append(1))
+    assert_same(embedding.decode(raw, "nearest"), first)
+    assert not made
+
+
+@all_outputs
+def test_a_pickle_does_not_grow_by_use(case):
+    labels = draw(case)
+    embedding = case.make().fit(labels)
+    before = pickle.dumps(embedding)
+    raw = noisy(case, embedding, labels)
+    found = embedding.decode(raw, "nearest")
+    assert len(pickle.dumps(embedding)) == len(before)
+    assert_same(pickle.loads(before).decode(raw, "nearest"), found)
 
 
 @all_outputs

@@ -1,8 +1,12 @@
 """Any kernel on any labels, Gram matrices, distances, and outputs that span all others."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.gaussian_process.kernels import RBF
 from tests.cases import OUTPUTS, ids
 from tests.outputs.pairs import gram, spectrum
@@ -157,8 +161,65 @@ def test_a_function_may_fail_on_new_labels():
         return np.where([[a == "odd"] for a in A], np.nan, common(A, B))
 
     embedding = KernelOutput(odd).fit(WORDS)
-    with pytest.raises(InvalidData, match="the output kernel has NaN or infinity for label 1"):
+    with pytest.raises(InvalidData, match="the output kernel has NaN or infinity in row 1"):
         embedding.encode([WORDS[0], "odd"])
+    foreign = KernelOutput(lambda a, b: np.nan if a == b == "new" else PAIR(a, b), True).fit(WORDS)
+    raw = foreign.encode([WORDS[0], "new"])
+    for use in (foreign.norms, lambda labels: foreign.decode(raw, "nearest", Choice(labels))):
+        with pytest.raises(InvalidData, match="the output kernel has NaN or infinity in row 1"):
+            use([WORDS[0], "new"])
+
+
+@pytest.mark.parametrize("answer", ["1.0", np.ones(1), None, 1j, [1.0], np.array("1")], ids=repr)
+def test_pairwise_functions_return_numbers(answer):
+    def odd(a, b):
+        return answer if (a, b) == (WORDS[2], WORDS[5]) else PAIR(a, b)
+
+    message = f"returned .* for row 2, {WORDS[2]!r}, and row 5, {WORDS[5]!r}; with pairwise=True it"
+    with pytest.raises(InvalidData, match=f"the output kernel {message} must return one number"):
+        KernelOutput(odd, pairwise=True).fit(WORDS)
+
+
+def test_pairwise_functions_may_return_any_number():
+    for kind in (np.float32, np.bool_, Fraction, Decimal, np.array):
+        embedding = KernelOutput(lambda a, b, kind=kind: kind(int(a == b)), True).fit([1, 2])
+        np.testing.assert_array_equal(embedding.encode([1, 2, 3]), [[1, 0], [0, 1], [0, 0]])
+
+
+def test_pairwise_functions_that_fail_name_the_pair():
+    space = KernelOutput(lambda a, b: len(set(a) & set(b)), pairwise=True)
+    failed = "the output kernel failed for row"
+    with pytest.raises(InvalidData, match=f"{failed} 0, 'ab', and row 1, 5: TypeError: .*any two"):
+        space.fit(["ab", 5])
+    embedding = space.fit(["ab", "bc"])
+    with pytest.raises(InvalidData, match=f"{failed} 1, 5, and the training label 'ab': TypeErr"):
+        embedding.encode(["ab", 5])
+    with pytest.raises(InvalidData, match=f"{failed} 1, 5, and row 1, 5: TypeError"):
+        embedding.norms(["ab", 5])
+
+
+@pytest.mark.parametrize(
+    "answer", ["text", [[1.0], [1.0, 2.0]], np.full((20, 20), "1")], ids=lambda a: type(a)
+)
+def test_functions_return_matrices_of_numbers(answer):
+    with pytest.raises(InvalidData, match=r"output kernel returned .* matrix of numbers, \(20, 20"):
+        KernelOutput(lambda A, B: answer).fit(WORDS)
+
+
+@pytest.mark.parametrize("labels", [set(WORDS), "".join(WORDS), dict.fromkeys(WORDS), 5, [], ()])
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_labels_of_a_function_are_in_a_list(labels, pairwise):
+    space = KernelOutput(PAIR if pairwise else common, pairwise)
+    embedding = space.fit(WORDS)
+    for use in (space.fit, embedding.encode, embedding.norms):
+        with pytest.raises(InvalidData, match=r"Y must be a list of labels, one a row|Y is empty"):
+            use(labels)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", Gaussian(), RBF()])
+def test_pairs_are_for_functions(kernel):
+    with pytest.raises(InvalidParameter, match="pairwise=True is for a function of two labels; le"):
+        KernelOutput(kernel, pairwise=True).fit(ROWS)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +228,11 @@ def test_a_function_may_fail_on_new_labels():
         ({"tolerance": -0.1}, r"tolerance must lie in \[0, 1\); got -0.1"),
         ({"tolerance": 1.0}, r"tolerance must lie in \[0, 1\); got 1.0"),
         ({"tolerance": np.nan}, r"tolerance must lie in \[0, 1\); got nan"),
-        ({"max_rank": 0}, "max_rank must be at least 1; got 0"),
+        ({"tolerance": "a"}, r"tolerance must lie in \[0, 1\); got 'a'"),
+        ({"tolerance": True}, r"tolerance must lie in \[0, 1\); got True"),
+        ({"max_rank": 0}, "max_rank must be None or a whole number of at least 1; got 0"),
+        ({"max_rank": 2.5}, "max_rank must be None or a whole number of at least 1; got 2.5"),
+        ({"max_rank": True}, "max_rank must be None or a whole number of at least 1; got True"),
     ],
 )
 def test_odd_parameters_are_refused(parameters, message):
@@ -229,7 +294,9 @@ def test_candidates_of_a_gram_matrix_are_numbers():
     np.testing.assert_array_equal(embedding.decode(codes, "nearest", Choice(among)), expected)
     second = embedding.decode(codes, "nearest", Choice(among, [[1]] * 30))
     np.testing.assert_array_equal(second, np.full(30, 3))
-    for odd in ([], [0.5], ["a"], [[1]], [True]):
+    with pytest.raises(InvalidData, match="candidates is empty; give at least one label"):
+        embedding.decode(codes, "nearest", Choice([]))
+    for odd in ([0.5], ["a"], [[1]], [True]):
         with pytest.raises(InvalidData, match="candidates must be numbers of training outputs"):
             embedding.decode(codes, "nearest", Choice(odd))
     for odd in (-1, 30):
@@ -269,6 +336,93 @@ def test_new_outputs_have_no_norms():
             embedding.norms(crossed)
     with pytest.raises(InvalidData, match="with all 30 training outputs, one column each; got 29"):
         embedding.encode(GRAM[:, 1:])
+
+
+def test_rows_of_a_gram_matrix_are_taken_with_their_columns():
+    rows = np.array([7, 0, 3])
+    for labels in (GRAM, GRAM.tolist(), pd.DataFrame(GRAM)):
+        taken = PrecomputedOutput().take_rows(labels, rows)
+        np.testing.assert_array_equal(taken, GRAM[rows][:, rows])
+    with pytest.raises(InvalidData, match="the Gram matrix Y must be square"):
+        PrecomputedOutput().take_rows(GRAM[:, 1:], rows)
+
+
+def test_rows_of_tables_are_taken_by_position():
+    frame = pd.DataFrame({"a": [1, 2, 3]}, index=[2, 0, 1])
+    assert Vectors().take_rows(frame, np.array([2, 0]))["a"].tolist() == [3, 1]
+    table = scipy.sparse.coo_array(np.eye(3))
+    np.testing.assert_array_equal(
+        LabelSets().take_rows(table, np.array([2, 0])).toarray(), np.eye(3)[[2, 0]]
+    )
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.5])
+def test_distances_of_training_outputs_are_exact(tolerance):
+    Y = np.vstack([ROWS, ROWS[:5] + 1e-3])
+    gram = Gaussian(1.0).block(Y, Y)
+    embedding = PrecomputedOutput(tolerance=tolerance).fit(gram)
+    assert (embedding.gram is None) == (tolerance == 0)
+    first, second = RNG.integers(35, size=(2, 50))
+    expected = 2 - 2 * gram[first, second]
+    np.testing.assert_allclose(to_labels(embedding, first, second), expected, atol=1e-9)
+    np.testing.assert_allclose(to_labels(embedding, first, first), 0, atol=1e-9)
+    np.testing.assert_allclose(to_labels(embedding, gram, np.arange(35)), 0, atol=1e-9)
+
+
+MADE = {
+    "function": {"kernel": common},
+    "pairwise": {"kernel": PAIR, "pairwise": True},
+}
+
+
+@pytest.mark.parametrize("form", MADE)
+@pytest.mark.parametrize("tolerance", [0.0, 0.3])
+def test_a_gram_matrix_with_its_function_is_a_kernel_output(form, tolerance):
+    gram = common(WORDS, WORDS)
+    space = PrecomputedOutput(labels=WORDS, tolerance=tolerance, **MADE[form])
+    embedding = space.fit(gram)
+    expected = KernelOutput(tolerance=tolerance, **MADE[form]).fit(WORDS)
+    codes = embedding.encode_training(gram)
+    np.testing.assert_array_equal(codes, expected.factor.codes)
+    np.testing.assert_array_equal(embedding.encode(NEW_WORDS), expected.encode(NEW_WORDS))
+    np.testing.assert_array_equal(embedding.norms(NEW_WORDS), [PAIR(w, w) for w in NEW_WORDS])
+    assert embedding.decode(codes, "nearest") == expected.decode(codes, "nearest")
+    among = Choice(NEW_WORDS)
+    assert embedding.decode(codes, "cosine", among) == expected.decode(codes, "cosine", among)
+    others = WORDS[:6]
+    distances = [
+        PAIR(a, a) - 2 * PAIR(a, b) + PAIR(b, b) for a, b in zip(NEW_WORDS, others, strict=True)
+    ]
+    np.testing.assert_allclose(to_labels(embedding, NEW_WORDS, others), distances)
+    assert "labels" not in repr(space)
+
+
+def test_a_gram_matrix_may_have_a_kernel_of_rows():
+    gram = Gaussian(1.3).block(ROWS, ROWS)
+    for kernel in (Gaussian(1.3), RBF(1.3)):
+        embedding = PrecomputedOutput(kernel, ROWS).fit(gram)
+        np.testing.assert_allclose(
+            embedding.encode(NEW), KernelOutput(Gaussian(1.3), tolerance=0).fit(ROWS).encode(NEW)
+        )
+
+
+def test_functions_that_do_not_go_with_the_matrix_are_refused():
+    gram = common(WORDS, WORDS)
+    with pytest.raises(InvalidData, match=r"kernel gives k\(\d+, \d+\) = .* the Gram matrix Y has"):
+        PrecomputedOutput(lambda A, B: 2 * common(A, B), WORDS).fit(gram)
+    with pytest.raises(InvalidData, match="the function that made the matrix, and the labels in"):
+        PrecomputedOutput(common, [*WORDS[1:], WORDS[0]]).fit(gram)
+    with pytest.raises(InvalidParameter, match="PrecomputedOutput has kernel and no labels; give"):
+        PrecomputedOutput(common).fit(gram)
+    with pytest.raises(InvalidParameter, match="PrecomputedOutput has labels and no kernel; give"):
+        PrecomputedOutput(labels=WORDS).fit(gram)
+    with pytest.raises(InvalidParameter, match="labels has 19 training labels and .* is of 20"):
+        PrecomputedOutput(common, WORDS[1:]).fit(gram)
+    with pytest.raises(InvalidData, match="labels must be a list of training labels, one a row"):
+        PrecomputedOutput(common, set(WORDS)).fit(gram)
+    odd = [*ROWS[:3].tolist(), ["a", "b", "c"]]
+    with pytest.raises(InvalidData, match="labels must hold rows of numbers; row 3 is"):
+        PrecomputedOutput(Linear(), odd).fit(np.eye(4))
 
 
 # Distances

@@ -188,7 +188,7 @@ def test_label_sets_unlike_the_training_sets_are_refused(training, labels, messa
     embedding = LabelSets().fit(training)
     with pytest.raises(InvalidData, match=message):
         embedding.encode(labels)
-    with pytest.raises(InvalidData, match=message):
+    with pytest.raises(InvalidData, match=message.replace("Y", "candidates")):
         embedding.decode(RAW[:, : len(embedding.names)], "nearest", Choice(labels))
 
 
@@ -198,6 +198,8 @@ def test_data_frames_with_other_columns_are_refused():
         embedding.encode(pd.DataFrame(TABLE, columns=["a", "b", "d"]))
     with pytest.raises(InvalidData, match="other columns .* order"):
         embedding.encode(pd.DataFrame(TABLE, columns=["b", "a", "c"]))
+    with pytest.raises(InvalidData, match="candidates has other columns .* order"):
+        embedding.decode(RAW, "nearest", Choice(pd.DataFrame(TABLE, columns=["b", "a", "c"])))
 
 
 @pytest.mark.parametrize(

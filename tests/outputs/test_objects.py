@@ -66,6 +66,8 @@ def test_training_strings_are_as_near_as_can_be(strings):
         ("abc", "Y must be a list of strings, one a row; got 'abc'"),
         (["", "ab"], "no string of Y, rows 0 to 1, has n-grams of 3 characters; set a smaller n"),
         ([], "Y is empty"),
+        (pd.DataFrame({"text": ["abc"]}), "Y must be a list of strings, one a row; got a table"),
+        (np.array("abc"), "Y must be a list of strings, one a row; got array"),
     ],
 )
 def test_odd_strings_are_refused(labels, message):
@@ -154,6 +156,10 @@ def test_labels_that_are_no_nodes_are_refused(labels, message):
         ({}, "parents must map every node to its parent"),
         (["a"], "parents must map every node to its parent"),
         ({None: "a"}, "parents has None as a child"),
+        (
+            {"a": ["r"]},
+            r"parents has \['r'\] above 'a', which is not hashable; give every node one",
+        ),
     ],
 )
 def test_parents_that_are_no_forest_are_refused(parents, message):

@@ -1,14 +1,15 @@
 """Pre-images: the choice among candidates against brute force, and the continuous ones."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.core.contracts import Choice
+from hilboost.core.contracts import Choice, Embedding
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Gaussian
-from hilboost.outputs import KernelOutput, fixed_point, preimage
+from hilboost.outputs import Candidates, KernelOutput, decode, fixed_point, preimage
 from hilboost.outputs.fixed_point import climb
 from hilboost.outputs.preimage import nearest
 
@@ -77,6 +78,11 @@ def test_the_first_of_equals_is_taken(way):
         ([[0], [[0]]], r"allowed\[1\] must hold the numbers"),
         ([[0], [True]], r"allowed\[1\] must hold the numbers"),
         ([[3], [0]], r"allowed\[0\] names candidate 3; there are candidates 0 to 2"),
+        ([[0], [[0], [0, 1]]], r"allowed\[1\] must hold the numbers"),
+        ([[0], {1}], r"allowed\[1\] must hold the numbers of one candidate or more; got {1}"),
+        (3, "allowed must be a list of lists of candidate numbers, one a row; got 3"),
+        ({0: [0], 1: [1]}, "allowed must be a list of lists"),
+        ([], "allowed has entries for 0 rows, X has 2"),
         ([[0], [1, -1]], r"allowed\[1\] names candidate -1; there are candidates 0 to 2"),
     ],
 )
@@ -89,6 +95,32 @@ def test_odd_numbers_of_candidates_are_refused(way, allowed, message):
 def test_no_candidates_are_refused(way):
     with pytest.raises(InvalidData, match="there are no candidates to choose predictions from"):
         nearest(np.zeros((2, 1)), np.zeros((0, 1)), np.zeros(0), way)
+
+
+class Columns(Embedding):
+    """Two columns, known by their names in a data frame."""
+
+    ways = ("double", "nearest", "cosine")
+
+    def encode(self, labels):
+        return np.asarray(labels[["a", "b"]] if hasattr(labels, "columns") else labels)
+
+    def decode(self, raw, way, candidates=None):
+        own = np.eye(2)
+        return decode(
+            self, raw, way, candidates, lambda: Candidates.of(own, own), formula=lambda raw: 2 * raw
+        )
+
+
+def test_a_space_of_ones_own_chooses_among_labels_that_it_encodes():
+    raw = np.array([[3.0, 0.0], [0.0, 2.0]])
+    np.testing.assert_array_equal(Columns().decode(raw, "double"), 2 * raw)
+    np.testing.assert_array_equal(Columns().decode(raw, "cosine"), np.eye(2))
+    frame = pd.DataFrame({"b": [5.0, 0.0], "a": [0.0, 5.0]})
+    for way in Columns.ways:
+        found = Columns().decode(raw, way, Choice(frame))
+        np.testing.assert_array_equal(found, frame.to_numpy()[[1, 0]])
+        assert Columns().decode(raw, way, Choice([[5, 0], [0, 5]])) == [[5, 0], [0, 5]]
 
 
 # Continuous pre-images under a Gaussian kernel

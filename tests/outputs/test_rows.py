@@ -13,7 +13,7 @@ from sklearn.isotonic import isotonic_regression
 
 from hilboost.core.contracts import Choice
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.outputs import Compositions, Distributions, PositiveMatrices
+from hilboost.outputs import Compositions, Distributions, PositiveMatrices, Vectors
 
 RNG = np.random.default_rng(0)
 
@@ -21,6 +21,48 @@ RNG = np.random.default_rng(0)
 def squared_distance(embedding, a, b):
     one, other = embedding.encode([a]), embedding.encode([b])
     return float(((one - other) ** 2).sum())
+
+
+# Rows of numbers
+
+
+DAY = np.datetime64("2020-01-01")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [1, "2"],
+        ["1", "2"],
+        [b"1", 2],
+        [DAY, DAY],
+        [1.0, DAY],
+        [DAY - DAY, 2],
+        [1, pd.Timestamp(DAY)],
+    ],
+    ids=str,
+)
+def test_texts_and_dates_are_no_numbers(odd):
+    embedding = Vectors().fit([[1.0, 2.0]])
+    for labels in ([[3, 4], odd], pd.DataFrame([[3, 4], odd]), np.array([[3, 4], odd], object)):
+        for use in (Vectors().fit, embedding.encode):
+            with pytest.raises(InvalidData, match="Y must hold rows of numbers; row 1 is"):
+                use(labels)
+        with pytest.raises(InvalidData, match="candidates must hold rows of numbers; row 1 is"):
+            embedding.decode(np.ones((1, 2)), "exact", Choice(labels))
+
+
+def test_dates_alone_are_no_numbers():
+    for labels in (np.array([DAY, DAY]), pd.Series([DAY, DAY]), np.array(["1", "2"])):
+        with pytest.raises(InvalidData, match="Y must hold rows of numbers; row 0 is"):
+            Vectors().fit(labels)
+
+
+@pytest.mark.parametrize(
+    "labels", [[[1, True], [2, 0.5]], np.array([[1, 2.5]], object), [[10**30, 1]]], ids=str
+)
+def test_numbers_of_any_type_are_rows(labels):
+    assert Vectors().fit(labels).training.dtype == np.float64
 
 
 # Distributions
@@ -103,6 +145,8 @@ def test_the_nearest_distribution_may_be_a_candidate():
         (np.arange(3.0), r"row 0 of Y has shape \(\)"),
         (np.array([[1, 2], [np.nan, 2]]), "Y has NaN or infinity in row 1"),
         (np.ones((2, 2, 2)), r"Y must hold a sample of one distribution a row"),
+        ([[1.0], ["2"]], r"row 1 of Y is \['2'\], not a sample of numbers"),
+        ([[1.0], np.array(["2020-01-01"], "M8[D]")], "row 1 of Y is .*, not a sample of numbers"),
     ],
 )
 def test_odd_samples_are_refused(labels, message):
@@ -186,7 +230,7 @@ def test_rows_that_are_no_compositions_are_refused(geometry, row, message):
     for use in (Compositions(geometry).fit, embedding.encode):
         with pytest.raises(InvalidData, match=message):
             use([good, row])
-    with pytest.raises(InvalidData, match=message):
+    with pytest.raises(InvalidData, match=message.replace("Y", "candidates")):
         embedding.decode(embedding.encode([good]), "exact", Choice([good, row]))
 
 
@@ -252,7 +296,7 @@ def test_covariances_in_single_precision_are_symmetric_enough():
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        ([[1.0, 0.5], [0.4, 1.0]], "row 1 of Y is not a symmetric matrix: Y and Y' differ by 0.1"),
+        ([[1.0, 0.5], [0.4, 1.0]], "row 1 of Y is not a symmetric matrix: it and .* by 0.1"),
         ([[1.0, 2.0], [2.0, 1.0]], "row 1 of Y is not positive definite: its smallest .* is -1"),
         ([[1.0, 1.0], [1.0, 1.0]], "row 1 of Y is not positive definite: .* multiple of the iden"),
         ([[0.0, 0.0], [0.0, 0.0]], "row 1 of Y is not positive definite"),

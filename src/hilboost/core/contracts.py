@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -209,6 +210,18 @@ class OutputSpace(ABC):
             Labels of another kind; the message says which row.
         """
 
+    def take_rows(self, labels: Any, rows: NDArray[np.int64]) -> Any:
+        """Some training labels, by their positions: rows of arrays and tables, items of lists.
+
+        A space whose training labels are no rows of their own, such as a Gram matrix, says here
+        what :meth:`fit` takes for these rows alone.
+        """
+        if hasattr(labels, "iloc"):
+            return labels.iloc[rows]
+        if hasattr(labels, "tocsr"):
+            return labels.tocsr()[rows]
+        return labels[rows] if hasattr(labels, "shape") else [labels[i] for i in rows]
+
 
 class Embedding(ABC):
     """Labels as points of ``H = R^r``, and back (the pre-image)."""
@@ -232,6 +245,14 @@ class Embedding(ABC):
         """``k(y, y) = |φ(y)|²``, (n,), with the part of ``H`` that ``encode`` leaves out."""
         codes = self.encode(labels)
         return np.einsum("ij,ij->i", codes, codes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is computed again when it is asked for."""
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if not isinstance(getattr(type(self), name, None), cached_property)
+        }
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
 from scipy.sparse import csr_array
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import _safe_indexing
 
 from hilboost.core.contracts import Callback, Choice, Embedding, Loss
@@ -88,9 +89,11 @@ class BaseOutputKernel(RegressorMixin, Shell):
             Of the kind that ``output`` takes: rows of numbers, sets, rankings, strings, a Gram
             matrix and so on.
         sample_weight : array-like (n,), optional
-            A weight of 2 counts as the row twice, and 0 leaves it out.
+            A weight of 2 counts as the row twice, and 0 leaves it out.  A Gram matrix keeps its
+            size all the same, and predictions its numbers.
         X_val, y_val, sample_weight_val : optional
-            Held-out data; with models of several stages, for early stopping.
+            Held-out data for early stopping; ``y_val`` of a Gram matrix are the kernel values with
+            the training outputs, (n_val, n).
         callbacks : sequence of callables
             Called with an :class:`~hilboost.core.records.Event` after every stage.
 
@@ -119,13 +122,14 @@ class BaseOutputKernel(RegressorMixin, Shell):
     def _with_weight(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Without the rows of weight zero: their labels shall not span the output space either."""
         weight = np.asarray(sample_weight)
-        n = y.shape[0] if hasattr(y, "shape") else len(y)
-        if weight.shape != (n,) or (weight != 0).all() or not (weight != 0).any():
-            return X, y, sample_weight
-        if isinstance(as_output(self.output), PrecomputedOutput):
-            return X, y, sample_weight
+        if not weight.shape == (_n_rows(X),) == (_n_rows(y),):
+            return X, y, sample_weight  # what follows says which length is wrong
         rows = np.flatnonzero(weight != 0)
-        return _safe_indexing(X, rows), _safe_indexing(y, rows), weight[rows]
+        space = as_output(self.output)
+        # The numbers of training outputs, which a Gram matrix predicts, must go on to count all.
+        if not 0 < len(rows) < len(weight) or isinstance(space, PrecomputedOutput):
+            return X, y, sample_weight
+        return _safe_indexing(X, rows), space.take_rows(y, rows), weight[rows]
 
     # Prediction
 
@@ -188,28 +192,36 @@ class BaseOutputKernel(RegressorMixin, Shell):
         -------
         (n, n_train) sparse float64
             ``F(x) = Σ_i w_i(x) φ(y_i)``, over as few training outputs as span the output space.
-            Columns count the training rows of positive weight.
+            Columns count the training rows of positive weight, and all those of a Gram matrix.
         """
-        raw = self._raw(X)
+        return self._combinations(self._raw(X))
+
+    def _combinations(self, raw: Floats) -> csr_array:
+        """Points (n, r) as combinations of training outputs, (n, n_train)."""
         rows, codes, n_train = self._span
         weights = scipy.linalg.lstsq(codes.T, raw.T)[0].T
         columns = np.tile(rows, len(raw))
         starts = len(rows) * np.arange(len(raw) + 1)
         return csr_array((weights.ravel(), columns, starts), shape=(len(raw), n_train))
 
-    def staged_predict(self, X: Any) -> Iterator[Any]:
+    def staged_predict(
+        self, X: Any, candidates: Any = None, allowed: Sequence[Sequence[int]] | None = None
+    ) -> Iterator[Any]:
         """Labels after every stage, from the first.
 
         Parameters
         ----------
         X : array-like (n, d)
+        candidates, allowed : optional
+            As in :meth:`predict`.
 
         Yields
         ------
         (n, …) array or list of n labels
         """
+        choice = self._choice(candidates, allowed)
         for raw in self._staged_raw(X):
-            yield self._decoded(raw, None)
+            yield self._decoded(raw, choice)
 
     def staged_predict_embedding(self, X: Any) -> Iterator[Floats]:
         """Points after every stage, from the first.
@@ -224,6 +236,40 @@ class BaseOutputKernel(RegressorMixin, Shell):
         """
         for raw in self._staged_raw(X):
             yield raw.copy()
+
+    def staged_predict_kernel(self, X: Any, X2: Any = None) -> Iterator[Floats]:
+        """Predicted output kernel after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        X2 : array-like (m, d), optional
+            ``X`` itself by default.
+
+        Yields
+        ------
+        (n, m) float64
+        """
+        if X2 is None:
+            for raw in self._staged_raw(X):
+                yield raw @ raw.T
+        else:
+            for raw, other in zip(self._staged_raw(X), self._staged_raw(X2), strict=True):
+                yield raw @ other.T
+
+    def staged_predict_weights(self, X: Any) -> Iterator[csr_array]:
+        """Combinations of training outputs after every stage, as :meth:`predict_weights`.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n, n_train) sparse float64
+        """
+        for raw in self._staged_raw(X):
+            yield self._combinations(raw)
 
     def _decoded(self, raw: Floats, choice: Choice | None) -> Any:
         way = self.output_.ways[0] if self.decode == "auto" else self.decode
@@ -290,9 +336,11 @@ class BaseOutputKernel(RegressorMixin, Shell):
         y = _one_each(y, raw)
         codes = self.output_.encode(y)
         mean = np.average(codes, axis=0, weights=check_weights(sample_weight, raw))
-        everywhere = np.broadcast_to(mean, codes.shape)
-        total = _mean(to_points(self.output_, y, everywhere), sample_weight, raw)
-        left = _mean(to_points(self.output_, y, raw), sample_weight, raw)
+        outside = np.maximum(self.output_.norms(y) - np.einsum("ij,ij->i", codes, codes), 0.0)
+        total, left = (
+            _mean(((codes - points) ** 2).sum(axis=1) + outside, sample_weight, raw)
+            for points in (mean, raw)
+        )
         return 1 - left / total if total > 0 else float(left == 0)
 
     def __sklearn_tags__(self) -> Any:
@@ -309,6 +357,21 @@ def _listed(y: Any) -> Any:
     if hasattr(y, "__array__"):
         return np.asarray(y)
     raise InvalidType(f"y must be a list or an array of labels; got {type(y).__name__}.")
+
+
+def _n_rows(table: Any) -> int | None:
+    """Length of arrays, sparse tables and lists; ``None`` of what has none."""
+    shape = getattr(table, "shape", None)
+    if shape is None:
+        return len(table) if hasattr(table, "__len__") else None
+    return int(shape[0]) if shape else None
+
+
+def changed(estimator: BaseEstimator, names: Iterable[str]) -> list[str]:
+    """Those of the parameters that are not what they are by default."""
+    plain = signature(type(estimator).__init__).parameters
+    own = (name for name in names if name in plain)  # a subclass may have fewer
+    return [name for name in own if bool(getattr(estimator, name) != plain[name].default)]
 
 
 def _one_each(y: Any, raw: Floats) -> Any:

@@ -17,9 +17,10 @@ from hilboost.core.contracts import Callback, Embedding, Learner, Loss, Rule
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
 from hilboost.estimators._kernel import Ending
-from hilboost.estimators._output_kernel import BaseOutputKernel
+from hilboost.estimators._output_kernel import BaseOutputKernel, changed
+from hilboost.estimators.checks import warn_of_light_weights
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
-from hilboost.estimators.printing import Printer
+from hilboost.estimators.printing import with_printer
 from hilboost.learners.kernel_machine import (
     BlockLearner,
     FullLearner,
@@ -33,6 +34,15 @@ from hilboost.rules import Shrinkage
 
 _AUTO = StrOptions({"auto"})
 _LEARNERS = ("ok3", "ok3-et", "kernel")
+_OF_TREES = ("max_splits", "min_samples_leaf", "max_features", "sketch")
+_OF_THE_LOOP = (
+    "n_estimators",
+    "learning_rate",
+    "subsample",
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
+)
 _SKETCHED_ABOVE = 32
 _SKETCH = 16
 
@@ -65,13 +75,15 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         output kernel.
     learner : {"ok3-et", "ok3", "kernel"}, Learner or scikit-learn regressor
         Output kernel trees with random cuts or with the best ones, a kernel machine on the inputs
-        (or a ``KernelBoostingRegressor`` with parameters of its own), or any regressor.
+        (or a ``KernelBoostingRegressor`` with parameters of its own, those of its loop left out),
+        or any regressor.
     n_estimators : int or "auto"
         Stages: 500 of trees, 20 of kernel machines (until they have converged), 100 of others.
     learning_rate : float or "auto"
         Shrinkage ``ν`` (G2007, eq. 9): 0.02 for trees, 1 for kernel machines, 0.1 for others.
     max_splits : int
-        Splits of a tree, ``J``.
+        Splits of a tree, ``J``.  This and the next three are for learners ``"ok3"`` and
+        ``"ok3-et"``; others refuse them.
     min_samples_leaf : float
         Smallest number of rows (sum of weights) in a leaf of a tree.
     max_features : float in (0, 1], "sqrt" or "auto"
@@ -207,52 +219,40 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
             fit = fit.hold_out(self.validation_fraction)
         early = self.early_stopping is not False and fit.held_out is not None
         learner = self._make_learner(len(fit.X), fit.X.shape[1], target.y.shape[1])
+        if isinstance(learner, VectorTreeLearner | TreeLearner):
+            warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.target.y.size * fit.X.shape[1])
         data = learner.prepare(fit.X, fit.target.weight, fit.seed, n_threads)
-        ending = [Ending(data, began, None)] if isinstance(data, Workspace) else []
-        n_stages, rate = self._pace(learner)
-        rules: list[Rule] = [Shrinkage(rate)] if rate != 1 else []
-        plan = Plan(
-            loss=fit.loss,
-            learner=learner,
-            rules=rules,
-            n_stages=n_stages,
-            sampling=RowSampling(self.subsample),
-            stopping=EarlyStopping(self.n_iter_no_change, 0.0) if early else None,
-            callbacks=(
-                *callbacks,
-                *([Printer(int(self.verbose))] if self.verbose else []),
-                *ending,
-            ),
-            seed=fit.seed,
-        )
-        progress, validation = fit.begin(plan, n_threads)
-        with Team(n_threads) as team:
-            try:
+        try:
+            ending = [Ending(data, began, None)] if isinstance(data, Workspace) else []
+            n_stages, rate = self._pace(learner)
+            rules: list[Rule] = [Shrinkage(rate)] if rate != 1 else []
+            plan = Plan(
+                loss=fit.loss,
+                learner=learner,
+                rules=rules,
+                n_stages=n_stages,
+                sampling=RowSampling(self.subsample),
+                stopping=EarlyStopping(self.n_iter_no_change, 0.0) if early else None,
+                callbacks=(*with_printer(callbacks, self.verbose), *ending),
+                seed=fit.seed,
+            )
+            progress, validation = fit.begin(plan, n_threads)
+            with Team(n_threads) as team:
                 boost(plan, data, fit.target, progress, team, validation)
-            finally:
-                learner.close(data)
+        finally:
+            learner.close(data)
         self._keep(plan, progress)
 
     def _make_learner(self, n: int, d: int, r: int) -> Learner:
         learner = self.learner
-        if isinstance(learner, Learner):
-            return learner
-        if isinstance(learner, str) and learner == "kernel":
-            learner = KernelBoostingRegressor()
-        if isinstance(learner, KernelBoostingRegressor):
-            learner._validate_params()
-            if learner.loss != "squared_error":
-                raise InvalidParameter(
-                    "stages are fitted by squared error in the output space; give a "
-                    f"KernelBoostingRegressor with loss='squared_error', not {learner.loss!r}."
-                )
-            return learner._make_learner(n, d)
         if isinstance(learner, str):
             if learner not in _LEARNERS:
                 raise unknown_name("learner", learner, _LEARNERS)
-            return self._trees(learner == "ok3-et", r)
-        if (
+            if learner != "kernel":
+                return self._trees(learner == "ok3-et", r)
+            learner = KernelBoostingRegressor()
+        elif not isinstance(learner, Learner) and (
             isinstance(learner, type)
             or not (hasattr(learner, "fit") and hasattr(learner, "predict"))
             or is_classifier(learner)
@@ -261,6 +261,16 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
                 "learner must be 'ok3', 'ok3-et', 'kernel', a Learner or a scikit-learn "
                 f"regressor; got {learner!r}."
             )
+        ignored = changed(self, _OF_TREES)
+        if ignored:
+            raise InvalidParameter(
+                f"{', '.join(ignored)} is about the trees of 'ok3' and 'ok3-et' and does nothing "
+                f"with learner={self.learner!r}; leave it out, or set learner to one of these."
+            )
+        if isinstance(learner, Learner):
+            return learner
+        if isinstance(learner, KernelBoostingRegressor):
+            return _kernel_stages(learner, n, d)
         return WrappedLearner(learner, together=True)
 
     def _trees(self, random_cuts: bool, r: int) -> VectorTreeLearner:
@@ -297,3 +307,20 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
             isinstance(self.learner, str) and self.learner.startswith("ok3")
         )
         return tags
+
+
+def _kernel_stages(machine: KernelBoostingRegressor, n: int, d: int) -> Learner:
+    """What a stage of a kernel machine is, for a loop that is not its own."""
+    machine._validate_params()
+    if machine.loss != "squared_error":
+        raise InvalidParameter(
+            "stages are fitted by squared error in the output space; give a "
+            f"KernelBoostingRegressor with loss='squared_error', not {machine.loss!r}."
+        )
+    ignored = changed(machine, _OF_THE_LOOP)
+    if ignored:
+        raise InvalidParameter(
+            f"{', '.join(ignored)} of the KernelBoostingRegressor given as learner does nothing; "
+            "set it on the OutputKernelBoostingRegressor, or leave it out."
+        )
+    return machine._make_learner(n, d)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,6 +15,7 @@ from hilboost.boosting import Progress, RowSampling
 from hilboost.core.contracts import Callback
 from hilboost.core.records import Floats, Stage, Target
 from hilboost.estimators._output_kernel import BaseOutputKernel
+from hilboost.estimators.checks import warn_of_light_weights
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model import AdditiveModel
 
@@ -46,6 +47,31 @@ class _Forest(BaseOutputKernel):
     def _sampling(self) -> RowSampling:
         """What each tree learns from."""
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Fit the trees.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.  NaN is a missing value, which trees learn from.
+        y : sequence of n labels
+            Of the kind that ``output`` takes: rows of numbers, sets, rankings, strings, a Gram
+            matrix and so on.
+        sample_weight : array-like (n,), optional
+            A weight of 2 counts as the row twice, and 0 leaves it out.  A Gram matrix keeps its
+            size all the same, and predictions its numbers.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            Parameters or data that cannot be used; the message says which row and what to do.
+        """
+        return super().fit(X, y, sample_weight)
+
     def _fit(
         self,
         X: Floats,
@@ -54,12 +80,16 @@ class _Forest(BaseOutputKernel):
         continued: Progress | None,
         callbacks: Sequence[Callback],
     ) -> None:
+        warn_of_light_weights(target.weight, self.min_samples_leaf)
+        max_features, random_cuts = self.max_features, self.splitter == "random"
+        if max_features == "auto":
+            max_features = "sqrt" if random_cuts else 1.0
         learner = VectorTreeLearner(
             max_splits=self.max_splits,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
-            random_cuts=self.splitter == "random",
+            max_features=max_features,
+            random_cuts=random_cuts,
             sketch=self.sketch,
         )
         n_trees, sampling, seed = self._n_trees(), self._sampling(), self._seed(None)
@@ -134,7 +164,7 @@ class OutputKernelTreeRegressor(_Forest):
 
     Notes
     -----
-    Cost O(n d r depth) for r dimensions of the output space.
+    Cost O(n d r depth) for r dimensions of the output space; memory O(leaves · r).
 
     References
     ----------
@@ -186,8 +216,11 @@ class OutputKernelForestRegressor(_Forest):
         ``bootstrap=True`` it is bagging.
     bootstrap : bool
         Every tree learns from rows drawn with replacement.
-    max_splits, max_depth, min_samples_leaf, max_features, sketch, decode, random_state, n_jobs
+    max_splits, max_depth, min_samples_leaf, sketch, decode, random_state, n_jobs
         As in :class:`OutputKernelTreeRegressor`.
+    max_features : float in (0, 1], "sqrt" or "auto"
+        Part of the columns that a node may choose from: by default the square root of their number
+        with random cuts, all of them with the best ones (bagging of G2007).
 
     Attributes
     ----------
@@ -199,11 +232,14 @@ class OutputKernelForestRegressor(_Forest):
     Notes
     -----
     Cost O(T n d r depth) for T trees; ``max_features="sqrt"`` puts √d in place of d.
+    Leaves hold points of the output space: memory O(T · leaves · r), and whole trees have up to as
+    many leaves as rows; ``max_splits``, ``max_depth`` and ``min_samples_leaf`` make it less.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_Forest._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_features": [Interval(Real, 0, 1, closed="right"), StrOptions({"sqrt", "auto"})],
         "bootstrap": ["boolean"],
     }
 
@@ -217,7 +253,7 @@ class OutputKernelForestRegressor(_Forest):
         max_splits: int | None = None,
         max_depth: int | None = None,
         min_samples_leaf: float = 1,
-        max_features: float | str = "sqrt",
+        max_features: float | str = "auto",
         sketch: int | None = None,
         decode: str = "auto",
         random_state: Any = None,

@@ -6,6 +6,7 @@ of what is left falls fast (Harbrecht, Peters and Schneider 2012).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,10 +14,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hilboost.core.errors import InvalidData, NotPositive
+from hilboost.core.errors import DataWarning, InvalidData, NotPositive
 from hilboost.core.records import Floats
 
 _ROWS_CHECKED = 2000
+_MOST_COLUMNS = 4096
 _ROUNDING = 1e-8  # of the largest diagonal entry
 
 
@@ -112,7 +114,7 @@ def factor_columns(
     diagonal: Floats,
     column: Callable[[int], Floats],
     tolerance: float,
-    max_rank: int,
+    max_rank: int | None = None,
     what: str = "the kernel",
 ) -> GramFactor:
     """The same from single columns, for matrices too large to be held.
@@ -124,7 +126,8 @@ def factor_columns(
         ``column(i)`` is ``K[:, i]``, (n,).
     tolerance : float
         Share of the trace that may be left out.
-    max_rank : int
+    max_rank : int or None
+        ``None`` is 4,096, with a warning where these leave out more than ``tolerance``.
     what : str
         Names the matrix in errors.
 
@@ -135,29 +138,40 @@ def factor_columns(
     Raises
     ------
     InvalidData
-        NaN or infinity; the message names the row.
+        NaN or infinity, or not symmetric, as far as the pivots tell; the message names the rows.
     NotPositive
         Not positive semidefinite, as far as the columns looked at tell.
+
+    Warns
+    -----
+    DataWarning
+        See ``max_rank``.
 
     Notes
     -----
     Cost O(n r²), memory n r numbers.
     """
-    _refuse_unfinished(diagonal, what)
+    refuse_unfinished(diagonal, what)
     n = len(diagonal)
     left = diagonal.astype(np.float64, copy=True)
     trace, largest = float(left.sum()), float(left.max(initial=0.0))
     _refuse_negative(left, largest, what)
-    codes = np.zeros((min(n, max_rank), n))
+    codes = np.zeros((min(n, _MOST_COLUMNS if max_rank is None else max_rank), n))
     pivots: list[int] = []
-    while len(pivots) < len(codes):
+
+    def enough() -> bool:
+        return bool(
+            left.max(initial=0.0) <= n * np.finfo(float).eps * largest
+            or left.sum() <= tolerance * trace
+        )
+
+    while len(pivots) < len(codes) and not enough():
         pivot = int(np.argmax(left))
-        if left[pivot] <= n * np.finfo(float).eps * largest or left.sum() <= tolerance * trace:
-            break
         k = len(pivots)
         values = column(pivot)
-        _refuse_unfinished(values, what)
+        refuse_unfinished(values, what)
         new = values - codes[:k, pivot] @ codes[:k]
+        _check_against_pivots(new, values, pivots, pivot, what)
         new /= np.sqrt(left[pivot])
         new[pivots] = 0.0
         codes[k] = new
@@ -166,6 +180,14 @@ def factor_columns(
         _refuse_negative(left, largest, what)
         np.maximum(left, 0.0, out=left)
         pivots.append(pivot)
+    if max_rank is None and not enough():
+        warnings.warn(
+            f"{what} is approximated by {len(pivots)} columns, which leave out "
+            f"{left.sum() / trace:.2%} of its trace, more than tolerance={tolerance:g}. Raise "
+            "max_rank, or the tolerance.",
+            DataWarning,
+            stacklevel=2,
+        )
     chosen = np.array(pivots, dtype=np.int64)
     return GramFactor(chosen, np.ascontiguousarray(codes[: len(pivots)].T))
 
@@ -177,17 +199,31 @@ def check_symmetric(gram: Floats, what: str) -> None:
     ------
     InvalidData
     """
-    _refuse_unfinished(gram, what)
+    refuse_unfinished(gram, what)
     allowed = _ROUNDING * float(np.abs(gram).max(initial=0.0))
     for begin in range(0, len(gram), 1024):
         block = np.abs(gram[begin : begin + 1024] - gram[:, begin : begin + 1024].T)
         if block.max(initial=0.0) > allowed:
             i, j = divmod(int(block.argmax()), len(gram))
             i += begin
-            raise InvalidData(
-                f"{what} is not symmetric: k({i}, {j}) = {gram[i, j]:.6g} and "
-                f"k({j}, {i}) = {gram[j, i]:.6g}. Give a symmetric one, such as (K + K.T) / 2."
-            )
+            raise _not_symmetric(i, j, gram[i, j], gram[j, i], what)
+
+
+def _check_against_pivots(
+    new: Floats, values: Floats, pivots: list[int], pivot: int, what: str
+) -> None:
+    """What is left of a column is zero in the rows of earlier pivots, if ``K_ij = K_ji``."""
+    gap = np.abs(new[pivots])
+    if gap.max(initial=0.0) > _ROUNDING * np.abs(values).max():
+        i = pivots[int(gap.argmax())]
+        raise _not_symmetric(i, pivot, values[i], values[i] - new[i], what)
+
+
+def _not_symmetric(i: int, j: int, value: float, mirrored: float, what: str) -> InvalidData:
+    return InvalidData(
+        f"{what} is not symmetric: k({i}, {j}) = {value:.6g} and k({j}, {i}) = {mirrored:.6g}. "
+        "Give a symmetric one, such as (K + K.T) / 2."
+    )
 
 
 def _check_positive(gram: Floats, factor: GramFactor, largest: float, what: str) -> None:
@@ -210,7 +246,14 @@ def _check_positive(gram: Floats, factor: GramFactor, largest: float, what: str)
         raise _not_positive(row, what)
 
 
-def _refuse_unfinished(values: Floats, what: str) -> None:
+def refuse_unfinished(values: Floats, what: str) -> None:
+    """Refuse NaN and infinity.
+
+    Raises
+    ------
+    InvalidData
+        With the first row that has one.
+    """
     if not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         raise InvalidData(f"{what} has NaN or infinity in row {row}; its values must be finite.")

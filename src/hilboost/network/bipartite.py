@@ -9,43 +9,64 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
 from hilboost.kernels import Gaussian
+from hilboost.network.checks import (
+    as_matrix,
+    first_uneven_pair,
+    refuse_negative,
+    refuse_unfinished,
+)
 from hilboost.network.curves import LinkCurves, link_curves
+
+_SYMMETRIC = 1e-8  # of the largest similarity
+_RANK = 1e-8  # of the largest singular value; what is less is rounding
 
 
 class BipartiteNetwork(BaseEstimator):
     """Predicts the links of new rows (drugs, say) with the known columns (their targets).
 
-    Models predict the profile of a row, its links with all columns, from its features.  Columns
-    that are alike share what is predicted: the score of a column is the predicted profile's inner
-    product with the column in the feature space ``⟨y, y'⟩ = y' M y`` with
-    ``M = I + smoothing · S``, where the rows of ``S`` are the similarities of columns to the power
-    ``power``, divided by their sums.
+    Models predict the profile of a row, its links with all columns, from its features.  Predicted
+    profiles are then smoothed: columns that are alike share what is predicted.  The score of
+    column ``j`` is
 
-    For new columns exchange the roles: ``fit(columns, links.T)``.  For new rows and new columns at
-    once see :meth:`predict_new`.
+        ``p_j + smoothing · Σ_k s_jk p_k / Σ_k s_jk``,
+
+    its own predicted link and a mean of those of all columns, weighted by their similarities to
+    it, to the power ``power``.
+
+    For new columns exchange the roles, ``fit(columns, links.T)``.  For new rows and new columns at
+    once give ``column_features`` to :meth:`fit`, and to :meth:`predict_new`.
 
     Parameters
     ----------
     models : regressor or sequence of regressors, optional
         Their predicted profiles are averaged.  By default a kernel machine and extra-trees.
+    column_models : regressor or sequence of regressors, optional
+        Of the profiles of columns, where these have features; by default as ``models``.
     similarity : array-like (p, p) or "profile"
-        Of the columns; ``"profile"`` is a Gaussian kernel of the known links of the columns.
+        Of the columns, symmetric; ``"profile"`` is a Gaussian kernel of the known links of the
+        columns.  Negative similarities count as 0.  That of a column to itself counts as 1 where
+        it is less.
     smoothing : float
         0 leaves predicted profiles as they are.
     power : float
+        Higher ones leave less to columns that are less alike.
+    random_state : int, RandomState or None
+        Of the default models; models that are given have their own.
 
     Attributes
     ----------
     models_ : list of estimators
+    column_models_ : list of estimators or None
     mixing_ : (p, p) float64
-        ``M``.
+        ``M = I + smoothing · D⁻¹ S``, ``S`` the similarities to the power and ``D`` their row sums;
+        the scores are ``p M'``.
     n_columns_ : int
 
     References
@@ -57,30 +78,37 @@ class BipartiteNetwork(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "smoothing": [Interval(Real, 0, None, closed="left")],
         "power": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
     }
 
     def __init__(
         self,
         models: Any = None,
         *,
+        column_models: Any = None,
         similarity: Any = "profile",
         smoothing: float = 1.0,
         power: float = 2.0,
+        random_state: Any = 0,
     ) -> None:
         self.models = models
+        self.column_models = column_models
         self.similarity = similarity
         self.smoothing = smoothing
         self.power = power
+        self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, column_features: Any = None) -> Self:
         """Learn from the known rows.
 
         Parameters
         ----------
         X : array-like (n, d)
             Features of the rows.
-        y : array-like (n, p)
+        y : array-like or sparse (n, p)
             Links: not zero where row and column are linked; may be weighted.
+        column_features : array-like (p, c), optional
+            Features of the columns, from which new ones are predicted.
 
         Returns
         -------
@@ -89,32 +117,36 @@ class BipartiteNetwork(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            Links that are missing or negative, or none at all; similarities of the wrong size.
+            Links that are missing or negative, or none at all; similarities of the wrong size or
+            not symmetric; features of another number of columns.
         """
         self._validate_params()
-        links = np.asarray(y, dtype=np.float64)
-        if links.ndim != 2:
-            raise InvalidData(f"links must be a matrix, rows by columns; got shape {links.shape}.")
-        bad = ~(np.isfinite(links) & (links >= 0)).all(axis=1)
-        if bad.any():
-            raise InvalidData(
-                f"links has a negative, missing or infinite entry in row "
-                f"{int(np.flatnonzero(bad)[0])}."
-            )
+        links = as_matrix(y, "links")
+        refuse_negative(links, "links")
         if not links.any():
             raise InvalidData("there are no links to learn from.")
         self.n_columns_ = links.shape[1]
+        if column_features is not None and _num_samples(column_features) != self.n_columns_:
+            raise InvalidData(
+                f"column_features has {_num_samples(column_features)} rows and links has "
+                f"{self.n_columns_} columns; give one row for each column."
+            )
         self.mixing_ = self._mixing(links)
-        self.models_ = [clone(model).fit(X, links) for model in self._models()]
+        self.models_ = [clone(model).fit(X, links) for model in self._models(self.models)]
+        self.column_models_ = None
+        if column_features is not None:
+            models = self._models(self.models if self.column_models is None else self.column_models)
+            self.column_models_ = [clone(model).fit(column_features, links.T) for model in models]
+            self._links = links
         return self
 
-    def _models(self) -> Sequence[Any]:
-        if self.models is None:
+    def _models(self, models: Any) -> Sequence[Any]:
+        if models is None:
             return [
-                OutputKernelBoostingRegressor(learner="kernel", random_state=0),
-                OutputKernelForestRegressor(min_samples_leaf=2, random_state=0),
+                OutputKernelBoostingRegressor(learner="kernel", random_state=self.random_state),
+                OutputKernelForestRegressor(min_samples_leaf=2, random_state=self.random_state),
             ]
-        return self.models if isinstance(self.models, list | tuple) else [self.models]
+        return models if isinstance(models, list | tuple) else [models]
 
     def _mixing(self, links: Floats) -> Floats:
         p = links.shape[1]
@@ -127,12 +159,7 @@ class BipartiteNetwork(BaseEstimator):
                 )
             similar = profile_kernel(links.T)
         else:
-            similar = np.asarray(self.similarity, dtype=np.float64)
-            if similar.shape != (p, p) or not np.isfinite(similar).all():
-                raise InvalidData(
-                    f"similarity must be a finite ({p}, {p}) matrix, a row for each column of the "
-                    f"links; got shape {similar.shape}."
-                )
+            similar = _similarities(self.similarity, p)
         similar = np.clip(similar, 0.0, None) ** self.power
         np.fill_diagonal(similar, np.maximum(similar.diagonal(), 1.0))
         return np.eye(p) + self.smoothing * similar / similar.sum(axis=1, keepdims=True)
@@ -149,7 +176,7 @@ class BipartiteNetwork(BaseEstimator):
         (m, p) float64
         """
         check_is_fitted(self)
-        return np.mean([np.asarray(model.predict(X)) for model in self.models_], axis=0)
+        return _mean_prediction(self.models_, X)
 
     def predict(self, X: Any) -> Floats:
         """Scores of the links between new rows and the known columns.
@@ -165,29 +192,65 @@ class BipartiteNetwork(BaseEstimator):
         """
         return self.predict_profiles(X) @ self.mixing_.T
 
-    def predict_new(self, X: Any, column_weights: Any) -> Floats:
+    def predict_new(
+        self, X: Any, column_weights: Any = None, *, column_features: Any = None
+    ) -> Floats:
         """Scores of the links between new rows and new columns.
 
         Parameters
         ----------
         X : array-like (m, d)
-        column_weights : array-like or sparse (q, p)
+        column_weights : array-like or sparse (q, p), optional
             New columns as combinations of the known ones, such as ``predict_weights`` of an output
             kernel model fitted to the columns, ``fit(columns, links.T)``.
+        column_features : array-like (q, c), optional
+            Features of new columns in place of weights, where the known ones had such.
 
         Returns
         -------
         (m, q) float64
+
+        Raises
+        ------
+        ValueError, TypeError
+            Not exactly one of the two, weights of another number of columns, features where the
+            fit had none.
         """
-        weights = np.asarray(
-            column_weights.toarray() if hasattr(column_weights, "toarray") else column_weights
-        )
-        if weights.ndim != 2 or weights.shape[1] != self.n_columns_:
+        check_is_fitted(self)
+        if (column_weights is None) == (column_features is None):
+            raise InvalidData("give either column_weights or column_features of the new columns.")
+        if column_features is not None:
+            return self.predict(X) @ self.predict_column_weights(column_features).T
+        weights = as_matrix(column_weights, "column_weights")
+        if weights.shape[1] != self.n_columns_:
             raise InvalidData(
                 f"column_weights must have {self.n_columns_} columns, one for each known column; "
                 f"got shape {weights.shape}."
             )
+        refuse_unfinished(weights, "column_weights")
         return self.predict(X) @ weights.T
+
+    def predict_column_weights(self, column_features: Any) -> Floats:
+        """New columns as combinations of the known ones.
+
+        Parameters
+        ----------
+        column_features : array-like (q, c)
+
+        Returns
+        -------
+        (q, p) float64
+            The least weights with which the profiles of the known columns come nearest to the
+            predicted profiles of the new ones.
+        """
+        check_is_fitted(self)
+        if self.column_models_ is None:
+            raise InvalidData(
+                "this network knows no features of columns; give column_features to fit, or "
+                "column_weights."
+            )
+        profiles = _mean_prediction(self.column_models_, column_features)
+        return np.asarray(np.linalg.lstsq(self._links, profiles.T, rcond=_RANK)[0].T)
 
     def curves(self, X: Any, links: Any) -> LinkCurves:
         """ROC and precision-recall curves of new rows.
@@ -216,6 +279,29 @@ class BipartiteNetwork(BaseEstimator):
         float
         """
         return self.curves(X, y).auroc
+
+
+def _mean_prediction(models: Sequence[Any], X: Any) -> Floats:
+    return np.mean([np.asarray(model.predict(X)) for model in models], axis=0)
+
+
+def _similarities(similarity: Any, p: int) -> Floats:
+    """A symmetric matrix (p, p) of finite numbers."""
+    similar = as_matrix(similarity, "similarity")
+    if similar.shape != (p, p):
+        raise InvalidData(
+            f"similarity must be a ({p}, {p}) matrix, a row for each column of the links; got "
+            f"shape {similar.shape}."
+        )
+    refuse_unfinished(similar, "similarity")
+    uneven = first_uneven_pair(similar, _SYMMETRIC * float(np.abs(similar).max()))
+    if uneven is not None:
+        i, j = uneven
+        raise InvalidData(
+            f"similarity is not symmetric: entry ({i}, {j}) is {similar[i, j]:g} and ({j}, {i}) is "
+            f"{similar[j, i]:g}. Give (S + S.T) / 2."
+        )
+    return similar
 
 
 def profile_kernel(profiles: Any) -> Floats:

@@ -7,13 +7,16 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.core.records import Floats
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
+from hilboost.network.checks import as_array
 from hilboost.network.curves import LinkCurves, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.outputs import PrecomputedOutput
@@ -29,19 +32,24 @@ class NetworkCompletion(BaseEstimator):
     Parameters
     ----------
     model : output kernel regressor, optional
-        By default ``OutputKernelBoostingRegressor()``.  Its ``output`` is replaced.
+        By default ``OutputKernelBoostingRegressor(random_state=random_state)``.  Its ``output`` is
+        replaced.
     coefficient : float
         Of the diffusion kernel.
     scaled : bool
         Scale the kernel to ones on the diagonal.
     threshold : float or None
-        Predicted kernel value from which pairs are linked; ``None`` takes the value at which the
-        known vertices are given as many links as they have.
+        Predicted kernel value from which pairs are linked.  ``None`` takes the value at which the
+        known vertices are given as many links as they have.  That is in-sample: new vertices may
+        be given too few links, above all by models that fit closely.  With
+        ``validation_fraction`` the known vertices are given so many times their links as gives
+        held-out vertices the number that they have.
     validation_fraction : float or None
         Part of the vertices that is held out to choose the number of stages by the area under the
-        ROC curve of their links to the others; all vertices are learnt from afterwards.
+        ROC curve of their links to the others, and the threshold; all vertices are learnt from
+        afterwards.
     random_state : int, RandomState or None
-        For the vertices held out.
+        For the vertices held out and the default model; a model that is given has its own.
 
     Attributes
     ----------
@@ -99,26 +107,51 @@ class NetworkCompletion(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            An unknown vertex, a matrix that is not symmetric, features that cannot be used.
+            An unknown vertex, a matrix that is not symmetric, features that cannot be used; no
+            links; a model without stages where these shall be chosen.
         """
         self._validate_params()
-        X = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        X = _features(X)
         links = adjacency_matrix(y, len(X))
-        self.n_stages_ = None
+        if not links.any():
+            raise InvalidData("the network has no links; there is nothing to learn.")
+        self.n_stages_, times = None, 1.0
         if self.validation_fraction is not None:
-            self.n_stages_ = self._best_stage(X, links, self.validation_fraction)
+            self.n_stages_, times = self._chosen(X, links, self.validation_fraction)
         self.model_ = self._fitted(X, links, self.n_stages_)
         self._known = self._points(links)
-        known = self.model_.predict_embedding(X) @ self._known.T
-        self.threshold_ = _like_known(known, links) if self.threshold is None else self.threshold
+        if self.threshold is None:
+            pairs = np.triu_indices(len(links), 1)
+            kernel = self.model_.predict_embedding(X) @ self._known.T
+            self.threshold_ = _as_many(kernel[pairs], times * np.count_nonzero(links[pairs]))
+        else:
+            self.threshold_ = self.threshold
         return self
 
     def _fitted(self, X: Floats, links: Floats, n_stages: int | None) -> Any:
-        model = OutputKernelBoostingRegressor() if self.model is None else clone(self.model)
+        model = self._model()
         model.set_params(output=PrecomputedOutput(), decode="auto")
         if n_stages is not None:
             model.set_params(n_estimators=n_stages)
         return model.fit(X, self._kernel(links))
+
+    def _model(self) -> Any:
+        if self.model is None:
+            return OutputKernelBoostingRegressor(random_state=self.random_state)
+        an_object = hasattr(self.model, "get_params") and not isinstance(self.model, type)
+        known = self.model.get_params(deep=False) if an_object else {}
+        if "output" not in known:
+            raise InvalidType(
+                "model must be an output kernel regressor, such as "
+                f"OutputKernelBoostingRegressor(); got {self.model!r:.60}."
+            )
+        if self.validation_fraction is not None and "n_estimators" not in known:
+            raise InvalidParameter(
+                "validation_fraction chooses the number of stages, and "
+                f"{type(self.model).__name__} has none; give validation_fraction=None or a model "
+                "with n_estimators."
+            )
+        return clone(self.model)
 
     def _kernel(self, links: Floats) -> Floats:
         return diffusion_kernel(links, self.coefficient, scaled=self.scaled)
@@ -127,20 +160,40 @@ class NetworkCompletion(BaseEstimator):
         """Points of the known vertices."""
         return self.model_.output_.encode_training(self._kernel(links))
 
-    def _best_stage(self, X: Floats, links: Floats, fraction: float) -> int:
+    def _chosen(self, X: Any, links: Floats, fraction: float) -> tuple[int, float]:
+        """Stages that are best for held-out vertices, and links per link of the known ones.
+
+        The threshold itself would not do: kernel values depend on the size of the network.
+        """
         n = len(X)
         order = check_random_state(self.random_state).permutation(n)
         n_held = min(max(1, round(fraction * n)), n - 1)
         held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
-        inner = links[np.ix_(kept, kept)]
-        model = self._fitted(X[kept], inner, None)
+        truth, inner = links[np.ix_(held, kept)], links[np.ix_(kept, kept)]
+        if not truth.any() or truth.all() or not inner.any():
+            number = "all" if truth.all() else "no"
+            where = f"the {n_held} held-out vertices with the" if inner.any() else "the"
+            raise InvalidData(
+                f"{number} pairs of {where} others are linked; choose another validation_fraction "
+                "or random_state."
+            )
+        X_held, X_kept = _safe_indexing(X, held), _safe_indexing(X, kept)
+        model = self._fitted(X_kept, inner, None)
         points = model.output_.encode_training(self._kernel(inner))
-        truth = links[np.ix_(held, kept)]
-        areas = [
-            link_curves(truth, raw @ points.T).auroc
-            for raw in model.staged_predict_embedding(X[held])
-        ]
-        return int(np.argmax(areas)) + 1
+        best, n_stages, new, known = -1.0, 0, truth, inner
+        stages = zip(
+            model.staged_predict_embedding(X_held),
+            model.staged_predict_embedding(X_kept),
+            strict=True,
+        )
+        for stage, (raw, own) in enumerate(stages, start=1):
+            kernel = raw @ points.T
+            area = link_curves(truth, kernel).auroc
+            if area > best:
+                best, n_stages, new, known = area, stage, kernel, own @ points.T
+        within = np.triu_indices(len(kept), 1)
+        linked = known[within] >= _as_many(new, int(np.count_nonzero(truth)))
+        return n_stages, int(np.count_nonzero(linked)) / int(np.count_nonzero(inner[within]))
 
     def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
         """Predicted kernel between new vertices and the known ones, or other new ones.
@@ -225,10 +278,18 @@ class NetworkCompletion(BaseEstimator):
         return link_curves(y, self.predict_kernel(X)).auroc
 
 
-def _like_known(kernel: Floats, links: Floats) -> float:
-    """The value at which as many pairs are linked as are known to be."""
-    pairs = np.triu_indices(len(links), 1)
-    n_links = int((links[pairs] > 0).sum())
-    if n_links == 0:
-        raise InvalidData("the network has no links; there is nothing to learn.")
-    return float(np.sort(kernel[pairs])[-n_links])
+def _features(X: Any) -> Any:
+    """Features with a length, one row a vertex; tables keep the names of their columns."""
+    if scipy.sparse.issparse(X):
+        raise InvalidType("X is a sparse matrix, and features must be dense; give X.toarray().")
+    if not (hasattr(X, "iloc") or isinstance(X, np.ndarray)):
+        X = as_array(X, "X")
+    if len(X.shape) != 2:
+        raise InvalidData(f"X must be a matrix, one row a vertex; got shape {X.shape}.")
+    return X
+
+
+def _as_many(values: Floats, n_links: float) -> float:
+    """The value from which so many pairs are linked."""
+    count = min(max(1, round(n_links)), values.size)
+    return float(np.sort(values, axis=None)[-count])

@@ -10,6 +10,7 @@ from sklearn.metrics import auc, average_precision_score, precision_recall_curve
 
 from hilboost.core.errors import InvalidData
 from hilboost.core.records import Floats
+from hilboost.network.checks import as_matrix, refuse_unfinished
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
 
     Parameters
     ----------
-    links : array-like (m, n)
+    links : array-like or sparse (m, n)
         Not zero where there is a link.
     scores : array-like (m, n)
         Higher for pairs more likely to be linked.
@@ -56,19 +57,21 @@ def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
     Raises
     ------
     InvalidData
-        Shapes differ, or all pairs are linked, or none.
+        Shapes differ, an entry is missing or infinite, or all pairs are linked, or none.
     """
-    truth, values = np.asarray(links), np.asarray(scores, dtype=np.float64)
-    if truth.shape != values.shape or truth.ndim != 2:
+    truth, values = as_matrix(links, "links"), as_matrix(scores, "scores")
+    if truth.shape != values.shape:
         raise InvalidData(
             f"links and scores must be matrices of one shape; got {truth.shape} and {values.shape}."
         )
-    pairs: Any = slice(None)
+    pairs = np.ones(truth.shape, dtype=bool)
     if within:
         if truth.shape[0] != truth.shape[1]:
             raise InvalidData(f"within=True takes square matrices; got {truth.shape}.")
-        pairs = np.triu_indices(len(truth), 1)
-    truth, values = (truth[pairs] != 0).ravel(), values[pairs].ravel()
+        pairs = np.triu(pairs, 1)
+    refuse_unfinished(np.where(pairs, truth, 0.0), "links")
+    refuse_unfinished(np.where(pairs, values, 0.0), "scores")
+    truth, values = truth[pairs] != 0, values[pairs]
     n_links = int(truth.sum())
     if n_links in (0, len(truth)):
         raise InvalidData(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse
 
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats
+from hilboost.network.checks import as_array, as_matrix, first_uneven_pair, refuse_negative
 
 
 def adjacency_matrix(links: Any, n_vertices: int) -> Floats:
@@ -32,22 +34,35 @@ def adjacency_matrix(links: Any, n_vertices: int) -> Floats:
         A vertex that does not exist, a link of a vertex with itself in a list of pairs, a matrix
         that is not symmetric or has negative or missing entries.
     """
-    if scipy.sparse.issparse(links):
-        links = links.toarray()
-    table = np.asarray(links)
-    if isinstance(links, np.ndarray) and table.shape == (n_vertices, n_vertices):
-        return _checked_matrix(table.astype(np.float64))
-    if table.ndim == 2 and table.shape == (n_vertices, n_vertices) and table.shape[1] != 2:
-        return _checked_matrix(table.astype(np.float64))
-    if table.size == 0:
+    table = as_array(links, "links")
+    sparse = scipy.sparse.issparse(links)
+    no_pairs = sparse or isinstance(links, np.ndarray) or n_vertices != 2
+    if no_pairs and table.shape == (n_vertices, n_vertices):
+        return _checked_matrix(as_matrix(table, "the adjacency matrix"))
+    if table.size == 0 and not sparse:
         return np.zeros((n_vertices, n_vertices))
-    if table.ndim != 2 or table.shape[1] != 2:
+    if sparse or table.ndim != 2 or table.shape[1] != 2:
         raise InvalidData(
             f"links must be an adjacency matrix ({n_vertices}, {n_vertices}) or pairs of vertex "
             f"numbers (m, 2); got shape {table.shape}."
         )
+    pairs = _checked_pairs(table, n_vertices)
+    matrix = np.zeros((n_vertices, n_vertices))
+    matrix[pairs[:, 0], pairs[:, 1]] = matrix[pairs[:, 1], pairs[:, 0]] = 1.0
+    return matrix
+
+
+def _checked_pairs(table: Any, n_vertices: int) -> Any:
+    """Pairs of vertices that exist, (m, 2) int64."""
     if table.dtype.kind not in "iu":
-        raise InvalidData("pairs of linked vertices must be whole numbers, the rows of X.")
+        for row, pair in enumerate(table.tolist()):
+            for vertex in pair:
+                if isinstance(vertex, bool) or not isinstance(vertex, Integral):
+                    raise InvalidData(
+                        f"link {row} names vertex {vertex!r:.60}; pairs of linked vertices must be "
+                        f"whole numbers, 0 to {n_vertices - 1}, the rows of X."
+                    )
+        table = table.astype(np.int64)
     unknown = (table < 0) | (table >= n_vertices)
     if unknown.any():
         row = int(np.flatnonzero(unknown.any(axis=1))[0])
@@ -61,21 +76,14 @@ def adjacency_matrix(links: Any, n_vertices: int) -> Floats:
             f"link {int(loops[0])} joins vertex {int(table[loops[0], 0])} to itself; leave such "
             "links out."
         )
-    matrix = np.zeros((n_vertices, n_vertices))
-    matrix[table[:, 0], table[:, 1]] = matrix[table[:, 1], table[:, 0]] = 1.0
-    return matrix
+    return table
 
 
 def _checked_matrix(matrix: Floats) -> Floats:
-    bad = ~(np.isfinite(matrix) & (matrix >= 0)).all(axis=1)
-    if bad.any():
-        raise InvalidData(
-            f"the adjacency matrix has a negative, missing or infinite entry in row "
-            f"{int(np.flatnonzero(bad)[0])}."
-        )
-    uneven = np.abs(matrix - matrix.T) > 1e-12 * max(1.0, float(matrix.max(initial=0.0)))
-    if uneven.any():
-        i, j = divmod(int(uneven.argmax()), len(matrix))
+    refuse_negative(matrix, "the adjacency matrix")
+    uneven = first_uneven_pair(matrix, 1e-12 * max(1.0, float(matrix.max(initial=0.0))))
+    if uneven is not None:
+        i, j = uneven
         raise InvalidData(
             f"the adjacency matrix is not symmetric: entries ({i}, {j}) and ({j}, {i}) differ. "
             "Links have no direction here; give (A + A.T) / 2, or the larger of both."
@@ -85,22 +93,35 @@ def _checked_matrix(matrix: Floats) -> Floats:
     return matrix
 
 
-def diffusion_kernel(adjacency: Any, coefficient: float = 1.0, *, scaled: bool = False) -> Floats:
+def diffusion_kernel(
+    adjacency: Any,
+    coefficient: float = 1.0,
+    *,
+    scaled: bool = False,
+    n_vertices: int | None = None,
+) -> Floats:
     """``exp(-β L)`` with the Laplacian ``L = D - A`` (Kondor and Lafferty 2002).
 
     Parameters
     ----------
-    adjacency : array-like (n, n)
-        Symmetric, not negative.
+    adjacency : array-like (n, n), sparse matrix (n, n), or sequence of pairs
+        Symmetric, not negative; or pairs of linked vertices (m, 2), which need ``n_vertices``.
     coefficient : float
         ``β``; heat spreads along the links for so long.
     scaled : bool
         Divide by the roots of the diagonal, so that every vertex is as similar to itself as any.
+    n_vertices : int, optional
+        Vertices of a graph that is given by its links; by default the rows of the matrix.
 
     Returns
     -------
     (n, n) float64
         Positive definite.
+
+    Raises
+    ------
+    InvalidParameter, InvalidData
+        A coefficient that is not positive, or links that :func:`adjacency_matrix` refuses.
 
     Notes
     -----
@@ -108,7 +129,15 @@ def diffusion_kernel(adjacency: Any, coefficient: float = 1.0, *, scaled: bool =
     """
     if not (np.isfinite(coefficient) and coefficient > 0):
         raise InvalidParameter(f"coefficient must be a positive number; got {coefficient!r}.")
-    A = adjacency_matrix(np.asarray(adjacency, dtype=np.float64), len(adjacency))
+    if n_vertices is None:
+        adjacency = as_array(adjacency, "adjacency")
+        if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
+            raise InvalidData(
+                f"adjacency must be a square matrix; got shape {adjacency.shape}. Of pairs of "
+                "linked vertices, (m, 2), say n_vertices too."
+            )
+        n_vertices = len(adjacency)
+    A = adjacency_matrix(adjacency, n_vertices)
     laplacian = np.diag(A.sum(axis=1)) - A
     values, vectors = scipy.linalg.eigh(laplacian)
     half = vectors * np.exp(-0.5 * coefficient * np.maximum(values, 0.0))

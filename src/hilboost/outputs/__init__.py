@@ -3,9 +3,11 @@
 from hilboost.outputs.compositions import Compositions
 from hilboost.outputs.distributions import Distributions
 from hilboost.outputs.hierarchies import Hierarchy
-from hilboost.outputs.kernel_output import KernelOutput, PrecomputedOutput
+from hilboost.outputs.kernel_output import KernelOutput
 from hilboost.outputs.label_sets import LabelSets
 from hilboost.outputs.names import OUTPUT_NAMES, as_output
+from hilboost.outputs.precomputed import PrecomputedOutput
+from hilboost.outputs.preimage import Candidates, decode
 from hilboost.outputs.rankings import Rankings
 from hilboost.outputs.spd_matrices import PositiveMatrices
 from hilboost.outputs.strings import Strings
@@ -13,6 +15,7 @@ from hilboost.outputs.vectors import Vectors
 
 __all__ = [
     "OUTPUT_NAMES",
+    "Candidates",
     "Compositions",
     "Distributions",
     "Hierarchy",
@@ -24,4 +27,5 @@ __all__ = [
     "Strings",
     "Vectors",
     "as_output",
+    "decode",
 ]

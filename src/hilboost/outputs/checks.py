@@ -9,6 +9,8 @@ import numpy as np
 from hilboost.core.errors import InvalidData
 from hilboost.core.records import Floats
 
+_NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
+
 
 def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     """Labels that are rows of numbers, (n, c) float64; (n,) becomes one column.
@@ -16,13 +18,14 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     Raises
     ------
     InvalidData
-        Other things than numbers, rows of unequal lengths, NaN or infinity, another width.
+        Other things than numbers (texts and dates too), rows of unequal lengths, NaN or infinity,
+        another width.
     """
     table = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
     if isinstance(table, np.ndarray) and table.dtype.kind == "c":
         raise InvalidData(f"Complex data not supported: {what} must hold real numbers.")
     try:
-        rows = np.asarray(table, dtype=np.float64)
+        rows = as_numbers(table)
     except (TypeError, ValueError):
         raise InvalidData(f"{what} must hold rows of numbers{_first_odd_row(table)}.") from None
     if rows.ndim == 1:
@@ -44,12 +47,28 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     return rows
 
 
+def as_numbers(values: Any) -> Floats:
+    """An array of numbers as float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Something else, or no array.  Texts and dates are refused though NumPy could read them.
+    """
+    found = np.asarray(values)
+    if found.dtype.kind in "cUSMmV":
+        raise TypeError(f"{found.dtype} holds no real numbers")
+    if found.dtype.kind == "O" and any(isinstance(value, _NO_NUMBERS) for value in found.flat):
+        raise TypeError("texts and dates are no numbers")
+    return np.asarray(found, dtype=np.float64)
+
+
 def _first_odd_row(table: Any) -> str:
     """Where the first row is that is not numbers, or not as long as the others."""
     length = None
     for i, row in enumerate(table):
         try:
-            size = np.asarray(row, dtype=np.float64).size
+            size = as_numbers(row).size
         except (TypeError, ValueError):
             return f"; row {i} is {row!r:.60}"
         length = size if length is None else length

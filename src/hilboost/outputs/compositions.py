@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from scipy.special import softmax
 from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData
 from hilboost.core.records import Floats
-from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
 
 _SUM_TOLERANCE = 1e-6
@@ -34,7 +35,7 @@ class Compositions(OutputSpace):
     Notes
     -----
     Ways to decode: ``"exact"`` is the nearest composition in closed form, O(n K) or O(n K²);
-    ``"nearest"`` chooses among the training compositions.
+    ``"nearest"`` and ``"cosine"`` choose among the training compositions.
     """
 
     geometry: str = "hellinger"
@@ -57,7 +58,7 @@ class CompositionEmbedding(Embedding):
 
     training: Floats
     geometry: str
-    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:
         """(n, K) or (n, K - 1)"""
@@ -66,39 +67,48 @@ class CompositionEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
         """Shares (n, K), which sum to 1."""
-        check_way(self, way)
-        if way == "exact" and candidates is None:
-            return _GEOMETRIES[self.geometry].decode(raw)
-        return np.asarray(decode(self, raw, way, candidates, self._candidates))
+        exact = _GEOMETRIES[self.geometry].decode
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, exact)
+        return np.asarray(found)
 
-    def _candidates(self) -> Candidates:
-        codes = _GEOMETRIES[self.geometry].encode(self.training)
-        return Candidates(self.training, codes, np.einsum("ij,ij->i", codes, codes))
+    @cached_property
+    def _own(self) -> Candidates:
+        return self._candidates(self.training)
+
+    def _given(self, labels: Any) -> Candidates:
+        return self._candidates(
+            _shares(labels, self.training.shape[1], self.geometry, "candidates")
+        )
+
+    def _candidates(self, shares: Floats) -> Candidates:
+        return Candidates.of(shares, _GEOMETRIES[self.geometry].encode(shares))
 
 
-def _shares(labels: Any, width: int | None, geometry: str) -> Floats:
+def _shares(labels: Any, width: int | None, geometry: str, what: str = "Y") -> Floats:
     """Checked shares, (n, K), with the sum 1 exactly."""
-    rows = as_table(labels, "the shares of all parts", width)
+    rows = as_table(labels, "the shares of all parts", width, what)
     if rows.shape[1] < 2:
-        raise InvalidData("Y has one share a row, from row 0 on; give a column for every part.")
+        raise InvalidData(
+            f"{what} has one share a row, from row 0 on; give a column for every part."
+        )
     refuse_rows(
         rows.min(axis=1) < 0,
-        lambda i: f"row {i} of Y, {in_words(rows[i])}, has a negative share.",
+        lambda i: f"row {i} of {what}, {in_words(rows[i])}, has a negative share.",
     )
     total: Floats = rows.sum(axis=1)
     refuse_rows(
         np.abs(total - 1) > _SUM_TOLERANCE,
         lambda i: (
-            f"row {i} of Y sums to {total[i]:.6g}; a composition sums to 1. Divide every row by "
-            "its sum."
+            f"row {i} of {what} sums to {total[i]:.6g}; a composition sums to 1. Divide every row "
+            "by its sum."
         ),
     )
     if geometry == "aitchison":
         refuse_rows(
             rows.min(axis=1) == 0,
             lambda i: (
-                f"row {i} of Y, {in_words(rows[i])}, has a share of zero, which has no logarithm; "
-                "use Compositions('hellinger'), or replace zeros by small shares."
+                f"row {i} of {what}, {in_words(rows[i])}, has a share of zero, which has no "
+                "logarithm; use Compositions('hellinger'), or replace zeros by small shares."
             ),
         )
     return rows / total[:, None]

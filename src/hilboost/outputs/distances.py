@@ -9,6 +9,7 @@ import numpy as np
 from hilboost.core.contracts import Embedding
 from hilboost.core.records import Floats
 from hilboost.outputs.kernel_output import KernelEmbedding
+from hilboost.outputs.precomputed import PrecomputedEmbedding
 
 
 def to_points(embedding: Embedding, labels: Any, points: Floats) -> Floats:
@@ -22,7 +23,7 @@ def to_labels(embedding: Embedding, labels: Any, others: Any) -> Floats:
 
     Under an output kernel neither label need lie in the span of the training outputs.
     """
-    if isinstance(embedding, KernelEmbedding):
+    if isinstance(embedding, KernelEmbedding | PrecomputedEmbedding):
         squares = embedding.norms(labels) + embedding.norms(others)
         return np.maximum(squares - 2 * embedding.products(labels, others), 0.0)
     codes = embedding.encode(others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,7 +14,8 @@ from scipy.optimize import isotonic_regression
 from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats
-from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.checks import as_numbers
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table
 
 
@@ -34,8 +36,8 @@ class Distributions(OutputSpace):
     -----
     Predictions are quantile functions, (n, q) at ``u_1 … u_q``, ascending, in the units of the
     samples; they are samples themselves, and labels again.  Ways to decode: ``"exact"`` is the
-    nearest quantile function (isotonic projection, O(q) a row); ``"nearest"`` chooses among the
-    training distributions.
+    nearest quantile function (isotonic projection, O(q) a row); ``"nearest"`` and ``"cosine"``
+    choose among the training distributions.
     """
 
     n_quantiles: int = 64
@@ -59,7 +61,7 @@ class DistributionEmbedding(Embedding):
     """
 
     training: Floats
-    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     @property
     def levels(self) -> Floats:
@@ -74,20 +76,22 @@ class DistributionEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
         """Quantiles (n, q), ascending, in the units of the samples."""
-        check_way(self, way)
-        q = self.training.shape[1]
-        if way == "exact" and candidates is None:
-            return _ascending(raw * np.sqrt(q))
-        if candidates is not None and len(candidates.labels):
-            candidates = Choice(_quantiles(candidates.labels, q), candidates.allowed)
-        return np.asarray(decode(self, raw, way, candidates, self._candidates))
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
+        return np.asarray(found)
 
-    def _candidates(self) -> Candidates:
-        return Candidates(
-            self.training,
-            self.training / np.sqrt(self.training.shape[1]),
-            (self.training**2).mean(axis=1),
-        )
+    def _exact(self, raw: Floats) -> Floats:
+        return _ascending(raw * np.sqrt(self.training.shape[1]))
+
+    @cached_property
+    def _own(self) -> Candidates:
+        return _candidates(self.training)
+
+    def _given(self, labels: Any) -> Candidates:
+        return _candidates(_quantiles(labels, self.training.shape[1], "candidates"))
+
+
+def _candidates(quantiles: Floats) -> Candidates:
+    return Candidates.of(quantiles, quantiles / np.sqrt(quantiles.shape[1]))
 
 
 def _ascending(rows: Floats) -> Floats:
@@ -99,14 +103,15 @@ def _ascending(rows: Floats) -> Floats:
     return found
 
 
-def _quantiles(labels: Any, q: int) -> Floats:
+def _quantiles(labels: Any, q: int, what: str = "Y") -> Floats:
     """Quantiles (n, q) of samples: the left-continuous inverses of their step functions."""
     table = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
     if isinstance(table, np.ndarray) and table.ndim > 1:
-        samples = np.sort(as_table(table, "a sample of one distribution"), axis=1)
+        rows = as_table(table, "a sample of one distribution", None, what)
+        samples = np.sort(rows, axis=1)
         return samples[:, _positions(samples.shape[1], q)]
-    rows = [_sample(i, row) for i, row in enumerate(as_objects(table, "samples"))]
-    return np.stack([row[_positions(len(row), q)] for row in rows])
+    found = [_sample(i, row, what) for i, row in enumerate(as_objects(table, "samples", what))]
+    return np.stack([sample[_positions(len(sample), q)] for sample in found])
 
 
 def _positions(size: int, q: int) -> NDArray[np.int64]:
@@ -114,19 +119,19 @@ def _positions(size: int, q: int) -> NDArray[np.int64]:
     return (size * (2 * np.arange(q) + 1) + 2 * q - 1) // (2 * q) - 1
 
 
-def _sample(i: int, row: Any) -> Floats:
+def _sample(i: int, row: Any, what: str) -> Floats:
     """The sample in row ``i``, sorted, or a refusal."""
     try:
-        values = np.asarray(row, dtype=np.float64)
+        values = as_numbers(row)
     except (TypeError, ValueError):
-        raise InvalidData(f"row {i} of Y is {row!r:.60}, not a sample of numbers.") from None
+        raise InvalidData(f"row {i} of {what} is {row!r:.60}, not a sample of numbers.") from None
     if values.ndim != 1:
         raise InvalidData(
-            f"row {i} of Y has shape {values.shape}; every output must be a 1-D sample of a "
+            f"row {i} of {what} has shape {values.shape}; every output must be a 1-D sample of a "
             "distribution, such as [1.5, 2.0, 2.5]."
         )
     if not len(values):
-        raise InvalidData(f"row {i} of Y is an empty sample; give at least one number.")
+        raise InvalidData(f"row {i} of {what} is an empty sample; give at least one number.")
     if not np.isfinite(values).all():
-        raise InvalidData(f"row {i} of Y has NaN or infinity; samples must be finite numbers.")
+        raise InvalidData(f"row {i} of {what} has NaN or infinity; samples must be finite numbers.")
     return np.sort(values)

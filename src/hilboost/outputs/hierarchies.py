@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats
-from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects
 
 
@@ -39,8 +39,8 @@ class Hierarchy(OutputSpace):
     Notes
     -----
     Ways to decode: ``"exact"`` chooses among all nodes of the forest, O(n N) for N nodes, the
-    higher one of equals; ``"nearest"`` among those of the training labels.  Predictions are a list
-    of nodes.
+    higher one of equals; ``"nearest"`` and ``"cosine"`` among those of the training labels.
+    Predictions are a list of nodes.
     """
 
     parents: Mapping[Any, Any]
@@ -105,28 +105,28 @@ class HierarchyEmbedding(Embedding):
     depth: NDArray[np.int64]
     length: Floats
     training: NDArray[np.int64]
-    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     @cached_property
     def _number(self) -> dict[Hashable, int]:
         return {node: j for j, node in enumerate(self.nodes)}
 
-    def numbers(self, labels: Any) -> NDArray[np.int64]:
+    def numbers(self, labels: Any, what: str = "Y") -> NDArray[np.int64]:
         """Numbers of nodes, (n,), or a refusal."""
-        objects = as_objects(labels, "nodes")
+        objects = as_objects(labels, "nodes", what)
         found = np.empty(len(objects), dtype=np.int64)
         for i, label in enumerate(objects):
             try:
                 found[i] = self._number[label]
             except (KeyError, TypeError):
-                raise self._unknown(i, label) from None
+                raise self._unknown(f"row {i} of {what}", label) from None
         return found
 
-    def _unknown(self, i: int, label: Any) -> InvalidData:
+    def _unknown(self, where: str, label: Any) -> InvalidData:
         near = get_close_matches(str(label), map(str, self.nodes), n=1, cutoff=0.6)
         hint = f" Did you mean {near[0]}?" if near else ""
         return InvalidData(
-            f"row {i} of Y is {label!r:.60}, which is not a node of the hierarchy.{hint} It has "
+            f"{where} is {label!r:.60}, which is not a node of the hierarchy.{hint} It has "
             f"{len(self.nodes)} nodes; name every label in parents."
         )
 
@@ -136,10 +136,9 @@ class HierarchyEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Any]:
         """Nodes."""
-        check_way(self, way)
-        if way == "exact" and candidates is None:
-            return [self.nodes[j] for j in self._nearest_of_all(raw)]
-        return list(decode(self, raw, way, candidates, self._candidates))
+        exact = self._nearest_of_all
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, exact)
+        return [self.nodes[j] for j in found]
 
     def _codes(self, numbers: NDArray[np.int64]) -> Floats:
         codes = np.zeros((len(numbers), len(self.nodes)))
@@ -150,10 +149,13 @@ class HierarchyEmbedding(Embedding):
             rows, numbers = rows[above >= 0], above[above >= 0]
         return codes
 
-    def _candidates(self) -> Candidates:
-        codes = self._codes(self.training)
-        nodes = [self.nodes[j] for j in self.training]
-        return Candidates(nodes, codes, np.einsum("ij,ij->i", codes, codes))
+    @cached_property
+    def _own(self) -> Candidates:
+        return Candidates.of(self.training, self._codes(self.training))
+
+    def _given(self, labels: Any) -> Candidates:
+        numbers = self.numbers(labels, "candidates")
+        return Candidates.of(numbers, self._codes(numbers))
 
     def _nearest_of_all(self, raw: Floats) -> NDArray[np.int64]:
         """A node's cost is its parent's and what its own coordinate adds."""
@@ -180,10 +182,22 @@ def _depths(parents: Mapping[Any, Any]) -> dict[Hashable, int]:
                 cycle = " -> ".join(map(repr, [*members[members.index(above) :], above]))
                 raise InvalidParameter(f"parents has a cycle: {cycle}; a hierarchy has none.")
             path[above] = None
-            above = parents.get(above)
+            above = _parent(parents, above)
         top = depth[above] + 1 if above is not None else 0
         for level, member in enumerate(reversed(path)):
             depth[member] = top + level
     if None in parents:
         raise InvalidParameter("parents has None as a child; None as a parent marks a root.")
     return depth
+
+
+def _parent(parents: Mapping[Any, Any], node: Hashable) -> Any:
+    found = parents.get(node)
+    try:
+        hash(found)
+    except TypeError:
+        raise InvalidParameter(
+            f"parents has {found!r:.60} above {node!r:.60}, which is not hashable; give every node "
+            "one parent, such as a string or a number."
+        ) from None
+    return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from numbers import Integral, Real
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -15,16 +16,30 @@ from hilboost.core.records import Floats
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import mean_squared_distance
-from hilboost.kernels.pivoted_cholesky import GramFactor, factor_columns, factor_gram
-from hilboost.outputs.checks import as_rows
+from hilboost.kernels.pivoted_cholesky import (
+    GramFactor,
+    factor_columns,
+    factor_gram,
+    refuse_unfinished,
+)
+from hilboost.outputs.checks import as_numbers, as_rows
 from hilboost.outputs.fixed_point import climb
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, check_way, decode, take
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode, take
+from hilboost.outputs.row_checks import refuse_no_list
 from hilboost.outputs.vectors import shape_of_one
 
 _WHOLE_UP_TO = 8192
-_MOST_COLUMNS = 4096
+_WHAT = "the output kernel"
 
-Similarity = Callable[[Any, Any], Any]
+
+class Similarity(Protocol):
+    """A kernel of labels."""
+
+    def __call__(self, A: Any, B: Any) -> Floats:
+        """``k(a_i, b_j)``, (a, b)"""
+
+    def pairs(self, A: Any, B: Any) -> Floats:
+        """``k(a_i, b_i)``, (a,)"""
 
 
 @dataclass(frozen=True)
@@ -43,11 +58,13 @@ class KernelOutput(OutputSpace):
         Share of the Gram matrix's trace that its factor may leave out; 0 is exact.  A split's gain
         is off by at most the trace left out.
     max_rank : int or None
+        Most columns that the factor may have.
 
     Notes
     -----
     Up to 8,192 labels the whole Gram matrix is factored, O(n³) at worst; beyond, single columns
-    are, O(n r²), with at most 4,096 of them unless ``max_rank`` says more.
+    are, O(n r²), with at most 4,096 of them unless ``max_rank`` says more; a warning tells where
+    that leaves out more than ``tolerance``.
     """
 
     kernel: Any = "gaussian"
@@ -57,18 +74,28 @@ class KernelOutput(OutputSpace):
 
     def fit(self, labels: Any) -> KernelEmbedding:
         """Factor the Gram matrix of the training labels."""
-        _check_accuracy(self.tolerance, self.max_rank)
+        check_accuracy(self.tolerance, self.max_rank)
+        return self.embedding(labels, self._factor)
+
+    def embedding(
+        self, labels: Any, factor: Callable[[Similarity, Any], GramFactor], what: str = "Y"
+    ) -> KernelEmbedding:
+        """What is learnt from labels, called ``what`` in messages, by a way to factor."""
         if self._is_function():
-            objects = _objects(labels)
+            objects = _objects(labels, what)
             function = _Function(self.kernel, self.pairwise)
-            return KernelEmbedding(function, objects, self._factor(function, objects))
-        rows = as_rows(labels)
+            return KernelEmbedding(function, objects, factor(function, objects))
+        if self.pairwise:
+            raise InvalidParameter(
+                "pairwise=True is for a function of two labels; leave it out with "
+                f"kernel={self.kernel!r:.60}."
+            )
+        rows = as_rows(labels, what)
         kernel = self._kernel(rows)
         kernel.check(rows.shape[1])
-        similarity = partial(_block, kernel)
-        factor = self._factor(similarity, rows)
+        similarity = _OfRows(kernel)
         kind = GaussianEmbedding if isinstance(kernel, Gaussian) else RowEmbedding
-        return kind(similarity, rows, factor, kernel, shape_of_one(labels))
+        return kind(similarity, rows, factor(similarity, rows), kernel, shape_of_one(labels))
 
     def _is_function(self) -> bool:
         from sklearn.gaussian_process.kernels import Kernel as Theirs
@@ -85,40 +112,54 @@ class KernelOutput(OutputSpace):
         return as_kernel(self.kernel)
 
     def _factor(self, similarity: Similarity, labels: Any) -> GramFactor:
-        n = len(labels)
-        if n <= _WHOLE_UP_TO:
-            gram = np.asarray(similarity(labels, labels), dtype=np.float64)
-            return factor_gram(gram, self.tolerance, self.max_rank, "the output kernel")
-        diagonal = np.concatenate(
-            [
-                np.diagonal(similarity(part, part))
-                for part in (labels[i : i + 64] for i in range(0, n, 64))
-            ]
-        )
+        if len(labels) <= _WHOLE_UP_TO:
+            gram = similarity(labels, labels)
+            return factor_gram(gram, self.tolerance, self.max_rank, _WHAT)
         column = partial(_column, similarity, labels)
-        most = _MOST_COLUMNS if self.max_rank is None else self.max_rank
-        return factor_columns(diagonal, column, self.tolerance, most, "the output kernel")
+        diagonal = similarity.pairs(labels, labels)
+        return factor_columns(diagonal, column, self.tolerance, self.max_rank, _WHAT)
 
 
-def _check_accuracy(tolerance: float, max_rank: int | None) -> None:
-    if not 0 <= tolerance < 1:
+def check_accuracy(tolerance: float, max_rank: int | None) -> None:
+    """Refuse parameters of a factor that are out of bounds."""
+    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
         raise InvalidParameter(f"tolerance must lie in [0, 1); got {tolerance!r}.")
-    if max_rank is not None and max_rank < 1:
-        raise InvalidParameter(f"max_rank must be at least 1; got {max_rank!r}.")
+    if max_rank is not None and (
+        isinstance(max_rank, bool) or not isinstance(max_rank, Integral) or max_rank < 1
+    ):
+        raise InvalidParameter(
+            f"max_rank must be None or a whole number of at least 1; got {max_rank!r}."
+        )
 
 
-def _objects(labels: Any) -> Any:
+def _objects(labels: Any, what: str = "Y") -> Any:
     """Labels of any type as an array or a list."""
+    refuse_no_list(labels, "labels", what)
     found = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
     return found if isinstance(found, np.ndarray) else list(found)
 
 
-def _block(kernel: Kernel, A: Floats, B: Floats) -> Floats:
-    return np.asarray(evaluate(kernel, A, B))
-
-
 def _column(similarity: Similarity, labels: Any, i: int) -> Floats:
-    return np.asarray(similarity(labels, labels[i : i + 1]), dtype=np.float64)[:, 0]
+    return similarity(labels, labels[i : i + 1])[:, 0]
+
+
+def _blockwise(similarity: Similarity, A: Any, B: Any, size: int) -> Floats:
+    """Diagonals of blocks of ``size`` rows."""
+    parts = [slice(i, i + size) for i in range(0, len(A), size)]
+    return np.concatenate([np.diagonal(similarity(A[part], B[part])) for part in parts])
+
+
+@dataclass(frozen=True)
+class _OfRows:
+    """A kernel of rows of numbers."""
+
+    kernel: Kernel
+
+    def __call__(self, A: Floats, B: Floats) -> Floats:
+        return np.asarray(evaluate(self.kernel, A, B), dtype=np.float64)
+
+    def pairs(self, A: Floats, B: Floats) -> Floats:
+        return _blockwise(self, A, B, 64)
 
 
 @dataclass(frozen=True)
@@ -130,15 +171,59 @@ class _Function:
 
     def __call__(self, A: Any, B: Any) -> Floats:
         if self.pairwise:
-            values = np.array([[self.function(a, b) for b in B] for a in A], dtype=np.float64)
-            return values.reshape(len(A), len(B))
-        values = np.asarray(self.function(A, B), dtype=np.float64)
+            same = A is B
+            numbers = [
+                [self._number(i, a, j if same else None, b) for j, b in enumerate(B)]
+                for i, a in enumerate(A)
+            ]
+            return np.array(numbers, dtype=np.float64).reshape(len(A), len(B))
+        answer = self.function(A, B)
+        try:
+            values = as_numbers(answer)
+        except (TypeError, ValueError):
+            raise InvalidData(
+                f"{_WHAT} returned {type(answer).__name__} {answer!r:.60}; it must return a "
+                f"matrix of numbers, ({len(A)}, {len(B)})."
+            ) from None
         if values.shape != (len(A), len(B)):
             raise InvalidData(
                 f"the output kernel returned shape {values.shape} for {len(A)} and {len(B)} "
                 f"labels; it must return ({len(A)}, {len(B)}), or be given with pairwise=True."
             )
         return values
+
+    def pairs(self, A: Any, B: Any) -> Floats:
+        if not self.pairwise:
+            return _blockwise(self, A, B, 1)
+        numbers = [self._number(i, a, i, b) for i, (a, b) in enumerate(zip(A, B, strict=True))]
+        return np.array(numbers, dtype=np.float64)
+
+    def _number(self, i: int, a: Any, j: int | None, b: Any) -> float:
+        """The answer for one pair; ``j`` is ``None`` where ``b`` is some training label."""
+        try:
+            answer = self.function(a, b)
+        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+            raise InvalidData(
+                f"{_WHAT} failed for {_pair(i, a, j, b)}: {type(error).__name__}: {error}. It must "
+                "take any two labels."
+            ) from error
+        if isinstance(answer, Real):
+            return float(answer)
+        try:
+            number = as_numbers(answer)
+        except (TypeError, ValueError):
+            number = np.empty(0)
+        if number.ndim or answer is None:
+            raise InvalidData(
+                f"{_WHAT} returned {type(answer).__name__} {answer!r:.60} for {_pair(i, a, j, b)}; "
+                "with pairwise=True it must return one number."
+            )
+        return float(number)
+
+
+def _pair(i: int, a: Any, j: int | None, b: Any) -> str:
+    other = f"the training label {b!r:.60}" if j is None else f"row {j}, {b!r:.60}"
+    return f"row {i}, {a!r:.60}, and {other}"
 
 
 @dataclass(frozen=True)
@@ -159,9 +244,7 @@ class KernelEmbedding(Embedding):
 
     def encode(self, labels: Any) -> Floats:
         """(n, r)"""
-        cross = self._similar(_objects(labels), take(self.training, self.factor.pivots))
-        _refuse_unfinished(cross)
-        return self.factor.encode(cross)
+        return self._codes(_objects(labels))
 
     def encode_training(self, labels: Any) -> Floats:
         """The factor's rows."""
@@ -173,33 +256,29 @@ class KernelEmbedding(Embedding):
 
     def products(self, labels: Any, others: Any) -> Floats:
         """``k(y_i, y'_i)`` of labels pair by pair, (n,)."""
-        return self._products(_objects(labels), _objects(others), 1)
+        return self._pairs(_objects(labels), _objects(others))
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
         """The training label, or the candidate, that lies nearest."""
-        return decode(self, raw, way, candidates, self._candidates)
+        return decode(self, raw, way, candidates, lambda: self._own, self._given)
 
-    def _similar(self, A: Any, B: Any) -> Floats:
-        return np.asarray(self.similarity(A, B), dtype=np.float64)
+    def _codes(self, labels: Any) -> Floats:
+        cross = self.similarity(labels, take(self.training, self.factor.pivots))
+        refuse_unfinished(cross, _WHAT)
+        return self.factor.encode(cross)
 
-    def _products(self, A: Any, B: Any, size: int) -> Floats:
-        """Diagonals of blocks of ``size`` rows."""
-        parts = [slice(i, i + size) for i in range(0, len(A), size)]
-        return np.concatenate([np.diagonal(self._similar(A[part], B[part])) for part in parts])
+    def _pairs(self, A: Any, B: Any) -> Floats:
+        values = self.similarity.pairs(A, B)
+        refuse_unfinished(values, _WHAT)
+        return values
 
     @cached_property
     def _own(self) -> Candidates:
         return Candidates(self.training, self.factor.codes, self.norms(self.training))
 
-    def _candidates(self) -> Candidates:
-        return self._own
-
-
-def _refuse_unfinished(cross: Floats) -> None:
-    bad = ~np.isfinite(cross).all(axis=1)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InvalidData(f"the output kernel has NaN or infinity for label {row}.")
+    def _given(self, labels: Any) -> Candidates:
+        objects = _objects(labels, "candidates")
+        return Candidates(objects, self._codes(objects), self._pairs(objects, objects))
 
 
 @dataclass(frozen=True)
@@ -218,22 +297,27 @@ class RowEmbedding(KernelEmbedding):
 
     def encode(self, labels: Any) -> Floats:
         """(n, r)"""
-        return super().encode(as_rows(labels, width=self.training.shape[1]))
+        return self._codes(self._rows(labels))
 
     def norms(self, labels: Any) -> Floats:
         """``k(y, y)``, (n,)"""
-        rows = as_rows(labels, width=self.training.shape[1])
-        return np.asarray(self.kernel.diag(rows), dtype=np.float64)
+        return np.asarray(self.kernel.diag(self._rows(labels)), dtype=np.float64)
 
     def products(self, labels: Any, others: Any) -> Floats:
         """``k(y_i, y'_i)`` of labels pair by pair, (n,)."""
-        width = self.training.shape[1]
-        return self._products(as_rows(labels, width=width), as_rows(others, width=width), 64)
+        return self._pairs(self._rows(labels), self._rows(others))
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
         """Rows in the shape of one label."""
         found = np.asarray(super().decode(raw, way, candidates))
         return found.reshape(len(raw), *self.shape)
+
+    def _rows(self, labels: Any, what: str = "Y") -> Floats:
+        return as_rows(labels, what, self.training.shape[1])
+
+    def _given(self, labels: Any) -> Candidates:
+        rows = self._rows(labels, "candidates")
+        return Candidates(rows, self._codes(rows), self.norms(rows))
 
 
 class GaussianEmbedding(RowEmbedding):
@@ -243,112 +327,11 @@ class GaussianEmbedding(RowEmbedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
         """Start at the best training label and climb, unless candidates are given or asked for."""
-        check_way(self, way)
-        if way != "continuous" or candidates is not None:
-            return super().decode(raw, way, candidates)
-        start = self._candidates().choose(raw, "nearest")
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._climbed)
+        return np.asarray(found).reshape(len(raw), *self.shape)
+
+    def _climbed(self, raw: Floats) -> Floats:
+        start = self._own.choose(raw, "nearest")
         pivots = self.training[self.factor.pivots]
         assert isinstance(self.kernel, Gaussian)
-        found = climb(self.kernel, start, pivots, self.factor.weights(raw))
-        return found.reshape(len(raw), *self.shape)
-
-
-@dataclass(frozen=True)
-class PrecomputedOutput(OutputSpace):
-    """Labels given by their Gram matrix alone.
-
-    ``fit`` takes the (n, n) matrix of the training labels.  Other labels are encoded from their
-    kernel values with the training labels, (m, n); predictions are numbers of training labels.
-
-    Parameters
-    ----------
-    tolerance : float
-        Share of the trace that the factor may leave out; 0 is exact.
-    max_rank : int or None
-    """
-
-    tolerance: float = 0.0
-    max_rank: int | None = None
-
-    def fit(self, labels: Any) -> PrecomputedEmbedding:
-        """Factor the matrix."""
-        _check_accuracy(self.tolerance, self.max_rank)
-        gram = as_rows(labels, "the Gram matrix Y")
-        if gram.shape[0] != gram.shape[1]:
-            raise InvalidData(
-                f"the Gram matrix Y must be square, (n, n); got {gram.shape}. Give k(y_i, y_j) of "
-                "the training outputs."
-            )
-        factor = factor_gram(gram, self.tolerance, self.max_rank, "the Gram matrix Y")
-        return PrecomputedEmbedding(factor, gram.diagonal().copy())
-
-
-@dataclass(frozen=True)
-class PrecomputedEmbedding(Embedding):
-    """Points from columns of a Gram matrix; integers (m,) are numbers of training outputs.
-
-    Attributes
-    ----------
-    factor : GramFactor
-    diagonal : (n,) float64
-    """
-
-    factor: GramFactor
-    diagonal: Floats
-    ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
-
-    def encode(self, labels: Any) -> Floats:
-        """Points of labels given by kernel values with all training labels, (m, n)."""
-        if _are_numbers(labels):
-            return self.factor.codes[self._numbers(labels)]
-        cross = as_rows(labels, "Y", None)
-        if cross.shape[1] != len(self.diagonal):
-            raise InvalidData(
-                f"Y must hold kernel values with all {len(self.diagonal)} training outputs, one "
-                f"column each; got {cross.shape[1]} columns."
-            )
-        return self.factor.encode(cross[:, self.factor.pivots])
-
-    def encode_training(self, labels: Any) -> Floats:
-        """The factor's rows."""
-        return self.factor.codes
-
-    def norms(self, labels: Any) -> Floats:
-        """``k(y, y)``, (m,); known for the training outputs only."""
-        if _are_numbers(labels):
-            return self.diagonal[self._numbers(labels)]
-        cross = as_rows(labels, "Y", None)
-        if cross.shape != 2 * self.diagonal.shape or not np.allclose(
-            cross.diagonal(), self.diagonal, rtol=1e-9, atol=0
-        ):
-            raise InvalidData(
-                "the Gram matrix does not tell k(y, y) of new outputs, so that no loss can be "
-                "computed; score the predicted kernel or the predicted numbers instead."
-            )
-        return self.diagonal
-
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """Numbers of training labels."""
-        numbers = np.arange(len(self.diagonal))
-        if candidates is None:
-            check_way(self, way)
-            return Candidates(numbers, self.factor.codes, self.diagonal).choose(raw, way)
-        chosen = self._numbers(candidates.labels)
-        found = Candidates(chosen, self.factor.codes[chosen], self.diagonal[chosen])
-        return found.choose(raw, way, candidates.allowed)
-
-    def _numbers(self, candidates: Sequence[int]) -> Any:
-        chosen = np.asarray(candidates)
-        n = len(self.diagonal)
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or not len(chosen):
-            raise InvalidData(
-                "with output='precomputed' candidates must be numbers of training outputs."
-            )
-        if chosen.min() < 0 or chosen.max() >= n:
-            odd = chosen[(chosen < 0) | (chosen >= n)][0]
-            raise InvalidData(f"there is no training output {odd}; there are 0 to {n - 1}.")
-        return chosen
-
-
-def _are_numbers(labels: Any) -> bool:
-    return np.ndim(labels) == 1 and np.asarray(labels).dtype.kind in "iu"
+        return climb(self.kernel, start, pivots, self.factor.weights(raw))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.records import Floats
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, check_way, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table, refuse_rows
 
 Bools = NDArray[np.bool_]
@@ -132,40 +133,46 @@ class LabelSetEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
         """Label sets of the kind given in training."""
-        check_way(self, way)
-        if candidates is not None or way in CANDIDATE_WAYS:
-            if candidates is not None and hasattr(candidates.labels, "toarray"):
-                candidates = replace(candidates, labels=candidates.labels.toarray())
-            return self._as_given(self._table(decode(self, raw, way, candidates, self._candidates)))
+        by_scores = partial(self._by_scores, way)
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, by_scores)
+        return self._as_given(found)
+
+    def _by_scores(self, way: str, raw: Floats) -> Bools:
+        """Sets that need not be seen in training, (n, L)."""
         scores = raw / self.scale
         if way == "threshold":
-            return self._as_given(scores >= _THRESHOLD)
+            return scores >= _THRESHOLD
         if way == "top":
-            return self._as_given(_largest(scores, np.full(len(raw), self.mean_size)))
+            return _largest(scores, np.full(len(raw), self.mean_size))
         scores = scores.clip(0, 1)
-        return self._as_given(_largest(scores, _best_sizes(scores)))
+        return _largest(scores, _best_sizes(scores))
 
-    def _candidates(self) -> Candidates:
-        return Candidates(
-            self.training, self.training * self.scale, self.training @ (self.scale**2)
-        )
+    @cached_property
+    def _own(self) -> Candidates:
+        return self._candidates(self.training)
 
-    def _table(self, labels: Any) -> Bools:
+    def _given(self, labels: Any) -> Candidates:
+        return self._candidates(self._table(labels, "candidates"))
+
+    def _candidates(self, table: Bools) -> Candidates:
+        return Candidates(table, table * self.scale, table @ (self.scale**2))
+
+    def _table(self, labels: Any, what: str = "Y") -> Bools:
         """(n, L)"""
         found = _table_of(labels, lists_are_rows=self.dtype is not None)
         if found is not None:
             if hasattr(labels, "columns") and self.dtype is not None:
-                self._check_columns(tuple(labels.columns))
-            return _ones(found, len(self.names))
-        rows = _sets(labels)
-        return _indicators(rows, {name: j for j, name in enumerate(self.names)})
+                self._check_columns(tuple(labels.columns), what)
+            return _ones(found, len(self.names), what)
+        rows = _sets(labels, what)
+        return _indicators(rows, {name: j for j, name in enumerate(self.names)}, what)
 
-    def _check_columns(self, columns: tuple[Hashable, ...]) -> None:
+    def _check_columns(self, columns: tuple[Hashable, ...], what: str) -> None:
         if self.names != columns and self.names != tuple(range(len(columns))):
             odd = next((c for c in columns if c not in self.names), "the order")
             raise InvalidData(
-                f"Y has other columns than the model was fitted with (look at {odd!r}); give the "
-                f"columns {', '.join(map(str, self.names))}."
+                f"{what} has other columns than the model was fitted with (look at {odd!r}); give "
+                f"the columns {', '.join(map(str, self.names))}."
             )
 
     def _as_given(self, table: Bools) -> Any:
@@ -224,13 +231,13 @@ def _look_like_indicators(rows: list[Any]) -> bool:
     return table.dtype.kind in "biuf" and bool(np.isin(table, (0, 1)).all())
 
 
-def _ones(table: Any, width: int | None = None) -> Bools:
-    rows = as_table(table, "zeros and ones, one for every label,", width)
+def _ones(table: Any, width: int | None = None, what: str = "Y") -> Bools:
+    rows = as_table(table, "zeros and ones, one for every label,", width, what)
     odd = (rows != 0) & (rows != 1)
     refuse_rows(
         odd.any(axis=1),
         lambda i: (
-            f"Y has {rows[i][odd[i]][0]:g} in row {i}; rows of indicators hold 0 and 1 alone. "
+            f"{what} has {rows[i][odd[i]][0]:g} in row {i}; rows of indicators hold 0 and 1 alone. "
             "Give a list of sets if the numbers are labels."
         ),
     )
@@ -246,30 +253,30 @@ def _column_names(labels: Any, table: Any) -> tuple[Hashable, ...]:
     return tuple(getattr(labels, "columns", range(np.shape(table)[1])))
 
 
-def _sets(labels: Any) -> list[frozenset[Hashable]]:
+def _sets(labels: Any, what: str = "Y") -> list[frozenset[Hashable]]:
     """Checked label sets."""
-    rows = as_objects(labels, "label sets")
+    rows = as_objects(labels, "label sets", what)
     for i, row in enumerate(rows):
         if isinstance(row, str | bytes | Mapping) or not isinstance(row, Collection):
             raise InvalidData(
-                f"row {i} of Y is {row!r:.60}, not a set; every output must be a set or a list of "
-                "labels, such as {'a', 'b'}."
+                f"row {i} of {what} is {row!r:.60}, not a set; every output must be a set or a "
+                "list of labels, such as {'a', 'b'}."
             )
-    return [_as_set(i, row) for i, row in enumerate(rows)]
+    return [_as_set(f"row {i} of {what}", row) for i, row in enumerate(rows)]
 
 
-def _as_set(i: int, row: Collection[Hashable]) -> frozenset[Hashable]:
+def _as_set(where: str, row: Collection[Hashable]) -> frozenset[Hashable]:
     try:
         found = frozenset(row)
     except TypeError:
-        raise InvalidData(f"row {i} of Y has a label that is not hashable: {row!r:.60}.") from None
+        raise InvalidData(f"{where} has a label that is not hashable: {row!r:.60}.") from None
     if len(found) != len(row):
         raise InvalidData(
-            f"row {i} of Y names a label twice: {row!r:.60}. Give sets, or an array if the rows "
+            f"{where} names a label twice: {row!r:.60}. Give sets, or an array if the rows "
             "are indicators, zeros and ones."
         )
     if any(label is None or (isinstance(label, float) and np.isnan(label)) for label in found):
-        raise InvalidData(f"row {i} of Y has a missing label (None or NaN): {row!r:.60}.")
+        raise InvalidData(f"{where} has a missing label (None or NaN): {row!r:.60}.")
     return found
 
 
@@ -280,7 +287,9 @@ def _ordered(names: set[Hashable]) -> tuple[Hashable, ...]:
         return tuple(sorted(names, key=lambda name: (type(name).__name__, repr(name))))
 
 
-def _indicators(rows: list[frozenset[Hashable]], number: dict[Hashable, int]) -> Bools:
+def _indicators(
+    rows: list[frozenset[Hashable]], number: dict[Hashable, int], what: str = "Y"
+) -> Bools:
     """(n, L)"""
     table = np.zeros((len(rows), len(number)), dtype=bool)
     for i, row in enumerate(rows):
@@ -288,8 +297,8 @@ def _indicators(rows: list[frozenset[Hashable]], number: dict[Hashable, int]) ->
             if label not in number:
                 known = ", ".join(map(repr, list(number)[:10]))
                 raise InvalidData(
-                    f"row {i} of Y has the label {label!r}, which no training set has; known are "
-                    f"{known}{', …' if len(number) > 10 else ''}."
+                    f"row {i} of {what} has the label {label!r}, which no training set has; known "
+                    f"are {known}{', …' if len(number) > 10 else ''}."
                 )
             table[i, number[label]] = True
     return table

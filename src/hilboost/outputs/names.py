@@ -12,8 +12,9 @@ from hilboost.core.errors import InvalidType, unknown_name
 from hilboost.kernels import KERNEL_NAMES, Kernel
 from hilboost.outputs.compositions import Compositions
 from hilboost.outputs.distributions import Distributions
-from hilboost.outputs.kernel_output import KernelOutput, PrecomputedOutput
+from hilboost.outputs.kernel_output import KernelOutput
 from hilboost.outputs.label_sets import LabelSets
+from hilboost.outputs.precomputed import PrecomputedOutput
 from hilboost.outputs.rankings import Rankings
 from hilboost.outputs.spd_matrices import PositiveMatrices
 from hilboost.outputs.strings import Strings

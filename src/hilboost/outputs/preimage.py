@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from hilboost.core.contracts import Choice, Embedding
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.records import Floats
+from hilboost.outputs.row_checks import count_rows
 
 _CELLS_AT_ONCE = 2**22
 
@@ -80,14 +82,17 @@ def nearest(
 def _checked_allowed(
     allowed: Sequence[Sequence[int]], n: int, n_candidates: int
 ) -> list[NDArray[np.int64]]:
-    if len(allowed) != n:
+    if count_rows(allowed, "lists of candidate numbers", "allowed") != n:
         raise InvalidData(
             f"allowed has entries for {len(allowed)} rows, X has {n}; give one list of candidate "
             "numbers for every row."
         )
     checked = []
     for i, numbers in enumerate(allowed):
-        among = np.asarray(numbers)
+        try:
+            among = np.asarray(numbers)
+        except ValueError:  # lists of several lengths
+            among = np.empty((0, 0))
         if among.ndim != 1 or len(among) == 0 or among.dtype.kind not in "iu":
             raise InvalidData(
                 f"allowed[{i}] must hold the numbers of one candidate or more; got {numbers!r}."
@@ -122,6 +127,11 @@ class Candidates:
     codes: Floats
     norms: Floats
 
+    @classmethod
+    def of(cls, labels: Any, codes: Floats) -> Candidates:
+        """Labels whose points leave nothing out: ``k(y, y) = |φ(y)|²``."""
+        return cls(labels, codes, np.einsum("ij,ij->i", codes, codes))
+
     def choose(self, raw: Floats, way: str, allowed: Sequence[Sequence[int]] | None = None) -> Any:
         """The best label of every row; see :func:`nearest`."""
         return take(self.labels, nearest(raw, self.codes, self.norms, way, allowed))
@@ -133,19 +143,26 @@ def decode(
     way: str,
     candidates: Choice | None,
     training: Callable[[], Candidates],
+    given: Callable[[Any], Candidates] | None = None,
+    formula: Callable[[Floats], Any] | None = None,
 ) -> Any:
     """Labels chosen among the candidates given, or else among the training labels.
 
     Parameters
     ----------
     embedding : Embedding
-        Encodes candidates that are given.
     raw : (n, r) float64
     way : str
-        One of ``CANDIDATE_WAYS``; with candidates, another name counts as ``"nearest"``.
+        One of the embedding's.  With candidates, one that is not in ``CANDIDATE_WAYS`` counts as
+        ``"nearest"``.
     candidates : Choice or None
     training : callable
         Returns the candidates where none are given.
+    given : callable, optional
+        Checks the labels of ``candidates`` and returns them with their points; by default they are
+        encoded by the embedding.
+    formula : callable, optional
+        Labels for points in all ways that are not in ``CANDIDATE_WAYS``; these need no candidates.
 
     Raises
     ------
@@ -154,21 +171,19 @@ def decode(
     InvalidData
         Candidates of another kind, or none.
     """
-    check_way(embedding, way)
-    found = training() if candidates is None else _encoded(embedding, candidates.labels)
-    by = way if way in CANDIDATE_WAYS else "nearest"
-    return found.choose(raw, by, None if candidates is None else candidates.allowed)
-
-
-def check_way(embedding: Embedding, way: str) -> None:
-    """Refuse an unknown way to decode."""
     if way not in embedding.ways:
         raise unknown_name("decode", way, embedding.ways)
+    by = way if way in CANDIDATE_WAYS else "nearest"
+    if candidates is not None:
+        if not count_rows(candidates.labels, "labels", "candidates"):
+            raise InvalidData("candidates is empty; give at least one label to choose from.")
+        found = (given or partial(_encoded, embedding))(candidates.labels)
+        return found.choose(raw, by, candidates.allowed)
+    if formula is not None and way not in CANDIDATE_WAYS:
+        return formula(raw)
+    return training().choose(raw, by)
 
 
 def _encoded(embedding: Embedding, labels: Any) -> Candidates:
-    if len(labels) == 0:
-        raise InvalidData("candidates is empty; give at least one label to choose from.")
-    if hasattr(labels, "to_numpy"):
-        labels = labels.to_numpy()
-    return Candidates(labels, embedding.encode(labels), embedding.norms(labels))
+    codes, norms = embedding.encode(labels), embedding.norms(labels)
+    return Candidates(labels.to_numpy() if hasattr(labels, "to_numpy") else labels, codes, norms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats
 from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
-from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.preimage import Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
 
 Ranks = NDArray[np.int64]
@@ -85,35 +86,45 @@ class RankingEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Ranks:
         """Ranks, (n, K) int64."""
-        check_way(self, way)
-        if way == "exact" and candidates is None:
-            return _GEOMETRIES[self.distance].decode(raw, self._nearest)
-        found = decode(self, raw, way, candidates, self._candidates)
-        return np.asarray(found).astype(np.int64)
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
+        return np.asarray(found)
+
+    def _exact(self, raw: Floats) -> Ranks:
+        return _GEOMETRIES[self.distance].decode(raw, self._nearest)
 
     def _nearest(self, raw: Floats) -> Ranks:
-        return np.asarray(self._candidates().choose(raw, "nearest"))
+        return np.asarray(self._own.choose(raw, "nearest"))
 
-    def _candidates(self) -> Candidates:
-        codes = _GEOMETRIES[self.distance].encode(self.training)
-        return Candidates(self.training, codes, np.einsum("ij,ij->i", codes, codes))
+    @cached_property
+    def _own(self) -> Candidates:
+        return self._candidates(self.training)
+
+    def _given(self, labels: Any) -> Candidates:
+        return self._candidates(_ranks(labels, self.training.shape[1], self.ties, "candidates"))
+
+    def _candidates(self, ranks: Ranks) -> Candidates:
+        return Candidates.of(ranks, _GEOMETRIES[self.distance].encode(ranks))
 
 
-def _ranks(labels: Any, width: int | None, ties: bool) -> Ranks:
+def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks:
     """Checked ranks, (n, K) int64."""
-    rows = as_table(labels, "the ranks of all items", width)
+    rows = as_table(labels, "the ranks of all items", width, what)
     K = rows.shape[1]
     if K < 2:
-        raise InvalidData("Y has one rank a row, from row 0 on; a ranking needs at least 2 items.")
+        raise InvalidData(
+            f"{what} has one rank a row, from row 0 on; a ranking needs at least 2 items."
+        )
     refuse_rows(
         (rows != np.floor(rows)).any(axis=1),
-        lambda i: f"row {i} of Y, {in_words(rows[i])}, must hold whole numbers: ranks 1 to {K}.",
+        lambda i: (
+            f"row {i} of {what}, {in_words(rows[i])}, must hold whole numbers: ranks 1 to {K}."
+        ),
     )
     refuse_rows(
         rows.min(axis=1) == 0,
         lambda i: (
-            f"row {i} of Y, {in_words(rows[i])}, has the rank 0; ranks count from 1, the best. "
-            "Add 1 to all ranks if they count from 0."
+            f"row {i} of {what}, {in_words(rows[i])}, has the rank 0; ranks count from 1, the "
+            "best. Add 1 to all ranks if they count from 0."
         ),
     )
     sorted_ = np.sort(rows, axis=1)
@@ -122,16 +133,16 @@ def _ranks(labels: Any, width: int | None, ties: bool) -> Ranks:
     refuse_rows(
         ~whole & ~tied,
         lambda i: (
-            f"row {i} of Y, {in_words(rows[i])}, leaves out a rank; it must hold each of 1 to {K} "
-            "once."
+            f"row {i} of {what}, {in_words(rows[i])}, leaves out a rank; it must hold each of 1 "
+            f"to {K} once."
         ),
     )
     if not ties:
         refuse_rows(
             tied,
             lambda i: (
-                f"row {i} of Y, {in_words(rows[i])}, has tied ranks; it must hold each of 1 to {K} "
-                "once, or set Rankings('kemeny', ties=True)."
+                f"row {i} of {what}, {in_words(rows[i])}, has tied ranks; it must hold each of "
+                f"1 to {K} once, or set Rankings('kemeny', ties=True)."
             ),
         )
         return rows.astype(np.int64)
@@ -142,8 +153,8 @@ def _ranks(labels: Any, width: int | None, ties: bool) -> Ranks:
     refuse_rows(
         ~usual,
         lambda i: (
-            f"row {i} of Y, {in_words(rows[i])}, has gaps; tied ranks count like (1, 2, 2, 4) or "
-            "(1, 2, 2, 3)."
+            f"row {i} of {what}, {in_words(rows[i])}, has gaps; tied ranks count like (1, 2, 2, 4) "
+            "or (1, 2, 2, 3)."
         ),
     )
     return rows.astype(np.int64)

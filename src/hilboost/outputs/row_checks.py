@@ -13,7 +13,7 @@ from hilboost.core.records import Floats
 from hilboost.outputs.checks import as_rows
 
 
-def as_table(labels: Any, meaning: str, width: int | None = None) -> Floats:
+def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y") -> Floats:
     """Labels that are plain rows of numbers, (n, c) float64.
 
     Parameters
@@ -23,6 +23,8 @@ def as_table(labels: Any, meaning: str, width: int | None = None) -> Floats:
         What a row is, for the message.
     width : int or None
         The only ``c`` accepted.
+    what : str
+        What the labels are called in messages.
 
     Raises
     ------
@@ -30,34 +32,58 @@ def as_table(labels: Any, meaning: str, width: int | None = None) -> Floats:
         As :func:`~hilboost.outputs.checks.as_rows`, or rows that are single numbers or have more
         dimensions.
     """
-    rows = as_rows(labels)
+    rows = as_rows(labels, what)
     if np.ndim(labels) != 2:
         raise InvalidData(
-            f"Y must hold {meaning} a row, with shape (n, c); got shape {np.shape(labels)}."
+            f"{what} must hold {meaning} a row, with shape (n, c); got shape {np.shape(labels)}."
         )
     if width is not None and rows.shape[1] != width:
         raise InvalidData(
-            f"Y has {rows.shape[1]} numbers a row, from row 0 on; the model was fitted with "
+            f"{what} has {rows.shape[1]} numbers a row, from row 0 on; the model was fitted with "
             f"{width}."
         )
     return rows
 
 
-def as_objects(labels: Any, meaning: str) -> list[Any]:
+def as_objects(labels: Any, meaning: str, what: str = "Y") -> list[Any]:
     """Labels that are single objects, as a list.
 
     Raises
     ------
     InvalidData
-        One string, a number or something without an order in place of a list, or an empty list.
+        As :func:`refuse_no_list`, or a table.
     """
-    no_list = str | bytes | Mapping | Set
-    if isinstance(labels, no_list) or not hasattr(labels, "__iter__"):
-        raise InvalidData(f"Y must be a list of {meaning}, one a row; got {labels!r:.60}.")
-    objects = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    if not objects:
-        raise InvalidData(f"Y is empty; give at least one of {meaning}.")
-    return objects
+    refuse_no_list(labels, meaning, what)
+    if hasattr(labels, "columns"):
+        raise InvalidData(f"{what} must be a list of {meaning}, one a row; got a table.")
+    return list(labels.tolist() if hasattr(labels, "tolist") else labels)
+
+
+def refuse_no_list(labels: Any, meaning: str, what: str = "Y") -> None:
+    """Refuse an empty list, and what is none.
+
+    Raises
+    ------
+    InvalidData
+        As :func:`count_rows`, or an empty list.
+    """
+    if not count_rows(labels, meaning, what):
+        raise InvalidData(f"{what} is empty; give at least one of {meaning}.")
+
+
+def count_rows(labels: Any, meaning: str, what: str = "Y") -> int:
+    """Number of labels.
+
+    Raises
+    ------
+    InvalidData
+        One string, a number or something without an order in place of a list.
+    """
+    shape = getattr(labels, "shape", None)  # sparse matrices have a shape and no length
+    listed = hasattr(labels, "__len__") if shape is None else len(shape) > 0
+    if isinstance(labels, str | bytes | Mapping | Set) or not listed:
+        raise InvalidData(f"{what} must be a list of {meaning}, one a row; got {labels!r:.60}.")
+    return int(len(labels) if shape is None else shape[0])
 
 
 def refuse_rows(bad: NDArray[np.bool_], sentence: Callable[[int], str]) -> None:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from hilboost.core.contracts import Embedding
 from hilboost.core.records import Floats
-from hilboost.outputs.kernel_output import KernelEmbedding, PrecomputedEmbedding
+from hilboost.outputs.kernel_output import KernelEmbedding
+from hilboost.outputs.precomputed import PrecomputedEmbedding
 
 _NEGLIGIBLE = 1e-10  # of the largest pivot
 

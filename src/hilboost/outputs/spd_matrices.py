@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData
 from hilboost.core.records import Floats
 from hilboost.outputs.checks import as_rows
-from hilboost.outputs.preimage import Candidates, check_way, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import refuse_rows
 
 _ASYMMETRY = 1e-6  # relative to the largest entry; covariances in float32 have about 1e-7
@@ -27,7 +28,7 @@ class PositiveMatrices(OutputSpace):
     Notes
     -----
     Ways to decode: ``"exact"`` is the matrix exponential, which is positive definite for any
-    point; ``"nearest"`` chooses among the training matrices.  Cost O(n p³).
+    point; ``"nearest"`` and ``"cosine"`` choose among the training matrices.  Cost O(n p³).
     """
 
     def fit(self, labels: Any) -> PositiveMatrixEmbedding:
@@ -45,7 +46,7 @@ class PositiveMatrixEmbedding(Embedding):
     """
 
     training: Floats
-    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:
         """(n, p(p+1)/2)"""
@@ -53,34 +54,44 @@ class PositiveMatrixEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
         """Matrices (n, p, p)."""
-        check_way(self, way)
-        if way == "exact" and candidates is None:
-            return _exponentials(raw, self.training.shape[1])
-        return np.asarray(decode(self, raw, way, candidates, self._candidates))
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
+        return np.asarray(found)
 
-    def _candidates(self) -> Candidates:
-        codes = _logarithms(self.training)
-        return Candidates(self.training, codes, np.einsum("ij,ij->i", codes, codes))
+    def _exact(self, raw: Floats) -> Floats:
+        return _exponentials(raw, self.training.shape[1])
+
+    @cached_property
+    def _own(self) -> Candidates:
+        return Candidates.of(self.training, _logarithms(self.training))
+
+    def _given(self, labels: Any) -> Candidates:
+        matrices = _matrices(labels, self.training.shape[1], "candidates")
+        return Candidates.of(matrices, _logarithms(matrices))
 
 
-def _matrices(labels: Any, width: int | None) -> Floats:
+def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:
     """Checked matrices, (n, p, p), symmetric to the last bit."""
-    rows = as_rows(labels)
+    rows = as_rows(labels, what)
     shape = np.shape(labels)
     if len(shape) != 3 or shape[1] != shape[2]:
         raise InvalidData(
-            f"Y must hold square matrices, with shape (n, p, p), from row 0 on; got shape {shape}."
+            f"{what} must hold square matrices, with shape (n, p, p), from row 0 on; got shape "
+            f"{shape}."
         )
     if width is not None and shape[1] != width:
         raise InvalidData(
-            f"Y has matrices of {shape[1]} rows, from row 0 on; the model was fitted with {width}."
+            f"{what} has matrices of {shape[1]} rows, from row 0 on; the model was fitted with "
+            f"{width}."
         )
     given = rows.reshape(shape)
     other = given.transpose(0, 2, 1)
     gap = np.abs(given - other).max(axis=(1, 2))
     refuse_rows(
         gap > _ASYMMETRY * np.abs(rows).max(axis=1),
-        lambda i: f"row {i} of Y is not a symmetric matrix: Y and Y' differ by {gap[i]:.3g}.",
+        lambda i: (
+            f"row {i} of {what} is not a symmetric matrix: it and its transpose differ by "
+            f"{gap[i]:.3g}."
+        ),
     )
     matrices = (given + other) / 2
     values = np.linalg.eigvalsh(matrices)
@@ -89,7 +100,7 @@ def _matrices(labels: Any, width: int | None) -> Floats:
     refuse_rows(
         values[:, 0] <= np.maximum(least, 0),
         lambda i: (
-            f"row {i} of Y is not positive definite: its smallest eigenvalue is "
+            f"row {i} of {what} is not positive definite: its smallest eigenvalue is "
             f"{values[i, 0]:.3g}, its largest {values[i, -1]:.3g}. Add a small multiple of the "
             "identity to all matrices."
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -98,11 +99,18 @@ class StringEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[str]:
         """The training strings, or the candidates, that lie nearest."""
-        return list(decode(self, raw, way, candidates, self._candidates))
+        return list(decode(self, raw, way, candidates, lambda: self._own, self._given))
 
-    def _candidates(self) -> Candidates:
-        codes, squares = self._codes_and_squares(self.training)
-        return Candidates(self.training, codes, self._norms(squares))
+    @cached_property
+    def _own(self) -> Candidates:
+        return self._candidates(self.training)
+
+    def _given(self, labels: Any) -> Candidates:
+        return self._candidates(_strings(labels, "candidates"))
+
+    def _candidates(self, strings: list[str]) -> Candidates:
+        codes, squares = self._codes_and_squares(strings)
+        return Candidates(strings, codes, self._norms(squares))
 
     def _norms(self, squares: Floats) -> Floats:
         return np.where(squares > 0, 1.0, 0.0) if self.normalise else squares
@@ -131,13 +139,13 @@ def _count(string: str, lengths: range) -> Counter[str]:
     )
 
 
-def _strings(labels: Any) -> list[str]:
+def _strings(labels: Any, what: str = "Y") -> list[str]:
     """Checked strings."""
-    strings = as_objects(labels, "strings")
+    strings = as_objects(labels, "strings", what)
     for i, string in enumerate(strings):
         if not isinstance(string, str):
             raise InvalidData(
-                f"row {i} of Y is {string!r:.60} ({type(string).__name__}); every output must be "
-                "a string."
+                f"row {i} of {what} is {string!r:.60} ({type(string).__name__}); every output "
+                "must be a string."
             )
     return strings

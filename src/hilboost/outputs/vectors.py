@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.records import Floats
 from hilboost.outputs.checks import as_rows
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, check_way, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,13 @@ class VectorEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
         """The points themselves, or the nearest candidates."""
-        check_way(self, way)
-        found = raw
-        if way != "exact" or candidates is not None:
-            found = decode(self, raw, way, candidates, self._candidates)
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, np.asarray)
         return np.asarray(found).reshape(len(raw), *self.shape)
 
-    def _candidates(self) -> Candidates:
-        return Candidates(self.training, self.training, (self.training**2).sum(axis=1))
+    @cached_property
+    def _own(self) -> Candidates:
+        return Candidates.of(self.training, self.training)
+
+    def _given(self, labels: Any) -> Candidates:
+        rows = as_rows(labels, "candidates", self.training.shape[1])
+        return Candidates.of(rows, rows)

@@ -1,0 +1,213 @@
+"""Outputs known by their Gram matrix, with or without a function for new ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.contracts import Choice, Embedding, OutputSpace
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats
+from hilboost.kernels.pivoted_cholesky import GramFactor, factor_gram
+from hilboost.outputs.checks import as_rows
+from hilboost.outputs.kernel_output import (
+    KernelEmbedding,
+    KernelOutput,
+    Similarity,
+    check_accuracy,
+)
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode, take
+from hilboost.outputs.row_checks import count_rows
+
+_WHAT = "the Gram matrix Y"
+_NEGLIGIBLE = 1e-9  # of the trace
+_COMPARED = 4
+_AGREEMENT = 1e-6  # of the largest entry of the diagonal
+
+
+@dataclass(frozen=True)
+class PrecomputedOutput(OutputSpace):
+    """Labels given by their Gram matrix, (n, n), which is what ``fit`` takes.
+
+    Parameters
+    ----------
+    kernel : callable, Kernel, str or scikit-learn kernel, optional
+        The function that the matrix holds values of, as in :class:`KernelOutput`.  A callable is
+        called with new labels and training ones, ``kernel(new_labels, labels)``, and with new
+        labels twice for their norms.
+    labels : sequence of n labels, optional
+        The training labels, in the order of the matrix; goes with ``kernel``.
+    pairwise : bool
+        The callable takes two single labels and returns a number.
+    tolerance : float
+        Share of the trace that the factor may leave out; 0 is exact.
+    max_rank : int or None
+        Most columns that the factor may have.
+
+    Notes
+    -----
+    With ``kernel`` and ``labels`` all but ``fit`` takes and returns labels: scores, candidates and
+    predictions.  Without them other outputs are encoded from their kernel values with the training
+    outputs, (m, n), and have no norms; predictions and candidates are numbers of training outputs.
+    """
+
+    kernel: Any = None
+    labels: Any = field(default=None, repr=False)
+    pairwise: bool = False
+    tolerance: float = 0.0
+    max_rank: int | None = None
+
+    def fit(self, labels: Any) -> KernelEmbedding | PrecomputedEmbedding:
+        """Factor the matrix."""
+        check_accuracy(self.tolerance, self.max_rank)
+        if (self.kernel is None) != (self.labels is None):
+            given, lacking = ("labels", "kernel") if self.kernel is None else ("kernel", "labels")
+            raise InvalidParameter(f"PrecomputedOutput has {given} and no {lacking}; give both.")
+        gram = _square(labels)
+        factor = factor_gram(gram, self.tolerance, self.max_rank, _WHAT)
+        if self.kernel is None:
+            left = gram.trace() - float((factor.codes**2).sum())
+            rest = gram.copy() if left > _NEGLIGIBLE * gram.trace() else None
+            return PrecomputedEmbedding(factor, gram.diagonal().copy(), rest)
+        n = count_rows(self.labels, "training labels", "labels")
+        if n != len(gram):
+            raise InvalidParameter(
+                f"labels has {n} training labels and the Gram matrix Y is of "
+                f"{len(gram)}; give one label a row, without those of rows that are left out."
+            )
+
+        def known(similarity: Similarity, objects: Any) -> GramFactor:
+            _compare(similarity, objects, gram, factor.pivots[:_COMPARED])
+            return factor
+
+        return KernelOutput(self.kernel, self.pairwise).embedding(self.labels, known, "labels")
+
+    def take_rows(self, labels: Any, rows: NDArray[np.int64]) -> Floats:
+        """The Gram matrix of some training outputs, (m, m)."""
+        return _square(labels)[np.ix_(rows, rows)]
+
+
+def _square(labels: Any) -> Floats:
+    gram = as_rows(labels, _WHAT)
+    if gram.shape[0] != gram.shape[1]:
+        raise InvalidData(
+            f"the Gram matrix Y must be square, (n, n); got {gram.shape}. Give k(y_i, y_j) of "
+            "the training outputs."
+        )
+    return gram
+
+
+def _compare(similarity: Similarity, objects: Any, gram: Floats, rows: NDArray[np.int64]) -> None:
+    """Refuse a function that is not the matrix's, as far as some of its columns tell."""
+    values = similarity(objects, take(objects, rows))
+    bad = ~(np.abs(values - gram[:, rows]) <= _AGREEMENT * float(gram.diagonal().max()))
+    if bad.any():
+        i, k = (int(number) for number in np.argwhere(bad)[0])
+        j = int(rows[k])
+        raise InvalidData(
+            f"kernel gives k({i}, {j}) = {values[i, k]:.6g} for these rows of labels, and the Gram "
+            f"matrix Y has {gram[i, j]:.6g}; give the function that made the matrix, and the "
+            "labels in its order."
+        )
+
+
+@dataclass(frozen=True)
+class PrecomputedEmbedding(Embedding):
+    """Points from columns of a Gram matrix; integers (m,) are numbers of training outputs.
+
+    Attributes
+    ----------
+    factor : GramFactor
+    diagonal : (n,) float64
+    gram : (n, n) float64 or None
+        The matrix, kept where the factor leaves some of it out.
+    """
+
+    factor: GramFactor
+    diagonal: Floats
+    gram: Floats | None = None
+    ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
+
+    def encode(self, labels: Any) -> Floats:
+        """Points of labels given by kernel values with all training labels, (m, n)."""
+        if _are_numbers(labels):
+            return self.factor.codes[self._numbers(labels)]
+        return self.factor.encode(self._values(labels)[:, self.factor.pivots])
+
+    def encode_training(self, labels: Any) -> Floats:
+        """The factor's rows."""
+        return self.factor.codes
+
+    def norms(self, labels: Any) -> Floats:
+        """``k(y, y)``, (m,); known for the training outputs only."""
+        return self.diagonal[self._known(labels)]
+
+    def products(self, labels: Any, others: Any) -> Floats:
+        """``k(y_i, y'_i)`` of training outputs pair by pair, (m,)."""
+        first, second = self._known(labels), self._known(others)
+        if self.gram is not None:
+            return self.gram[first, second]
+        codes = self.factor.codes
+        return np.einsum("ij,ij->i", codes[first], codes[second])
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
+        """Numbers of training labels."""
+        return decode(self, raw, way, candidates, lambda: self._own, self._given)
+
+    @cached_property
+    def _own(self) -> Candidates:
+        return Candidates(np.arange(len(self.diagonal)), self.factor.codes, self.diagonal)
+
+    def _given(self, labels: Any) -> Candidates:
+        chosen = self._numbers(labels)
+        return Candidates(chosen, self.factor.codes[chosen], self.diagonal[chosen])
+
+    def _values(self, labels: Any) -> Floats:
+        """Kernel values with all training outputs, (m, n)."""
+        values = as_rows(labels, "Y")
+        if values.shape[1] != len(self.diagonal):
+            raise InvalidData(
+                f"Y must hold kernel values with all {len(self.diagonal)} training outputs, one "
+                f"column each; got {values.shape[1]} columns."
+            )
+        return values
+
+    def _known(self, labels: Any) -> NDArray[np.int64]:
+        """Numbers of training outputs, given as such or by their Gram matrix."""
+        if _are_numbers(labels):
+            return self._numbers(labels)
+        values = self._values(labels)
+        if len(values) != len(self.diagonal) or not np.allclose(
+            values.diagonal(), self.diagonal, rtol=1e-9, atol=0
+        ):
+            raise InvalidData(
+                "the Gram matrix does not tell k(y, y) of new outputs, so that no loss can be "
+                "computed; give PrecomputedOutput the kernel and the training labels, or score "
+                "the predicted kernel or the predicted numbers instead."
+            )
+        return np.arange(len(values))
+
+    def _numbers(self, labels: Any) -> NDArray[np.int64]:
+        if not _are_numbers(labels) or not len(labels):
+            raise InvalidData(
+                "with output='precomputed' candidates must be numbers of training outputs; give "
+                "PrecomputedOutput the kernel and the training labels to choose among others."
+            )
+        chosen, n = np.asarray(labels).astype(np.int64), len(self.diagonal)
+        if chosen.min() < 0 or chosen.max() >= n:
+            odd = chosen[(chosen < 0) | (chosen >= n)][0]
+            raise InvalidData(f"there is no training output {odd}; there are 0 to {n - 1}.")
+        return chosen
+
+
+def _are_numbers(labels: Any) -> bool:
+    """Whether labels are whole numbers, (m,)."""
+    try:
+        found = np.asarray(labels)
+    except ValueError:
+        return False
+    return found.ndim == 1 and found.dtype.kind in "iu"
