@@ -87,7 +87,7 @@ class FullLearner(Learner):
                 "a kernel machine on all rows cannot leave rows out; set subsample=1 and "
                 "bootstrap=False, or choose stages='sparse'."
             )
-        kernel, regularization = choose(self.setting, data, gradients, weight)
+        kernel, regularization = choose(self.setting, data, gradients, weight, iterates=True)
         bound = curvature_bound(gradients)
         D = np.broadcast_to(
             regularization / bound / (1.0 if weight is None else weight), (n,)

@@ -84,6 +84,7 @@ def choose(
     gradients: Gradients,
     weight: Floats | None,
     n_effective: float = np.inf,
+    iterates: bool = False,
 ) -> tuple[Kernel, float]:
     """Kernel and λ of this fit; found in the first stage, kept for the others.
 
@@ -97,6 +98,8 @@ def choose(
         Zero for rows outside the sample.
     n_effective : float
         Number of basis vectors that the model can have, if fewer than rows.
+    iterates : bool
+        The fit takes conjugate gradient steps over all rows, which a small λ slows down.
 
     Returns
     -------
@@ -116,7 +119,9 @@ def choose(
             elif data.kernel is not None:
                 best = _choose_lambda(data.kernel, sampled, data.team)
             else:
-                best = _search(setting, sampled, min(n, n_effective), data.team)
+                hurries = iterates and setting.tuning_seconds is not None
+                floor = _lambda_floor(min(n, n_effective), hurries)
+                best = _search(setting, sampled, min(n, n_effective), floor, data.team)
         data.kernel = best.kernel
         data.is_tuned = True
         if best.predicted is not None and best.rows is not None:
@@ -157,13 +162,12 @@ def _sample(
     return Sampled(dense.to_numpy(data.X[rows]), Y / spread, w, rows), middle, spread, len(inside)
 
 
-def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candidate:
+def _search(setting: Setting, sampled: Sampled, n: float, floor: float, team: Team) -> Candidate:
     """The best of several families of kernels."""
     d = sampled.X.shape[1]
     if not sampled.Y.any() or len(sampled) < 3:
         return Candidate(_start(setting, d, "gaussian", 1.0), 1e-2)
     small = sampled.first(_ROWS_OF_LEAVE_ONE_OUT)
-    floor = _lambda_floor(n, setting.tuning_seconds is not None)
 
     def scaled(candidate: Candidate, rows: Sampled = small) -> Candidate:
         raised = replace(candidate, regularization=max(candidate.regularization, floor))
@@ -224,11 +228,11 @@ def _search(setting: Setting, sampled: Sampled, n: float, team: Team) -> Candida
     return extrapolated(best, sampled, fresh, n, team)
 
 
-def _lambda_floor(n: float, is_limited: bool) -> float:
+def _lambda_floor(n: float, hurries: bool) -> float:
     """The smallest λ that the rest of the fit can bring to its end."""
     if n <= DIRECT_UP_TO:
         return _SMALLEST_LAMBDA
-    if is_limited and n > _ROWS_OF_DEAR_STEPS:
+    if hurries and n > _ROWS_OF_DEAR_STEPS:
         return _SMALLEST_HURRIED_LAMBDA
     return _SMALLEST_ITERATIVE_LAMBDA
 
