@@ -1,16 +1,15 @@
 """Model files: the same model bit for bit, or a refusal."""
 
-import json
 import os
 
 import numpy as np
 import pandas as pd
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import save_file
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
+from tests.model.editing import changed, contents, edit
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -152,26 +151,6 @@ def path(tmp_path):
     path = tmp_path / "model"
     hilboost.save(BoostingRegressor(**PLAIN).fit(X, Y), path)
     return path
-
-
-def contents(path):
-    with safe_open(path, framework="np") as file:
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return arrays, file.metadata()
-
-
-def edit(path, arrays=None, header=None, metadata=None):
-    """Rewrite a file with some entries replaced."""
-    old_arrays, old_metadata = contents(path)
-    new_header = json.loads(old_metadata["header"]) | (header or {})
-    new_metadata = old_metadata | {"header": json.dumps(new_header)} | (metadata or {})
-    save_file(old_arrays | (arrays or {}), path, metadata=new_metadata)
-
-
-def changed(array, index, value):
-    result = array.copy()
-    result[index] = value
-    return result
 
 
 def inner_nodes(arrays):

@@ -1,0 +1,584 @@
+"""Files of kernel machines: the same machine bit for bit, or a refusal."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from sklearn.gaussian_process.kernels import RBF
+from tests.cases import KERNELS, ids
+from tests.model.editing import changed, contents, edit
+
+import hilboost
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    OutputKernelTreeRegressor,
+    SparseKernelClassifier,
+    SparseKernelRidge,
+)
+from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidModelFile
+from hilboost.core.records import Part, Stage
+from hilboost.kernels import (
+    Gaussian,
+    Kernel,
+    Laplace,
+    Linear,
+    Mapped,
+    Matern,
+    OnColumns,
+    Precomputed,
+    SklearnKernel,
+    to_description,
+)
+from hilboost.learners.kernel_machine import KernelExpansion, variance
+from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.model import AdditiveModel, files
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(160, 3))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] + RNG.normal(0, 0.1, 160)
+TWO = np.column_stack([Y, X[:, 2] * Y])
+NEW = np.concatenate([RNG.normal(size=(40, 3)), X[:20]])
+THREE = np.array(["low", "middle", "grün"])[np.digitize(Y, [-0.6, 0.6])]
+KERNEL = Matern([1.0, 2.0, 0.5], 2.5) * 2.0 + OnColumns(Linear(0.5), [2, 0])
+NATIVE = [case for case in KERNELS if case.native]
+PLAIN = {"kernel": KERNEL, "regularization": 0.1, "n_basis": 30, "random_state": 0}
+FULL = PLAIN | {"n_estimators": 4, "stages": "full"}
+
+
+def regressor(loss="squared_error", **parameters):
+    return KernelBoostingRegressor(loss, **FULL | parameters)
+
+
+def classifier(loss="squared_error", **parameters):
+    return KernelBoostingClassifier(loss, **FULL | parameters)
+
+
+def sparse(loss, **parameters):
+    return SparseKernelClassifier(loss, **PLAIN | {"n_basis": 80} | parameters)
+
+
+MACHINES = {
+    "full": (regressor(), Y),
+    "full-float32": (regressor(precision="float32"), Y),
+    "full-two": (regressor("absolute_error"), TWO),
+    "full-shrunk": (regressor(learning_rate=0.5, n_estimators=10), TWO),
+    "full-quantiles": (regressor("quantile", quantile=np.array([0.2, 0.8])), Y),
+    "sparse": (regressor(stages="sparse"), Y),
+    "sparse-float32": (regressor(stages="sparse", precision="float32"), TWO),
+    "reweighted": (regressor(stages="sparse", reweight=True), TWO),
+    "refitted": (regressor(stages="sparse", refit_every=2), Y),
+    "several scales": (regressor(stages="sparse", length_scale_factors=(1.3, 1, 0.5)), Y),
+    "block": (regressor("huber", stages="block"), Y),
+    "automatic": (KernelBoostingRegressor(random_state=0), Y),
+    "categorical": (
+        KernelBoostingRegressor(categorical_features=np.array([True, False, False])),
+        Y,
+    ),
+    "mapped": (regressor(kernel=Mapped(Gaussian(2.0), RNG.normal(size=(3, 2)))), Y),
+    "two classes": (classifier(), Y > 0),
+    "three classes": (classifier(kernel="auto", regularization="auto"), THREE),
+    "log loss": (classifier("log_loss", class_weight={"low": 2.0}), THREE),
+    "exponential": (classifier("exponential", stages="sparse"), Y > 0),
+    "ridge": (SparseKernelRidge(**PLAIN | {"n_basis": 120}), TWO),
+    "ridge-automatic": (SparseKernelRidge(n_basis=60, random_state=0), Y),
+    "sparse-log loss": (sparse("log_loss"), THREE),
+    "sparse-hinge": (sparse("squared_hinge"), THREE),
+    "sparse-two": (sparse("log_loss", kernel="matern32"), Y > 0),
+    "sparse-squares": (sparse("squared_error"), THREE),
+    "boosting": (BoostingRegressor(learner="kernel", n_estimators=4, random_state=0), Y),
+    "boosting-quantile": (
+        BoostingRegressor("quantile", learner="kernel", n_estimators=3, random_state=0),
+        Y,
+    ),
+    "boosting-classes": (
+        BoostingClassifier(learner="kernel", n_estimators=3, random_state=0),
+        THREE,
+    ),
+}
+all_machines = pytest.mark.parametrize(
+    ("model", "y"), MACHINES.values(), ids=[name.replace(" ", "-") for name in MACHINES]
+)
+
+
+def fitted(model=None, y=Y, **fit):
+    return (regressor() if model is None else model).fit(X, y, **fit)
+
+
+def round_trip(model, tmp_path):
+    path = tmp_path / "model.hilboost"
+    hilboost.save(model, path)
+    return hilboost.load(path)
+
+
+def plain(parameters):
+    """Parameters that can be compared."""
+    return {
+        name: to_description(value) if isinstance(value, Kernel) else np.asarray(value).tolist()
+        for name, value in parameters.items()
+        if name != "class_weight"  # used while fitting only
+    }
+
+
+@all_machines
+def test_round_trip(model, y, tmp_path):
+    model.fit(X, y)
+    loaded = round_trip(model, tmp_path)
+    assert type(loaded) is type(model)
+    assert plain(loaded.get_params()) == plain(model.get_params())
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    for name in ("decision_function", "predict_proba", "staged_predict", "staged_predict_proba"):
+        assert hasattr(loaded, name) == hasattr(model, name)
+        if hasattr(model, name):
+            ours, theirs = getattr(model, name)(NEW), getattr(loaded, name)(NEW)
+            for one, other in zip(ours, theirs, strict=True):
+                np.testing.assert_array_equal(other, one)
+    np.testing.assert_array_equal(loaded.history_.train, model.history_.train)
+    assert loaded.n_estimators_ == model.n_estimators_ > 0
+    assert type(loaded.learner_) is type(model.learner_)
+    for name in ("regularization_", "amplitude_", "path_", "n_basis_", "n_iter_"):
+        assert hasattr(loaded, name) == hasattr(model, name)
+        if hasattr(model, name):
+            np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+    if hasattr(model, "kernel_"):
+        assert to_description(loaded.kernel_) == to_description(model.kernel_)
+    again = round_trip(loaded, tmp_path)
+    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "squared_error"])
+def test_one_machine_with_held_out_rows(loss, tmp_path):
+    model = sparse(loss).fit(X, THREE, X_val=NEW, y_val=THREE[:60])
+    loaded = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(NEW), model.predict_proba(NEW))
+    np.testing.assert_array_equal(loaded.path_, model.path_)
+    np.testing.assert_array_equal(loaded.history_.validation, model.history_.validation)
+
+
+def test_a_machine_that_kept_no_stage(tmp_path):
+    noise = RNG.normal(size=160) * 1e3
+    model = regressor(n_estimators=2).fit(X, noise, X_val=X, y_val=np.full(160, noise.mean()))
+    assert model.n_estimators_ == 0
+    loaded = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    with pytest.raises(InvalidData, match="the model is a constant"):
+        loaded.predict(NEW, return_std=True)
+
+
+@pytest.mark.parametrize("y", [Y, TWO], ids=["one", "two"])
+@pytest.mark.parametrize("weight", [None, RNG.uniform(0.5, 2.0, 160)], ids=["even", "weighted"])
+def test_standard_deviations_and_intervals(y, weight, tmp_path):
+    model = regressor(regularization="auto").fit(X, y, weight)
+    bare = round_trip(model, tmp_path)
+    model.calibrate(NEW, y[:60])
+    loaded = round_trip(model, tmp_path)
+    for ours, theirs in zip(
+        model.predict(NEW, return_std=True), loaded.predict(NEW, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(theirs, ours)
+    for coverage in (0.5, 0.9):
+        np.testing.assert_array_equal(
+            loaded.predict_interval(NEW, coverage), model.predict_interval(NEW, coverage)
+        )
+    with pytest.raises(InvalidData, match="call calibrate"):
+        bare.predict_interval(NEW)
+    np.testing.assert_array_equal(
+        bare.calibrate(NEW, y[:60]).predict_interval(NEW), model.predict_interval(NEW)
+    )
+
+
+def test_standard_deviations_with_landmarks(tmp_path, monkeypatch):
+    monkeypatch.setattr(variance, "_EXACT_UP_TO", 100)
+    monkeypatch.setattr(variance, "_LANDMARKS", 50)
+    model = fitted()
+    loaded = round_trip(model, tmp_path)
+    expected = model.predict(NEW, return_std=True)[1]
+    np.testing.assert_array_equal(loaded.predict(NEW, return_std=True)[1], expected)
+
+
+def test_machines_without_a_standard_deviation_say_so_as_before(tmp_path):
+    loaded = round_trip(fitted(regressor(stages="sparse")), tmp_path)
+    with pytest.raises(InvalidData, match="SquaredError and SparseLearner"):
+        loaded.predict(NEW, return_std=True)
+
+
+def test_a_loaded_machine_is_fitted_anew(tmp_path):
+    model = fitted()
+    loaded = round_trip(model, tmp_path)
+    expected = loaded.predict(NEW)
+    np.testing.assert_array_equal(loaded.fit(X, Y).predict(NEW), expected)
+
+
+def test_kernels_by_name_and_numpy_numbers(tmp_path):
+    parameters = {
+        "kernel": "matern52",
+        "regularization": np.float32(0.5),
+        "length_scale_factors": np.array([1.0, 0.5]),
+        "stages": "sparse",
+    }
+    loaded = round_trip(fitted(regressor(**parameters)), tmp_path)
+    assert loaded.kernel == "matern52"
+    assert loaded.length_scale_factors == [1.0, 0.5]
+    assert loaded.regularization == 0.5
+
+
+# What is written once
+
+
+def test_rows_are_written_once(tmp_path):
+    path = tmp_path / "model"
+    rows = {}
+    for name, model in (
+        ("full", regressor("absolute_error", n_estimators=6)),
+        ("nested", SparseKernelRidge(**PLAIN | {"n_basis": 120})),
+        ("reweighted", regressor(stages="sparse", reweight=True)),
+    ):
+        hilboost.save(fitted(model), path)
+        rows[name] = [a.shape for k, a in contents(path)[0].items() if k.startswith("rows.")]
+    assert rows == {"full": [(160, 3)], "nested": [(120, 3)], "reweighted": [(30, 3)] * 4}
+
+
+def expansion(basis, kernel=None, inputs=None, r=1):
+    return KernelExpansion(
+        Gaussian(1.0) if kernel is None else kernel,
+        Inputs.unchanged(3) if inputs is None else inputs,
+        basis,
+        np.arange(1.0, 1 + r * len(basis)).reshape(-1, r),
+    )
+
+
+def additive(stages, r=1):
+    return AdditiveModel(
+        np.zeros(r),
+        tuple(Stage(tuple(Part.of(model, slice(0, r)) for model in stage)) for stage in stages),
+    )
+
+
+def test_trees_and_expansions_in_one_sum(tmp_path):
+    trees = BoostingRegressor(n_estimators=6, random_state=0).fit(X, Y).model_
+    tree = [stage.parts[0].model for stage in trees.stages]
+    kernel = Gaussian(1.0)
+    machines = [expansion(X[:4], kernel), expansion(X[:5] + 0.0), expansion(X[3:5] + 0.0, kernel)]
+    stages = [
+        [tree[0], machines[0], tree[1], machines[1]],
+        [machines[2]],
+        [tree[2], tree[3]],
+        [machines[0], tree[4]],
+    ]
+    model = additive(stages)
+    files.write(tmp_path / "m", model, {"n_features_in": 3}, {"more": np.ones(2)})
+    loaded, _, arrays = files.read(tmp_path / "m")
+    kinds = [[type(part.model) for part in stage.parts] for stage in loaded.stages]
+    assert kinds == [[type(part) for part in stage] for stage in stages]
+    np.testing.assert_array_equal(loaded.predict_raw(NEW), model.predict_raw(NEW))
+    np.testing.assert_array_equal(arrays["more"], np.ones(2))
+
+
+def test_many_bases_of_one_array(tmp_path):
+    """No array stands for more of them than the bound that readers keep."""
+    basis = RNG.normal(size=(150, 3))
+    inputs, kernel = expansion(basis).inputs, Gaussian(1.0)
+    machines = [expansion(basis[:t], kernel, inputs) for t in range(1, 151)]
+    model = additive([[machine] for machine in machines])
+    files.write(tmp_path / "m", model, {"n_features_in": 3})
+    loaded, _, arrays = files.read(tmp_path / "m")
+    assert [len(arrays[f"rows.{k}"]) for k in range(3)] == [64, 128, 150]
+    np.testing.assert_array_equal(loaded.predict_raw(NEW), model.predict_raw(NEW))
+
+
+# Machines that files do not hold
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (lambda A, B: A @ B.T, "kernel is of type function"),
+        (RBF(1.0), "kernel is of type RBF"),
+        (Gaussian(1.0) + SklearnKernel(RBF(1.0)), "SklearnKernel"),
+    ],
+    ids=["function", "scikit-learn", "in a sum"],
+)
+def test_kernels_of_others_are_refused(kernel, name, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(b"old")
+    model = fitted(regressor(kernel=kernel, standardise=False))
+    with pytest.raises(IncompatibleParts, match=f"{name}.*with pickle or joblib"):
+        hilboost.save(model, path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_gram_matrices_are_refused(tmp_path):
+    K = X @ X.T
+    model = regressor(kernel=Precomputed(K)).fit(np.arange(160.0)[:, None], Y)
+    with pytest.raises(IncompatibleParts, match="Precomputed cannot be written"):
+        hilboost.save(model, tmp_path / "m")
+    assert os.listdir(tmp_path) == []
+
+
+def test_kernels_nested_too_deeply_are_refused(tmp_path):
+    kernel = Gaussian(1.0)
+    for _ in range(70):
+        kernel = 1.0 * kernel
+    with pytest.raises(IncompatibleParts, match="nested up to 64 deep"):
+        hilboost.save(fitted(regressor(kernel=kernel)), tmp_path / "m")
+
+
+def test_expansions_of_some_outputs_are_refused(tmp_path):
+    model = AdditiveModel(np.zeros(2), (Stage((Part.of(expansion(X[:3]), slice(1, 2)),)),))
+    with pytest.raises(IncompatibleParts, match="columns 1 to 1"):
+        files.write(tmp_path / "m", model, {"n_features_in": 3})
+
+
+def test_other_estimators_are_refused(tmp_path):
+    with pytest.raises(IncompatibleParts, match="SparseKernelRidge; this is a OutputKernelTree"):
+        hilboost.save(OutputKernelTreeRegressor(), tmp_path / "m")
+
+
+# Damaged files
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    path = tmp_path_factory.mktemp("kernel") / "model"
+    hilboost.save(
+        fitted(regressor("squared_error", learning_rate=0.5)).calibrate(NEW, Y[:60]), path
+    )
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(content, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(content)
+    return path
+
+
+def header_of(path):
+    return json.loads(contents(path)[1]["header"])
+
+
+def test_an_unedited_file_is_read(path):
+    before = hilboost.load(path).predict_interval(NEW)
+    edit(path)
+    np.testing.assert_array_equal(hilboost.load(path).predict_interval(NEW), before)
+
+
+EDITS = {
+    "stage too large": lambda a: {"part.stage": changed(a["part.stage"], 0, 10**12)},
+    "stage negative": lambda a: {"part.stage": changed(a["part.stage"], 0, -1)},
+    "place too large": lambda a: {"part.place": changed(a["part.place"], 0, 1)},
+    "place negative": lambda a: {"part.place": changed(a["part.place"], 0, -1)},
+    "two at one place": lambda a: {"part.stage": np.zeros_like(a["part.stage"])},
+    "no such expansion": lambda a: {"part.expansion": changed(a["part.expansion"], 0, 99)},
+    "too few parts": lambda a: {"part.stage": a["part.stage"][:-1]},
+    "coefficient missing": lambda a: {
+        "part.coefficient": changed(a["part.coefficient"], (0, 0), np.nan)
+    },
+    "coefficients of two outputs": lambda a: {
+        "part.coefficient": np.repeat(a["part.coefficient"], 2, axis=1)
+    },
+    "no such basis": lambda a: {"expansion.basis": changed(a["expansion.basis"], 0, 1)},
+    "weight infinite": lambda a: {"expansion.weights": changed(a["expansion.weights"], 3, np.inf)},
+    "too few weights": lambda a: {"expansion.weights": a["expansion.weights"][:-1]},
+    "too many weights": lambda a: {"expansion.weights": np.append(a["expansion.weights"], 0.0)},
+    "weights of another kind": lambda a: {
+        "expansion.weights": a["expansion.weights"].astype(np.float32)
+    },
+    "no such rows": lambda a: {"basis.rows": changed(a["basis.rows"], 0, 1)},
+    "basis too long": lambda a: {"basis.length": changed(a["basis.length"], 0, 10**15)},
+    "basis empty": lambda a: {"basis.length": changed(a["basis.length"], 0, 0)},
+    "no such kernel": lambda a: {"basis.kernel": changed(a["basis.kernel"], 0, 1)},
+    "no such inputs": lambda a: {"basis.inputs": changed(a["basis.inputs"], 0, -1)},
+    "row missing": lambda a: {"rows.0": changed(a["rows.0"], (5, 1), np.nan)},
+    "rows of more columns": lambda a: {"rows.0": np.repeat(a["rows.0"], 2, axis=1)},
+    "rows of another kind": lambda a: {"rows.0": a["rows.0"].astype(np.float16)},
+    "rows of another shape": lambda a: {"rows.0": a["rows.0"].ravel()},
+    "no rows": lambda a: {"rows.0": a["rows.0"][:0]},
+    "scale zero": lambda a: {"inputs.scale": changed(a["inputs.scale"], (0, 0), 0.0)},
+    "scale negative": lambda a: {"inputs.scale": -a["inputs.scale"]},
+    "centre infinite": lambda a: {"inputs.centre": changed(a["inputs.centre"], (0, 1), np.inf)},
+    "two centres": lambda a: {"inputs.centre": np.repeat(a["inputs.centre"], 2, axis=0)},
+    "fewer scales": lambda a: {"inputs.scale": a["inputs.scale"][:, :2]},
+    "noise negative": lambda a: {"noise": changed(a["noise"], 0, -1.0)},
+    "noise missing": lambda a: {"noise": changed(a["noise"], 0, np.nan)},
+    "less noise": lambda a: {"noise": a["noise"][:-1]},
+    "noise of another kind": lambda a: {"noise": a["noise"].astype(np.float32)},
+    "scores of two targets": lambda a: {"scores": np.repeat(a["scores"], 2, axis=1)},
+    "scores missing": lambda a: {"scores": changed(a["scores"], (0, 0), np.nan)},
+    "no scores": lambda a: {"scores": a["scores"][:0]},
+    "some trees": lambda a: {"stage": np.zeros(1, dtype=np.int64)},
+    "two starts": lambda a: {"start": np.zeros(2)},
+}
+
+
+@pytest.mark.parametrize("change", EDITS.values(), ids=[name.replace(" ", "-") for name in EDITS])
+def test_edited_arrays(path, change):
+    edit(path, arrays=change(contents(path)[0]))
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+def test_a_missing_array(path, content):
+    needed = set(contents(path)[0]) - {"noise", "scores"}
+    for name in needed:
+        path.write_bytes(content)
+        arrays, metadata = contents(path)
+        del arrays[name]
+        save_file(arrays, path, metadata=metadata)
+        with pytest.raises(InvalidModelFile, match="damaged"):
+            hilboost.load(path)
+
+
+def deep(levels):
+    kernel = to_description(Gaussian(1.0))
+    for _ in range(levels):
+        kernel = {"type": "scaled", "kernel": kernel, "factor": 1.0}
+    return kernel
+
+
+KERNELS_OF_NO_USE = {
+    "none": None,
+    "text": "gaussian",
+    "unknown": {"type": "neural"},
+    "too many scales": to_description(Gaussian([1.0, 2.0, 3.0, 4.0])),
+    "scale zero": {"type": "gaussian", "length_scale": [0.0]},
+    "scale infinite": {"type": "gaussian", "length_scale": [float("inf")]},
+    "columns that are not there": to_description(OnColumns(Laplace(1.0), [3])),
+    "a matrix of more columns": to_description(Mapped(Gaussian(1.0), np.ones((4, 2)))),
+    "a ragged matrix": {
+        "type": "mapped",
+        "kernel": to_description(Gaussian(1.0)),
+        "matrix": [[1.0], [1.0, 2.0], [1.0]],
+    },
+    "an enormous power": {"type": "polynomial", "degree": 10**300, "offset": 1.0, "scale": 1.0},
+    "deep": deep(65),
+    "very deep": deep(300),
+}
+
+
+@pytest.mark.parametrize(
+    "kernel", KERNELS_OF_NO_USE.values(), ids=[name.replace(" ", "-") for name in KERNELS_OF_NO_USE]
+)
+def test_edited_kernels(path, content, kernel):
+    header = header_of(path)
+    edit(path, header={"kernels": [kernel]})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+    if kernel is None or "degree" in kernel:  # in these places a kernel is not evaluated
+        return
+    for change in (
+        {"machine": {**header["machine"], "kernel": kernel}},
+        {"parameters": {**header["parameters"], "kernel": kernel}},
+    ):
+        path.write_bytes(content)
+        if kernel != "gaussian" or "machine" in change:  # a name is a parameter
+            edit(path, header=change)
+            with pytest.raises(InvalidModelFile, match="damaged"):
+                hilboost.load(path)
+
+
+@pytest.mark.parametrize("case", NATIVE, ids=ids(NATIVE))
+def test_files_hold_every_kernel(case, tmp_path):
+    basis = np.nan_to_num(case.draw(np.random.default_rng(0), 12))
+    inputs = Inputs.unchanged(basis.shape[1])
+    model = additive([[expansion(basis, case.make(), inputs)]])
+    files.write(tmp_path / "m", model, {"n_features_in": basis.shape[1]})
+    loaded, _, _ = files.read(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict_raw(basis), model.predict_raw(basis))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"class": "SparseKernelRidge"},
+        {"class": "BoostingRegressor"},
+        {"class": ["KernelBoostingRegressor"]},
+        {"kernels": []},
+        {"kernels": {}},
+        {"kernels": None},
+        {"machine": None},
+        {"machine": {}},
+        {"n_features_in": 2},
+        {"n_features_in": 0},
+        {"n_targets": 2},
+        {"parameters": {"kernel": 3}},
+        {"parameters": {"loss": ["squared_error"]}},
+        {"parameters": {"categorical_features": [[[]]]}},
+        {"parameters": {"length_scale_factors": [1.0, -1.0], "stages": "sparse"}},
+        {"parameters": {"n_estimators": 0}},
+        {"seed": []},
+        {"train": 3},
+    ],
+    ids=str,
+)
+def test_an_edited_header(path, header):
+    edit(path, header=header)
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"regularization": -1.0},
+        {"regularization": None},
+        {"regularization": float("nan")},
+        {"amplitude": 0.0},
+        {"amplitude": float("inf")},
+        {"amplitude": []},
+        {"stages": "half"},
+        {"stages": "sparse", "kernel": {}},
+        {"stages": None},
+    ],
+    ids=str,
+)
+def test_an_edited_machine(path, change):
+    edit(path, header={"machine": {**header_of(path)["machine"], **change}})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize("change", [{"path": []}, {"path": [True]}, {"path": 3}, {"n_iter": None}])
+def test_an_edited_path(tmp_path, change):
+    path = tmp_path / "model"
+    hilboost.save(fitted(SparseKernelRidge(**PLAIN)), path)
+    edit(path, header={"machine": {**header_of(path)["machine"], **change}})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"classes_dtype": "<U100000000"},
+        {"classes_dtype": "<U0"},
+        {"classes_dtype": ["<U3"]},
+        {"classes": [["low"], ["middle"], ["grün"]]},
+        {"classes": ["low", "low", "grün"]},
+        {"sharpness": 0.0},
+        {"sharpness": None},
+    ],
+    ids=str,
+)
+def test_edited_classes(tmp_path, header):
+    path = tmp_path / "model"
+    hilboost.save(fitted(classifier(), THREE), path)
+    edit(path, header=header)
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+def test_short_labels_in_wide_arrays(tmp_path):
+    model = fitted(classifier(), THREE)
+    model.classes_ = model.classes_.astype("<U1500000")
+    loaded = round_trip(model, tmp_path)
+    assert loaded.classes_.dtype == "<U6"
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    model.classes_[0] = "long" * 400_000
+    with pytest.raises(IncompatibleParts, match="shorter names"):
+        hilboost.save(model, tmp_path / "m")
