@@ -18,7 +18,11 @@ def test_code_of_the_readme(number, capsys, tmp_path, monkeypatch):
 
 
 DOCS = Path(__file__).parent.parent / "docs"
-GUIDES = {"kernels.md": "KernelBoostingRegressor", "outputs.md": None}
+GUIDES = {
+    "kernels.md": "KernelBoostingRegressor",
+    "outputs.md": None,
+    "running.md": "BoostingRegressor",
+}
 
 
 def blocks_of_guides():
@@ -29,7 +33,8 @@ def blocks_of_guides():
 
 
 @pytest.mark.parametrize(("name", "code", "expected"), list(blocks_of_guides()))
-def test_code_of_the_guides(name, code, expected):
+def test_code_of_the_guides(name, code, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     scope = {}
     exec(compile(code, f"docs/{name}", "exec"), scope)
     if expected is not None:

@@ -77,15 +77,17 @@ class Team:
         if not self._workers:
             self._start()
         errors: list[BaseException | None] = []
+        n_begun = 0  # an interrupt may come before all have
         try:
             for number, (_thread, inbox) in enumerate(self._workers, start=1):
                 inbox.put((function, (number, *arguments), on_error))
+                n_begun = number
             function(0, *arguments)
         except BaseException:
             on_error()
             raise
         finally:
-            errors = [self._outbox.get() for _ in self._workers]
+            errors = [self._outbox.get() for _ in range(n_begun)]
         for error in errors:
             if error is not None:
                 raise error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -88,12 +89,29 @@ class Progress:
         The member that does not learn from a row; a trial may have the first members only.
     train, validation : list of float
         Mean losses, from the start value's on.
+    interrupt : KeyboardInterrupt or None
+        What ended the fit early, to be raised when the stages so far are safe.
     """
 
     members: list[Member]
     folds: NDArray[np.int64] | None = None
     train: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
+    interrupt: KeyboardInterrupt | None = None
+
+    @contextmanager
+    def in_whole_stages(self) -> Iterator[None]:
+        """Leave whole stages where the block is interrupted; ``raw`` may be ahead of them."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            noted = [losses for losses in (self.train, self.validation) if losses]
+            n_stages = max(0, min((len(losses) for losses in noted), default=0) - 1)
+            for losses in noted:
+                del losses[n_stages + 1 :]
+            for member in self.members:
+                del member.stages[n_stages:]
+            raise
 
 
 def boost(
@@ -119,8 +137,25 @@ def boost(
     Notes
     -----
     A stage's randomness comes from (seed, stage, member) alone: a fit in two halves equals one in
-    one go, and members may be fitted in any order.
+    one go, and members may be fitted in any order.  After a ``KeyboardInterrupt`` the progress
+    holds the stages before it.
     """
+    with ExitStack() as stack:
+        for callback in plan.callbacks:
+            if isinstance(callback, AbstractContextManager):
+                stack.enter_context(callback)
+        stack.enter_context(progress.in_whole_stages())
+        _add_stages(plan, data, target, progress, team, validation)
+
+
+def _add_stages(
+    plan: Plan,
+    data: Any,
+    target: Target,
+    progress: Progress,
+    team: Team,
+    validation: Validation | None,
+) -> None:
     side_by_side = len(progress.members) > 1
     inner = Team(1) if side_by_side else team
     if not progress.train:

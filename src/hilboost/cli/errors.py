@@ -1,11 +1,12 @@
 """Errors of the command line: one line on stderr and exit code 2."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
 
-from hilboost.core.errors import HilboostError
+from hilboost.core.errors import FitWarning, HilboostError
 
 __all__ = ["CliError", "note", "one_line_errors"]
 
@@ -31,7 +32,10 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         Let the exception through, so that its traceback is shown.
     """
     try:
-        yield
+        with warnings.catch_warnings():
+            # An interrupted command keeps no model: how many stages it has is no news.
+            warnings.simplefilter("ignore", FitWarning)
+            yield
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
     except Exception as error:

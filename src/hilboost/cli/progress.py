@@ -4,15 +4,8 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
+from hilboost.callbacks.progress_bar import losses_of, stage_bar
 from hilboost.core.contracts import Callback
 from hilboost.core.records import Event
 
@@ -35,18 +28,7 @@ class StageProgress:
     def __init__(
         self, description: str, total: int | None = None, console: Console | None = None
     ) -> None:
-        self._console = console or Console(stderr=True)
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[loss]}"),
-            TimeElapsedColumn(),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
+        self._progress = stage_bar(console, transient=True)
         self._total = total
         self._task = self._progress.add_task(description, total=total, loss="")
 
@@ -68,7 +50,7 @@ class StageProgress:
         def after_stage(event: Event) -> None:
             if self._total is None:
                 self._progress.update(self._task, total=event.n_stages)
-            self._progress.update(self._task, advance=1, loss=_loss_text(event))
+            self._progress.update(self._task, advance=1, loss=losses_of(event))
 
         self._progress.update(self._task, description=description)
         return after_stage
@@ -80,10 +62,3 @@ class StageProgress:
     def advance(self, rounds: int) -> None:
         """Move the bar for work that reports no rounds of its own."""
         self._progress.update(self._task, advance=rounds)
-
-
-def _loss_text(event: Event) -> str:
-    text = f"train {event.train_loss:.4g}"
-    if event.validation_loss is not None:
-        text += f", held-out {event.validation_loss:.4g}"
-    return text

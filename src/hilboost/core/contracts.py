@@ -188,7 +188,11 @@ class Rule(Protocol):
 
 @runtime_checkable
 class Callback(Protocol):
-    """Called after every stage; returning ``True`` ends the fit."""
+    """Called after every stage; returning ``True`` ends the fit.
+
+    One that is a context manager is entered before the first stage and left after the last one,
+    with the error where there was one.
+    """
 
     def __call__(self, event: Event) -> bool | None:
         """Look at the event."""

@@ -1,7 +1,7 @@
 """Every error class of the package.
 
-All are ``ValueError`` or ``TypeError`` as well, so that code written for scikit-learn catches them.
-A message says what was wrong, where, and what to do.
+All are ``ValueError``, ``TypeError`` or ``ImportError`` as well, so that code written for
+scikit-learn catches them.  A message says what was wrong, where, and what to do.
 """
 
 from collections.abc import Iterable
@@ -36,8 +36,16 @@ class InvalidModelFile(HilboostError, ValueError):
     """A model file is damaged, or was written by something else."""
 
 
+class MissingPackage(HilboostError, ImportError):
+    """An optional package is not installed; the message says which."""
+
+
 class DataWarning(UserWarning):
     """The data or weights are probably not what was meant; the message says what to do."""
+
+
+class FitWarning(UserWarning):
+    """A fit was cut short, or could not be written to its checkpoint."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidParameter:

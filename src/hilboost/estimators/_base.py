@@ -13,14 +13,21 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.team import Team
-from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling, boost
+from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling
+from hilboost.callbacks import Checkpoint
 from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
 from hilboost.estimators._shell import Shell
+from hilboost.estimators.checkpoints import Identity, Writer, checkpoint_among, resume
 from hilboost.estimators.checks import warn_of_light_weights
 from hilboost.estimators.defaults import Resolved, resolve
-from hilboost.estimators.fitting import try_out_max_features
+from hilboost.estimators.fitting import (
+    Fit,
+    boost_until_interrupted,
+    pass_interrupt_on,
+    try_out_max_features,
+)
 from hilboost.estimators.printing import with_printer
 from hilboost.learners.kernel_machine import SparseLearner
 from hilboost.learners.tree import Forest, TreeLearner
@@ -37,6 +44,7 @@ class BaseBoosting(Shell):
     """The shell around the loop; not to be used by itself."""
 
     _resolved: Resolved
+    _can_resume = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
@@ -134,6 +142,9 @@ class BaseBoosting(Shell):
         callbacks: Sequence[Callback],
     ) -> None:
         fit = self._started(X, target, held_out, continued)
+        checkpoint = checkpoint_among(callbacks)
+        if checkpoint is not None:
+            identity, fit, continued = self._resume(checkpoint, fit, continued)
         n_trees = 1 if self.multi_output == "shared" else len(fit.start)
         parameters = self.get_params(deep=False)
         if continued is not None:
@@ -177,13 +188,38 @@ class BaseBoosting(Shell):
                 tries = self.max_features == "auto" and own
                 if early and continued is None and tries:
                     plan = try_out_max_features(plan, data, target, progress, team, validation)
-                boost(plan, data, target, progress, team, validation)
+                if isinstance(plan.learner, TreeLearner):
+                    chosen = replace(chosen, max_features=plan.learner.max_features)
+                if checkpoint is not None:
+                    writer = Writer(checkpoint, identity, fit.seed, chosen, progress, X.shape[1])
+                    plan = writer.in_place_of(checkpoint, plan)
+                boost_until_interrupted(plan, data, target, progress, team, validation)
             finally:
                 learner.close(data)
-        if isinstance(plan.learner, TreeLearner):
-            chosen = replace(chosen, max_features=plan.learner.max_features)
         self._resolved = chosen
         self._keep(plan, progress)
+        pass_interrupt_on(progress, self.n_estimators_)
+
+    def _resume(
+        self, checkpoint: Checkpoint, fit: Fit, continued: Progress | None
+    ) -> tuple[Identity, Fit, Progress | None]:
+        """What the fit is told by, and where it stands: at its checkpoint, if there is one."""
+        if self.learner != "tree" and not isinstance(self.learner, TreeLearner):
+            raise InvalidParameter(
+                f"Checkpoint works with trees; the learner is {self.learner!r}. Set "
+                "learner='tree', or leave Checkpoint out."
+            )
+        if continued is not None:
+            raise InvalidParameter(
+                "warm_start goes on from the stages in memory and Checkpoint from those in its "
+                "file; set warm_start=False, or leave Checkpoint out."
+            )
+        identity = Identity.of(self.get_params(deep=False), fit)
+        resumed = resume(checkpoint, identity)
+        if resumed is None:
+            return identity, fit, None
+        self._resolved, self._fitted_seed = resumed.chosen, resumed.seed
+        return identity, replace(fit, seed=resumed.seed), resumed.progress
 
     def _make_learner(self, chosen: Resolved) -> Learner:
         learner = self.learner

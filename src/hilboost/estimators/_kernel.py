@@ -13,11 +13,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.team import Team
-from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling, boost
+from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling
 from hilboost.core.contracts import Callback, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Event, Floats, Target
 from hilboost.estimators._shell import Shell
+from hilboost.estimators.fitting import boost_until_interrupted, pass_interrupt_on
 from hilboost.estimators.printing import with_printer
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.learners.kernel_machine import (
@@ -188,7 +189,7 @@ class BaseKernelBoosting(Shell):
         progress, validation = fit.begin(plan, n_threads)
         with Team(n_threads) as team:
             try:
-                boost(plan, data, target, progress, team, validation)
+                boost_until_interrupted(plan, data, target, progress, team, validation)
             finally:
                 learner.close(data)
         self._noise = data.noise if isinstance(learner, FullLearner) else None
@@ -201,6 +202,7 @@ class BaseKernelBoosting(Shell):
             rows, outputs = data.trial
             plan = replace(plan, loss=loss.sharpened(target.rows(rows), fit.start + outputs))
         self._keep(plan, progress)
+        pass_interrupt_on(progress, self.n_estimators_)
 
     def _std(self, X: Any) -> Floats:
         """Standard deviation of a new observation."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.team import available_cores
 from hilboost.boosting import Member, Plan, Progress, checked_start
+from hilboost.callbacks import Checkpoint
 from hilboost.core.contracts import Callback, Loss
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, History, Target
@@ -30,6 +31,7 @@ class Shell(BaseEstimator):
 
     _loss_names: ClassVar[dict[str, Any]]
     _members: list[AdditiveModel] | None
+    _can_resume = False
     loss: Any
     n_jobs: int | None
     random_state: Any
@@ -91,7 +93,7 @@ class Shell(BaseEstimator):
             stopping on unless ``early_stopping=False``.
         callbacks : sequence of callables
             Called with an :class:`~hilboost.core.records.Event` after every stage; one that
-            returns ``True`` ends the fit.
+            returns ``True`` ends the fit.  Ready ones are in :mod:`hilboost.callbacks`.
 
         Returns
         -------
@@ -101,8 +103,16 @@ class Shell(BaseEstimator):
         ------
         ValueError, TypeError
             Parameters or data that cannot be used; the message says which and what to do.
+        KeyboardInterrupt
+            The fit was interrupted.  With at least one stage boosted, the estimator is fitted
+            with the stages so far, and a warning says how many.
         """
         self._validate_params()
+        if not self._can_resume and any(isinstance(c, Checkpoint) for c in callbacks):
+            raise InvalidParameter(
+                f"{type(self).__name__} cannot go on from a checkpoint; Checkpoint works with the "
+                "trees of BoostingRegressor and BoostingClassifier. Leave it out."
+            )
         if (X_val is None) != (y_val is None):
             raise InvalidData("X_val and y_val go together: give both or neither.")
         if sample_weight_val is not None and X_val is None:

@@ -181,6 +181,10 @@ def load(path: str | Path) -> Any:
         The file cannot be read.
     """
     additive, header, arrays = files.read(path)
+    if header.get("kind") == "checkpoint":
+        raise InvalidModelFile(
+            f"{path} is the checkpoint of a fit, not a model; fit again with Checkpoint to go on."
+        )
     try:
         model: Any = _CLASSES[header["class"]](**_read_parameters(header))
         model._validate_params()

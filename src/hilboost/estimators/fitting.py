@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from hilboost.boosting import (
     boost,
 )
 from hilboost.core.contracts import Loss
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import FitWarning, InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Target
 from hilboost.learners.tree import TreeLearner
 from hilboost.rules import Shrinkage
@@ -130,6 +131,35 @@ def _check_continued(
             f"n_estimators={plan.n_stages} is below the {so_far} stages already fitted; with "
             "warm_start=True it must be at least that."
         )
+
+
+def boost_until_interrupted(
+    plan: Plan,
+    data: Any,
+    target: Target,
+    progress: Progress,
+    team: Team,
+    validation: Validation | None,
+) -> None:
+    """Boost; keep an interrupt for later if there are stages that would be lost with it."""
+    try:
+        boost(plan, data, target, progress, team, validation)
+    except KeyboardInterrupt as interrupt:
+        if not progress.members[0].stages:
+            raise
+        progress.interrupt = interrupt
+
+
+def pass_interrupt_on(progress: Progress, kept: int) -> None:
+    """Raise the interrupt of a fit whose stages are safe, and say how many these are."""
+    if progress.interrupt is None:
+        return
+    warnings.warn(
+        f"the fit was interrupted; the estimator is fitted with {kept} stages.",
+        FitWarning,
+        stacklevel=4,
+    )
+    raise progress.interrupt
 
 
 def try_out_max_features(

@@ -12,13 +12,14 @@ from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends.team import Team
-from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling, boost
+from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling
 from hilboost.core.contracts import Callback, Embedding, Learner, Loss, Rule
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
 from hilboost.estimators._kernel import Ending
 from hilboost.estimators._output_kernel import BaseOutputKernel, changed
 from hilboost.estimators.checks import warn_of_light_weights
+from hilboost.estimators.fitting import boost_until_interrupted, pass_interrupt_on
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.printing import with_printer
 from hilboost.learners.kernel_machine import (
@@ -239,10 +240,11 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
             )
             progress, validation = fit.begin(plan, n_threads)
             with Team(n_threads) as team:
-                boost(plan, data, fit.target, progress, team, validation)
+                boost_until_interrupted(plan, data, fit.target, progress, team, validation)
         finally:
             learner.close(data)
         self._keep(plan, progress)
+        pass_interrupt_on(progress, self.n_estimators_)
 
     def _make_learner(self, n: int, d: int, r: int) -> Learner:
         learner = self.learner

@@ -1,0 +1,93 @@
+"""Losses after every stage to MLflow and TensorBoard; both are optional packages."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from hilboost.core.errors import MissingPackage
+from hilboost.core.records import Event
+
+
+class MLflowLogger:
+    """Metrics ``train_loss`` and ``validation_loss`` of the active MLflow run.
+
+    Parameters
+    ----------
+    every_stages : int, default=1
+        Log every so many stages, and the last one planned; a remote server answers slowly.
+
+    Raises
+    ------
+    MissingPackage
+        The package mlflow is not installed.
+    """
+
+    def __init__(self, every_stages: int = 1) -> None:
+        self._mlflow = _package("MLflowLogger", "mlflow", ["mlflow"])
+        self._every_stages = every_stages
+
+    def __call__(self, event: Event) -> None:
+        """Log the losses."""
+        if event.stage % self._every_stages == 0 or event.stage == event.n_stages:
+            self._mlflow.log_metrics(_losses(event), step=event.stage)
+
+
+class TensorBoardLogger(AbstractContextManager["TensorBoardLogger"]):
+    """Scalars ``train_loss`` and ``validation_loss`` in a TensorBoard folder.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Raises
+    ------
+    MissingPackage
+        Neither tensorboardX nor PyTorch with tensorboard is installed.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        homes = ["tensorboardX", "torch.utils.tensorboard"]
+        self._package = _package("TensorBoardLogger", "tensorboardX", homes)
+        self._folder = str(folder)
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        self._writer = self._package.SummaryWriter(self._folder)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._writer.close()
+
+    def __call__(self, event: Event) -> None:
+        """Log the losses."""
+        for name, value in _losses(event).items():
+            self._writer.add_scalar(name, value, event.stage)
+
+
+def _losses(event: Event) -> dict[str, float]:
+    losses = {"train_loss": event.train_loss}
+    if event.validation_loss is not None:
+        losses["validation_loss"] = event.validation_loss
+    return losses
+
+
+def _package(whose: str, name: str, homes: list[str]) -> Any:
+    """The first of some modules that can be imported."""
+    for home in homes:
+        try:
+            return import_module(home)
+        except ImportError:
+            continue
+    raise MissingPackage(
+        f"{whose} needs the package {name}, which is not installed; install it with "
+        f"`python -m pip install {name}`."
+    )

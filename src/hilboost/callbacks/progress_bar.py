@@ -1,0 +1,93 @@
+"""A bar over the stages of a fit, on a terminal or in a notebook and nowhere else."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from hilboost.core.records import Event
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+
+class ProgressBar(AbstractContextManager["ProgressBar"]):
+    """Stages so far, losses and time, on stderr.
+
+    Silent where the output is not a terminal: in a log file, in a pipe, under a scheduler.  In a
+    notebook it needs the package ipywidgets.
+
+    Parameters
+    ----------
+    description : str, default="fitting"
+        The text beside the bar.
+    console : rich.console.Console, optional
+        Where the bar goes; stderr if not given.
+    """
+
+    def __init__(self, description: str = "fitting", console: Console | None = None) -> None:
+        self._description = description
+        self._console = console
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> Self:
+        self._bar = stage_bar(self._console, transient=False)
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        self._bar = None
+
+    def __call__(self, event: Event) -> None:
+        """Move the bar to this stage."""
+        bar = self._bar
+        if bar is None:
+            return
+        if not bar.tasks:
+            bar.add_task(self._description, total=event.n_stages, loss="")
+        bar.update(bar.task_ids[0], completed=event.stage, loss=losses_of(event))
+
+
+def stage_bar(console: Console | None, transient: bool) -> Progress:
+    """A bar with a text, a number of stages, losses and the time; disabled off a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    console = console or Console(stderr=True)
+    in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[loss]}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=transient,
+        disable=not (console.is_terminal or in_notebook),
+    )
+
+
+def losses_of(event: Event) -> str:
+    """The losses of a stage in a few words."""
+    text = f"train {event.train_loss:.4g}"
+    if event.validation_loss is not None:
+        text += f", held-out {event.validation_loss:.4g}"
+    return text

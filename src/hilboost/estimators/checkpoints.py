@@ -1,0 +1,323 @@
+"""Fits that are written to a file as they go on, and resumed from it.
+
+A checkpoint is a model file: format 1, with the members of a committee side by side as so many more
+outputs, and a header that tells the fit by its data, parameters and version.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import joblib
+import numpy as np
+
+from hilboost import __version__
+from hilboost.boosting import Member, Plan, Progress
+from hilboost.callbacks import Checkpoint
+from hilboost.core.contracts import Callback
+from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, InvalidParameter
+from hilboost.core.records import Event, Floats, Stage
+from hilboost.estimators.defaults import Resolved
+from hilboost.estimators.fitting import Fit
+from hilboost.model import AdditiveModel, files
+
+_KIND = "checkpoint"
+_PLAIN = (str, int, float, bool, type(None))
+# They do not change the model, or the seed stands for them.
+_WITHOUT_EFFECT = ("n_jobs", "verbose", "warm_start", "random_state")
+_WAYS_OUT = (
+    "To go on, fit as it was; to begin anew, give another path, or set resume=False, which "
+    "replaces the file."
+)
+
+
+def checkpoint_among(callbacks: Sequence[Callback]) -> Checkpoint | None:
+    """The checkpoint of a fit, if it has one."""
+    found = [callback for callback in callbacks if isinstance(callback, Checkpoint)]
+    if len(found) > 1:
+        raise InvalidParameter(f"a fit has one Checkpoint; there are {len(found)} callbacks of it.")
+    return found[0] if found else None
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a fit is told by: two with the same identity end in the same model.
+
+    Attributes
+    ----------
+    parameters : dict of str to plain values
+        What is not plain is there by its type and hash.
+    data : dict of str to str
+        Shape, dtype and hash of every array; ``"none"`` where it was not given.
+    seed : int or None
+        ``None`` where any will do, as none was given.
+    """
+
+    parameters: dict[str, Any]
+    data: dict[str, str]
+    seed: int | None
+
+    @classmethod
+    def of(cls, parameters: dict[str, Any], fit: Fit) -> Identity:
+        """Of an estimator's parameters and checked data."""
+        held_X, held = fit.held_out or (None, None)
+        arrays = {
+            "X": fit.X,
+            "y": fit.target.y,
+            "sample_weight": fit.target.weight,
+            "X_val": held_X,
+            "y_val": None if held is None else held.y,
+            "sample_weight_val": None if held is None else held.weight,
+        }
+        kept = {name: value for name, value in parameters.items() if name not in _WITHOUT_EFFECT}
+        return cls(
+            {name: _plain(name, value) for name, value in kept.items()},
+            {name: _fingerprint(array) for name, array in arrays.items()},
+            None if parameters["random_state"] is None else fit.seed,
+        )
+
+    def check(self, path: Path, header: dict[str, Any]) -> None:
+        """Refuse the file of another fit, naming what differs."""
+        if header["version"] != __version__:
+            raise InvalidModelFile(
+                f"{path} was written by hilboost {header['version']}; this is {__version__}, which "
+                f"may round differently. {_WAYS_OUT}"
+            )
+        theirs = header["parameters"]
+        for name in sorted(theirs.keys() | self.parameters.keys()):
+            old, new = theirs.get(name), self.parameters.get(name)
+            if old != new:
+                raise InvalidParameter(
+                    f"{path} is the checkpoint of a fit with {name}={old!r}; here it is {new!r}. "
+                    f"{_WAYS_OUT}"
+                )
+        if self.seed is not None and self.seed != header["seed"]:
+            raise InvalidParameter(
+                f"{path} is the checkpoint of a fit with another random_state. {_WAYS_OUT}"
+            )
+        others = [name for name, text in self.data.items() if header["data"].get(name) != text]
+        if others:
+            raise InvalidData(
+                f"{path} is the checkpoint of a fit to other data; what differs: "
+                f"{', '.join(others)}. {_WAYS_OUT}"
+            )
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (list, tuple, np.ndarray)) and np.asarray(value).dtype.kind in "biuf":
+        return np.asarray(value).tolist()
+    if isinstance(value, _PLAIN):
+        return value
+    kind = value if isinstance(value, type) else type(value)
+    try:
+        return f"{kind.__module__}.{kind.__qualname__} {joblib.hash(value)}"
+    except Exception as error:  # whatever the user's object raises when it is pickled
+        raise InvalidParameter(
+            f"Checkpoint tells fits by their parameters, and {name}={value!r} cannot be hashed "
+            f"({error}); define its class and functions at the top of a module."
+        ) from error
+
+
+def _fingerprint(array: np.ndarray | None) -> str:
+    """O(size), a second or two a gigabyte."""
+    if array is None:
+        return "none"
+    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    digest = blake2b(content, digest_size=16).hexdigest()
+    return f"{'x'.join(map(str, array.shape))} {array.dtype} {digest}"
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """What a checkpoint holds: the seed, the parameters chosen and the stages so far."""
+
+    seed: int
+    chosen: Resolved
+    progress: Progress
+
+
+def resume(checkpoint: Checkpoint, identity: Identity) -> Resumed | None:
+    """Read a checkpoint, if there is one and it is to be used.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+        It belongs to another fit.
+    InvalidModelFile
+        It is damaged, of another version, or no checkpoint.
+    """
+    path = checkpoint.file
+    if not checkpoint.resume or not path.exists():
+        return None
+    model, header, _ = files.read(path)
+    if header.get("kind") != _KIND:
+        raise InvalidModelFile(
+            f"{path} is a model, not a checkpoint; give another path, or set resume=False, which "
+            "replaces the file."
+        )
+    try:
+        identity.check(path, header)
+        train, validation = ([float(x) for x in header[name]] for name in ("train", "validation"))
+        members = _apart(model, int(header["n_members"]))
+        if len(train) != len(model.stages) + 1 or len(validation) not in (0, len(train)):
+            raise ValueError("the number of losses is inconsistent")
+        progress = Progress(members, train=train, validation=validation)
+        return Resumed(int(header["seed"]), Resolved(**header["chosen"]), progress)
+    except (InvalidData, InvalidParameter, InvalidModelFile):
+        raise
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise InvalidModelFile(f"{path} is damaged: {error}") from error
+
+
+class Writer(AbstractContextManager["Writer"]):
+    """The callback in the place of a checkpoint: it knows the fit, and writes it when due.
+
+    It writes once more when the fit is over or interrupted.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        identity: Identity,
+        seed: int,
+        chosen: Resolved,
+        progress: Progress,
+        n_features: int,
+    ) -> None:
+        self._checkpoint, self._progress = checkpoint, progress
+        self._header: dict[str, Any] = {
+            "kind": _KIND,
+            "version": __version__,
+            "parameters": identity.parameters,
+            "data": identity.data,
+            "seed": seed,
+            "chosen": {name: _plain(name, value) for name, value in asdict(chosen).items()},
+            "n_members": len(progress.members),
+            "n_features_in": n_features,
+        }
+        self._written = 0
+        self._tried = 0
+        self._when = 0.0
+        self._cost = 0.0
+        self._has_warned = False
+
+    def in_place_of(self, checkpoint: Checkpoint, plan: Plan) -> Plan:
+        """The plan with the writer among its callbacks; no more stages where it was fulfilled."""
+        callbacks = tuple(self if other is checkpoint else other for other in plan.callbacks)
+        n_stages, stopping = plan.n_stages, plan.stopping
+        if stopping is not None and stopping.should_stop(self._progress.validation):
+            n_stages = len(self._progress.members[0].stages)
+        return replace(plan, callbacks=callbacks, n_stages=n_stages)
+
+    def __enter__(self) -> Self:
+        _remove_leftovers(self._checkpoint.file)
+        self._written = self._tried = len(self._progress.members[0].stages)
+        self._when = time.monotonic()
+        return self
+
+    def __call__(self, event: Event) -> None:
+        """Write if it is time."""
+        seconds = time.monotonic() - self._when
+        if self._checkpoint.is_due(event.stage - self._tried, seconds, self._cost):
+            self._write()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        ended = kind is None or issubclass(kind, KeyboardInterrupt)
+        if ended and len(self._progress.members[0].stages) != self._written:
+            self._write()
+
+    def _write(self) -> None:
+        progress, began = self._progress, time.monotonic()
+        self._tried = len(progress.members[0].stages)
+        losses = {"train": progress.train, "validation": progress.validation}
+        try:
+            files.write(
+                self._checkpoint.file, _side_by_side(progress.members), self._header | losses
+            )
+            self._written = self._tried
+        except OSError as error:
+            self._warn(error)
+        self._when = time.monotonic()
+        self._cost = self._when - began
+
+    def _warn(self, error: OSError) -> None:
+        if self._has_warned:
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"the checkpoint {self._checkpoint.file} could not be written ({error}) after stage "
+            f"{self._tried}; the fit goes on and tries again, and the file of stage "
+            f"{self._written}, if there is one, stays. Make room on the disk, or free the path.",
+            FitWarning,
+            stacklevel=2,
+        )
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Half-written files of runs that were killed while they wrote."""
+    final = path.resolve()
+    ours = re.compile(rf"\.[0-9a-f]{{12}}-{re.escape(final.name)}")
+    for other in final.parent.iterdir():
+        if ours.fullmatch(other.name):
+            other.unlink(missing_ok=True)
+
+
+def _side_by_side(members: Sequence[Member]) -> AdditiveModel:
+    """One model with the outputs of all members.
+
+    ::
+
+        member 0   member 1              member 0 | member 1
+        start      start        ->       start    | start       (n_members * r,)
+        stage 0    stage 0               stage 0 of both
+    """
+    r = len(members[0].start)
+    start = np.concatenate([member.start for member in members])
+    together = zip(*(member.stages for member in members), strict=True)
+    return AdditiveModel(
+        start,
+        tuple(
+            Stage(
+                tuple(
+                    replace(part, columns=_shifted(part.columns, k * r))
+                    for k, stage in enumerate(stages)
+                    for part in stage.parts
+                )
+            )
+            for stages in together
+        ),
+    )
+
+
+def _apart(model: AdditiveModel, n_members: int) -> list[Member]:
+    """The inverse of :func:`_side_by_side`."""
+    starts: list[Floats] = np.split(model.start, n_members)
+    r = len(starts[0])
+    members = [Member(start) for start in starts]
+    for stage in model.stages:
+        for k, member in enumerate(members):
+            parts = [part for part in stage.parts if part.columns.start // r == k]
+            member.stages.append(
+                Stage(tuple(replace(p, columns=_shifted(p.columns, -k * r)) for p in parts))
+            )
+    return members
+
+
+def _shifted(columns: slice, by: int) -> slice:
+    return slice(columns.start + by, columns.stop + by)

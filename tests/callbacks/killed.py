@@ -1,0 +1,93 @@
+"""Fits that are killed at random moments, each in a process of its own, until one gets through.
+
+Run as a script: only a process without threads may fork.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from hilboost import BoostingClassifier, BoostingRegressor, save
+from hilboost.callbacks import Checkpoint
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(240, 5))
+Y = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * RNG.normal(size=240)
+LABELS = np.array(["a", "b", "c"])[np.digitize(Y, [-0.5, 0.5])]
+DRAWS = {"subsample": 0.7, "max_features": 0.6, "max_features_per_tree": 0.8, "n_jobs": 1}
+CASES = {
+    "squared error": lambda: BoostingRegressor(
+        n_estimators=40, early_stopping=False, random_state=0, **DRAWS
+    ),
+    "bootstrap": lambda: BoostingRegressor(
+        n_estimators=40, bootstrap=True, early_stopping=False, random_state=1, **DRAWS
+    ),
+    "log loss": lambda: BoostingClassifier(
+        n_estimators=20, early_stopping=False, random_state=0, **DRAWS
+    ),
+    "early stopping": lambda: BoostingRegressor(
+        learning_rate=0.2,
+        n_estimators=200,
+        early_stopping=True,
+        cv_folds=1,
+        n_iter_no_change=5,
+        random_state=0,
+        **DRAWS,
+    ),
+    "committee": lambda: BoostingClassifier(
+        n_estimators=20, early_stopping=True, cv_folds=2, random_state=0, n_jobs=1
+    ),
+}
+
+
+def labels(name):
+    return LABELS if type(CASES[name]()) is BoostingClassifier else Y
+
+
+def child(name, folder, seconds, stage):
+    """A fit that is killed after some seconds, or by itself at a stage."""
+    pid = os.fork()
+    if pid:
+        if seconds is not None:
+            time.sleep(seconds)
+            os.kill(pid, signal.SIGKILL)
+        return os.waitpid(pid, 0)[1] == 0
+
+    def suicide(event):
+        if event.stage == stage:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    status = 1
+    try:
+        callbacks = [Checkpoint(folder / "checkpoint", every_stages=3), suicide]
+        model = CASES[name]().fit(X, labels(name), callbacks=callbacks)
+        if seconds is None:
+            save(model, folder / "resumed")
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def main(folder):
+    rng = np.random.default_rng(1)
+    for name in CASES:
+        here = folder / name
+        here.mkdir()
+        CASES[name]().set_params(n_estimators=2).fit(X, labels(name))  # compiled now
+        began = time.monotonic()
+        whole = CASES[name]().fit(X, labels(name))
+        duration = time.monotonic() - began
+        save(whole, here / "whole")
+        child(name, here, None, int(rng.integers(4, 12)))
+        # At any moment, the writing of the file included.
+        for part in rng.uniform(0.1, 1.5, size=2):
+            child(name, here, part * duration, None)
+        assert child(name, here, None, None), name
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

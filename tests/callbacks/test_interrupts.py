@@ -1,0 +1,151 @@
+"""An interrupt keeps the stages so far, and reaches the caller."""
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+from tests.cases import PLAIN, assert_same_model
+
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+    SparseKernelRidge,
+)
+from hilboost.core.errors import FitWarning
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 4))
+Y = X[:, 0] + 0.3 * RNG.normal(size=200)
+
+
+def interrupt_at(stage):
+    def interrupt(event):
+        if event.stage == stage:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+def interrupted(model, X, y, *callbacks, match="the fit was interrupted", **data):
+    with pytest.warns(FitWarning, match=match) as record, pytest.raises(KeyboardInterrupt):
+        model.fit(X, y, callbacks=callbacks, **data)
+    assert len(record) == 1
+    return model
+
+
+@pytest.mark.parametrize("cv_folds", [1, 3])
+def test_the_stages_so_far_are_kept(cv_folds):
+    settings = PLAIN | {"early_stopping": True, "cv_folds": cv_folds, "n_estimators": 9}
+    model = BoostingRegressor(**settings)
+    interrupted(model, X, Y, interrupt_at(4), match="fitted with 4 stages")
+    whole = BoostingRegressor(**settings | {"n_estimators": 4}).fit(X, Y)
+    assert_same_model(model, whole)
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+    np.testing.assert_array_equal(model.history_.validation, whole.history_.validation)
+    whole.set_params(n_estimators=9).fit(X, Y)
+    np.testing.assert_array_equal(
+        model.set_params(warm_start=True).fit(X, Y).predict(X), whole.predict(X)
+    )
+
+
+def test_of_stages_after_the_best_one_none_is_kept():
+    settings = PLAIN | {"early_stopping": True, "n_estimators": 20, "n_iter_no_change": 15}
+    data = {"X_val": X, "y_val": -Y}
+    model = BoostingRegressor(**settings)
+    interrupted(model, X, Y, interrupt_at(4), match="fitted with 0 stages", **data)
+    assert model.n_estimators_ == 0
+    assert len(model.history_.validation) == 5
+
+
+def test_with_no_stage_there_is_nothing_to_keep(monkeypatch):
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    model = BoostingRegressor(**PLAIN)
+    monkeypatch.setattr("hilboost.boosting.loop.advance", fail)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert not hasattr(model, "model_")
+
+
+def test_an_interrupt_during_trial_runs_keeps_nothing(monkeypatch):
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    model = BoostingRegressor(early_stopping=True)
+    monkeypatch.setattr("hilboost.estimators._base.try_out_max_features", fail)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert not hasattr(model, "model_")
+
+
+@pytest.mark.parametrize(
+    ("where", "stages"), [("add_stage", 2), ("mean_loss", 2), ("gradients", 2)]
+)
+@pytest.mark.parametrize("cv_folds", [1, 2])
+def test_stages_are_whole(where, stages, cv_folds, monkeypatch):
+    """Wherever a stage is interrupted, it is as if it had not begun."""
+    from hilboost.boosting import loop
+
+    calls = []
+    function = getattr(loop, where)
+    # In the middle of stage 3; losses are noted once before the first stage, on two sets of rows.
+    n_calls = {"mean_loss": 2 * 3 + 2 if cv_folds == 1 else 3 * 3 + 3}.get(where, 2 * cv_folds + 1)
+
+    def counted(*arguments):
+        calls.append(arguments)
+        if len(calls) == n_calls:
+            raise KeyboardInterrupt
+        return function(*arguments)
+
+    settings = PLAIN | {"early_stopping": True, "cv_folds": cv_folds, "n_jobs": 1}
+    model = BoostingRegressor(**settings)
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, where, counted)
+        interrupted(model, X, Y, match=f"fitted with {stages} stages")
+    whole = BoostingRegressor(**settings | {"n_estimators": stages}).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+    np.testing.assert_array_equal(model.history_.train, whole.history_.train)
+    np.testing.assert_array_equal(model.history_.validation, whole.history_.validation)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.17, 0.31])
+@pytest.mark.parametrize("cv_folds", [1, 4])
+def test_signals_at_any_moment_with_several_threads(seconds, cv_folds, monkeypatch):
+    monkeypatch.setattr("hilboost.estimators._shell._CELLS_WORTH_A_THREAD", 1)
+    settings = PLAIN | {"early_stopping": cv_folds > 1, "n_iter_no_change": 10**6}
+    settings |= {"cv_folds": cv_folds, "n_jobs": 3, "learning_rate": 1e-4}
+    BoostingClassifier(**settings).fit(X, Y > 0)  # compiled now
+    main = threading.main_thread().ident
+    timer = threading.Timer(seconds, lambda: signal.pthread_kill(main, signal.SIGINT))
+    model = BoostingClassifier(**settings | {"n_estimators": 10**6})
+    started = []
+
+    def start(event):
+        if not started:
+            started.append(timer.start())
+
+    interrupted(model, X, Y > 0, start)
+    n = model.n_estimators_
+    whole = BoostingClassifier(**settings | {"n_estimators": n}).fit(X, Y > 0)
+    np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
+    assert threading.active_count() <= 2
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "stage"),
+    [
+        (KernelBoostingRegressor(stages="sparse", random_state=0), Y, 2),
+        (KernelBoostingRegressor(stages="block", random_state=0), Y, 2),
+        (SparseKernelRidge(n_basis=40, random_state=0), Y, 1),
+        (OutputKernelBoostingRegressor(n_estimators=9, random_state=0), np.outer(Y, [1, 2]), 2),
+    ],
+    ids=["sparse stages", "block stages", "SparseKernelRidge", "output kernel"],
+)
+def test_every_estimator_that_boosts(model, y, stage):
+    interrupted(model, X, y, interrupt_at(stage))
+    assert np.isfinite(model.predict(X)).all()
+    assert model.n_estimators_ <= 2
