@@ -105,7 +105,7 @@ SPARSE_RIDGE: dict[str, Ours] = {
         (200, "", "marginal_likelihood"),
         (400, "", "marginal_likelihood"),
         (680, "", "marginal_likelihood"),
-        (680, ", learned map", "auto"),
+        (680, " (learned map)", "auto"),
     )
 }
 WARM_UP_SECONDS = 2.0

@@ -122,7 +122,14 @@ def chosen_splits(make: Callable[[int], Any], X: np.ndarray, Y: np.ndarray, quic
 
 
 def boosting(
-    method: str, output: Any, X: np.ndarray, Y: np.ndarray, seed: int, threads: int, quick: bool
+    method: str,
+    output: Any,
+    X: np.ndarray,
+    Y: np.ndarray,
+    seed: int,
+    threads: int,
+    quick: bool,
+    **more: Any,
 ) -> Any:
     """OKBoost with the J that inner cross-validation chose."""
 
@@ -135,28 +142,45 @@ def boosting(
             random_state=seed,
             n_jobs=threads,
             **BOOSTED[method],
+            **more,
         )
 
     return make(chosen_splits(make, X, Y, quick))
 
 
+ROUNDED_UP = ", 4 columns"
+DEFAULTS = "OK3-et boosting, defaults"
+FRIEDMAN_METHODS = (
+    *FORESTS,
+    "OK3 + ET" + ROUNDED_UP,
+    "OK3 + OKBoost",
+    "OK3-et + OKBoost",
+    "OK3-et + OKBoost" + ROUNDED_UP,
+    DEFAULTS,
+)
+
+
 def friedman_plan(quick: bool) -> Plan:
     for split in range(2 if quick else 10):
-        for method in (*FORESTS, "OK3 + OKBoost", "OK3-et + OKBoost"):
-            yield "friedman1", method, split, 20.0 if method in BOOSTED else 0.3
+        for method in FRIEDMAN_METHODS:
+            yield "friedman1", method, split, 20.0 if "OKBoost" in method else 0.3
 
 
 def friedman_run(name: str, method: str, split: int, quick: bool, threads: int) -> Scores:
     X, y = make_friedman1(300, n_features=10, noise=1.0, random_state=1 + split)
     X_test, y_test = make_friedman1(1_000, n_features=10, noise=1.0, random_state=0)
-    if method in BOOSTED:
-        model = boosting(method, "linear", X, y, split, threads, quick)
+    kind = method.removesuffix(ROUNDED_UP)
+    more = {} if kind == method else {"max_features": 0.4}
+    if method == DEFAULTS:
+        model = OutputKernelBoostingRegressor("linear", random_state=split, n_jobs=threads)
+    elif kind in BOOSTED:
+        model = boosting(kind, "linear", X, y, split, threads, quick, **more)
     else:
-        model = forest(method, "linear", split, threads)
+        model = forest(kind, "linear", split, threads).set_params(**more)
     fit_s, _ = timed(lambda: model.fit(X, y))
     scores = {"fit_s": fit_s, "err_phi": model.embedding_loss(X_test, y_test)}
     scores["err_y"] = model.set_params(decode="nearest").preimage_loss(X_test, y_test)
-    if method in BOOSTED:
+    if kind in BOOSTED or method == DEFAULTS:
         scores["max_splits"] = model.max_splits
     return scores
 
