@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.reference.grow import Limits, Numbers, grow
 from tests.reference.histogram import table_of
+from tests.reference.order import pairs_in_order
 
 from hilboost.backends import grow as compiled
 from hilboost.core.records import Gradients, Sample
@@ -55,8 +56,21 @@ def numbers_of(before, after):
 def limits_of(after):
     l2, min_count, min_hessian, min_gain = after["limits"]
     max_leaves, max_depth, _, columns_per_node, seed = (int(x) for x in after["limits_int"])
+    start = after["group_start"]
     return Limits(
-        max_leaves, max_depth, min_count, min_hessian, min_gain, l2, columns_per_node, seed
+        max_leaves,
+        max_depth,
+        min_count,
+        min_hessian,
+        min_gain,
+        l2,
+        columns_per_node,
+        seed,
+        tuple(after["monotonic"].tolist()),
+        tuple(
+            tuple(after["group_columns"][begin:end].tolist())
+            for begin, end in zip(start[:-1], start[1:], strict=True)
+        ),
     )
 
 
@@ -153,6 +167,12 @@ def test_trees_are_those_of_an_exhaustive_search(monkeypatch, n_threads, kind, r
         {"max_leaf_nodes": 200, "min_samples_leaf": 1},
         {"min_samples_leaf": 0.5},
         {"min_samples_leaf": 70},
+        {"monotonic": (1, -1, 0, 0, 1, 1, -1, 0, 0)},
+        {"monotonic": (-1,) * 9, "l2_regularization": 2.0},
+        {"groups": tuple((k,) for k in range(9))},
+        {"groups": ((0, 1, 2), (2, 3, 4), (5, 6, 7, 8)), "max_features": 0.5},
+        {"groups": ((0, 1), (1, 2), (2, 3), (4, 5, 6, 7, 8)), "max_features_per_tree": 0.8},
+        {"monotonic": (1,) * 9, "groups": ((0, 1, 2, 3, 4), (4, 5, 6, 7, 8))},
     ],
     ids=str,
 )
@@ -165,6 +185,33 @@ def test_limits_are_those_of_an_exhaustive_search(monkeypatch, n_threads, parame
     )
     n_nodes = assert_same_tree(before, after)
     assert (n_nodes == 1) == (parameters.get("min_samples_leaf") == 70)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("r", [1, 3])
+@pytest.mark.parametrize("kind", ["signs", "plain", "curved"])
+def test_directions_are_kept_in_growth(monkeypatch, n_threads, r, kind):
+    sizes = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        d = int(rng.integers(1, 6))
+        parts = TreeLearner(
+            max_leaf_nodes=int(rng.integers(2, 20)),
+            min_samples_leaf=1,
+            l2_regularization=float(rng.choice([0, 1])),
+            monotonic=tuple(rng.integers(-1, 2, size=d).tolist()),
+            shared=True,
+        )
+        X, sample = draw_table(rng, 80, d, True), draw_sample(rng, 80, "whole", seed % 2 == 0)
+        gradients = draw_gradients(rng, 80, r, kind)
+        before, after, (fitted,) = fit_and_record(
+            monkeypatch, parts, X, gradients, sample, n_threads
+        )
+        sizes.append(assert_same_tree(before, after))
+        tree, directions = fitted.part.model, fitted.order.directions
+        for low, high in pairs_in_order(tree.child, tree.leaf_number, directions):
+            assert (tree.values[low] <= tree.values[high]).all()
+    assert max(sizes) > 5
 
 
 @pytest.mark.parametrize("r", [1, 2])

@@ -13,6 +13,7 @@ from tests.reference import cells as cells_twin
 from tests.reference import fixed_point as fixed_point_twin
 from tests.reference import grow as grow_twin
 from tests.reference import histogram as histogram_twin
+from tests.reference import order as order_twin
 from tests.reference import partition as partition_twin
 from tests.reference import split as split_twin
 from tests.reference import traverse as traverse_twin
@@ -24,6 +25,7 @@ from hilboost.backends import (
     fixed_point,
     grow,
     histogram,
+    order,
     partition,
     split,
     traverse,
@@ -169,6 +171,16 @@ def draw_histogram(rng, n_bins, n_channels, layout, curved, count_channel):
     return result
 
 
+def draw_bounds(rng, n_outputs):
+    """No bounds, endless ones, and narrow ones, with and without a direction."""
+    narrow = np.sort(0.1 * rng.normal(size=(2, n_outputs)), axis=0)
+    endless = np.array([[-np.inf], [np.inf]]) + np.zeros((2, n_outputs))
+    return [
+        (0, np.empty((0, 0))),
+        *((direction, bounds) for direction in (-1, 0, 1) for bounds in (endless, narrow)),
+    ]
+
+
 LIMITS = [(0.0, 1.0, 0.0, 0.0), (1.0, 3.0, 0.5, 0.0)]
 
 
@@ -185,8 +197,10 @@ def test_scan(seed, curved, limits):
     flat[4 + n_values : -1] = 0
     total = column.sum()
     scratch = np.empty(512, np.int64), np.empty(512, np.int64), np.empty(512)
-    arguments = (flat, 4, n_values, 8, total, layout, scales, np.array(limits), *scratch)
-    assert split.scan(*arguments) == split_twin.scan(*arguments)
+    before = (flat, 4, n_values, 8, total, layout, scales, np.array(limits))
+    for direction, bounds in draw_bounds(rng, 1):
+        arguments = (*before, direction, bounds, *scratch)
+        assert split.scan(*arguments) == split_twin.scan(*arguments)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -202,10 +216,45 @@ def test_scan_channels(seed, count_channel, limits):
     flat = np.concatenate([rng.integers(99, size=n_channels), column.ravel()])
     scratch = np.zeros((2, n_channels), dtype=np.int64)
     totals = column.sum(axis=0)
-    arguments = (flat, 1, 8, 8, totals, 3, layout, scales, np.array(limits), scratch)
-    compiled, naive = split.scan_channels(*arguments), split_twin.scan_channels(*arguments)
-    assert compiled[0] == pytest.approx(naive[0], rel=1e-12, abs=1e-12)
-    assert compiled[1:] == naive[1:]
+    before = (flat, 1, 8, 8, totals, 3, layout, scales, np.array(limits))
+    for direction, bounds in draw_bounds(rng, 3):
+        arguments = (*before, direction, bounds, scratch)
+        compiled, naive = split.scan_channels(*arguments), split_twin.scan_channels(*arguments)
+        assert compiled[0] == pytest.approx(naive[0], rel=1e-12, abs=1e-12)
+        assert compiled[1:] == naive[1:]
+
+
+@seeded
+@pytest.mark.parametrize("curved", [False, True])
+def test_bounded_score(seed, curved):
+    rng = np.random.default_rng(seed)
+    layout, scales = draw_layout(rng, curved)
+    (packed,) = draw_histogram(rng, 1, 1, layout, curved, False)[0]
+    for bounds in [(-np.inf, np.inf), (-1e-3, 1e-3), (0.5, 0.75), (-2.0, -1.0)]:
+        arguments = (packed, layout, scales, 1.0, *bounds)
+        step, gain = split.bounded_score(*arguments)
+        assert (step, gain) == split_twin.bounded_score(*arguments)
+        assert bounds[0] <= step <= bounds[1]
+        best = split.score(packed, layout, scales, 1.0)[0]
+        assert gain <= best * (1 + 1e-12)
+        assert bounds[1] < np.inf or gain == pytest.approx(best, rel=1e-12)
+
+
+@seeded
+@pytest.mark.parametrize("n_leaves", [1, 2, 4, 7])
+def test_nearest_in_order(seed, n_leaves):
+    rng = np.random.default_rng(seed)
+    tree = draw_tree(rng, n_leaves, 1, 3)
+    children, leaf_number = tree.child, tree.leaf_number
+    for values in (rng.normal(size=n_leaves), rng.integers(3, size=n_leaves) + 0.0):
+        directions = np.where(leaf_number < 0, rng.integers(-1, 2, size=len(children)), 0)
+        weights = rng.uniform(0.1, 3, size=n_leaves)
+        compiled, naive = values.copy(), values.copy()
+        order.nearest_in_order(children, leaf_number, directions, weights, compiled)
+        order_twin.nearest_in_order(children, leaf_number, directions, weights, naive)
+        np.testing.assert_allclose(compiled, naive, rtol=1e-10, atol=1e-12)
+        pairs = order_twin.pairs_in_order(children, leaf_number, directions)
+        assert all(compiled[i] <= compiled[j] for i, j in pairs)
 
 
 @seeded

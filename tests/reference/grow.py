@@ -34,10 +34,15 @@ def draw_columns(allowed, n_draw, seed, node, drawn):
 
 @dataclass
 class Node:
-    """A node; ``split`` is the best one found, taken where ``left`` is there."""
+    """A node; ``split`` is the best one found, taken where ``left`` is there.
+
+    ``bounds`` are the (lower, upper) of every output, ``used`` the columns split on above.
+    """
 
     rows: np.ndarray
     depth: int
+    bounds: list[tuple[float, float]]
+    used: frozenset[int] = frozenset()
     gain: float = -math.inf
     split: tuple[int, int, bool] | None = None
     left: int | None = None
@@ -54,6 +59,8 @@ class Limits:
     l2: float = 0.0
     columns_per_node: int = 0
     seed: int = 0
+    monotonic: tuple[int, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,33 @@ class Numbers:
 
 def _score(g, h, l2):
     return 0.0 if h <= 0 else g * g / (h + l2)
+
+
+def _values(sums, l2, bounds):
+    """Newton steps of all outputs, kept in bounds."""
+    g, h, _ = sums
+    return [
+        min(max(a / (b + l2) if b > 0 else 0.0, lower), upper)
+        for a, b, (lower, upper) in zip(g, h, bounds, strict=True)
+    ]
+
+
+def _bounded_scores(sums, l2, bounds):
+    g, h, _ = sums
+    values = _values(sums, l2, bounds)
+    return [
+        w * (2 * a - (b + l2) * w) if b > 0 else 0.0 for w, a, b in zip(values, g, h, strict=True)
+    ]
+
+
+def _bounded_gain(left, right, whole, l2, direction, bounds):
+    sides = _values(left, l2, bounds), _values(right, l2, bounds)
+    if any(direction * (high - low) < 0 for low, high in zip(*sides, strict=True)):
+        return -math.inf
+    scores = _bounded_scores(left, l2, bounds), _bounded_scores(right, l2, bounds)
+    return sum(a + b for a, b in zip(*scores, strict=True)) - sum(
+        _bounded_scores(whole, l2, bounds)
+    )
 
 
 def _gain(left, right, whole, limits, together):
@@ -120,6 +154,10 @@ def _best_split(node, bins, n_values, missing_bin, numbers, limits, drawn):
                 left, right = node.rows[goes_left], node.rows[~goes_left]
                 sums = numbers.sums(left), numbers.sums(right)
                 gain = _gain(*sums, whole, limits, numbers.together)
+                if limits.monotonic and gain > -math.inf:
+                    only_missing = is_missing[~goes_left].all()
+                    direction = 0 if only_missing else limits.monotonic[column]
+                    gain = _bounded_gain(*sums, whole, limits.l2, direction, node.bounds)
                 if gain > node.gain:
                     node.gain, node.split = gain, (int(column), cut, missing_left)
     if node.gain <= 0 or node.gain < limits.min_gain:
@@ -151,17 +189,22 @@ def grow(bins, n_values, missing_bin, rows, numbers, limits, allowed=None):
     allowed = np.ones(bins.shape[1], dtype=np.uint8) if allowed is None else allowed
     nodes = []
 
-    def open_node(chosen, depth):
-        node = Node(chosen, depth)
-        drawn = allowed.copy()
+    def open_node(chosen, depth, bounds, used):
+        node = Node(chosen, depth, bounds, used)
+        permitted = allowed.copy()
+        if limits.groups and used:
+            together = set().union(*(group for group in limits.groups if used <= set(group)))
+            permitted[[column not in together for column in range(len(allowed))]] = 0
+        drawn = permitted.copy()
         if limits.columns_per_node:
-            draw_columns(allowed, limits.columns_per_node, limits.seed, len(nodes), drawn)
+            draw_columns(permitted, limits.columns_per_node, limits.seed, len(nodes), drawn)
         if depth < limits.max_depth:
             _best_split(node, bins, n_values, missing_bin, numbers, limits, drawn)
         nodes.append(node)
         return len(nodes) - 1
 
-    open_node(np.asarray(rows), 0)
+    r = numbers.gradient.shape[1]
+    open_node(np.asarray(rows), 0, [(-math.inf, math.inf)] * r, frozenset())
     n_leaves = 1
     while n_leaves < limits.max_leaves:
         candidates = [node for node in nodes if node.left is None and node.split is not None]
@@ -172,8 +215,18 @@ def grow(bins, n_values, missing_bin, rows, numbers, limits, allowed=None):
         here = bins[node.rows, column]
         is_missing = here == missing_bin
         goes_left = (here <= cut) & ~is_missing | (is_missing & missing_left)
-        node.left = open_node(node.rows[goes_left], node.depth + 1)
-        node.right = open_node(node.rows[~goes_left], node.depth + 1)
+        left, right = node.rows[goes_left], node.rows[~goes_left]
+        direction = limits.monotonic[column] if limits.monotonic else 0
+        bounds = node.bounds, node.bounds
+        if direction and cut < n_values[column] - 1:
+            sides = [_values(numbers.sums(side), limits.l2, node.bounds) for side in (left, right)]
+            middles = [0.5 * (a + b) for a, b in zip(*sides, strict=True)]
+            lower = [(old[0], m) for old, m in zip(node.bounds, middles, strict=True)]
+            upper = [(m, old[1]) for old, m in zip(node.bounds, middles, strict=True)]
+            bounds = (lower, upper)[::direction]
+        used = node.used | {column}
+        node.left = open_node(left, node.depth + 1, bounds[0], used)
+        node.right = open_node(right, node.depth + 1, bounds[1], used)
         n_leaves += 1
     return nodes
 

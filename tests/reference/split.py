@@ -22,6 +22,29 @@ def score(value, layout, scales, l2):
     return gradient * gradient / (hessian + l2), hessian, count
 
 
+def bounded_score(value, layout, scales, l2, lower, upper):
+    gradient, hessian, _ = _unpack(int(value), layout, scales)
+    if hessian <= 0:
+        return min(max(0.0, lower), upper), 0.0
+    step = min(max(gradient / (hessian + l2), lower), upper)
+    return step, step * (2 * gradient - (hessian + l2) * step)
+
+
+def _gain_in_bounds(left, right, whole, layout, scales, l2, direction, bounds):
+    """By the outputs' values on both sides, which must not be out of order."""
+    gain, parent = 0.0, 0.0
+    for k, (lower, upper) in enumerate(zip(*bounds, strict=True)):
+        scores = [
+            bounded_score(sums[k], layout, scales, l2, lower, upper)
+            for sums in (left, right, whole)
+        ]
+        if direction * (scores[1][0] - scores[0][0]) < 0:
+            return NO_GAIN
+        gain += scores[0][1] + scores[1][1]
+        parent += scores[2][1]
+    return gain - parent
+
+
 def cuts(histogram, base, n_values, missing_bin, n_channels):
     """(bin, missing_left, sums of the left side) of every cut, in the order of preference."""
     column = [
@@ -37,8 +60,25 @@ def cuts(histogram, base, n_values, missing_bin, n_channels):
                 yield cut, missing_left, [sum(channel) for channel in zip(*members, strict=True)]
 
 
+def _is_missing_against_all(right, histogram, base, missing_bin):
+    begin = (base + missing_bin) * len(right)
+    return right == histogram[begin : begin + len(right)].tolist()
+
+
 def scan(
-    histogram, base, n_values, missing_bin, total, layout, scales, limits, sums, places, gains
+    histogram,
+    base,
+    n_values,
+    missing_bin,
+    total,
+    layout,
+    scales,
+    limits,
+    direction,
+    bounds,
+    sums,
+    places,
+    gains,
 ):
     l2, min_count, min_hessian, _ = (float(x) for x in limits)
     parent = score(total, layout, scales, l2)[0]
@@ -55,6 +95,10 @@ def scan(
         ):
             continue
         gain = (left_g * left_g * c + right_g * right_g * a) / (a * c) - parent
+        if len(bounds):
+            right = [int(total) - left]
+            asked = 0 if _is_missing_against_all(right, histogram, base, missing_bin) else direction
+            gain = _gain_in_bounds([left], right, [total], layout, scales, l2, asked, bounds)
         if gain > best[0]:
             best = gain, cut, missing_left
     return best
@@ -67,7 +111,18 @@ def _score_channels(sums, n_outputs, layout, scales, l2):
 
 
 def scan_channels(
-    histogram, base, n_values, missing_bin, totals, n_outputs, layout, scales, limits, scratch
+    histogram,
+    base,
+    n_values,
+    missing_bin,
+    totals,
+    n_outputs,
+    layout,
+    scales,
+    limits,
+    direction,
+    bounds,
+    scratch,
 ):
     l2, min_count, min_hessian, _ = (float(x) for x in limits)
     whole = [int(t) for t in totals]
@@ -80,6 +135,9 @@ def scan_channels(
         if min(left_c, right_c) < min_count or min(left_h, right_h) < min_hessian or right_c <= 0:
             continue
         gain = left_score + right_score - parent
+        if len(bounds):
+            asked = 0 if _is_missing_against_all(right, histogram, base, missing_bin) else direction
+            gain = _gain_in_bounds(left, right, whole, layout, scales, l2, asked, bounds)
         if gain > best[0]:
             best = gain, cut, missing_left
     return best

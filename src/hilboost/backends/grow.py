@@ -19,7 +19,15 @@ from hilboost.backends.histogram import (
     subtract,
 )
 from hilboost.backends.partition import flag_rows, move_rows
-from hilboost.backends.split import COUNT_MASK, MIN_GAIN, NO_GAIN, scan, scan_channels
+from hilboost.backends.split import (
+    COUNT_MASK,
+    L2,
+    MIN_GAIN,
+    NO_GAIN,
+    bounded_score,
+    scan,
+    scan_channels,
+)
 from hilboost.backends.sync import ABORT, barrier, keep_apart
 
 # Columns of ``nodes`` (n_nodes, N_NODE_FIELDS) int64.  COLUMN, BIN, MISSING_LEFT are the best split
@@ -122,6 +130,8 @@ def _search(
     layout,
     scales,
     limits,
+    monotonic,
+    bounds,
     scratch,
     scan_sums,
     scan_gains,
@@ -134,6 +144,7 @@ def _search(
     for f in range(first, last):
         if not drawn[f] or n_values[f] == 0:
             continue
+        direction = monotonic[f] if monotonic.shape[0] > 0 else 0
         if totals.shape[0] == 1:
             gain, cut, left = scan(
                 histogram,
@@ -144,6 +155,8 @@ def _search(
                 layout,
                 scales,
                 limits,
+                direction,
+                bounds,
                 scan_sums[0],
                 scan_sums[1],
                 scan_gains,
@@ -159,6 +172,8 @@ def _search(
                 layout,
                 scales,
                 limits,
+                direction,
+                bounds,
                 scratch,
             )
         if gain > best:
@@ -265,6 +280,51 @@ def _open_children(node, n_left, nodes, gains, totals, left_totals, control):
 
 
 @compiled
+def _bound_children(node, direction, n_outputs, nodes, totals, layout, scales, l2, bounds):
+    """Values below a split that has a direction stay on their side of the middle of both sides.
+
+    ::
+
+        node    lower [ ------------------------- ] upper
+        left    lower [ -----l---- ] middle                    direction 1
+        right               middle [ -----r------ ] upper
+    """
+    keep_apart()
+    left, right = nodes[node, LEFT], nodes[node, RIGHT]
+    low, high = (left, right) if direction >= 0 else (right, left)
+    for k in range(n_outputs):
+        lower, upper = bounds[node, 0, k], bounds[node, 1, k]
+        bounds[left, 0, k], bounds[left, 1, k] = lower, upper
+        bounds[right, 0, k], bounds[right, 1, k] = lower, upper
+        if direction != 0:
+            left_value, _ = bounded_score(totals[left, k], layout, scales, l2, lower, upper)
+            right_value, _ = bounded_score(totals[right, k], layout, scales, l2, lower, upper)
+            middle = 0.5 * (left_value + right_value)
+            bounds[low, 1, k] = middle
+            bounds[high, 0, k] = middle
+
+
+@compiled
+def _permit_columns(node, nodes, allowed, group_start, group_columns, used, permitted):
+    """Permit below a split what some group holds together with all columns used so far."""
+    keep_apart()
+    left, right = nodes[node, LEFT], nodes[node, RIGHT]
+    n_used = 0
+    for f in range(allowed.shape[0]):
+        here = used[node, f] | (f == nodes[node, COLUMN])
+        used[left, f], used[right, f] = here, here
+        n_used += here
+        permitted[f] = 0
+    for group in range(group_start.shape[0] - 1):
+        n_shared = 0
+        for i in range(group_start[group], group_start[group + 1]):
+            n_shared += used[left, group_columns[i]]
+        if n_shared == n_used:
+            for i in range(group_start[group], group_start[group + 1]):
+                permitted[group_columns[i]] = allowed[group_columns[i]]
+
+
+@compiled
 def _partition(thread, n_threads, sync, bins, n, n_bins, node, nodes, rows, ordered, flags, counts):
     """Divide a node's rows; returns, in the threads that took part, how many go left.
 
@@ -343,6 +403,12 @@ def grow(
     scales,
     limits,
     limits_int,
+    monotonic,
+    bounds,
+    group_start,
+    group_columns,
+    used,
+    permitted,
 ):
     """Grow one tree, best first.
 
@@ -374,6 +440,13 @@ def grow(
     control : (CONTROL_SIZE,) int64, ``control[NODE] = -1`` and ``control[N_NODES] = 1``
     layout, scales, limits : see :mod:`hilboost.backends.split`
     limits_int : (5,) int64
+    monotonic : (d,) int64, the direction 1 or -1 of a column and 0 for none; (0,) without any
+    bounds : (n_nodes, 2, n_outputs) float64, least and greatest value below a node, ``bounds[0]``
+        filled; (n_nodes, 0, 0) without directions
+    group_start, group_columns : (n_groups + 1,), flat, int64: columns that may meet on a path from
+        the root; (0,) where all may
+    used : (n_nodes, d) uint8, columns split on above a node, ``used[0]`` zero; (0, d) where all may
+    permitted : (d,) uint8, filled with ``allowed``
 
     Notes
     -----
@@ -397,6 +470,26 @@ def grow(
             )
             if thread == 0:
                 _open_children(node, n_left, nodes, gains, totals, left_totals, control)
+                if monotonic.shape[0] > 0:
+                    column = nodes[node, COLUMN]
+                    direction = monotonic[column]
+                    if nodes[node, BIN] == n_values[column] - 1:
+                        direction = 0  # missing values have no place in the order
+                    _bound_children(
+                        node,
+                        direction,
+                        n_outputs,
+                        nodes,
+                        totals,
+                        layout,
+                        scales,
+                        limits[L2],
+                        bounds,
+                    )
+                if group_start.shape[0] > 0:
+                    _permit_columns(
+                        node, nodes, allowed, group_start, group_columns, used, permitted
+                    )
             barrier(sync, n_threads)
             children = 2
             small, big = nodes[node, LEFT], nodes[node, RIGHT]
@@ -431,8 +524,11 @@ def grow(
                 nodes[small, SLOT], nodes[big, SLOT] = small_slot, big_slot
                 if limits_int[COLUMNS_PER_NODE] > 0:
                     seed = limits_int[SEED]
-                    draw_columns(allowed, limits_int[COLUMNS_PER_NODE], seed, small, drawn[0])
-                    draw_columns(allowed, limits_int[COLUMNS_PER_NODE], seed, big, drawn[1])
+                    draw_columns(permitted, limits_int[COLUMNS_PER_NODE], seed, small, drawn[0])
+                    draw_columns(permitted, limits_int[COLUMNS_PER_NODE], seed, big, drawn[1])
+                elif group_start.shape[0] > 0:
+                    for f in range(n_columns):
+                        drawn[0, f], drawn[1, f] = permitted[f], permitted[f]
             barrier(sync, n_threads)
             merge(histograms[small_slot], private, n_parts, low, high)
             histogram = global_histogram(histograms[small_slot])
@@ -474,6 +570,8 @@ def grow(
                     layout,
                     scales,
                     limits,
+                    monotonic,
+                    bounds[which],
                     scratch[thread],
                     scan_sums[thread],
                     scan_gains[thread],

@@ -35,6 +35,42 @@ def score(value, layout, scales, l2):
 
 
 @compiled
+def bounded_score(value, layout, scales, l2, lower, upper):
+    """``(w, w (2 G - (H + l2) w))`` for the Newton step ``w`` of a packed sum, kept in bounds.
+
+    What ``w`` takes off twice the quadratic loss; :func:`score` where no bound is reached.
+    """
+    count = value & layout[COUNT_MASK]
+    hessian = ((value >> layout[HESSIAN_SHIFT]) & layout[HESSIAN_MASK]) * scales[
+        HESSIAN
+    ] + count * scales[HESSIAN_OF_COUNT]
+    gradient = (value >> layout[GRADIENT_SHIFT]) * scales[GRADIENT]
+    if hessian <= 0.0:
+        return min(max(0.0, lower), upper), 0.0
+    bottom = hessian + l2
+    step = min(max(gradient / bottom, lower), upper)
+    return step, step * (2.0 * gradient - bottom * step)
+
+
+@compiled
+def _bound_gains(sums, n_cuts, n_ordered, total, layout, scales, l2, direction, bounds, gains):
+    """Gains of the same cuts where values have bounds, and must not fall in ``direction``.
+
+    Cuts from ``n_ordered`` on divide missing values from all others, which have no order.
+    """
+    keep_apart()
+    lower, upper = bounds[0, 0], bounds[1, 0]
+    _, parent = bounded_score(total, layout, scales, l2, lower, upper)
+    for b in range(n_cuts):
+        if gains[b] == NO_GAIN:
+            continue
+        left, left_score = bounded_score(sums[b], layout, scales, l2, lower, upper)
+        right, right_score = bounded_score(total - sums[b], layout, scales, l2, lower, upper)
+        refused = b < n_ordered and direction * (right - left) < 0.0
+        gains[b] = NO_GAIN if refused else left_score + right_score - parent
+
+
+@compiled
 def _fill_gains(sums, n_cuts, total, layout, scales, limits, gains):
     """Gains of all cuts of a column from the running sums of its bins.
 
@@ -76,7 +112,19 @@ def _fill_gains(sums, n_cuts, total, layout, scales, limits, gains):
 
 @compiled
 def scan(
-    histogram, base, n_values, missing_bin, total, layout, scales, limits, sums, places, gains
+    histogram,
+    base,
+    n_values,
+    missing_bin,
+    total,
+    layout,
+    scales,
+    limits,
+    direction,
+    bounds,
+    sums,
+    places,
+    gains,
 ):
     """Best split of a column with one channel.
 
@@ -86,6 +134,8 @@ def scan(
     n_values : int, bins of the column without the one for missing values
     missing_bin : int
     total : int64, packed sum of the node
+    direction : int, the sign of right minus left value that the column asks for, 0 for none
+    bounds : (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds
     sums, places : (n_bins,) int64, gains : (n_bins,) float64, scratch
 
     Returns
@@ -113,6 +163,20 @@ def scan(
             places[n_cuts] = b
             n_cuts += np.int64(here != 0)
         _fill_gains(sums, n_cuts, total, layout, scales, limits, gains)
+        if bounds.shape[0] > 0:
+            n_ordered = n_cuts - (last == n_values)
+            _bound_gains(
+                sums,
+                n_cuts,
+                n_ordered,
+                total,
+                layout,
+                scales,
+                limits[L2],
+                direction,
+                bounds,
+                gains,
+            )
         for i in range(n_cuts):
             if gains[i] > best_gain:
                 best_gain, best_bin, best_left = gains[i], places[i], missing_left
@@ -134,13 +198,40 @@ def _score_channels(sums, n_outputs, layout, scales, l2):
 
 
 @compiled
+def _bounded_gain(left, right, n_outputs, layout, scales, l2, direction, bounds):
+    """Both sides' scores within bounds, or ``NO_GAIN`` where some output is out of order."""
+    keep_apart()
+    gain = 0.0
+    for k in range(n_outputs):
+        lower, upper = bounds[0, k], bounds[1, k]
+        left_value, left_score = bounded_score(left[k], layout, scales, l2, lower, upper)
+        right_value, right_score = bounded_score(right[k], layout, scales, l2, lower, upper)
+        if direction * (right_value - left_value) < 0.0:
+            return NO_GAIN
+        gain += left_score + right_score
+    return gain
+
+
+@compiled
 def scan_channels(
-    histogram, base, n_values, missing_bin, totals, n_outputs, layout, scales, limits, scratch
+    histogram,
+    base,
+    n_values,
+    missing_bin,
+    totals,
+    n_outputs,
+    layout,
+    scales,
+    limits,
+    direction,
+    bounds,
+    scratch,
 ):
     """The same with several channels: one per output and, where needed, one for the count.
 
-    ``totals`` (n_channels,) int64; ``scratch`` (2, n_channels) int64.  The gain is the sum over
-    outputs, and ``MIN_HESSIAN`` bounds the sum of their hessians.
+    ``totals`` (n_channels,) int64; ``bounds`` (2, n_outputs) or (0, 0) float64; ``scratch``
+    (2, n_channels) int64.  The gain is the sum over outputs, and ``MIN_HESSIAN`` bounds the sum of
+    their hessians.
     """
     keep_apart()
     best_gain, best_bin, best_left = NO_GAIN, 0, 0
@@ -148,6 +239,11 @@ def scan_channels(
     l2, min_count, min_hessian = limits[L2], limits[MIN_COUNT], limits[MIN_HESSIAN]
     left, right = scratch[0], scratch[1]
     parent, _, _ = _score_channels(totals, n_outputs, layout, scales, l2)
+    bounded = bounds.shape[0] > 0
+    if bounded:
+        parent = 0.0
+        for k in range(n_outputs):
+            parent += bounded_score(totals[k], layout, scales, l2, bounds[0, k], bounds[1, k])[1]
     directions = 1
     for c in range(n_channels):
         if histogram[(base + missing_bin) * n_channels + c] != 0:
@@ -177,6 +273,15 @@ def scan_channels(
             if right_count < min_count or right_hessian < min_hessian or right_count <= 0:
                 break
             gain = left_score + right_score - parent
+            if bounded:
+                ordered = last < n_values
+                for c in range(n_channels):
+                    ordered |= right[c] != histogram[(base + missing_bin) * n_channels + c]
+                asked = direction if ordered else 0
+                gain = (
+                    _bounded_gain(left, right, n_outputs, layout, scales, l2, asked, bounds)
+                    - parent
+                )
             if gain > best_gain:
                 best_gain, best_bin, best_left = gain, b, missing_left
     return best_gain, best_bin, best_left

@@ -22,6 +22,7 @@ REGRESSIONS: dict[str, dict[str, Any]] = {
     "gamma": {"loss": "gamma"},
     "Tweedie": {"loss": "tweedie"},
     "row sample": {"subsample": 0.5, "max_features": 0.5},
+    "monotone columns": {"monotonic_cst": [1, 0, 0, 0]},
     "early stopping": {"early_stopping": True},
 }
 N_CLASSES = (2, 3)

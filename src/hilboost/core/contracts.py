@@ -101,6 +101,17 @@ class CellModel(BaseModel):
         """The same cells with other values, (n_cells, r)."""
 
 
+class CellOrder(ABC):
+    """An order that the values of a cell model must keep."""
+
+    @abstractmethod
+    def nearest(self, values: Floats, weight: Floats) -> Floats:
+        """The values in order that are nearest to ``values`` (n_cells, r) in weighted squares.
+
+        ``weight`` is (n_cells, r), or (n_cells, 1) for all outputs.
+        """
+
+
 class Summation(Protocol):
     """Adds a sum of base models to ``raw``."""
 
@@ -125,12 +136,14 @@ class Fitted:
     """What a learner hands back: a part, and what it says on the training rows.
 
     Exactly one of ``cells`` (n,) and ``outputs`` (n, r) is there; ``cells`` where the model is a
-    :class:`CellModel`.
+    :class:`CellModel`.  ``order`` is there where its values must keep one: a rule that sets others
+    takes the nearest in order.
     """
 
     part: Part
     cells: NDArray[np.int32] | None = None
     outputs: Floats | None = None
+    order: CellOrder | None = None
 
 
 class Learner(ABC):

@@ -21,6 +21,7 @@ from hilboost.core.records import Floats, Target
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.checkpoints import Identity, Writer, checkpoint_among, resume
 from hilboost.estimators.checks import warn_of_light_weights
+from hilboost.estimators.constraints import interaction_groups, monotonic_directions
 from hilboost.estimators.defaults import Resolved, resolve
 from hilboost.estimators.fitting import (
     Fit,
@@ -62,6 +63,8 @@ class BaseBoosting(Shell):
         "bootstrap": ["boolean"],
         "multi_output": [StrOptions({"separate", "shared"})],
         "sketch": [Interval(Integral, 1, None, closed="left"), None],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
         "line_search": [_AUTO, "boolean"],
         "early_stopping": [_AUTO, "boolean"],
         "cv_folds": [_AUTO, Interval(Integral, 1, None, closed="left")],
@@ -94,6 +97,8 @@ class BaseBoosting(Shell):
         bootstrap: bool = False,
         multi_output: str = "separate",
         sketch: int | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -122,6 +127,8 @@ class BaseBoosting(Shell):
         self.bootstrap = bootstrap
         self.multi_output = multi_output
         self.sketch = sketch
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.line_search = line_search
         self.early_stopping = early_stopping
         self.cv_folds = cv_folds
@@ -223,6 +230,13 @@ class BaseBoosting(Shell):
 
     def _make_learner(self, chosen: Resolved) -> Learner:
         learner = self.learner
+        if not (isinstance(learner, str) and learner == "tree"):
+            for name in ("monotonic_cst", "interaction_cst"):
+                if getattr(self, name) is not None:
+                    raise InvalidParameter(
+                        f"{name} works with the built-in trees only; set learner='tree', or "
+                        f"{name}=None."
+                    )
         if isinstance(learner, Learner):
             return learner
         if isinstance(learner, str):
@@ -250,6 +264,13 @@ class BaseBoosting(Shell):
         return WrappedLearner(learner)
 
     def _tree_learner(self, chosen: Resolved) -> TreeLearner:
+        d, names = self.n_features_in_, getattr(self, "feature_names_in_", None)
+        monotonic = monotonic_directions(self.monotonic_cst, d, names)
+        if monotonic and self.sketch is not None:
+            raise InvalidParameter(
+                "monotonic_cst needs trees that see every output, and sketch=... grows them on "
+                "mixtures; set sketch=None."
+            )
         return TreeLearner(
             max_leaf_nodes=chosen.max_leaf_nodes,
             max_depth=self.max_depth,
@@ -262,6 +283,8 @@ class BaseBoosting(Shell):
             max_bins=self.max_bins,
             shared=self.multi_output == "shared",
             sketch=self.sketch,
+            monotonic=monotonic,
+            groups=interaction_groups(self.interaction_cst, d),
         )
 
     def _make_rules(self, loss: Loss, learner: Learner, chosen: Resolved) -> list[Rule]:

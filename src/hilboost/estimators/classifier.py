@@ -7,8 +7,11 @@ from typing import Any
 from sklearn.base import ClassifierMixin
 
 from hilboost.core.contracts import Learner, Loss
+from hilboost.core.errors import InvalidParameter
 from hilboost.estimators._base import BaseBoosting
 from hilboost.estimators._labels import Classes
+from hilboost.estimators.defaults import Resolved
+from hilboost.learners.tree import TreeLearner
 
 
 class BoostingClassifier(ClassifierMixin, Classes, BaseBoosting):
@@ -24,10 +27,12 @@ class BoostingClassifier(ClassifierMixin, Classes, BaseBoosting):
         Weights of the classes, multiplied into the sample weights.
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
-subsample, bootstrap, multi_output, sketch, line_search, early_stopping, cv_folds, \
-validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose
+subsample, bootstrap, multi_output, sketch, monotonic_cst, interaction_cst, line_search, \
+early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, warm_start, random_state, \
+n_jobs, verbose
         As in :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with vector
-        leaves for all classes.
+        leaves for all classes.  ``monotonic_cst`` takes two classes and speaks of the probability
+        of the second one.
 
     Attributes
     ----------
@@ -70,6 +75,8 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
         bootstrap: bool = False,
         multi_output: str = "separate",
         sketch: int | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -99,6 +106,8 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
             bootstrap=bootstrap,
             multi_output=multi_output,
             sketch=sketch,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
             line_search=line_search,
             early_stopping=early_stopping,
             cv_folds=cv_folds,
@@ -111,3 +120,12 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
             verbose=verbose,
         )
         self.class_weight = class_weight
+
+    def _tree_learner(self, chosen: Resolved) -> TreeLearner:
+        learner = super()._tree_learner(chosen)
+        if learner.monotonic and len(self.classes_) > 2:
+            raise InvalidParameter(
+                f"monotonic_cst takes two classes; y holds {len(self.classes_)}, whose "
+                "probabilities cannot all rise. Set monotonic_cst=None."
+            )
+        return learner

@@ -17,6 +17,7 @@ from hilboost.estimators._labels import Classes, Numbers
 from hilboost.estimators._shell import Shell
 from hilboost.estimators._sparse_kernel import BaseSparseKernel
 from hilboost.estimators.classifier import BoostingClassifier
+from hilboost.estimators.constraints import plain_constraint
 from hilboost.estimators.kernel_classifier import KernelBoostingClassifier
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.regressor import BoostingRegressor
@@ -48,6 +49,7 @@ _CLASSES: dict[str, type[Shell]] = {
 }
 _PLAIN = (str, int, float, bool, type(None))
 _LISTS = ("quantile", "categorical_features", "length_scale_factors")
+_CONSTRAINTS = ("monotonic_cst", "interaction_cst")
 _STAGES: dict[type, str] = {FullLearner: "full", SparseLearner: "sparse", BlockLearner: "block"}
 _TEXT_BYTES = 2**24  # of class labels, which all take as much memory as the longest
 
@@ -115,6 +117,8 @@ def _parameters(model: Shell) -> dict[str, Any]:
             value = np.asarray(value).tolist()
         elif isinstance(value, Kernel):
             value = describe(value)
+        elif name in _CONSTRAINTS:
+            value = plain_constraint(value)
         elif name in ("random_state", "class_weight") and not isinstance(value, _PLAIN):
             value = None  # used while fitting only
         elif not isinstance(value, _PLAIN):
@@ -222,6 +226,8 @@ def _read_parameters(header: dict[str, Any]) -> dict[str, Any]:
     for name, value in parameters.items():
         if name == "kernel" and isinstance(value, dict):
             parameters[name] = read_kernel(value, int(header["n_features_in"]))
+        elif name in _CONSTRAINTS:
+            require(value == plain_constraint(value), name)
         else:
             plain = isinstance(value, _PLAIN) or (name in _LISTS and isinstance(value, list))
             require(plain, name)

@@ -57,6 +57,15 @@ class BoostingRegressor(RegressorMixin, Numbers, BaseBoosting):
         One tree an output, or one tree with vector leaves for all outputs.
     sketch : int or None, default=None
         Grow shared trees on a random projection of the gradients to so many columns.
+    monotonic_cst : array-like (d,) of int, dict of str to int, or None, default=None
+        For every column, or for those named, 1 where predictions must not fall as it rises, -1
+        where they must not rise, 0 for neither.  It holds for all outputs, between rows whose value
+        is not missing.
+    interaction_cst : {"pairwise", "no_interactions"}, sequence of sets of int, or None, \
+default=None
+        Groups of columns that may interact: every path of a tree stays within one of them.  Columns
+        that are in none form one more group.  "pairwise" is all pairs, "no_interactions" every
+        column by itself.
     line_search : bool or "auto", default="auto"
         Search the step length of every stage; "auto" does so for learners that are not trees.
     early_stopping : bool or "auto", default="auto"
@@ -132,6 +141,8 @@ class BoostingRegressor(RegressorMixin, Numbers, BaseBoosting):
         bootstrap: bool = False,
         multi_output: str = "separate",
         sketch: int | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -161,6 +172,8 @@ class BoostingRegressor(RegressorMixin, Numbers, BaseBoosting):
             bootstrap=bootstrap,
             multi_output=multi_output,
             sketch=sketch,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
             line_search=line_search,
             early_stopping=early_stopping,
             cv_folds=cv_folds,

@@ -15,7 +15,8 @@ from hilboost.core.records import Stage, Target
 class ReestimateCells:
     """Replace cell values by the loss's own best constants (Friedman 2001, Algorithm 3, step 5).
 
-    Only rows the stage learnt from count.
+    Only rows the stage learnt from count.  Values that must keep an order become the nearest ones
+    that do, each cell counting by the weight of its rows.
     """
 
     def check(self, loss: Loss, learner: Learner) -> None:
@@ -44,5 +45,10 @@ class ReestimateCells:
             values = state.loss.cell_values(
                 target, state.raw, cells, len(part.model.values), part.columns
             )
+            if fitted.order is not None:
+                inside = cells >= 0
+                weight = None if target.weight is None else target.weight[inside]
+                mass = np.bincount(cells[inside], weights=weight, minlength=len(values))
+                values = fitted.order.nearest(values, mass[:, None].astype(np.float64))
             parts.append(part.with_model(part.model.with_values(values)))
         return Stage(tuple(parts))

@@ -18,7 +18,14 @@ from hilboost.backends.traverse import binned_cells
 from hilboost.core.contracts import Fitted, Learner
 from hilboost.core.records import Floats, Gradients, Part, Sample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
-from hilboost.learners.tree.leaves import learnt_cells, newton_steps, sums_in_leaves, tree_of
+from hilboost.learners.tree.constraints import GrowthConstraints, LeafOrder
+from hilboost.learners.tree.leaves import (
+    learnt_cells,
+    leaves_of,
+    newton_steps,
+    sums_in_leaves,
+    tree_of,
+)
 from hilboost.learners.tree.packing import Packed, pack
 from hilboost.learners.tree.tree import Tree
 from hilboost.learners.tree.workspace import Workspace
@@ -59,6 +66,19 @@ class TreeLearner(Learner):
     sketch : int or None
         Grow shared trees on a random projection of the gradients to so many columns; leaf values
         come from all outputs.
+    monotonic : sequence of int
+        For every column 1 where outputs must not fall as it rises, -1 where they must not rise,
+        else 0; empty for no such constraint.  Not with ``sketch``.
+    groups : sequence of sequences of int
+        Columns that may meet on a path from the root: all of its splits are in columns of one
+        group.  Empty where all columns may meet.
+
+    Notes
+    -----
+    A split in a column with a direction is refused where the values of its sides are out of order,
+    and every value below it stays on its side of the middle of both.  So of two rows that differ in
+    this column alone, neither value missing, the one further on never has the lower output
+    (direction 1).  A rule that sets other values moves them into the same order of leaves.
 
     References
     ----------
@@ -76,6 +96,8 @@ class TreeLearner(Learner):
     max_bins: int = 255
     shared: bool = False
     sketch: int | None = None
+    monotonic: tuple[int, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> TreeData:
         """Bin the table."""
@@ -128,7 +150,7 @@ class TreeLearner(Learner):
         space = self._workspace(data, team, sample)
         try:
             packed = self._pack(space, negative, hessian, weight, sample, team, rng)
-            self._grow(table, team, space, packed, rng)
+            constraints = self._grow(table, team, space, packed, rng)
             nodes = space.nodes[: int(space.control[N_NODES])]
             tree = tree_of(nodes, space.gains, table.thresholds[nodes[:, COLUMN], nodes[:, BIN]])
             cells = self._cells(table, team, space, tree, sample)
@@ -136,7 +158,12 @@ class TreeLearner(Learner):
             values = newton_steps(*sums, self.l2_regularization)
         finally:
             space.release()
-        return Fitted(Part.of(tree.with_values(values), columns), cells=cells)
+        order = None
+        if self.monotonic:
+            order = LeafOrder.of(tree, self.monotonic)
+            lower, upper = constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
+            values = np.clip(values, lower, upper)
+        return Fitted(Part.of(tree.with_values(values), columns), cells=cells, order=order)
 
     def _n_sketched(self, r: int) -> int:
         return r if self.sketch is None or not self.shared else min(r, self.sketch)
@@ -194,7 +221,7 @@ class TreeLearner(Learner):
         space: Workspace,
         packed: Packed,
         rng: np.random.Generator,
-    ) -> None:
+    ) -> GrowthConstraints:
         d = len(table.n_values)
         allowed = np.ones(d, dtype=np.uint8)
         if self.max_features_per_tree < 1:
@@ -220,6 +247,9 @@ class TreeLearner(Learner):
             dtype=np.int64,
         )
         space.start(allowed, packed.totals)
+        constraints = GrowthConstraints.of(
+            self.monotonic, self.groups, allowed, len(space.gains), packed.n_outputs
+        )
         arguments = (
             table.words,
             table.bytes,
@@ -249,6 +279,7 @@ class TreeLearner(Learner):
             packed.scales,
             limits,
             limits_int,
+            *constraints.arrays(),
         )
         n_threads = space.n_threads
         if n_threads == 1:
@@ -260,6 +291,7 @@ class TreeLearner(Learner):
                 ),
                 on_error=space.abort,
             )
+        return constraints
 
     def _cells(
         self, table: BinnedTable, team: Team, space: Workspace, tree: Tree, sample: Sample

@@ -1,0 +1,126 @@
+"""Monotonic and interaction constraints as users give them, checked and put into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.errors import InvalidParameter
+
+
+def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
+    """A direction for every column, or none at all where no column has one.
+
+    Parameters
+    ----------
+    given : array-like (d,), dict from column name to direction, or None
+    d : int
+        Number of columns.
+    names : sequence of str or None
+        Those of the columns, where ``X`` had some.
+
+    Raises
+    ------
+    InvalidParameter
+        Names that no column has, another number of directions, one that is not -1, 0 or 1.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, Mapping):
+        given = _by_column(given, names)
+    try:
+        directions = np.asarray(given)
+    except ValueError:  # lists within a list
+        directions = np.empty(())
+    if directions.ndim == 0:
+        raise InvalidParameter(
+            f"monotonic_cst is {given!r}; it must be a row of numbers, one a column, or a dict "
+            "from column name to number."
+        )
+    if directions.shape != (d,):
+        raise InvalidParameter(
+            f"monotonic_cst has shape {directions.shape} and X {d} columns; give one number a "
+            "column, or a dict from column name to number."
+        )
+    known = np.isin(directions, [-1, 0, 1])
+    if not known.all():
+        column = int(np.flatnonzero(~known)[0])
+        where = column if names is None else repr(str(names[column]))
+        raise InvalidParameter(
+            f"monotonic_cst holds {directions.tolist()[column]!r} for column {where}; it must be "
+            "1 (increasing), -1 (decreasing) or 0."
+        )
+    return tuple(int(x) for x in directions) if directions.any() else ()
+
+
+def _by_column(given: Mapping[Any, Any], names: Sequence[str] | None) -> list[Any]:
+    if names is None:
+        raise InvalidParameter(
+            "monotonic_cst is a dict of column names, and X has no column names; fit a DataFrame, "
+            "or give one number a column."
+        )
+    unknown = [name for name in given if name not in list(names)]
+    if unknown:
+        raise InvalidParameter(
+            f"monotonic_cst names columns that X does not have: {', '.join(map(repr, unknown))}."
+        )
+    return [given.get(name, 0) for name in names]
+
+
+def interaction_groups(given: Any, d: int) -> tuple[tuple[int, ...], ...]:
+    """Groups of columns that may meet in a tree's path; none where all columns may.
+
+    Parameters
+    ----------
+    given : "pairwise", "no_interactions", sequence of collections of int, or None
+        Columns that no group names form one more group.
+    d : int
+        Number of columns.
+
+    Raises
+    ------
+    InvalidParameter
+        Anything else, or numbers that no column has.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        size = 2 if given == "pairwise" else 1
+        groups = list(combinations(range(d), min(size, d)))
+    else:
+        groups = [_group(group, number, d) for number, group in enumerate(given)]
+        rest = sorted(set(range(d)).difference(*groups))
+        groups += [tuple(rest)] if rest else []
+    return () if any(len(group) == d for group in groups) else tuple(groups)
+
+
+def _group(given: Any, number: int, d: int) -> tuple[int, ...]:
+    columns = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
+    if columns is None or not all(isinstance(column, Integral) for column in columns):
+        raise InvalidParameter(
+            f"interaction_cst holds {given!r} at position {number}; every entry must be a "
+            "collection of column numbers, such as {0, 1}."
+        )
+    outside = [column for column in columns if not 0 <= column < d]
+    if outside:
+        raise InvalidParameter(
+            f"interaction_cst names column {outside[0]} at position {number}, and X has {d} "
+            f"columns; give numbers from 0 to {d - 1}."
+        )
+    return tuple(sorted({int(column) for column in columns}))
+
+
+def plain_constraint(given: Any) -> Any:
+    """The same constraint in lists, dicts, text and whole numbers, for model files."""
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, Mapping):
+        return {str(name): int(direction) for name, direction in given.items()}
+    return [
+        sorted(int(column) for column in entry) if isinstance(entry, Iterable) else int(entry)
+        for entry in given
+    ]

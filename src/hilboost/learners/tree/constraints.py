@@ -1,0 +1,101 @@
+"""What a tree must keep to: columns with a direction, columns that may meet on a path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.order import nearest_in_order
+from hilboost.core.contracts import CellOrder
+from hilboost.core.records import Floats
+from hilboost.learners.tree.tree import Tree
+
+
+@dataclass(frozen=True)
+class LeafOrder(CellOrder):
+    """Leaves on the lower side of a split in a column with a direction lie below the others.
+
+    Attributes
+    ----------
+    tree : Tree
+    directions : (n_nodes,) int64
+        1 where the left side is the lower one, -1 where the right one is, else 0.
+    """
+
+    tree: Tree
+    directions: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, tree: Tree, monotonic: Sequence[int]) -> Self:
+        """The order that the columns' directions give; missing values are in none."""
+        # A threshold of inf: a leaf, or missing values against all others.
+        directed = np.asarray(monotonic, dtype=np.int64)[tree.column]
+        return cls(tree, np.where(np.isfinite(tree.threshold), directed, 0))
+
+    def nearest(self, values: Floats, weight: Floats) -> Floats:
+        """The nearest values in order, output by output."""
+        if not self.directions.any():
+            return values
+        columns = []
+        for value, w in zip(values.T, np.broadcast_to(weight, values.shape).T, strict=True):
+            moved = np.array(value, order="C")
+            nearest_in_order(
+                self.tree.child,
+                self.tree.leaf_number,
+                self.directions,
+                np.ascontiguousarray(w),
+                moved,
+            )
+            columns.append(moved)
+        return np.column_stack(columns)
+
+
+@dataclass(frozen=True)
+class GrowthConstraints:
+    """Constraints as the compiled growth reads them; see :func:`hilboost.backends.grow.grow`."""
+
+    monotonic: NDArray[np.int64]
+    bounds: Floats
+    group_start: NDArray[np.int64]
+    group_columns: NDArray[np.int64]
+    used: NDArray[np.uint8]
+    permitted: NDArray[np.uint8]
+
+    @classmethod
+    def of(
+        cls,
+        monotonic: Sequence[int],
+        groups: Sequence[Sequence[int]],
+        allowed: NDArray[np.uint8],
+        n_nodes: int,
+        n_outputs: int,
+    ) -> Self:
+        """Arrays for one tree of at most ``n_nodes`` nodes; empty where there is no constraint."""
+        bounds = np.empty((n_nodes, 2 if monotonic else 0, n_outputs if monotonic else 0))
+        bounds[0, :1], bounds[0, 1:] = -np.inf, np.inf
+        sizes = [len(group) for group in groups]
+        used = np.empty((n_nodes if groups else 0, len(allowed)), dtype=np.uint8)
+        used[:1] = 0
+        return cls(
+            monotonic=np.array(monotonic, dtype=np.int64),
+            bounds=bounds,
+            group_start=np.cumsum([0, *sizes] if groups else [], dtype=np.int64),
+            group_columns=np.array([f for group in groups for f in group], dtype=np.int64),
+            used=used,
+            permitted=allowed.copy(),
+        )
+
+    def arrays(self) -> tuple[NDArray, ...]:
+        """In the order of the compiled function's arguments."""
+        return (
+            self.monotonic,
+            self.bounds,
+            self.group_start,
+            self.group_columns,
+            self.used,
+            self.permitted,
+        )
