@@ -20,13 +20,14 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unk
 from hilboost.core.records import Floats, History, Target
 from hilboost.estimators.checks import check_inputs, check_weights
 from hilboost.estimators.fitting import Fit
+from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
 from hilboost.learners.kernel_machine.expansion import MergedExpansions
 from hilboost.model import AdditiveModel, mean_of
 
 _CELLS_WORTH_A_THREAD = 2**18
 
 
-class Shell(BaseEstimator):
+class Shell(CallbackSupportMixin, BaseEstimator):
     """Parameters are checked by scikit-learn, data here, once; a subclass builds the parts."""
 
     _loss_names: ClassVar[dict[str, Any]]
@@ -67,6 +68,7 @@ class Shell(BaseEstimator):
 
     # Fit
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -117,6 +119,10 @@ class Shell(BaseEstimator):
             raise InvalidData("X_val and y_val go together: give both or neither.")
         if sample_weight_val is not None and X_val is None:
             raise InvalidData("sample_weight_val needs X_val and y_val.")
+        relay = None
+        if hasattr(self, "_skl_callbacks"):
+            relay = Relay(self, X=X, y=y, metadata={"sample_weight": sample_weight})
+            callbacks = (*callbacks, relay)
         continued = self._progress_so_far()
         X = check_inputs(self, X, reset=continued is None)
         if y is None:
@@ -136,6 +142,8 @@ class Shell(BaseEstimator):
                 X_held, Target(y_held, check_weights(sample_weight_val, X_held))
             )
         self._fit(X, target, held_out, continued, callbacks)
+        if relay is not None:
+            relay.end()
         return self
 
     def _progress_so_far(self) -> Progress | None:
@@ -161,16 +169,22 @@ class Shell(BaseEstimator):
             kept = plan.stopping.best_stage(progress.validation)
         for member in progress.members:
             del member.stages[kept:]
+        self.__dict__.update(self._with_stages(plan, progress))
+
+    def _with_stages(self, plan: Plan, progress: Progress) -> dict[str, Any]:
+        """The attributes of the model that the stages so far make."""
         members = [member.model() for member in progress.members]
-        self._members = members
-        self.model_ = mean_of(members)
-        self.loss_ = plan.loss
-        self.learner_ = plan.learner
-        self.n_estimators_ = kept
-        self.history_ = History(
-            np.array(progress.train),
-            np.array(progress.validation) if progress.validation else None,
-        )
+        return {
+            "_members": members,
+            "model_": mean_of(members),
+            "loss_": plan.loss,
+            "learner_": plan.learner,
+            "n_estimators_": len(members[0].stages),
+            "history_": History(
+                np.array(progress.train),
+                np.array(progress.validation) if progress.validation else None,
+            ),
+        }
 
     def _started(
         self,

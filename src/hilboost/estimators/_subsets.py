@@ -19,6 +19,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Part, Stage, Target
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.fitting import Fit
+from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine import KernelExpansion, Setting, Workspace
@@ -121,7 +122,8 @@ class SubsetEnsemble(Shell):
         continued: Progress | None,
         callbacks: Sequence[Callback],
     ) -> None:
-        if callbacks or (held_out is not None and not self._uses_held_out):
+        given = [callback for callback in callbacks if not isinstance(callback, Relay)]
+        if given or (held_out is not None and not self._uses_held_out):
             raise InvalidData(
                 f"{type(self).__name__}.fit has no use for callbacks, X_val and y_val; leave them "
                 "out."

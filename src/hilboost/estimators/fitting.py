@@ -23,6 +23,7 @@ from hilboost.boosting import (
 from hilboost.core.contracts import Loss
 from hilboost.core.errors import FitWarning, InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Target
+from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.learners.tree import TreeLearner
 from hilboost.rules import Shrinkage
 
@@ -142,6 +143,9 @@ def boost_until_interrupted(
     validation: Validation | None,
 ) -> None:
     """Boost; keep an interrupt for later if there are stages that would be lost with it."""
+    for callback in plan.callbacks:
+        if isinstance(callback, Relay):
+            callback.watch(plan, progress)
     try:
         boost(plan, data, target, progress, team, validation)
     except KeyboardInterrupt as interrupt:

@@ -1,0 +1,64 @@
+"""scikit-learn's callbacks, where the installed version has them (1.9 and later)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hilboost.boosting import Plan, Progress
+from hilboost.core.records import Event
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing: this version of scikit-learn has no callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Nothing: this version of scikit-learn has no callbacks."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "Relay", "with_callbacks"]
+
+
+class Relay:
+    """Tells the callbacks of ``set_callbacks`` of the fit and of every stage.
+
+    Both hooks of a stage run when the stage is done.
+
+    Parameters
+    ----------
+    estimator : estimator
+    **data : X, y, metadata
+        As the caller gave them.
+    """
+
+    def __init__(self, estimator: Any, **data: Any) -> None:
+        self._data = {"estimator": estimator, **data}
+        self._fit = estimator._init_callback_context(max_subtasks=None)
+        self._fit.call_on_fit_task_begin(**self._data)
+        self._running: tuple[Plan, Progress] | None = None
+
+    def watch(self, plan: Plan, progress: Progress) -> None:
+        """Learn where the stages will be, for callbacks that ask for the estimator so far."""
+        self._running = plan, progress
+
+    def __call__(self, event: Event) -> bool:
+        """Pass a stage on; ``True`` where a callback asks to stop."""
+        stage = self._fit.subcontext(task_name="stage")
+        stage.call_on_fit_task_begin(**self._data)
+        return bool(
+            stage.call_on_fit_task_end(**self._data, reconstruction_attributes=self._so_far)
+        )
+
+    def _so_far(self) -> dict[str, Any] | None:
+        """The attributes that make a copy of the estimator predict with the stages so far."""
+        if self._running is None:
+            return None
+        attributes: dict[str, Any] = self._data["estimator"]._with_stages(*self._running)
+        return attributes
+
+    def end(self) -> None:
+        """The fit is over; the estimator has its attributes."""
+        self._fit.call_on_fit_task_end(**self._data, reconstruction_attributes=dict)
