@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from hilboost import BoostingClassifier, BoostingRegressor
+
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 (OUTPUT,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
@@ -18,34 +20,46 @@ def test_code_of_the_readme(number, capsys, tmp_path, monkeypatch):
 
 
 DOCS = Path(__file__).parent.parent / "docs"
-GUIDES = {
-    "kernels.md": "KernelBoostingRegressor",
-    "outputs.md": None,
-    "running.md": "BoostingRegressor",
+CODE = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
+PAGES = {
+    path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted(DOCS.rglob("*.md"))
 }
+GOES_ON = ("index.md", "howto/")
+"""Pages to be read from the top: their code goes on from block to block."""
 
 
-def blocks_of_guides():
-    for name, expected in GUIDES.items():
-        text = (DOCS / name).read_text(encoding="utf-8")
-        for number, code in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL)):
-            yield pytest.param(name, code, expected, id=f"{name}-{number}")
+def code_of_the_pages():
+    for name, text in PAGES.items():
+        blocks = CODE.findall(text)
+        if name.startswith(GOES_ON):
+            yield pytest.param(name, blocks, id=name)
+        else:
+            yield from (pytest.param(name, [b], id=f"{name}-{i}") for i, b in enumerate(blocks))
 
 
-@pytest.mark.parametrize(("name", "code", "expected"), list(blocks_of_guides()))
-def test_code_of_the_guides(name, code, expected, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "blocks"), list(code_of_the_pages()))
+def test_code_of_the_pages(name, blocks, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope = {}
-    exec(compile(code, f"docs/{name}", "exec"), scope)
-    if expected is not None:
-        assert type(scope["model"]).__name__ == expected
+    for code, printed in blocks:
+        exec(compile(code, f"docs/{name}", "exec"), scope)
+        assert capsys.readouterr().out == printed
 
 
-@pytest.mark.parametrize("name", GUIDES)
-def test_no_output_of_the_guides_is_missing(name):
-    text = (DOCS / name).read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", PAGES)
+def test_no_output_of_the_pages_is_missing(name):
+    text = PAGES[name]
     assert all(output.strip() for output in re.findall(r"```text\n(.*?)```", text, re.DOTALL))
     assert not re.findall(r"^[A-Z]+$", text, re.MULTILINE)  # a place where a table is to come
+
+
+def test_names_beside_those_of_the_peers_are_parameters():
+    known = {*BoostingRegressor().get_params(), *BoostingClassifier().get_params()}
+    table = PAGES["peers.md"].split("|---|---|---|---|---|")[1].split("\n\n")[0]
+    cells = [row.split("|")[1] for row in table.strip().splitlines()]
+    named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert named == known
 
 
 def test_the_readme_has_exactly_two_commands():

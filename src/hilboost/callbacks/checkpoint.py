@@ -70,7 +70,21 @@ class Checkpoint:
         return Path(self.path)
 
     def is_due(self, stages: int, seconds: float, last_cost: float) -> bool:
-        """Whether to write, so long after the last time, which took ``last_cost`` seconds."""
+        """Whether to write.
+
+        Parameters
+        ----------
+        stages : int
+            Since the last time.
+        seconds : float
+            Since the last time.
+        last_cost : float
+            Seconds that writing took then.
+
+        Returns
+        -------
+        bool
+        """
         if self.every_stages is not None and stages >= self.every_stages:
             return True
         interval = self.every_seconds

@@ -25,23 +25,73 @@ class Loss(ABC):
     """
 
     def check(self, target: Target) -> None:
-        """Refuse a target this loss cannot take; by default none."""
+        """Refuse a target this loss cannot take; by default none.
+
+        Parameters
+        ----------
+        target : Target
+
+        Raises
+        ------
+        InvalidData
+            The message says which row, and what to do.
+        """
         return
 
     @abstractmethod
     def start(self, target: Target) -> Floats:
-        """Best constant, (r,): the minimiser of the weighted mean loss."""
+        """Best constant, the minimiser of the weighted mean loss.
+
+        Parameters
+        ----------
+        target : Target
+            With weights: this is the only method that must heed them.
+
+        Returns
+        -------
+        (r,) float64
+        """
 
     @abstractmethod
     def value(self, target: Target, raw: Floats) -> Floats:
-        """Loss of every row, (n,), not weighted; ``raw`` is (n, r)."""
+        """Loss of every row, not weighted.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+
+        Returns
+        -------
+        (n,) float64
+        """
 
     @abstractmethod
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Negative gradient (n, r) and hessian diagonal (n, r) or ``None`` for ones."""
+        """Negative gradient and hessian diagonal, not weighted.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+
+        Returns
+        -------
+        Gradients
+            Both (n, r); ``None`` in place of a hessian of ones.
+        """
 
     def inverse_link(self, raw: Floats) -> Floats:
-        """From link space to the mean, the quantile or the probabilities; (n, r) to (n, r')."""
+        """From link space to the mean, the quantile or the probabilities.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+
+        Returns
+        -------
+        (n, r') float64
+        """
         return raw
 
 
@@ -50,7 +100,18 @@ class AdaptiveLoss(Loss):
 
     @abstractmethod
     def adapted(self, target: Target, raw: Floats) -> Loss:
-        """The loss of this stage."""
+        """The loss of this stage.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+            As it is before the stage.
+
+        Returns
+        -------
+        Loss
+        """
 
 
 class CellLoss(Loss):
@@ -65,9 +126,22 @@ class CellLoss(Loss):
         n_cells: int,
         columns: slice,
     ) -> Floats:
-        """(n_cells, len(columns)) best constants for some columns of ``raw``.
+        """Best constants to add to some columns of ``raw``.
 
-        A row with cell -1 belongs to none; a cell without rows gets 0.
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+        cells : (n,) int32
+            Cell of every row; -1 is none.
+        n_cells : int
+        columns : slice
+            Those of ``raw`` that are wanted.
+
+        Returns
+        -------
+        (n_cells, len(columns)) float64
+            0 for a cell without rows.
         """
 
 
@@ -76,11 +150,29 @@ class BaseModel(ABC):
 
     @abstractmethod
     def predict_raw(self, X: Floats) -> Floats:
-        """Outputs (n, r), unshrunk."""
+        """Outputs, unshrunk.
+
+        Parameters
+        ----------
+        X : (n, d) float64
+
+        Returns
+        -------
+        (n, r) float64
+        """
 
     @classmethod
     def sum_of(cls, parts: Sequence[Part]) -> Summation:
-        """What evaluates many parts of this class at once; the default does so one by one."""
+        """What evaluates many parts of this class at once; the default does so one by one.
+
+        Parameters
+        ----------
+        parts : sequence of Part
+
+        Returns
+        -------
+        Summation
+        """
         return OneByOne(tuple(parts))
 
 
@@ -94,11 +186,29 @@ class CellModel(BaseModel):
 
     @abstractmethod
     def cells(self, X: Floats) -> NDArray[np.int32]:
-        """Cell of every row, (n,)."""
+        """Cell of every row.
+
+        Parameters
+        ----------
+        X : (n, d) float64
+
+        Returns
+        -------
+        (n,) int32
+        """
 
     @abstractmethod
     def with_values(self, values: Floats) -> Self:
-        """The same cells with other values, (n_cells, r)."""
+        """The same cells with other values.
+
+        Parameters
+        ----------
+        values : (n_cells, r) float64
+
+        Returns
+        -------
+        CellModel
+        """
 
 
 class CellOrder(ABC):
@@ -106,9 +216,16 @@ class CellOrder(ABC):
 
     @abstractmethod
     def nearest(self, values: Floats, weight: Floats) -> Floats:
-        """The values in order that are nearest to ``values`` (n_cells, r) in weighted squares.
+        """The values in order that are nearest in weighted squares.
 
-        ``weight`` is (n_cells, r), or (n_cells, 1) for all outputs.
+        Parameters
+        ----------
+        values : (n_cells, r) float64
+        weight : (n_cells, r) float64, or (n_cells, 1) for all outputs
+
+        Returns
+        -------
+        (n_cells, r) float64
         """
 
 
@@ -116,17 +233,38 @@ class Summation(Protocol):
     """Adds a sum of base models to ``raw``."""
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
-        """``raw[:, columns] += coefficient * model(X)`` for all parts."""
+        """``raw[:, columns] += coefficient * model(X)`` for all parts.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+            Changed in place.
+        X : (n, d) float64
+        n_threads : int
+        """
 
 
 @dataclass(frozen=True)
 class OneByOne:
-    """The plain sum, part by part."""
+    """The plain sum, part by part.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    """
 
     parts: tuple[Part, ...]
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
-        """Add every model's outputs in turn."""
+        """Add every model's outputs in turn.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+            Changed in place.
+        X : (n, d) float64
+        n_threads : int
+        """
         for part in self.parts:
             raw[:, part.columns] += part.coefficient * part.model.predict_raw(X)
 
@@ -135,9 +273,17 @@ class OneByOne:
 class Fitted:
     """What a learner hands back: a part, and what it says on the training rows.
 
-    Exactly one of ``cells`` (n,) and ``outputs`` (n, r) is there; ``cells`` where the model is a
-    :class:`CellModel`.  ``order`` is there where its values must keep one: a rule that sets others
-    takes the nearest in order.
+    Exactly one of ``cells`` and ``outputs`` is there.
+
+    Attributes
+    ----------
+    part : Part
+    cells : (n,) int32 or None
+        Where the model is a :class:`CellModel`.
+    outputs : (n, r) float64 or None
+        Of other models.
+    order : CellOrder or None
+        Where the values must keep one: a rule that sets others takes the nearest in order.
     """
 
     part: Part
@@ -154,32 +300,89 @@ class Learner(ABC):
 
     @abstractmethod
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Any:
-        """Whatever the learner wants to compute once from the inputs, (n, d)."""
+        """Whatever the learner wants to compute once from the inputs.
+
+        Parameters
+        ----------
+        X : (n, d) float64
+        weight : (n,) float64 or None
+        seed : int
+        n_threads : int
+            Most threads to use, here and later.
+
+        Returns
+        -------
+        object
+            ``data`` of the other methods.
+
+        Raises
+        ------
+        InvalidData
+            Inputs or weights that the learner cannot take.
+        """
 
     @abstractmethod
     def fit(
         self, data: Any, gradients: Gradients, sample: Sample, rng: np.random.Generator
     ) -> list[Fitted]:
-        """Base models for all output columns."""
+        """Base models for all output columns.
+
+        Parameters
+        ----------
+        data : object
+            What :meth:`prepare` returned.
+        gradients : Gradients
+            Of all n rows.
+        sample : Sample
+            The rows to learn from.
+        rng : numpy.random.Generator
+            The only source of chance.
+
+        Returns
+        -------
+        list of Fitted
+        """
 
     def settle(self, data: Any, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
         """Hear what became of the last base models: the stage as it was added, rules included.
 
         For learners that penalise the whole function so far; others need not listen.
+
+        Parameters
+        ----------
+        data : object
+            What :meth:`prepare` returned.
+        stage : Stage
+        fitted : tuple of Fitted
         """
         return
 
     def close(self, data: Any) -> None:
-        """Give back what :meth:`prepare` took, such as threads."""
+        """Give back what :meth:`prepare` took, such as threads.
+
+        Parameters
+        ----------
+        data : object
+            What :meth:`prepare` returned.
+        """
         return
 
 
 @dataclass(frozen=True)
 class State:
-    """What a rule may look at: the loss of this stage, the target and ``raw`` before it.
+    """What a rule may look at.
 
-    ``fitted`` are the learner's results in the order of the stage's parts, ``sample`` the rows it
-    learnt from.
+    Attributes
+    ----------
+    loss : Loss
+        Of this stage.
+    target : Target
+    raw : (n, r) float64
+        Before the stage.
+    fitted : tuple of Fitted
+        The learner's results, in the order of the stage's parts.
+    sample : Sample
+        The rows it learnt from.
     """
 
     loss: Loss
@@ -196,7 +399,17 @@ class Rule(Protocol):
         """The stage with another coefficient or other values."""
 
     def check(self, loss: Loss, learner: Learner) -> None:
-        """Refuse parts this rule cannot work with, before anything is fitted."""
+        """Refuse parts this rule cannot work with, before anything is fitted.
+
+        Parameters
+        ----------
+        loss : Loss
+        learner : Learner
+
+        Raises
+        ------
+        IncompatibleParts
+        """
 
 
 @runtime_checkable
@@ -221,10 +434,20 @@ class OutputSpace(ABC):
     def fit(self, labels: Any) -> Embedding:
         """Check training labels and learn from them what encoding and decoding need.
 
+        Parameters
+        ----------
+        labels : sequence of n labels
+
+        Returns
+        -------
+        Embedding
+
         Raises
         ------
         InvalidData
             Labels of another kind; the message says which row.
+        InvalidParameter
+            A parameter of the space that these labels, or any, do not go with.
         """
 
     def take_rows(self, labels: Any, rows: NDArray[np.int64]) -> Any:
@@ -232,6 +455,15 @@ class OutputSpace(ABC):
 
         A space whose training labels are no rows of their own, such as a Gram matrix, says here
         what :meth:`fit` takes for these rows alone.
+
+        Parameters
+        ----------
+        labels : sequence of n labels
+        rows : (m,) int64
+
+        Returns
+        -------
+        sequence of m labels
         """
         if hasattr(labels, "iloc"):
             return labels.iloc[rows]
@@ -248,18 +480,71 @@ class Embedding(ABC):
 
     @abstractmethod
     def encode(self, labels: Any) -> Floats:
-        """Points ``φ(y)`` of labels, (n, r); refuses labels of another kind, naming the row."""
+        """Points ``φ(y)`` of labels.
+
+        Parameters
+        ----------
+        labels : sequence of n labels
+
+        Returns
+        -------
+        (n, r) float64
+
+        Raises
+        ------
+        InvalidData
+            Labels of another kind; the message says which row.
+        """
 
     @abstractmethod
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """Labels for points (n, r) in one of the :attr:`ways`, which ``candidates`` overrule."""
+        """Labels for points.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+        way : str
+            One of the :attr:`ways`.
+        candidates : Choice, optional
+            Labels to choose from; these overrule ``way``.
+
+        Returns
+        -------
+        (n, …) array or list of n labels
+
+        Raises
+        ------
+        InvalidParameter
+            No such way.
+        InvalidData
+            Candidates of another kind.
+        """
 
     def encode_training(self, labels: Any) -> Floats:
-        """Points of the labels that it was fitted to, where these are known more exactly."""
+        """Points of the labels that it was fitted to, where these are known more exactly.
+
+        Parameters
+        ----------
+        labels : sequence of n labels
+            The training labels.
+
+        Returns
+        -------
+        (n, r) float64
+        """
         return self.encode(labels)
 
     def norms(self, labels: Any) -> Floats:
-        """``k(y, y) = |φ(y)|²``, (n,), with the part of ``H`` that ``encode`` leaves out."""
+        """``k(y, y) = |φ(y)|²``, with the part of ``H`` that ``encode`` leaves out.
+
+        Parameters
+        ----------
+        labels : sequence of n labels
+
+        Returns
+        -------
+        (n,) float64
+        """
         codes = self.encode(labels)
         return np.einsum("ij,ij->i", codes, codes)
 

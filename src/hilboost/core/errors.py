@@ -57,6 +57,10 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidParameter
         What the name should have named, such as ``"loss"``.
     name : str
     known : iterable of str
+
+    Returns
+    -------
+    InvalidParameter
     """
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)

@@ -30,11 +30,25 @@ class Target:
     weight: Floats | None = None
 
     def rows(self, index: Any) -> Target:
-        """The target of some rows (a slice or an index array)."""
+        """The target of some rows.
+
+        Parameters
+        ----------
+        index : slice or index array
+
+        Returns
+        -------
+        Target
+        """
         return Target(self.y[index], None if self.weight is None else self.weight[index])
 
     def total_weight(self) -> float:
-        """Sum of the weights."""
+        """Sum of the weights.
+
+        Returns
+        -------
+        float
+        """
         return float(len(self.y)) if self.weight is None else float(self.weight.sum())
 
 
@@ -78,22 +92,55 @@ class Part:
 
     @classmethod
     def of(cls, model: BaseModel, columns: slice) -> Part:
-        """With coefficients of one."""
+        """With coefficients of one.
+
+        Parameters
+        ----------
+        model : BaseModel
+        columns : slice
+
+        Returns
+        -------
+        Part
+        """
         return cls(model, columns, np.ones(columns.stop - columns.start))
 
     def with_model(self, model: BaseModel) -> Part:
-        """The same columns and coefficient, another model."""
+        """The same columns and coefficient, another model.
+
+        Parameters
+        ----------
+        model : BaseModel
+
+        Returns
+        -------
+        Part
+        """
         return replace(self, model=model)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of boosting: base models for all output columns."""
+    """One step of boosting: base models for all output columns.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    """
 
     parts: tuple[Part, ...]
 
     def scaled(self, factor: float | Floats) -> Stage:
-        """The same models, their coefficients multiplied by a number or by (r,) numbers."""
+        """The same models, their coefficients multiplied.
+
+        Parameters
+        ----------
+        factor : float or (r,) float64
+
+        Returns
+        -------
+        Stage
+        """
         factors = np.asarray(factor, dtype=np.float64)
         return Stage(
             tuple(

@@ -29,7 +29,7 @@ class BoostingClassifier(ClassifierMixin, Classes, BaseBoosting):
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, multi_output, sketch, monotonic_cst, interaction_cst, line_search, \
 early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, warm_start, random_state, \
-n_jobs, verbose
+n_jobs, verbose : optional
         As in :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with vector
         leaves for all classes.  ``monotonic_cst`` takes two classes and speaks of the probability
         of the second one.

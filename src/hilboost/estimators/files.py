@@ -70,6 +70,8 @@ def save(model: Shell, path: str | Path) -> None:
     IncompatibleParts
         A loss or a learner was given as an object; a kernel is a function, scikit-learn's or a Gram
         matrix; an estimator is not among these.
+    InvalidType
+        It is no estimator of hilboost.
     OSError
         The file cannot be written; an old file of this name stays as it was.
     """

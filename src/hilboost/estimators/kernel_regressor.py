@@ -290,6 +290,15 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
         150 stages of 200 basis vectors, chosen by information gain from 2,000 random rows, 50
         steps of conjugate gradients on eq. (21), all stages weighted anew by (27), and the kernel
         (23) with λ by the marginal likelihood of 1,000 rows.
+
+        Parameters
+        ----------
+        **changes : dict
+            Parameters of the estimator, in place of the paper's.
+
+        Returns
+        -------
+        KernelBoostingRegressor
         """
         setting: dict[str, Any] = {
             "tuning": "marginal_likelihood",

@@ -216,11 +216,13 @@ class OutputKernelForestRegressor(_Forest):
         ``bootstrap=True`` it is bagging.
     bootstrap : bool
         Every tree learns from rows drawn with replacement.
-    max_splits, max_depth, min_samples_leaf, sketch, decode, random_state, n_jobs
+    max_splits, max_depth, min_samples_leaf : optional
         As in :class:`OutputKernelTreeRegressor`.
     max_features : float in (0, 1], "sqrt" or "auto"
         Part of the columns that a node may choose from: by default the square root of their number
         with random cuts, all of them with the best ones (bagging of G2007).
+    sketch, decode, random_state, n_jobs : optional
+        As in :class:`OutputKernelTreeRegressor`.
 
     Attributes
     ----------

@@ -22,11 +22,31 @@ class Kernel(ABC):
 
     @abstractmethod
     def block(self, A: Array, B: Array) -> Array:
-        """Gram block (a, b), in the dtype of ``A``; cost O(a b d)."""
+        """Gram block; cost O(a b d).
+
+        Parameters
+        ----------
+        A : (a, d) array
+        B : (b, d) array
+
+        Returns
+        -------
+        (a, b) array
+            In the dtype of ``A``.
+        """
 
     @abstractmethod
     def diag(self, A: Array) -> Array:
-        """``k(a, a)`` of every row, (a,)."""
+        """``k(a, a)`` of every row.
+
+        Parameters
+        ----------
+        A : (a, d) array
+
+        Returns
+        -------
+        (a,) array
+        """
 
     # What can be fitted; a kernel that has nothing to fit leaves these as they are.
 
@@ -36,22 +56,54 @@ class Kernel(ABC):
         return np.empty(0)
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """The same kernel with other hyperparameters."""
+        """The same kernel with other hyperparameters.
+
+        Parameters
+        ----------
+        theta : (p,) float64
+            As in ``log_parameters``.
+
+        Returns
+        -------
+        Kernel
+        """
         return self
 
     def contraction(self, A: Array, W: Array) -> Floats:
-        """``sum_ij W_ij ∂k(a_i, a_j)/∂t_p``, (p,), for symmetric ``W`` (a, a).
+        """``sum_ij W_ij ∂k(a_i, a_j)/∂t_p`` for symmetric ``W``.
 
         ``t`` are the ``log_parameters``.
+
+        Parameters
+        ----------
+        A : (a, d) array
+        W : (a, a) array
+
+        Returns
+        -------
+        (p,) float64
         """
         return np.empty(0)
 
     def stretched(self, factor: float) -> Kernel:
-        """The same kernel with its length scales multiplied; itself where it has none."""
+        """The same kernel with its length scales multiplied; itself where it has none.
+
+        Parameters
+        ----------
+        factor : float
+
+        Returns
+        -------
+        Kernel
+        """
         return self
 
     def check(self, n_columns: int) -> None:
         """Refuse inputs of the wrong width.
+
+        Parameters
+        ----------
+        n_columns : int
 
         Raises
         ------

@@ -59,6 +59,10 @@ def from_description(description: Any) -> Kernel:
     description : dict
         From :func:`to_description`, or from a file.
 
+    Returns
+    -------
+    Kernel
+
     Raises
     ------
     ValueError

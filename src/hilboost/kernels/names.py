@@ -45,6 +45,10 @@ def as_kernel(spec: Any) -> Kernel:
     spec : Kernel, str, sklearn.gaussian_process.kernels.Kernel or callable
         A name is one of ``KERNEL_NAMES``; a callable is ``function(A, B) -> (a, b)`` array.
 
+    Returns
+    -------
+    Kernel
+
     Raises
     ------
     InvalidParameter

@@ -37,13 +37,32 @@ class Stationary(Kernel):
 
     @abstractmethod
     def profile(self, S: Array) -> Array:
-        """The kernel from ``s²``; may overwrite it."""
+        """The kernel from ``s²``.
+
+        Parameters
+        ----------
+        S : (a, b) array
+            ``s²``; may be overwritten.
+
+        Returns
+        -------
+        (a, b) array
+        """
 
     @abstractmethod
     def slope(self, S: Array) -> Array:
-        """Derivative of the kernel by ``s²``; may overwrite it.
+        """Derivative of the kernel by ``s²``.
 
         Where it is infinite, at ``s² = 0``, any finite number will do.
+
+        Parameters
+        ----------
+        S : (a, b) array
+            ``s²``; may be overwritten.
+
+        Returns
+        -------
+        (a, b) array
         """
 
     def check(self, n_columns: int) -> None:
@@ -84,7 +103,19 @@ class Stationary(Kernel):
         return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
 
     def pulls(self, A: Array, W: Array) -> tuple[Array, Array]:
-        """Scaled rows around their mean (a, d), and ``M_ij = W_ij ∂k_ij/∂s²_ij``, (a, a)."""
+        """Scaled rows around their mean, and the pull between each two of them.
+
+        Parameters
+        ----------
+        A : (a, d) array
+        W : (a, a) array
+
+        Returns
+        -------
+        Z : (a, d) array
+        M : (a, a) array
+            ``M_ij = W_ij ∂k_ij/∂s²_ij``.
+        """
         Z = self._scaled(A)
         # Differences of sums over these rows cancel least around the middle.
         Z = Z - dense.namespace(A).mean(Z, axis=0)

@@ -44,7 +44,17 @@ class Huber(AdaptiveLoss, CellLoss):
         return Huber(self.adapted_delta(size.ravel(), weight))
 
     def adapted_delta(self, size: Floats, weight: Floats | None) -> float:
-        """The ``alpha`` quantile of ``size`` (n,), of the sizes above zero where that is zero."""
+        """The ``alpha`` quantile of the sizes; of those above zero where that is zero.
+
+        Parameters
+        ----------
+        size : (n,) float64
+        weight : (n,) float64 or None
+
+        Returns
+        -------
+        float
+        """
         delta = _location.quantile(size, weight, self.alpha)
         if delta == 0 and size.any():
             above = size > 0

@@ -36,7 +36,17 @@ class OneHotSquaredError(Loss):
         self.sharpness = sharpness
 
     def sharpened(self, target: Target, raw: Floats) -> OneHotSquaredError:
-        """The loss whose probabilities have the least log loss on held-out rows."""
+        """The loss whose probabilities have the least log loss on held-out rows.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+
+        Returns
+        -------
+        OneHotSquaredError
+        """
         codes = target.y[:, 0].astype(np.intp)
         weight = np.ones(len(codes)) if target.weight is None else target.weight
 

@@ -242,6 +242,11 @@ class BipartiteNetwork(BaseEstimator):
         (q, p) float64
             The least weights with which the profiles of the known columns come nearest to the
             predicted profiles of the new ones.
+
+        Raises
+        ------
+        InvalidData
+            The fit had no features of columns.
         """
         check_is_fitted(self)
         if self.column_models_ is None:

@@ -80,7 +80,25 @@ class KernelOutput(OutputSpace):
     def embedding(
         self, labels: Any, factor: Callable[[Similarity, Any], GramFactor], what: str = "Y"
     ) -> KernelEmbedding:
-        """What is learnt from labels, called ``what`` in messages, by a way to factor."""
+        """What is learnt from labels, by a way to factor their Gram matrix.
+
+        Parameters
+        ----------
+        labels : sequence of n labels
+        factor : callable
+            From a similarity and labels to a factor.
+        what : str
+            What messages call the labels.
+
+        Returns
+        -------
+        KernelEmbedding
+
+        Raises
+        ------
+        InvalidParameter
+            ``pairwise=True`` with a kernel that is no function.
+        """
         if self._is_function():
             objects = _objects(labels, what)
             function = _Function(self.kernel, self.pairwise)

@@ -45,6 +45,10 @@ def as_output(spec: Any) -> OutputSpace:
         A name is one of ``OUTPUT_NAMES`` or of the kernels' names; a kernel or a callable is the
         output kernel, as in :class:`KernelOutput`.
 
+    Returns
+    -------
+    OutputSpace
+
     Raises
     ------
     InvalidParameter

@@ -129,11 +129,39 @@ class Candidates:
 
     @classmethod
     def of(cls, labels: Any, codes: Floats) -> Candidates:
-        """Labels whose points leave nothing out: ``k(y, y) = |φ(y)|²``."""
+        """Labels whose points leave nothing out: ``k(y, y) = |φ(y)|²``.
+
+        Parameters
+        ----------
+        labels : (c, …) array or list
+        codes : (c, r) float64
+
+        Returns
+        -------
+        Candidates
+        """
         return cls(labels, codes, np.einsum("ij,ij->i", codes, codes))
 
     def choose(self, raw: Floats, way: str, allowed: Sequence[Sequence[int]] | None = None) -> Any:
-        """The best label of every row; see :func:`nearest`."""
+        """The best label of every row.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+            Predicted points.
+        way : {"nearest", "cosine"}
+        allowed : sequence of sequences of int, optional
+            Numbers of the candidates that each row may take.
+
+        Returns
+        -------
+        (n, …) array or list of n labels
+
+        Raises
+        ------
+        InvalidData
+            No candidates, for all rows or for one.
+        """
         return take(self.labels, nearest(raw, self.codes, self.norms, way, allowed))
 
 
@@ -163,6 +191,10 @@ def decode(
         encoded by the embedding.
     formula : callable, optional
         Labels for points in all ways that are not in ``CANDIDATE_WAYS``; these need no candidates.
+
+    Returns
+    -------
+    (n, …) array or list of n labels
 
     Raises
     ------

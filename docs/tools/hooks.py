@@ -1,0 +1,54 @@
+"""What mkdocs does besides: pages and pictures that lie outside of ``docs``.
+
+The repository's own files (CONTRIBUTING.md, CHANGELOG.md, examples, pictures of the benchmarks)
+stay where readers of the repository look for them.  The site gets them too, and links that lead
+out of ``docs`` lead to these copies.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+BESIDES = ("benchmarks/results/*.png", "examples/*.py", "reproductions/**/*.*")
+LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages and pictures from outside of ``docs``."""
+    for name in besides():
+        files.append(File.generated(config, site_name(name), abs_src_path=str(ROOT / name)))
+    return files
+
+
+def besides() -> list[str]:
+    """Files outside of ``docs``, by their paths in the repository."""
+    found = {path.relative_to(ROOT).as_posix() for glob in BESIDES for path in ROOT.glob(glob)}
+    return [*PAGES, *sorted(name for name in found if "__pycache__" not in name)]
+
+
+def site_name(name: str) -> str:
+    """Where a file of the repository is in the site."""
+    return PAGES.get(name, name.removeprefix("docs/"))
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Turn links between files of the repository into links between pages of the site."""
+    source = Path(page.file.abs_src_path).relative_to(ROOT)
+    here = PurePosixPath(page.file.src_uri).parent
+
+    def moved(match: re.Match[str]) -> str:
+        target, hash_, anchor = match[1].partition("#")
+        path = (ROOT / source.parent / target).resolve()
+        if not target or not path.is_file():
+            return match[0]
+        there = PurePosixPath(site_name(path.relative_to(ROOT).as_posix()))
+        ups = "../" * len(here.parts)
+        return f"]({ups}{there}{hash_}{anchor}"
+
+    return LINK.sub(moved, markdown)
