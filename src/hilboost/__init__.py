@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SparseKernelRidge,
     )
     from hilboost.estimators.files import load, save
+    from hilboost.export import plot_tree, to_onnx, to_xgboost_json, tree_table
 
 __version__ = "0.1.0"
 
@@ -41,7 +42,11 @@ _HOMES = {
     "SparseKernelClassifier": "hilboost.estimators",
     "SparseKernelRidge": "hilboost.estimators",
     "load": "hilboost.estimators.files",
+    "plot_tree": "hilboost.export",
     "save": "hilboost.estimators.files",
+    "to_onnx": "hilboost.export",
+    "to_xgboost_json": "hilboost.export",
+    "tree_table": "hilboost.export",
 }
 
 __all__ = [
@@ -59,7 +64,11 @@ __all__ = [
     "SparseKernelRidge",
     "__version__",
     "load",
+    "plot_tree",
     "save",
+    "to_onnx",
+    "to_xgboost_json",
+    "tree_table",
 ]
 
 

@@ -1,0 +1,78 @@
+"""A graph of ONNX operators while it grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+OPSET, ML_OPSET, IR_VERSION = 18, 5, 10
+ML = "ai.onnx.ml"
+
+
+@dataclass
+class Graph:
+    """Operators in the order in which they are added, and constants; values go by name.
+
+    Every number is float64.
+    """
+
+    nodes: list[tuple[str, tuple[str, ...], tuple[str, ...], str, dict[str, Any]]] = field(
+        default_factory=list
+    )
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def constant(self, value: Any, dtype: Any = np.float64) -> str:
+        """A constant array, or number."""
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.asarray(value, dtype=dtype)
+        return name
+
+    def add(
+        self, operator: str, *inputs: str, domain: str = "", n_outputs: int = 1, **attributes: Any
+    ) -> str:
+        """One operator more; the name of its last output."""
+        outputs = tuple(f"{operator}_{len(self.nodes)}_{k}" for k in range(n_outputs))
+        self.nodes.append((operator, inputs, outputs, domain, attributes))
+        return outputs[-1]
+
+    def integers(self, *values: int) -> str:
+        """A constant list of int64, such as axes."""
+        return self.constant(values, np.int64)
+
+    def row_sums(self, name: str) -> str:
+        """(n, 1) from (n, d)."""
+        return self.add("ReduceSum", name, self.integers(1), keepdims=1)
+
+    def as_numbers(self, name: str) -> str:
+        """1 and 0 for true and false."""
+        return self.add("Cast", name, to=_type_number(np.float64))
+
+    def rounded(self, name: str) -> str:
+        """The nearest float32, as float64."""
+        return self.as_numbers(self.add("Cast", name, to=_type_number(np.float32)))
+
+    def rename(self, name: str, public: str) -> None:
+        """Give a value the name it has outside."""
+        self.nodes.append(("Identity", (name,), (public,), "", {}))
+
+    def proto(self, name: str, inputs: list[Any], outputs: list[Any]) -> Any:
+        """The graph as ONNX has it."""
+        from onnx import helper, numpy_helper
+
+        nodes = []
+        for operator, sources, results, domain, attributes in self.nodes:
+            plain = {
+                key: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+                for key, value in attributes.items()
+            }
+            nodes.append(helper.make_node(operator, sources, results, domain=domain, **plain))
+        constants = [numpy_helper.from_array(value, key) for key, value in self.constants.items()]
+        return helper.make_graph(nodes, name, inputs, outputs, constants)
+
+
+def _type_number(dtype: Any) -> int:
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))

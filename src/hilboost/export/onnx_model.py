@@ -1,0 +1,196 @@
+"""Fitted estimators as ONNX models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost import __version__
+from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
+from hilboost.estimators import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    SparseKernelClassifier,
+    SparseKernelRidge,
+)
+from hilboost.export.onnx_graph import IR_VERSION, ML, ML_OPSET, OPSET, Graph
+from hilboost.export.onnx_kernels import add_expansion
+from hilboost.export.onnx_links import add_inverse_link
+from hilboost.export.onnx_trees import add_trees, constants_of
+from hilboost.export.packages import required
+from hilboost.export.scalar_trees import scalar_trees
+from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.kernel_machine.expansion import merge
+from hilboost.learners.tree import Tree
+from hilboost.losses.squared_hinge import SquaredHinge
+from hilboost.model import AdditiveModel
+from hilboost.model.atomic import atomic_path
+
+_CLASSES = (
+    BoostingRegressor,
+    BoostingClassifier,
+    KernelBoostingRegressor,
+    KernelBoostingClassifier,
+    SparseKernelRidge,
+    SparseKernelClassifier,
+)
+
+
+def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64") -> Any:
+    """A fitted estimator as an ONNX model, which predicts without hilboost.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted: ``BoostingRegressor`` or ``BoostingClassifier`` with trees or ``learner="kernel"``,
+        ``KernelBoostingRegressor``, ``KernelBoostingClassifier``, ``SparseKernelRidge`` or
+        ``SparseKernelClassifier`` with hilboost's own kernels; the loss is a built-in one, or one
+        of your own without ``inverse_link``.
+    path : str or Path, optional
+        Where to write it, all of it or nothing.
+    dtype : {"float64", "float32"}, default "float64"
+        Of the input.  Arithmetic is in float64 either way, so that a row of float32 goes through
+        the same leaves as in hilboost.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Input ``X`` (n, d), NaN for missing.  Regressors have the output ``prediction``, (n,) or
+        (n, c) float64 as ``predict`` gives it.  Classifiers have ``label`` (n,) and
+        ``probabilities`` (n, n_classes) float64, or ``scores`` with ``loss="squared_hinge"``.
+
+    Raises
+    ------
+    MissingPackage
+        The package onnx is not installed.
+    InvalidType
+        It is another estimator, or its class labels are neither numbers nor text.
+    IncompatibleParts
+        A base model, a kernel or a link is Python code that ONNX has no operators for.
+    InvalidParameter
+        Another dtype.
+    OSError
+        The file cannot be written.
+
+    Notes
+    -----
+    Operators of ai.onnx 18 and ai.onnx.ml 5 (``TreeEnsemble``).  A tree with vector leaves is
+    written once for every output.  A kernel machine computes its whole block (n, m) of kernel
+    values at once: predict in batches of rows.  Input is not checked; a row with NaN gives NaN in
+    a kernel machine, and its label then means nothing.
+    """
+    onnx = required("onnx", "to_onnx")
+    if dtype not in ("float32", "float64"):
+        raise InvalidParameter(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
+    if type(model) not in _CLASSES:
+        names = ", ".join(cls.__name__ for cls in _CLASSES)
+        raise InvalidType(f"to_onnx takes {names}; got {type(model).__name__}.")
+    check_is_fitted(model)
+    graph = Graph()
+    X = "X" if dtype == "float64" else graph.as_numbers("X")
+    raw = _add_raw(graph, X, model.model_)
+    predicted = add_inverse_link(graph, raw, model.loss_)
+    outputs = _add_outputs(graph, predicted, model)
+    helper = onnx.helper
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    source = helper.make_tensor_value_info("X", number, ["n", model.n_features_in_])
+    proto = helper.make_model(
+        graph.proto(type(model).__name__, [source], outputs),
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="hilboost",
+        producer_version=__version__,
+    )
+    if hasattr(model, "feature_names_in_"):
+        columns = [str(name) for name in model.feature_names_in_]
+        helper.set_model_props(proto, {"feature_names": json.dumps(columns)})
+    if path is not None:
+        with atomic_path(Path(path)) as temporary:
+            temporary.write_bytes(proto.SerializeToString())
+    return proto
+
+
+def _add_raw(graph: Graph, X: str, model: AdditiveModel) -> str:
+    """The sum of the start value and all stages, (n, r)."""
+    trees, expansions = [], []
+    for stage, parts in enumerate(model.stages):
+        for number, part in enumerate(parts.parts):
+            if isinstance(part.model, Tree):
+                trees += scalar_trees(stage, number, part)
+            elif isinstance(part.model, KernelExpansion):
+                expansions.append(part)
+            else:
+                raise IncompatibleParts(
+                    "to_onnx writes trees and kernel machines; this model has a "
+                    f"{type(part.model).__name__}. Fit with learner='tree' or learner='kernel'."
+                )
+    r = len(model.start)
+    sums = [graph.constant((model.start + constants_of(trees, r))[None, :])]
+    forest = add_trees(graph, X, trees, r)
+    if forest is not None:
+        sums.append(forest)
+    for expansion, columns in merge(expansions):
+        outputs = np.zeros((len(expansion.basis), r))
+        outputs[:, columns] = expansion.weights
+        sums.append(add_expansion(graph, X, _with_weights(expansion, outputs)))
+    if expansions:
+        # NaN, which clipping and comparisons would hide, makes the whole row NaN.
+        sums.append(graph.row_sums(graph.add("Mul", X, graph.constant(0.0))))
+    elif forest is None:
+        n_rows = graph.add("Shape", X, start=0, end=1)
+        shape = graph.add("Concat", n_rows, graph.integers(1), axis=0)
+        sums[0] = graph.add("Tile", sums[0], shape)
+    total = sums[0]
+    for term in sums[1:]:
+        total = graph.add("Add", total, term)
+    return total
+
+
+def _with_weights(model: KernelExpansion, weights: np.ndarray) -> KernelExpansion:
+    return KernelExpansion(model.kernel, model.inputs, model.basis, weights)
+
+
+def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
+    """Public outputs, and their types."""
+    from onnx import TensorProto, helper
+
+    info, double = helper.make_tensor_value_info, TensorProto.DOUBLE
+    if not hasattr(model, "classes_"):
+        r = len(model.model_.start)
+        flat = r == 1 and model._flat
+        if flat:
+            predicted = graph.add("Squeeze", predicted, graph.integers(1))
+        graph.rename(predicted, "prediction")
+        return [info("prediction", double, ["n"] if flat else ["n", r])]
+    classes = _labels(model.classes_)
+    best = graph.add("ArgMax", predicted, axis=1, keepdims=0)
+    labels = graph.constant(classes, classes.dtype)
+    graph.rename(graph.add("Gather", labels, best, axis=0), "label")
+    name = "scores" if isinstance(model.loss_, SquaredHinge) else "probabilities"
+    graph.rename(predicted, name)
+    text = classes.dtype == object
+    kind = TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(classes.dtype)
+    return [info("label", kind, ["n"]), info(name, double, ["n", len(classes)])]
+
+
+def _labels(classes: np.ndarray) -> np.ndarray:
+    """Class labels in a dtype that ONNX has: int64, bool, float64 or text."""
+    if classes.dtype.kind == "b":
+        return classes
+    if classes.dtype.kind in "iu":
+        return classes.astype(np.int64)
+    if classes.dtype.kind == "f":
+        return classes.astype(np.float64)
+    labels = classes.tolist()
+    if not all(isinstance(label, str) for label in labels):
+        raise InvalidType(
+            "to_onnx takes class labels that are numbers or text; got "
+            f"{sorted({type(label).__name__ for label in labels})}. Fit with such labels."
+        )
+    return np.array(labels, dtype=object)

@@ -1,0 +1,181 @@
+"""One tree as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.records import Floats
+from hilboost.export.scalar_trees import ScalarTree, fitted_trees
+from hilboost.export.tables import depths, feature_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LINE, _INK = "#8a8f98", "#22262b"
+_INCHES_A_LEAF, _INCHES_A_LEVEL = 0.3, 1.7
+_LONGEST_NAME = 24
+_CAPTION = "up: the test is true; thick: the value is missing; leaves: added to the raw output"
+
+
+def plot_tree(
+    model: Any, stage: int = 0, output: int = 0, *, tree: int = 0, ax: Axes | None = None
+) -> Axes:
+    """Draw one tree of a model, from the root on the left to the leaves on the right.
+
+    Rows that pass a test take the upper branch; those whose value is missing take the thick one.
+    Leaves are coloured by what they add to the raw output.
+
+    Parameters
+    ----------
+    model : BoostingRegressor or BoostingClassifier
+        Fitted, with trees.
+    stage : int, default 0
+        Negative numbers count from the last one.
+    output : int, default 0
+        Class, target or quantile level.
+    tree : int, default 0
+        Where a stage has several trees for one output (a fit with ``cv_folds``), which of them.
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure that is large enough.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InvalidType
+        It is another estimator.
+    IncompatibleParts
+        The base models are not trees.
+    InvalidParameter
+        There is no such stage, output or tree.
+    """
+    chosen = _chosen(model, stage, output, tree)
+    depth = depths(chosen)
+    y = _heights(chosen)
+    if ax is None:
+        from matplotlib import pyplot
+
+        size = (
+            max(_INCHES_A_LEVEL * (depth.max() + 1) + 2.0, 5.5),
+            _INCHES_A_LEAF * len(chosen.values) + 1.1,
+        )
+        ax = pyplot.figure(figsize=size, layout="constrained").add_subplot()
+    ax.set_axis_off()
+    ax.set_xlim(-0.5, depth.max() + 0.6)
+    ax.set_ylim(len(chosen.values) - 0.3, -1.0)
+    _draw_branches(ax, chosen, depth, y)
+    _draw_nodes(ax, chosen, depth, y, feature_names(model))
+    ax.set_title(_title(model, chosen), loc="left", color=_INK, fontsize=11)
+    ax.text(0, 0, _CAPTION, transform=ax.transAxes, va="top", color=_LINE, fontsize=8)
+    return ax
+
+
+def _chosen(model: Any, stage: int, output: int, number: int) -> ScalarTree:
+    trees = fitted_trees(model, "plot_tree")
+    n_stages, n_outputs = model.n_estimators_, len(model.model_.start)
+    if not -n_stages <= stage < n_stages:
+        raise InvalidParameter(
+            f"plot_tree: stage is {stage}; the model has {n_stages} stages, numbered from 0."
+        )
+    if not 0 <= output < n_outputs:
+        raise InvalidParameter(
+            f"plot_tree: output is {output}; the model has {n_outputs} outputs, numbered from 0."
+        )
+    stage %= n_stages
+    found = [tree for tree in trees if tree.stage == stage and tree.output == output]
+    if not 0 <= number < len(found):
+        raise InvalidParameter(
+            f"plot_tree: tree is {number}; stage {stage} has {len(found)} trees for output "
+            f"{output}, numbered from 0."
+        )
+    return found[number]
+
+
+def _title(model: Any, tree: ScalarTree) -> str:
+    parts = [f"Stage {tree.stage + 1} of {model.n_estimators_}"]
+    if hasattr(model, "classes_") and len(model.model_.start) > 1:
+        parts.append(f"class {model.classes_[tree.output]}")
+    elif len(model.model_.start) > 1:
+        parts.append(f"output {tree.output}")
+    return ", ".join(parts)
+
+
+def _heights(tree: ScalarTree) -> Floats:
+    """Leaves one below the other, every other node in the middle of its children."""
+    child, is_leaf = tree.tree.child, tree.is_leaf
+    y = np.zeros(len(is_leaf))
+    next_row = 0
+    waiting = [0]
+    while waiting:
+        node = waiting.pop()
+        if is_leaf[node]:
+            y[node] = next_row
+            next_row += 1
+        else:
+            waiting += [child[node] + 1, child[node]]
+    for node in np.flatnonzero(~is_leaf)[::-1]:  # children stand behind their parents
+        y[node] = (y[child[node]] + y[child[node] + 1]) / 2
+    return y
+
+
+def _draw_branches(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    curve = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4]
+    for node in np.flatnonzero(~tree.is_leaf):
+        left = tree.tree.child[node]
+        for k, child in enumerate((left, left + 1)):
+            middle = (x[node] + x[child]) / 2
+            points = [(x[node], y[node]), (middle, y[node]), (middle, y[child])]
+            with_missing = bool(tree.tree.missing_right[node]) == bool(k)
+            ax.add_patch(
+                PathPatch(
+                    Path([*points, (x[child], y[child])], curve),
+                    fill=False,
+                    color=_LINE,
+                    linewidth=2.2 if with_missing else 1.0,
+                    zorder=1,
+                )
+            )
+
+
+def _draw_nodes(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats, names: list[Any]) -> None:
+    from matplotlib import colormaps
+    from matplotlib.colors import TwoSlopeNorm
+
+    largest = float(np.abs(tree.values).max()) or 1.0
+    colours = colormaps["RdBu_r"]
+    scale = TwoSlopeNorm(0.0, -1.8 * largest, 1.8 * largest)  # pale, so that text stays legible
+    values = tree.node_values
+    for node in range(len(y)):
+        leaf = bool(tree.is_leaf[node])
+        text = _number(values[node], signed=True) if leaf else _test(tree, node, names)
+        box = {
+            "boxstyle": "round,pad=0.3",
+            "facecolor": colours(scale(values[node])) if leaf else "white",
+            "edgecolor": "none" if leaf else _LINE,
+        }
+        ax.text(x[node], y[node], text, ha="center", va="center", fontsize=9, color=_INK, bbox=box)
+
+
+def _test(tree: ScalarTree, node: int, names: list[Any]) -> str:
+    """The test of an inner node; a dollar sign in a name is not mathematics."""
+    name = names[tree.tree.column[node]]
+    name = f"x{name}" if isinstance(name, int) else name
+    if len(name) > _LONGEST_NAME:
+        name = name[: _LONGEST_NAME - 1] + "…"
+    name = name.replace("$", r"\$")
+    threshold = tree.tree.threshold[node]
+    return f"{name} known" if threshold == np.inf else f"{name} ≤ {_number(threshold)}"
+
+
+def _number(value: float, signed: bool = False) -> str:
+    """Four digits; a true minus sign."""
+    text = f"{value:+.4g}" if signed else f"{value:.4g}"
+    return text.replace("-", "−")

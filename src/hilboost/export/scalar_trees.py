@@ -1,0 +1,123 @@
+"""The trees of a model one by one, each adding to one output, as other libraries have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.core.errors import IncompatibleParts, InvalidType
+from hilboost.core.records import Floats, Part
+from hilboost.estimators import BoostingClassifier, BoostingRegressor
+from hilboost.learners.tree import Tree
+
+
+@dataclass(frozen=True)
+class ScalarTree:
+    """One output of one tree.
+
+    Attributes
+    ----------
+    stage, number, output : int
+        The tree is the ``number``-th of its stage.
+    tree : Tree
+    values : (n_leaves,) float64
+        What the leaves add to the raw output, the coefficient multiplied in.
+    """
+
+    stage: int
+    number: int
+    output: int
+    tree: Tree
+    values: Floats
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """(n_nodes,)"""
+        return self.tree.leaf_number >= 0
+
+    @property
+    def node_values(self) -> Floats:
+        """(n_nodes,) float64, NaN at inner nodes."""
+        return np.where(self.is_leaf, self.values[self.tree.leaf_number], np.nan)
+
+
+def fitted_trees(model: Any, purpose: str) -> list[ScalarTree]:
+    """All trees of a fitted estimator, stage by stage and in their order within each.
+
+    A tree with vector leaves is there once for every output it has.
+
+    Parameters
+    ----------
+    model : BoostingRegressor or BoostingClassifier
+        Fitted.
+    purpose : str
+        What the trees are wanted for, such as ``"plot_tree"``.
+
+    Raises
+    ------
+    InvalidType
+        It is something else.
+    IncompatibleParts
+        Its base models are not trees, or their splits are not numeric ones.
+    """
+    if not isinstance(model, BoostingRegressor | BoostingClassifier):
+        raise InvalidType(
+            f"{purpose} takes a BoostingRegressor or BoostingClassifier with trees; got "
+            f"{type(model).__name__}."
+        )
+    check_is_fitted(model)
+    trees = []
+    for stage, parts in enumerate(model.model_.stages):
+        for number, part in enumerate(parts.parts):
+            if not isinstance(part.model, Tree):
+                raise IncompatibleParts(
+                    f"{purpose} takes a model of trees; the learner of this one is "
+                    f"{type(model.learner_).__name__}. Fit with learner='tree'."
+                )
+            trees += scalar_trees(stage, number, part)
+    return trees
+
+
+def scalar_trees(stage: int, number: int, part: Part) -> list[ScalarTree]:
+    """One tree for every output of a part, which holds a :class:`Tree`."""
+    tree = part.model
+    assert isinstance(tree, Tree)
+    _require_numeric_splits(tree)
+    values = part.coefficient * tree.values
+    outputs = range(part.columns.start, part.columns.stop)
+    return [
+        ScalarTree(stage, number, output, tree, values[:, k]) for k, output in enumerate(outputs)
+    ]
+
+
+def constant_tree(output: int, value: float) -> ScalarTree:
+    """A single leaf, before the first stage's trees."""
+    tree = Tree(
+        column=np.zeros(1, dtype=np.int32),
+        threshold=np.full(1, np.inf),
+        missing_right=np.zeros(1, dtype=np.bool_),
+        child=np.zeros(1, dtype=np.int32),
+        gain=np.zeros(1),
+        leaf_number=np.zeros(1, dtype=np.int32),
+        depth=0,
+        leaf_values=np.ones((1, 1)),
+    )
+    return ScalarTree(0, -1, output, tree, np.array([value]))
+
+
+def _require_numeric_splits(tree: Tree) -> None:
+    """The one place that refuses trees with splits other than ``x <= threshold``.
+
+    Raises
+    ------
+    IncompatibleParts
+    """
+    if np.isnan(tree.threshold).any():
+        raise IncompatibleParts(
+            "exports hold splits x <= threshold; this model has trees with category splits. Encode "
+            "the categories as numbers before fit, or keep the model with hilboost.save."
+        )

@@ -1,0 +1,272 @@
+"""Fitted trees in XGBoost's JSON model format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.contracts import Loss
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.records import Floats
+from hilboost.estimators import BoostingRegressor
+from hilboost.export.scalar_trees import ScalarTree, constant_tree, fitted_trees
+from hilboost.losses import (
+    AbsoluteError,
+    BinomialLogLoss,
+    Exponential,
+    Gamma,
+    MultinomialLogLoss,
+    OneHotSquaredError,
+    Poisson,
+    Quantile,
+    Tweedie,
+)
+from hilboost.model.atomic import atomic_path
+
+_NO_PARENT = 2147483647
+_EMPTY_LEAF = 1e-6
+"""Rows in a leaf that no background row reaches: next to none, and no division by zero."""
+
+
+def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: Any = None) -> str:
+    """Fitted trees as a model of XGBoost, for its tools and those that read its files.
+
+    Parameters
+    ----------
+    model : BoostingRegressor or BoostingClassifier
+        Fitted, with trees and a built-in loss (or, for regression, one of your own without
+        ``inverse_link``), and at most one quantile level.
+    path : str or Path, optional
+        Where to write it, all of it or nothing; XGBoost wants a name that ends in ``.json``.
+    background : array-like (n, d), optional
+        Rows, such as those of the training, that are counted in every leaf.  SHAP values that
+        follow the paths of a tree (XGBoost's ``pred_contribs``, ``shap.TreeExplainer`` without data
+        of its own) weigh leaves by these counts; without them these values are NaN.
+
+    Returns
+    -------
+    str
+        For ``xgboost.Booster(model_file=path)``, or
+        ``booster.load_model(bytearray(text, "utf-8"))``.
+
+    Raises
+    ------
+    InvalidType
+        It is another estimator.
+    IncompatibleParts
+        Base models that are not trees, or a loss whose predictions XGBoost cannot make of their
+        sum.
+    OSError
+        The file cannot be written.
+
+    Notes
+    -----
+    XGBoost holds rows, thresholds and leaf values in float32.  Rows of float32 go through the same
+    leaves as in hilboost; of float64, those that lie within half a step of float32 from a threshold
+    may go the other way, and predictions agree to about the seventh digit.  Classes are numbered in
+    the order of ``classes_``.  Raw outputs (``output_margin=True``) are those of hilboost, but for
+    the losses ``"exponential"`` and ``"squared_error"`` of a classifier, where they are multiplied
+    by the factor that makes them logits.  A tree with vector leaves is written once for every
+    output.  Feature names are left out where XGBoost would refuse one (``[``, ``]``, ``<``,
+    line breaks and the like).
+    """
+    trees = fitted_trees(model, "to_xgboost_json")
+    counts = None if background is None else _leaf_counts(model, background)
+    # XGBoost does not decode \\u escapes.
+    text = json.dumps(_document(model, trees, counts), ensure_ascii=False)
+    if path is not None:
+        with atomic_path(Path(path)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return text
+
+
+def _document(
+    model: Any, trees: list[ScalarTree], counts: dict[tuple[int, int], Floats] | None
+) -> dict[str, Any]:
+    objective, base_score, factor = _objective(model, model.loss_)
+    start = model.model_.start
+    r = len(start)
+    stages = _with_start(trees, start)
+    written: list[dict[str, Any]] = []
+    for stage in stages:
+        for tree in stage:
+            scaled = replace(tree, values=factor * tree.values)
+            count = None if counts is None else counts.get((tree.stage, tree.number))
+            written.append(_tree(scaled, len(written), model.n_features_in_, count))
+    by_class = objective["name"] == "multi:softprob"
+    per_output, rest = divmod(len(stages[0]), r)
+    equal = rest == 0 and all(len(stage) == len(stages[0]) for stage in stages)
+    return {
+        "learner": {
+            "attributes": {},
+            "feature_names": _feature_names(model),
+            "feature_types": [],
+            "gradient_booster": {
+                "model": {
+                    "gbtree_model_param": {
+                        "num_parallel_tree": str(per_output if equal else 1),
+                        "num_trees": str(len(written)),
+                    },
+                    "iteration_indptr": np.cumsum([0, *map(len, stages)]).tolist(),
+                    "tree_info": [tree.output for stage in stages for tree in stage],
+                    "trees": written,
+                },
+                "name": "gbtree",
+            },
+            "learner_model_param": {
+                "base_score": base_score,
+                "boost_from_average": "0",
+                "num_class": str(r if by_class else 0),
+                "num_feature": str(model.n_features_in_),
+                "num_target": str(1 if by_class else r),
+            },
+            "objective": objective,
+        },
+        "version": [3, 0, 0],
+    }
+
+
+def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
+    """XGBoost's objective, the base score that adds nothing, and a factor of the raw outputs."""
+    kind = type(loss)
+    plain = {"reg_loss_param": {"scale_pos_weight": "1"}}
+    logistic = {"name": "binary:logistic", **plain}
+    if kind is BinomialLogLoss:
+        return logistic, "5E-1", 1.0
+    if kind is Exponential:
+        return logistic, "5E-1", 2.0
+    if isinstance(loss, OneHotSquaredError) and loss.n_classes == 2:
+        return logistic, "5E-1", 2 * loss.sharpness
+    if isinstance(loss, OneHotSquaredError | MultinomialLogLoss):
+        factor = loss.sharpness if isinstance(loss, OneHotSquaredError) else 1.0
+        classes = {"num_class": str(loss.n_classes)}
+        return {"name": "multi:softprob", "softmax_multiclass_param": classes}, "0E0", factor
+    if kind is Poisson:
+        parameters = {"max_delta_step": "0.7"}
+        return {"name": "count:poisson", "poisson_regression_param": parameters}, "1E0", 1.0
+    if kind is Gamma:
+        return {"name": "reg:gamma", **plain}, "1E0", 1.0
+    if isinstance(loss, Tweedie):
+        power = {"tweedie_variance_power": repr(float(loss.power))}
+        return {"name": "reg:tweedie", "tweedie_regression_param": power}, "1E0", 1.0
+    if isinstance(loss, Quantile) and len(loss.levels) == 1:
+        level = {"quantile_alpha": f"[{float(loss.levels[0])!r}]"}
+        return {"name": "reg:quantileerror", "quantile_loss_param": level}, "0E0", 1.0
+    if isinstance(loss, Quantile):
+        raise IncompatibleParts(
+            f"to_xgboost_json: this model has {len(loss.levels)} quantile levels, which are put in "
+            "order after the sum, and XGBoost does not do so. Fit one model a level, or use "
+            "to_onnx."
+        )
+    if kind is AbsoluteError:
+        return {"name": "reg:absoluteerror"}, "0E0", 1.0
+    if isinstance(model, BoostingRegressor) and kind.inverse_link is Loss.inverse_link:
+        return {"name": "reg:squarederror", **plain}, "0E0", 1.0
+    raise IncompatibleParts(
+        f"to_xgboost_json: XGBoost has no objective with the link of {kind.__name__}, which is "
+        "Python code. Fit with a built-in loss."
+    )
+
+
+def _with_start(trees: list[ScalarTree], start: Floats) -> list[list[ScalarTree]]:
+    """Stage by stage; the first tree of every output has the start value in its leaves.
+
+    XGBoost's own base score is in the space of the mean, and one number in older versions.
+    """
+    n_stages = 1 + max((tree.stage for tree in trees), default=0)
+    stages: list[list[ScalarTree]] = [[] for _ in range(n_stages)]
+    for tree in trees:
+        stages[tree.stage].append(tree)
+    for output, value in enumerate(start):
+        first = next((k for k, tree in enumerate(stages[0]) if tree.output == output), None)
+        if first is None:
+            stages[0].append(constant_tree(output, float(value)))
+        else:
+            tree = stages[0][first]
+            stages[0][first] = replace(tree, values=tree.values + value)
+    return stages
+
+
+def _tree(
+    tree: ScalarTree, number: int, n_features: int, leaf_counts: Floats | None
+) -> dict[str, Any]:
+    nodes, is_leaf = tree.tree, tree.is_leaf
+    n = len(is_leaf)
+    inner = np.flatnonzero(~is_leaf)
+    left = np.where(is_leaf, -1, nodes.child)
+    right = np.where(is_leaf, -1, nodes.child + 1)
+    parents = np.full(n, _NO_PARENT)
+    parents[left[inner]] = parents[right[inner]] = inner
+    weights = np.where(is_leaf, tree.node_values, 0.0)
+    return {
+        "base_weights": _single(weights),
+        "categories": [],
+        "categories_nodes": [],
+        "categories_segments": [],
+        "categories_sizes": [],
+        "default_left": np.where(is_leaf | nodes.missing_right, 0, 1).tolist(),
+        "id": number,
+        "left_children": left.tolist(),
+        "loss_changes": _single(nodes.gain),
+        "parents": parents.tolist(),
+        "right_children": right.tolist(),
+        "split_conditions": _single(np.where(is_leaf, weights, _first_above(nodes.threshold))),
+        "split_indices": np.where(is_leaf, 0, nodes.column).tolist(),
+        "split_type": [0] * n,
+        "sum_hessian": [0.0] * n if leaf_counts is None else _single(_covers(tree, leaf_counts)),
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": str(n_features),
+            "num_nodes": str(n),
+            "size_leaf_vector": "1",
+        },
+    }
+
+
+def _first_above(threshold: Floats) -> Floats:
+    """The smallest float32 above: ``x <= threshold`` is ``x < it`` for every float32 ``x``."""
+    with np.errstate(over="ignore"):
+        near = threshold.astype(np.float32)
+        above = np.nextafter(near, np.float32(np.inf))
+    return np.where(near > threshold, near, above).astype(np.float64)
+
+
+def _single(values: Floats) -> list[float]:
+    """Float32 numbers in as few digits as tell them apart."""
+    with np.errstate(over="ignore"):
+        return [float(str(value)) for value in np.asarray(values).astype(np.float32)]
+
+
+def _leaf_counts(model: Any, background: Any) -> dict[tuple[int, int], Floats]:
+    """Background rows in every leaf of every tree, by stage and number of the tree."""
+    cells = model.apply(background)
+    trees: Iterator[tuple[int, int, Any]] = (
+        (stage, number, part.model)
+        for stage, parts in enumerate(model.model_.stages)
+        for number, part in enumerate(parts.parts)
+    )
+    return {
+        (stage, number): np.bincount(column, minlength=len(tree.values)).astype(np.float64)
+        for column, (stage, number, tree) in zip(cells.T, trees, strict=True)
+    }
+
+
+def _covers(tree: ScalarTree, leaf_counts: Floats) -> Floats:
+    """Background rows that pass each node, (n_nodes,)."""
+    counts = np.maximum(leaf_counts, _EMPTY_LEAF)
+    covers = np.where(tree.is_leaf, counts[tree.tree.leaf_number], 0.0)
+    child = tree.tree.child
+    for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children stand behind their parents
+        covers[node] = covers[child[node]] + covers[child[node] + 1]
+    return covers
+
+
+def _feature_names(model: Any) -> list[str]:
+    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    taken = all(name.isprintable() and not set(name) & set("[]<") for name in names)
+    return names if taken else []

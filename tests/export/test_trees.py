@@ -1,0 +1,161 @@
+"""Trees as a table and as a picture."""
+
+from dataclasses import replace
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import Ridge
+
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    SparseKernelRidge,
+    plot_tree,
+    to_onnx,
+    tree_table,
+)
+from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
+from hilboost.core.records import Stage
+from hilboost.model import AdditiveModel
+
+matplotlib.use("agg")
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, 3))
+X[RNG.uniform(size=X.shape) < 0.1] = np.nan
+Y = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
+TABLE = pd.DataFrame(X, columns=["a", "b $x$", "a very long name of a column, indeed"])
+SHORT = {"n_estimators": 4, "max_leaf_nodes": 6, "random_state": 0}
+
+
+def walk(nodes, row):
+    """Value of the leaf where a row ends, from the rows of one tree of the table."""
+    node = nodes.iloc[0]
+    while pd.isna(node["value"]):
+        value = row[node["column"]]
+        left = node["missing"] == "left" if pd.isna(value) else value <= node["threshold"]
+        node = nodes.iloc[int(node["left"] if left else node["right"])]
+    return node["value"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "y"),
+    [
+        ({}, Y),
+        ({}, np.column_stack([Y, -Y])),
+        ({"multi_output": "shared"}, np.column_stack([Y, -Y])),
+        ({"early_stopping": True, "cv_folds": 2}, Y),
+    ],
+    ids=["one", "two", "shared", "committee"],
+)
+@pytest.mark.parametrize("data", [X, TABLE], ids=["array", "table"])
+def test_the_table_predicts_what_the_model_predicts(settings, y, data):
+    model = BoostingRegressor(**SHORT | settings).fit(data, y)
+    rows = data.iloc[:15] if data is TABLE else X[:15]
+    raw = np.tile(model.model_.start, (15, 1))
+    for (_, _, output), nodes in tree_table(model).groupby(["stage", "tree", "output"], sort=False):
+        assert (nodes["node"] == np.arange(len(nodes))).all()
+        for i in range(15):
+            raw[i, output] += walk(nodes, rows.iloc[i] if data is TABLE else X[i])
+    np.testing.assert_allclose(raw, model.predict(rows).reshape(raw.shape), rtol=1e-12)
+
+
+def test_columns_of_the_table():
+    model = BoostingRegressor(**SHORT).fit(TABLE, Y)
+    table = tree_table(model)
+    inner = table[table["value"].isna()]
+    assert len(table) == 4 * 11
+    assert set(inner["column"]) <= set(TABLE.columns)
+    assert set(inner["missing"]) <= {"left", "right"}
+    assert (inner["gain"] > 0).all()
+    leaves = table[~table["value"].isna()]
+    assert leaves[["column", "threshold", "missing", "left", "right", "gain"]].isna().all(axis=None)
+    depth = table.set_index(["stage", "node"])["depth"]
+    for _, node in inner.iterrows():
+        assert depth[node["stage"], node["left"]] == node["depth"] + 1
+    importance = inner.groupby("column")["gain"].sum().reindex(TABLE.columns, fill_value=0)
+    np.testing.assert_allclose(importance / importance.sum(), model.feature_importances_)
+
+
+def test_tables_of_constants():
+    constant = BoostingRegressor(**SHORT).fit(X, np.ones(len(X)))
+    leaves = tree_table(constant)
+    assert (leaves["value"] == 0).all()
+    assert len(leaves) == constant.n_estimators_
+    empty = BoostingRegressor(**SHORT, early_stopping=True).fit(X, np.ones(len(X)))
+    assert empty.n_estimators_ == 0
+    table = tree_table(empty)
+    assert len(table) == 0
+    assert (table.dtypes == leaves.dtypes)[["stage", "left", "value"]].all()
+    assert to_onnx(empty).graph.output[0].name == "prediction"
+    with pytest.raises(InvalidParameter, match="the model has 0 stages"):
+        plot_tree(empty)
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_a_tree_is_drawn():
+    model = BoostingRegressor(**SHORT).fit(TABLE, Y)
+    ax = plot_tree(model, stage=-1)
+    assert ax.get_title(loc="left") == "Stage 4 of 4"
+    table = tree_table(model).query("stage == 3")
+    drawn = texts(ax)
+    assert len(drawn) == len(table) + 1  # and what the picture means
+    assert len(ax.patches) == len(table) - 1
+    for value in table["value"].dropna():
+        assert f"{value:+.4g}".replace("-", "−") in drawn
+    assert all("$x" not in text.replace(r"\$", "") for text in drawn)
+    assert not any("indeed" in text for text in drawn)
+    ax.figure.canvas.draw()
+    matplotlib.pyplot.close(ax.figure)
+
+
+def test_axes_of_ones_own_classes_and_single_leaves():
+    figure, (left, right) = matplotlib.pyplot.subplots(1, 2)
+    classifier = BoostingClassifier(**SHORT).fit(X, np.digitize(Y, [0, 1]))
+    assert plot_tree(classifier, 1, 2, ax=left) is left
+    assert left.get_title(loc="left") == "Stage 2 of 4, class 2"
+    with_constant = BoostingRegressor(**SHORT).fit(X, np.column_stack([Y, np.ones(len(Y))]))
+    plot_tree(with_constant, 0, 1, ax=right)
+    assert right.get_title(loc="left") == "Stage 1 of 4, output 1"
+    figure.canvas.draw()
+    matplotlib.pyplot.close(figure)
+
+
+def test_trees_of_a_committee_are_told_apart():
+    committee = {"early_stopping": True, "cv_folds": 2}
+    model = BoostingRegressor(**SHORT | committee).fit(X, Y)
+    drawn = [texts(plot_tree(model, tree=k)) for k in range(2)]
+    assert drawn[0] != drawn[1]
+    with pytest.raises(InvalidParameter, match="stage 0 has 2 trees for output 0"):
+        plot_tree(model, tree=2)
+    matplotlib.pyplot.close("all")
+
+
+def test_what_cannot_be_drawn_is_refused_in_a_sentence():
+    model = BoostingRegressor(**SHORT).fit(X, Y)
+    with pytest.raises(InvalidParameter, match="stage is 4; the model has 4 stages"):
+        plot_tree(model, 4)
+    with pytest.raises(InvalidParameter, match="output is 1; the model has 1 outputs"):
+        plot_tree(model, 0, 1)
+    for function in (plot_tree, tree_table):
+        with pytest.raises(InvalidType, match="got SparseKernelRidge"):
+            function(SparseKernelRidge())
+        with pytest.raises(ValueError, match="not fitted"):
+            function(BoostingRegressor())
+        with pytest.raises(IncompatibleParts, match="Fit with learner='tree'"):
+            function(BoostingRegressor(learner=Ridge(), n_estimators=1).fit(np.nan_to_num(X), Y))
+
+
+def test_splits_that_are_not_numeric_are_refused_everywhere():
+    model = BoostingRegressor(**SHORT).fit(X, Y)
+    part = model.model_.stages[0].parts[0]
+    threshold = np.where(np.arange(len(part.model.threshold)) == 0, np.nan, part.model.threshold)
+    changed = part.with_model(replace(part.model, threshold=threshold))
+    model.model_ = AdditiveModel(model.model_.start, (Stage((changed,)),))
+    for function in (plot_tree, tree_table, to_onnx):
+        with pytest.raises(IncompatibleParts, match="trees with category splits"):
+            function(model)
