@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
 from tests.model.editing import contents, edit
 
 import hilboost
 from hilboost import (
     BoostingClassifier,
     KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
     SparseKernelClassifier,
 )
 from hilboost.core.errors import HilboostError, InvalidModelFile
@@ -54,7 +56,12 @@ def nested():
     return SparseKernelClassifier(kernel=KERNEL, regularization=0.1, n_basis=20).fit(X, LABELS)
 
 
-@pytest.fixture(scope="module", params=[trees, full, nested], ids=lambda make: make.__name__)
+def tags():
+    model = OutputKernelBoostingRegressor("label_set", learner=Ridge(), n_estimators=2)
+    return model.fit(X, [{"low"} if y < 0 else {"high", 3} for y in Y])
+
+
+@pytest.fixture(scope="module", params=[trees, full, nested, tags], ids=lambda make: make.__name__)
 def content(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "model"
     hilboost.save(request.param().set_params(random_state=0), path)

@@ -36,6 +36,7 @@ from hilboost.kernels import (
 from hilboost.learners.kernel_machine import KernelExpansion, variance
 from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.model import AdditiveModel, files
+from hilboost.network import NetworkCompletion
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(160, 3))
@@ -339,6 +340,8 @@ def test_other_estimators_are_refused(tmp_path):
 
     with pytest.raises(IncompatibleParts, match="SparseKernelRidge; this is a Mine"):
         hilboost.save(Mine(), tmp_path / "m")
+    with pytest.raises(IncompatibleParts, match="this is a NetworkCompletion.*pickle or joblib"):
+        hilboost.save(NetworkCompletion(), tmp_path / "m")
 
 
 # Damaged files

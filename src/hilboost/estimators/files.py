@@ -98,7 +98,7 @@ def save(model: Shell, path: str | Path) -> None:
         The file cannot be written; an old file of this name stays as it was.
     """
     if type(model) not in _CLASSES.values():
-        if isinstance(model, Shell):
+        if isinstance(model, Shell) or is_hilboost(type(model)):
             raise IncompatibleParts(
                 f"model files hold {', '.join(_CLASSES)}; this is a {type(model).__name__}. Keep "
                 "it with pickle or joblib, where you trust the file."

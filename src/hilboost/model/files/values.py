@@ -248,8 +248,7 @@ class ValueReader:
         if attributes is None:
             return cls
         require(isinstance(attributes, dict), "attributes")
-        made = cls.__new__(cls)
-        # Not by setattr, which a class may have overridden.
+        made = object.__new__(cls)  # nothing of the class is called
         made.__dict__.update({key: self.read(item, depth + 1) for key, item in attributes.items()})
         return made
 
