@@ -85,6 +85,10 @@ class DoubleEmbedding(Embedding):
         return raw / 2
 
 
+class Slotted(Weighted):
+    __slots__ = ("width",)
+
+
 class Stranger:
     pass
 

@@ -20,7 +20,7 @@ from hilboost import (
     OutputKernelForestRegressor,
     OutputKernelTreeRegressor,
 )
-from hilboost.core.errors import IncompatibleParts, InvalidModelFile
+from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidModelFile
 from hilboost.kernels import Gaussian, Linear
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.outputs import Hierarchy, KernelOutput, LabelSets, PrecomputedOutput
@@ -429,3 +429,14 @@ def test_edited_linear_models(tmp_path):
     for wrong in (array[:, :1], array.astype(np.float32), array * np.inf, array[0]):
         refuse(path, {"value.0": np.ascontiguousarray(wrong)})
     refuse(path, header={"parameters": header["parameters"] | {"learner": "ok3"}})
+
+
+def test_points_that_overflow_are_refused(tmp_path):
+    path = saved(tmp_path, "linear", ROWS)
+    arrays = contents(path)[0]
+    edit(path, {name: np.full_like(arrays[name], 1e300) for name in ("values", "coefficient")})
+    model = hilboost.load(path)
+    with np.errstate(all="ignore"):
+        for method in (model.predict, model.predict_weights):
+            with pytest.raises(InvalidData, match="row 0 of X is not finite"):
+                method(NEW)

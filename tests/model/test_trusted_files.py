@@ -19,6 +19,7 @@ from hilboost import (
     OutputKernelForestRegressor,
 )
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidParameter, InvalidType
+from hilboost.model import files
 
 MODULE = (Path(__file__).parent / "own_parts.py").read_text()
 RNG = np.random.default_rng(0)
@@ -206,6 +207,20 @@ def test_classes_that_cannot_be_imported(parts, tmp_path):
                 model.save(tmp_path / "m")
     finally:
         del sys.modules["__main__"].Main
+    assert os.listdir(tmp_path) == ["code"]
+
+
+def test_slots_are_refused(parts, tmp_path):
+    model = BoostingRegressor(parts.Slotted(), **SETTINGS).fit(X, Y)
+    with pytest.raises(IncompatibleParts, match=r"Slotted \(loss\) has __slots__"):
+        model.save(tmp_path / "m")
+
+
+def test_headers_that_would_not_be_read(parts, tmp_path, monkeypatch):
+    model = BoostingRegressor(learner=parts.Slopes(), **SETTINGS).fit(X, Y)
+    monkeypatch.setattr(files, "_HEADER_BYTES", 1000)
+    with pytest.raises(IncompatibleParts, match="headers of up to 0 MB"):
+        model.save(tmp_path / "m")
     assert os.listdir(tmp_path) == ["code"]
 
 

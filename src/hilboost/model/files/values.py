@@ -140,10 +140,10 @@ class ValueWriter:
         )
 
     def _imported(self, value: Any, what: str, depth: int) -> Any:
-        if not hasattr(value, "__dict__"):
+        if any(getattr(cls, "__slots__", ()) for cls in type(value).__mro__):
             raise IncompatibleParts(
-                f"model files hold the attributes of {what}, and {type(value).__name__} has "
-                "__slots__ in their place; leave these out."
+                f"model files hold the attributes that an object has in its __dict__; "
+                f"{type(value).__name__} ({what}) has __slots__. Define the class without them."
             )
         attributes = {
             name: self.write(item, f"{name} of {type(value).__name__}", depth + 1)
