@@ -71,6 +71,11 @@ def models(parts):
             names("MyTrees"),
         ),
         "kernel": (KernelBoostingRegressor(**machine), two, names("Cauchy")),
+        "output kernel": (
+            OutputKernelForestRegressor(kernel, n_estimators=2, random_state=0),
+            two,
+            names("Cauchy"),
+        ),
         "output": (
             OutputKernelForestRegressor(parts.Doubles(), n_estimators=2, random_state=0),
             two,
@@ -79,7 +84,9 @@ def models(parts):
     }
 
 
-@pytest.mark.parametrize("name", ["loss", "class", "learner", "both", "trees", "kernel", "output"])
+@pytest.mark.parametrize(
+    "name", ["loss", "class", "learner", "both", "trees", "kernel", "output", "output kernel"]
+)
 def test_round_trip(name, parts, tmp_path):
     model, y, needed = models(parts)[name]
     expected = model.fit(X, y).predict(X)

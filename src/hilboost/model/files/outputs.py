@@ -54,7 +54,7 @@ def to_arrays(embedding: Embedding, span: Span, writer: ValueWriter) -> tuple[Fi
     names = [name for name, kind in _KINDS.items() if type(embedding) in kind.classes]
     fields: Fields
     if names:
-        fields, own = _KINDS[names[0]].write(embedding)
+        fields, own = _KINDS[names[0]].write(embedding, writer)
         arrays |= {f"output.{key}": array for key, array in own.items()}
     else:
         fields = {"value": writer.write(embedding, "the output space")}
@@ -82,7 +82,7 @@ def from_arrays(
         embedding = reader.part(fields["value"], Embedding)
     else:
         own = {key[7:]: array for key, array in arrays.items() if key.startswith("output.")}
-        embedding = _KINDS[fields["type"]].read(fields, own, n_outputs)
+        embedding = _KINDS[fields["type"]].read(fields, own, n_outputs, reader)
     return embedding, (rows, codes, n_train)
 
 
@@ -144,33 +144,33 @@ def _read_factor(arrays: Arrays, n_outputs: int) -> GramFactor:
 # One space each
 
 
-def _write_vectors(space: VectorEmbedding) -> tuple[Fields, Arrays]:
+def _write_vectors(space: VectorEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     return {"shape": list(space.shape)}, {"training": space.training}
 
 
-def _read_vectors(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_vectors(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     return VectorEmbedding(_training(arrays, r), _shape(fields, r))
 
 
-def _write_rows(space: RowEmbedding) -> tuple[Fields, Arrays]:
-    fields = {"shape": list(space.shape), "kernel": describe(space.kernel)}
+def _write_rows(space: RowEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    fields = {"shape": list(space.shape), "kernel": describe(space.kernel, writer)}
     return fields, {"training": space.training, **_write_factor(space.factor)}
 
 
-def _read_rows(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_rows(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     training, factor = _training(arrays), _read_factor(arrays, r)
     require(len(training) == len(factor.codes), "training outputs")
-    kernel = read_kernel(fields["kernel"], training.shape[1])
+    kernel = read_kernel(fields["kernel"], training.shape[1], reader)
     try_kernel(kernel, training[:1])
     return embedding_of_rows(kernel, training, factor, _shape(fields, training.shape[1]))
 
 
-def _write_precomputed(space: PrecomputedEmbedding) -> tuple[Fields, Arrays]:
+def _write_precomputed(space: PrecomputedEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     rest = {} if space.gram is None else {"gram": space.gram}
     return {}, {"diagonal": space.diagonal, **rest, **_write_factor(space.factor)}
 
 
-def _read_precomputed(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_precomputed(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     factor, diagonal = _read_factor(arrays, r), require_finite(arrays, "diagonal")
     n = len(diagonal)
     require(n == len(factor.codes) and bool((diagonal >= 0).all()), "diagonal")
@@ -179,7 +179,7 @@ def _read_precomputed(fields: Fields, arrays: Arrays, r: int) -> Embedding:
     return PrecomputedEmbedding(factor, diagonal, gram)
 
 
-def _write_label_sets(space: LabelSetEmbedding) -> tuple[Fields, Arrays]:
+def _write_label_sets(space: LabelSetEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     dtype = None if space.dtype is None else space.dtype.str
     arrays = {
         "training": space.training,
@@ -189,7 +189,7 @@ def _write_label_sets(space: LabelSetEmbedding) -> tuple[Fields, Arrays]:
     return {"mean_size": int(space.mean_size), "dtype": dtype}, arrays
 
 
-def _read_label_sets(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_label_sets(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     training = require_array(arrays, "training", np.bool_, 2)
     scale, names = require_finite(arrays, "scale"), _read_labels(arrays, "labels")
     require(len(training) > 0 and training.shape[1] == len(scale) == len(names) == r, "labels")
@@ -203,11 +203,11 @@ def _read_label_sets(fields: Fields, arrays: Arrays, r: int) -> Embedding:
     return LabelSetEmbedding(training, tuple(names), scale, size, dtype)
 
 
-def _write_rankings(space: RankingEmbedding) -> tuple[Fields, Arrays]:
+def _write_rankings(space: RankingEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     return {"distance": space.distance, "ties": bool(space.ties)}, {"training": space.training}
 
 
-def _read_rankings(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_rankings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     training = require_array(arrays, "training", np.int64, 2)
     K, distance = training.shape[1], fields["distance"]
     require(type(fields["ties"]) is bool and isinstance(distance, str), "ties")
@@ -218,21 +218,23 @@ def _read_rankings(fields: Fields, arrays: Arrays, r: int) -> Embedding:
     return found
 
 
-def _write_distributions(space: DistributionEmbedding) -> tuple[Fields, Arrays]:
+def _write_distributions(
+    space: DistributionEmbedding, writer: ValueWriter
+) -> tuple[Fields, Arrays]:
     return {}, {"training": space.training}
 
 
-def _read_distributions(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_distributions(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     training = _training(arrays, r)
     require(bool((np.diff(training, axis=1) >= 0).all()), "training outputs")
     return DistributionEmbedding(training)
 
 
-def _write_compositions(space: CompositionEmbedding) -> tuple[Fields, Arrays]:
+def _write_compositions(space: CompositionEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     return {"geometry": space.geometry}, {"training": space.training}
 
 
-def _read_compositions(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_compositions(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     geometry, training = fields["geometry"], _training(arrays)
     require(isinstance(geometry, str), "geometry")
     require(training.shape[1] == (r + 1 if geometry == "aitchison" else r), "training outputs")
@@ -240,24 +242,24 @@ def _read_compositions(fields: Fields, arrays: Arrays, r: int) -> Embedding:
     return CompositionEmbedding(training, geometry)
 
 
-def _write_matrices(space: PositiveMatrixEmbedding) -> tuple[Fields, Arrays]:
+def _write_matrices(space: PositiveMatrixEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     return {}, {"training": space.training}
 
 
-def _read_matrices(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_matrices(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     training = require_finite(arrays, "training", 3)
     p = training.shape[2]
     require(len(training) > 0 and p * (p + 1) // 2 == r, "training outputs")
     return PositiveMatrices().fit(training)
 
 
-def _write_strings(space: StringEmbedding) -> tuple[Fields, Arrays]:
+def _write_strings(space: StringEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     ends = [space.lengths.start, space.lengths.stop - 1]
     arrays = {"labels": _write_labels(space.training), "grams": _write_labels(space.vocabulary)}
     return {"lengths": ends, "normalise": bool(space.normalise)}, arrays
 
 
-def _read_strings(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_strings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     training, grams = _read_labels(arrays, "labels"), _read_labels(arrays, "grams")
     require(all(type(text) is str for text in [*training, *grams]), "labels")
     require(len(grams) == r and type(fields["normalise"]) is bool, "grams")
@@ -270,12 +272,12 @@ def _read_strings(fields: Fields, arrays: Arrays, r: int) -> Embedding:
     return StringEmbedding(training, vocabulary, lengths, fields["normalise"])
 
 
-def _write_hierarchy(space: HierarchyEmbedding) -> tuple[Fields, Arrays]:
+def _write_hierarchy(space: HierarchyEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     arrays = {name: getattr(space, name) for name in ("parent", "depth", "length", "training")}
     return {}, {"labels": _write_labels(space.nodes), **arrays}
 
 
-def _read_hierarchy(fields: Fields, arrays: Arrays, r: int) -> Embedding:
+def _read_hierarchy(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     nodes, length = _read_labels(arrays, "labels"), require_finite(arrays, "length")
     parent, depth = (require_array(arrays, name, np.int64) for name in ("parent", "depth"))
     require(len(nodes) == len(length) == len(parent) == len(depth) == r, "labels")
@@ -295,8 +297,8 @@ class _Kind:
     """How spaces of some classes are written and read."""
 
     classes: tuple[type[Embedding], ...]
-    write: Callable[[Any], tuple[Fields, Arrays]]
-    read: Callable[[Fields, Arrays, int], Embedding]
+    write: Callable[[Any, ValueWriter], tuple[Fields, Arrays]]
+    read: Callable[[Fields, Arrays, int, ValueReader], Embedding]
 
 
 _KINDS = MappingProxyType(
