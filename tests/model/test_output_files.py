@@ -428,6 +428,8 @@ def test_edited_linear_models(tmp_path):
     array = contents(path)[0]["value.0"]
     for wrong in (array[:, :1], array.astype(np.float32), array * np.inf, array[0]):
         refuse(path, {"value.0": np.ascontiguousarray(wrong)})
+    for kind in (np.complex64, np.float32, bool):
+        refuse(path, {"value.1": contents(path)[0]["value.1"].astype(kind)})
     refuse(path, header={"parameters": header["parameters"] | {"learner": "ok3"}})
 
 

@@ -52,7 +52,7 @@ class LinearModel(BaseModel):
                 return False
             k = w.shape[0] if w.ndim == 2 else 1
             shaped = w.ndim in (1, 2) and w.shape[-1] == n_features and np.shape(b) in ((), (k,))
-            if not (shaped and w.dtype == np.float64):
+            if not (shaped and w.dtype == np.asarray(b).dtype == np.float64):
                 return False
             if not (np.isfinite(w).all() and np.isfinite(b).all()):
                 return False

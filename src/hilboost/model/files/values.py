@@ -226,7 +226,9 @@ class ValueReader:
         ((kind, content),) = written.items()
         if kind == "array":
             require(isinstance(content, str) and content.startswith("value."), "a value")
-            return self._arrays[content]
+            array = self._arrays[content]
+            require(array.dtype.kind in "biuf", content)
+            return array
         if kind == "kernel":
             return from_description(content)
         require(kind in (*_CONTAINERS, "mapping") and isinstance(content, list), "a value")
