@@ -268,6 +268,24 @@ def test_models_fitted_without_names_take_columns_by_place(folder):
     assert "the table has 4" in refused("predict", "model", write(frame, "wide.csv"))
 
 
+@pytest.mark.parametrize(
+    ("output", "labels", "expected"),
+    [
+        ("label_set", [{"b", "a"}, {"c"}], [["a; b"], ["c"]]),
+        ("string", ["abc", "bcd"], [["abc"], ["bcd"]]),
+        ("ranking", [[1, 2], [2, 1]], [["1", "2"], ["2", "1"]]),
+        ("linear", np.arange(8).reshape(2, 2, 2), [list("0123"), list("4567")]),
+    ],
+    ids=["sets", "texts", "rankings", "images"],
+)
+def test_models_of_structured_outputs(output, labels, expected, folder):
+    frame = pd.DataFrame({"x": [0.0, 1.0]})
+    model = hilboost.OutputKernelTreeRegressor(output, random_state=0).fit(frame, labels)
+    model.save("model")
+    lines = run("predict", "model", write(frame, "new.csv")).stdout.splitlines()
+    assert [[x.removesuffix(".0") for x in line.split(",")] for line in lines[1:]] == expected
+
+
 def test_failed_writes_leave_the_old_file_and_nothing_else(regression_model, folder, monkeypatch):
     (folder / "out.csv").write_text("old")
     write(regression_model, "new.csv")

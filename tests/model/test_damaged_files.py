@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
 from tests.model.editing import contents, edit
 
 import hilboost
 from hilboost import (
     BoostingClassifier,
     KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
     SparseKernelClassifier,
 )
 from hilboost.core.errors import HilboostError, InvalidModelFile
@@ -54,7 +56,12 @@ def nested():
     return SparseKernelClassifier(kernel=KERNEL, regularization=0.1, n_basis=20).fit(X, LABELS)
 
 
-@pytest.fixture(scope="module", params=[trees, full, nested], ids=lambda make: make.__name__)
+def tags():
+    model = OutputKernelBoostingRegressor("label_set", learner=Ridge(), n_estimators=2)
+    return model.fit(X, [{"low"} if y < 0 else {"high", 3} for y in Y])
+
+
+@pytest.fixture(scope="module", params=[trees, full, nested, tags], ids=lambda make: make.__name__)
 def content(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "model"
     hilboost.save(request.param().set_params(random_state=0), path)
@@ -171,7 +178,8 @@ def test_any_array(content, path, data):
         value = data.draw(st.booleans())
     else:
         info = np.iinfo(array.dtype)
-        value = data.draw(st.integers(-2, 40) | st.integers(int(info.min), int(info.max)))
+        few = st.integers(max(-2, int(info.min)), 40)
+        value = data.draw(few | st.integers(int(info.min), int(info.max)))
     array.flat[data.draw(st.integers(0, array.size - 1))] = value
     edit(path, arrays={name: array})
     is_safe(path)

@@ -1,6 +1,9 @@
 """Model files: the same model bit for bit, or a refusal."""
 
+import errno
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -8,13 +11,15 @@ import pytest
 from safetensors.numpy import save_file
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
 from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
 from tests.model.editing import changed, contents, edit
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import HilboostError, IncompatibleParts, InvalidModelFile, InvalidType
-from hilboost.losses import SquaredError
+from hilboost.learners.tree import TreeLearner
+from hilboost.losses import Huber, Quantile, Tweedie
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(100, 4))
@@ -135,11 +140,29 @@ def test_only_fitted_models_are_saved(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("parameters", [{"loss": SquaredError()}, {"learner": Ridge()}])
-def test_parts_of_the_users_own_are_refused(parameters, tmp_path):
-    model = BoostingRegressor(**PLAIN | parameters).fit(np.nan_to_num(X), Y)
-    with pytest.raises(IncompatibleParts, match="pickle or joblib"):
-        hilboost.save(model, tmp_path / "m")
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"loss": Tweedie(1.3)},
+        {"loss": Huber(0.5)},
+        {"loss": Quantile([0.2, 0.8])},
+        {"learner": TreeLearner(max_leaf_nodes=4, min_samples_leaf=3.0)},
+    ],
+    ids=["tweedie", "huber", "quantile", "tree"],
+)
+def test_parts_of_hilboost_given_as_objects(parameters, tmp_path):
+    model = BoostingRegressor(**PLAIN | parameters).fit(X, np.exp(Y))
+    loaded = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.apply(X), model.apply(X))
+    np.testing.assert_array_equal(loaded.fit(X, np.exp(Y)).predict(X), model.predict(X))
+
+
+def test_regressors_of_others_are_refused(tmp_path):
+    model = BoostingRegressor(**PLAIN | {"learner": KNeighborsRegressor()})
+    model.fit(np.nan_to_num(X), Y)
+    with pytest.raises(IncompatibleParts, match="KNeighborsRegressor.*pickle or joblib"):
+        model.save(tmp_path / "m")
     assert os.listdir(tmp_path) == []
 
 
@@ -337,6 +360,30 @@ def test_the_old_file_survives_a_failure(path, monkeypatch, step):
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(OSError, match="disk full"):
         hilboost.save(model, path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+FULL_DISK = """
+import resource, signal, sys
+import hilboost
+model = hilboost.load(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    model.save(sys.argv[1])
+except OSError as error:
+    print(type(error).__name__, error.errno)
+"""
+
+
+def test_the_old_file_survives_a_full_disk(path):
+    """The system itself refuses to write on, in the middle of the file."""
+    before = path.read_bytes()
+    assert len(before) > 1000
+    command = [sys.executable, "-c", FULL_DISK, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["OSError", str(errno.EFBIG)]
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
 

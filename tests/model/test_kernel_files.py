@@ -16,7 +16,6 @@ from hilboost import (
     BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
-    OutputKernelTreeRegressor,
     SparseKernelClassifier,
     SparseKernelRidge,
 )
@@ -37,6 +36,7 @@ from hilboost.kernels import (
 from hilboost.learners.kernel_machine import KernelExpansion, variance
 from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.model import AdditiveModel, files
+from hilboost.network import NetworkCompletion
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(160, 3))
@@ -335,8 +335,13 @@ def test_expansions_of_some_outputs_are_refused(tmp_path):
 
 
 def test_other_estimators_are_refused(tmp_path):
-    with pytest.raises(IncompatibleParts, match="SparseKernelRidge; this is a OutputKernelTree"):
-        hilboost.save(OutputKernelTreeRegressor(), tmp_path / "m")
+    class Mine(SparseKernelRidge):
+        pass
+
+    with pytest.raises(IncompatibleParts, match="SparseKernelRidge; this is a Mine"):
+        hilboost.save(Mine(), tmp_path / "m")
+    with pytest.raises(IncompatibleParts, match="this is a NetworkCompletion.*pickle or joblib"):
+        hilboost.save(NetworkCompletion(), tmp_path / "m")
 
 
 # Damaged files

@@ -156,7 +156,11 @@ def _predictions(model: Any, X: "pd.DataFrame", proba: bool) -> "pd.DataFrame":
     if getattr(model, "feature_names_in_", None) is None:
         X = X.to_numpy()
     values = model.predict(X)
-    if values.ndim == 2:
+    if isinstance(values, list):  # texts, nodes, or label sets
+        sets = (sorted(map(str, y)) if isinstance(y, set) else [str(y)] for y in values)
+        return pd.DataFrame({"prediction": ["; ".join(labels) for labels in sets]})
+    if values.ndim > 1:
+        values = values.reshape(len(values), -1)
         return pd.DataFrame(values, columns=_output_names(model, values.shape[1]))
     result = pd.DataFrame({"prediction": values})
     if proba:

@@ -198,6 +198,7 @@ class BaseOutputKernel(RegressorMixin, Shell):
 
     def _combinations(self, raw: Floats) -> csr_array:
         """Points (n, r) as combinations of training outputs, (n, n_train)."""
+        _refuse_unfinished(raw)
         rows, codes, n_train = self._span
         weights = scipy.linalg.lstsq(codes.T, raw.T)[0].T
         columns = np.tile(rows, len(raw))
@@ -272,6 +273,7 @@ class BaseOutputKernel(RegressorMixin, Shell):
             yield self._combinations(raw)
 
     def _decoded(self, raw: Floats, choice: Choice | None) -> Any:
+        _refuse_unfinished(raw)
         way = self.output_.ways[0] if self.decode == "auto" else self.decode
         return self.output_.decode(raw, way, choice)
 
@@ -379,6 +381,16 @@ def _one_each(y: Any, raw: Floats) -> Any:
     y = _listed(y)
     check_length(y, len(raw))
     return y
+
+
+def _refuse_unfinished(raw: Floats) -> None:
+    """Points that have overflowed have no pre-images."""
+    if not np.isfinite(raw).all():
+        row = int(np.flatnonzero(~np.isfinite(raw).all(axis=1))[0])
+        raise InvalidData(
+            f"the point predicted for row {row} of X is not finite; check the values of this row, "
+            "and the model's file."
+        )
 
 
 def _mean(values: Floats, sample_weight: Any, raw: Floats) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -231,6 +232,24 @@ class Shell(CallbackSupportMixin, BaseEstimator):
         else:
             wanted = int(self.n_jobs)
         return max(1, min(wanted, 1 + n_cells // _CELLS_WORTH_A_THREAD))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, without pickle, for :func:`hilboost.load`.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Raises
+        ------
+        IncompatibleParts
+            A part is of no kind that files hold; see :func:`hilboost.save`.
+        OSError
+            The file cannot be written; an old file of this name stays as it was.
+        """
+        from hilboost.estimators.files import save
+
+        save(self, path)
 
     # Prediction
 

@@ -47,6 +47,19 @@ class _Forest(BaseOutputKernel):
     def _sampling(self) -> RowSampling:
         """What each tree learns from."""
 
+    def _make_learner(self) -> VectorTreeLearner:
+        max_features, random_cuts = self.max_features, self.splitter == "random"
+        if max_features == "auto":
+            max_features = "sqrt" if random_cuts else 1.0
+        return VectorTreeLearner(
+            max_splits=self.max_splits,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=max_features,
+            random_cuts=random_cuts,
+            sketch=self.sketch,
+        )
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Fit the trees.
 
@@ -81,17 +94,7 @@ class _Forest(BaseOutputKernel):
         callbacks: Sequence[Callback],
     ) -> None:
         warn_of_light_weights(target.weight, self.min_samples_leaf)
-        max_features, random_cuts = self.max_features, self.splitter == "random"
-        if max_features == "auto":
-            max_features = "sqrt" if random_cuts else 1.0
-        learner = VectorTreeLearner(
-            max_splits=self.max_splits,
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=max_features,
-            random_cuts=random_cuts,
-            sketch=self.sketch,
-        )
+        learner = self._make_learner()
         n_trees, sampling, seed = self._n_trees(), self._sampling(), self._seed(None)
         n_threads = self._n_threads(target.y.size * n_trees)
         data = learner.prepare(X, target.weight, seed, n_threads)

@@ -111,9 +111,7 @@ class KernelOutput(OutputSpace):
         rows = as_rows(labels, what)
         kernel = self._kernel(rows)
         kernel.check(rows.shape[1])
-        similarity = _OfRows(kernel)
-        kind = GaussianEmbedding if isinstance(kernel, Gaussian) else RowEmbedding
-        return kind(similarity, rows, factor(similarity, rows), kernel, shape_of_one(labels))
+        return embedding_of_rows(kernel, rows, factor(_OfRows(kernel), rows), shape_of_one(labels))
 
     def _is_function(self) -> bool:
         from sklearn.gaussian_process.kernels import Kernel as Theirs
@@ -353,3 +351,11 @@ class GaussianEmbedding(RowEmbedding):
         pivots = self.training[self.factor.pivots]
         assert isinstance(self.kernel, Gaussian)
         return climb(self.kernel, start, pivots, self.factor.weights(raw))
+
+
+def embedding_of_rows(
+    kernel: Kernel, rows: Floats, factor: GramFactor, shape: tuple[int, ...]
+) -> RowEmbedding:
+    """Labels that are rows of numbers, (n, c), from the factor of their Gram matrix."""
+    kind = GaussianEmbedding if isinstance(kernel, Gaussian) else RowEmbedding
+    return kind(_OfRows(kernel), rows, factor, kernel, shape)

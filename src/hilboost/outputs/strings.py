@@ -134,7 +134,7 @@ def _count(string: str, lengths: range) -> Counter[str]:
     """How often each n-gram occurs."""
     return Counter(
         string[begin : begin + length]
-        for length in lengths
+        for length in range(lengths.start, min(lengths.stop, len(string) + 1))
         for begin in range(len(string) - length + 1)
     )
 

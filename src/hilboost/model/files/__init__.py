@@ -3,36 +3,53 @@
 Format 1
 --------
 Metadata: ``format`` (the number), ``header`` (JSON).  Arrays: ``start`` (r,); those of the trees,
-as :mod:`~hilboost.model.files.trees` says, unless there are only kernel expansions; those of the
-kernel expansions, as :mod:`~hilboost.model.files.expansions` says, and their kernels in the header
-(``kernels``), if there are any.  Other arrays are their owner's, who checks them.
+as :mod:`~hilboost.model.files.trees` says, unless there are base models of other kinds only; those
+of the kernel expansions, as :mod:`~hilboost.model.files.expansions` says, and their kernels in the
+header (``kernels``), if there are any.  Linear base models and those of classes of the user's own
+are in the header (``others``), as :mod:`~hilboost.model.files.values` writes them, and so are the
+names of all such classes (``imports``).  Other arrays are their owner's, who checks them.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hilboost.core.contracts import BaseModel
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile
 from hilboost.core.records import Part, Stage
 from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.linear import LinearModel
 from hilboost.learners.tree import Tree
+from hilboost.learners.wrapped import WrappedModel
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.atomic import atomic_path
 from hilboost.model.files import expansions, trees
 from hilboost.model.files.checks import Arrays, require, require_array
+from hilboost.model.files.values import (
+    ValueReader,
+    ValueWriter,
+    checked_names,
+    is_hilboost,
+    refusal,
+)
 
 __all__ = ["DAMAGE", "FORMAT", "read", "write"]
 
 FORMAT = 1
-DAMAGE = (KeyError, ValueError, TypeError, IndexError, OverflowError, RecursionError)
+DAMAGE = (
+    *(KeyError, ValueError, TypeError, IndexError, AttributeError),
+    *(OverflowError, RecursionError),
+)
 """What building a model from a damaged file may raise."""
+_HEADER_BYTES = 10**8  # more is not read
+_PICKLE = "Keep such a model with pickle or joblib, where you trust the file."
 
 
 def write(
@@ -40,6 +57,7 @@ def write(
     model: AdditiveModel,
     header: dict[str, Any],
     arrays: Mapping[str, np.ndarray] | None = None,
+    writer: ValueWriter | None = None,
 ) -> None:
     """Write a model, all of it or nothing: the old file stays until the new one is done.
 
@@ -47,25 +65,28 @@ def write(
     ----------
     path : str or Path
     model : AdditiveModel
-        Of trees and kernel expansions.
+        Of trees, kernel expansions and base models of the user's own.
     header : dict
         As JSON takes it, with ``n_features_in``.
     arrays : mapping of str to array, optional
         Further arrays, to be had back from :func:`read`.
+    writer : ValueWriter, optional
+        That wrote values in the header.
 
     Raises
     ------
     IncompatibleParts
-        A base model is neither a tree nor a kernel expansion, a kernel is not one of hilboost's
-        own, or the header is not JSON.
+        A base model or a kernel is of no kind that files hold, or the header is not JSON.
     OSError
         The file cannot be written.
     """
     from safetensors.numpy import save
 
-    own, descriptions = _to_arrays(model)
-    if descriptions:
-        header = {**header, "kernels": descriptions}
+    writer = ValueWriter() if writer is None else writer
+    own, more = _to_arrays(model, writer)
+    header = {**header, **more}
+    if writer.imports:
+        header["imports"] = writer.imports
     try:
         metadata = {"format": str(FORMAT), "header": json.dumps(header)}
     except TypeError as error:
@@ -73,25 +94,39 @@ def write(
             f"model files hold numbers and text, in JSON: {error}. Keep such a model with pickle "
             "or joblib, where you trust the file."
         ) from error
-    content = save({**own, **(arrays or {})}, metadata=metadata)
+    content = save({**own, **(arrays or {}), **writer.arrays}, metadata=metadata)
+    if int.from_bytes(content[:8], "little") > _HEADER_BYTES:
+        raise IncompatibleParts(
+            f"model files have headers of up to {_HEADER_BYTES // 10**6} MB, and this model's is "
+            f"larger. Use fewer or shorter names, or fewer base models of your own. {_PICKLE}"
+        )
     with atomic_path(Path(path)) as temporary, temporary.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
 
 
-def read(path: str | Path) -> tuple[AdditiveModel, dict[str, Any], Arrays]:
+def read(
+    path: str | Path, trusted: Collection[str] = ()
+) -> tuple[AdditiveModel, dict[str, Any], Arrays]:
     """Read a model, its header and all arrays: parse, check every bound, then build.
+
+    Parameters
+    ----------
+    path : str or Path
+    trusted : collection of str
+        Names ``"module:Class"`` of classes that may be imported; no others are.
 
     Raises
     ------
     InvalidModelFile
-        The file is damaged, of another kind, or of a newer format.
+        The file is damaged, of another kind, or of a newer format, or needs other classes.
     OSError
         The file cannot be read.
     """
     from safetensors import SafetensorError, safe_open
 
+    trusted = checked_names(trusted)
     with Path(path).open("rb"):
         pass  # a missing file is an OSError, not a damaged model
     try:
@@ -110,15 +145,27 @@ def read(path: str | Path) -> tuple[AdditiveModel, dict[str, Any], Arrays]:
         require(isinstance(header, dict), "the header")
         n_features = int(header["n_features_in"])
         require(n_features > 0, "n_features_in")
-        return _from_arrays(arrays, header.get("kernels", []), n_features), header, arrays
+        _check_trust(header.get("imports", []), trusted)
+        reader = ValueReader(arrays, trusted)
+        return _from_arrays(arrays, header, n_features, reader), header, arrays
+    except InvalidModelFile as error:
+        raise InvalidModelFile(f"{path}: {error}") from error
     except DAMAGE as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
 
 
-def _to_arrays(model: AdditiveModel) -> tuple[Arrays, list[Any]]:
-    """Arrays, and the descriptions of kernels."""
+def _check_trust(imports: Any, trusted: Collection[str]) -> None:
+    """All names at once, before anything is imported."""
+    require(isinstance(imports, list) and all(type(name) is str for name in imports), "imports")
+    if not set(imports) <= set(trusted):
+        raise InvalidModelFile(refusal(imports))
+
+
+def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[str, Any]]:
+    """Arrays, and what they need in the header."""
     of_trees: list[tuple[int, Part]] = []
     of_kernels: list[tuple[int, int, Part]] = []
+    others: list[Any] = []
     for number, stage in enumerate(model.stages):
         for place, part in enumerate(stage.parts):
             if isinstance(part.model, Tree):
@@ -126,32 +173,73 @@ def _to_arrays(model: AdditiveModel) -> tuple[Arrays, list[Any]]:
             elif isinstance(part.model, KernelExpansion):
                 of_kernels.append((number, place, part))
             else:
-                raise IncompatibleParts(
-                    "model files hold trees and kernel expansions; this model has a "
-                    f"{type(part.model).__name__}. Keep such a model with pickle or joblib, where "
-                    "you trust the file."
-                )
+                others.append(_other(number, place, part, writer))
     arrays: Arrays = {"start": model.start}
-    descriptions: list[Any] = []
+    more: dict[str, Any] = {"others": others} if others else {}
     if of_kernels:
-        found, descriptions = expansions.to_arrays(of_kernels, len(model.start))
+        found, more["kernels"] = expansions.to_arrays(of_kernels, len(model.start), writer)
         arrays |= found
-    if of_trees or not of_kernels:
+    if of_trees or not (of_kernels or others):
         arrays |= trees.to_arrays(of_trees)
-    return arrays, descriptions
+    return arrays, more
 
 
-def _from_arrays(arrays: Arrays, descriptions: Any, n_features: int) -> AdditiveModel:
+def _other(number: int, place: int, part: Part, writer: ValueWriter) -> dict[str, Any]:
+    """A linear base model, or one of the user's own."""
+    model = part.model
+    linear = LinearModel.of(model) if isinstance(model, WrappedModel) else None
+    if linear is None and is_hilboost(type(model)) and not isinstance(model, LinearModel):
+        inside = model.regressors[0] if isinstance(model, WrappedModel) else model
+        raise IncompatibleParts(
+            "model files hold trees, kernel expansions and linear base models; this model has a "
+            f"{type(inside).__name__}. {_PICKLE}"
+        )
+    return {
+        "stage": number,
+        "place": place,
+        "columns": [part.columns.start, part.columns.stop],
+        "coefficient": part.coefficient.tolist(),
+        "model": writer.write(linear or model, "a base model"),
+    }
+
+
+def _from_arrays(
+    arrays: Arrays, header: dict[str, Any], n_features: int, reader: ValueReader
+) -> AdditiveModel:
     start = require_array(arrays, "start", np.float64)
     require(len(start) > 0 and bool(np.isfinite(start).all()), "start")
     of_trees: list[tuple[int, Part]] = []
-    of_kernels: list[tuple[int, int, Part]] = []
+    placed = _others(header.get("others", []), len(start), n_features, reader)
     with_kernels = not arrays.keys().isdisjoint(expansions.NAMES)
     if with_kernels:
-        of_kernels = expansions.from_arrays(arrays, descriptions, len(start), n_features)
-    if not (with_kernels and arrays.keys().isdisjoint(trees.NAMES)):
+        descriptions = header.get("kernels", [])
+        placed += expansions.from_arrays(arrays, descriptions, len(start), n_features, reader)
+    if not placed or not arrays.keys().isdisjoint(trees.NAMES):
         of_trees = trees.from_arrays(arrays, len(start), n_features)
-    return AdditiveModel(start, _stages(of_trees, of_kernels))
+    placed.sort(key=lambda entry: entry[:2])
+    return AdditiveModel(start, _stages(of_trees, placed))
+
+
+def _others(
+    described: Any, n_outputs: int, n_features: int, reader: ValueReader
+) -> list[tuple[int, int, Part]]:
+    """Stage, place and part of every linear base model and of every one of the user's own."""
+    require(isinstance(described, list), "others")
+    found = []
+    for entry in described:
+        first, last = entry["columns"]
+        numbers = (entry["stage"], entry["place"], first, last)
+        require(all(type(number) is int and number >= 0 for number in numbers), "others")
+        require(first < last <= n_outputs, "others")
+        coefficient = np.array(entry["coefficient"], dtype=np.float64)
+        require(coefficient.shape == (last - first,), "others")
+        require(bool(np.isfinite(coefficient).all()), "others")
+        model = reader.part(entry["model"], BaseModel)
+        if isinstance(model, LinearModel):
+            require(model.fits(n_features, last - first), "a linear model")
+        part = Part(model, slice(first, last), coefficient)
+        found.append((entry["stage"], entry["place"], part))
+    return found
 
 
 def _stages(

@@ -33,6 +33,7 @@ from hilboost.model.files.checks import (
     require_below,
     require_finite,
 )
+from hilboost.model.files.values import ValueReader, ValueWriter, is_hilboost
 
 NAMES = frozenset(
     {
@@ -65,7 +66,9 @@ class _Numbered:
         return self.number(id(item), item)
 
 
-def to_arrays(parts: list[tuple[int, int, Part]], n_outputs: int) -> tuple[Arrays, list[Any]]:
+def to_arrays(
+    parts: list[tuple[int, int, Part]], n_outputs: int, writer: ValueWriter | None = None
+) -> tuple[Arrays, list[Any]]:
     """From stage, place and part of every expansion; also the descriptions of the kernels.
 
     Raises
@@ -102,7 +105,7 @@ def to_arrays(parts: list[tuple[int, int, Part]], n_outputs: int) -> tuple[Array
         "inputs.centre": np.stack([each.centre for each in inputs.items]),
         "inputs.scale": np.stack([each.scale for each in inputs.items]),
     }
-    return arrays, [describe(kernel) for kernel in kernels.items]
+    return arrays, [describe(kernel, writer) for kernel in kernels.items]
 
 
 def _rows_to_arrays(bases: list[np.ndarray]) -> Arrays:
@@ -125,7 +128,11 @@ def _rows_to_arrays(bases: list[np.ndarray]) -> Arrays:
 
 
 def from_arrays(
-    arrays: Arrays, descriptions: Any, n_outputs: int, n_features: int
+    arrays: Arrays,
+    descriptions: Any,
+    n_outputs: int,
+    n_features: int,
+    reader: ValueReader | None = None,
 ) -> list[tuple[int, int, Part]]:
     """Stage, place and part of every expansion.
 
@@ -135,7 +142,7 @@ def from_arrays(
         An array is missing, or has what cannot be.
     """
     require(isinstance(descriptions, list), "kernels")
-    kernels = [read_kernel(description, n_features) for description in descriptions]
+    kernels = [read_kernel(description, n_features, reader) for description in descriptions]
     scalings = _inputs(arrays, n_features)
     bases = _bases(arrays, kernels, scalings, n_features)
     expansions = _expansions(arrays, bases, n_outputs)
@@ -155,14 +162,18 @@ def from_arrays(
     ]
 
 
-def describe(kernel: Kernel) -> Any:
+def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
     """The description of a kernel, as files hold it.
+
+    With a writer it may be of a class of the user's own.
 
     Raises
     ------
     IncompatibleParts
         The kernel is not one of hilboost's own, or nested too deeply.
     """
+    if writer is not None and not is_hilboost(type(kernel)):
+        return writer.write(kernel, "the kernel")
     description = to_description(kernel)
     if _is_too_deep(description):
         raise IncompatibleParts(
@@ -172,7 +183,7 @@ def describe(kernel: Kernel) -> Any:
     return description
 
 
-def read_kernel(description: Any, n_features: int) -> Kernel:
+def read_kernel(description: Any, n_features: int, reader: ValueReader | None = None) -> Kernel:
     """The kernel of a description, for rows with so many columns.
 
     Raises
@@ -181,7 +192,10 @@ def read_kernel(description: Any, n_features: int) -> Kernel:
         The description is damaged.
     """
     require(not _is_too_deep(description), "a kernel nested too deeply")
-    kernel = from_description(description)
+    if reader is not None and isinstance(description, dict) and "import" in description:
+        kernel: Kernel = reader.part(description, Kernel)
+    else:
+        kernel = from_description(description)
     kernel.check(n_features)
     return kernel
 
@@ -225,7 +239,7 @@ def _bases(
         require(0 < length <= len(rows[k]), "basis.length")
         if kernel not in tried:
             tried.add(kernel)
-            _try(kernels[kernel], rows[k][:1])
+            try_kernel(kernels[kernel], rows[k][:1])
         bases.append((kernels[kernel], scalings[scaling], rows[k][:length]))
     return bases
 
@@ -238,7 +252,7 @@ def _rows(arrays: Arrays, name: str, n_features: int) -> np.ndarray:
     return rows
 
 
-def _try(kernel: Kernel, row: np.ndarray) -> None:
+def try_kernel(kernel: Kernel, row: np.ndarray) -> None:
     """What a kernel's parameters still hide, such as a power too large, one value shows."""
     with np.errstate(all="ignore"):
         value, own = kernel.block(row, row), kernel.diag(row)

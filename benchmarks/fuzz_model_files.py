@@ -1,0 +1,460 @@
+"""Damaged model files, many thousands of every kind: a clear error or a model, and nothing else.
+
+Run ``python benchmarks/fuzz_model_files.py [RUNS]``.  RUNS executions (144,000 by default) are
+shared among the kinds of model; each kind has a process of its own, on one core.  With atheris
+(``pip install '.[fuzz]'``) libFuzzer looks for inputs that reach new code in the readers; without,
+inputs are drawn at random.  Both change files by what they are made of: JSON headers and texts at
+any depth, names, types, shapes and places of arrays, single numbers, bytes, length.
+
+A failure is any exception but ``InvalidModelFile`` on reading or a ``HilboostError`` on predicting,
+more than 256 MiB of new memory (a limit of the system), or more than 5 seconds.  Failures are kept
+in ``fuzz_failures/`` and end the script with 1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from _common import RESULTS, environment, environment_markdown, write_json
+
+try:
+    import atheris
+except ImportError:
+    atheris = None
+
+RUNS, SEED = 144_000, 20_261
+MOST_BYTES, MOST_SECONDS = 2**28, 5
+MOST_FAILURES = 20
+X = np.sin(np.outer(np.arange(1, 25), [1.0, 2.3, 0.7]))
+NUMBERS = (0, 1, -1, 2, 3, 0.5, 1e300, 2**31, 2**53, 2**63, -(2**63), 2**64, 10**30)
+TYPES = ("BOOL", "U8", "I8", "I32", "I64", "U64", "F16", "BF16", "F32", "F64", "C64", "F8_E4M3")
+
+
+# Models
+
+
+def seeds() -> dict[str, Any]:
+    """A small fitted model of every kind."""
+    from sklearn.linear_model import Ridge
+
+    import hilboost as hb
+    from hilboost.kernels import Linear, Matern, OnColumns
+    from hilboost.losses import Quantile
+    from hilboost.outputs import Hierarchy
+
+    y = X[:, 0] + X[:, 1] ** 2
+    classes = np.array(["low", "middle", "high"])[np.digitize(y, [0.2, 0.8])]
+    kernel = 2.0 * Matern([1.0, 2.0, 0.5], 2.5) + OnColumns(Linear(0.5), [2, 0])
+    machine = {"kernel": kernel, "regularization": 0.1, "random_state": 0}
+    short = {"n_estimators": 2, "random_state": 0}
+    full = hb.KernelBoostingRegressor(n_estimators=2, learning_rate=0.5, **machine).fit(X, y)
+    models = {
+        "trees": hb.BoostingClassifier(max_leaf_nodes=4, **short).fit(X, classes),
+        "loss object": hb.BoostingRegressor(Quantile([0.2, 0.8]), **short),
+        "full machine": full.calibrate(X, y),
+        "nested machine": hb.SparseKernelClassifier(n_basis=10, **machine).fit(X, classes),
+        "boosted ridge": hb.BoostingRegressor(learner=Ridge(), **short).fit(X, y),
+    }
+    models["loss object"].fit(X, y)
+    two = np.column_stack([y, X[:, 2]])
+    parents = {"cat": "pet", "dog": "pet", "elm": "tree"}
+    outputs = {
+        "linear": two,
+        "gaussian": two,
+        "label_set": [{"a"} if x < 0 else {"b", 3} for x in y],
+        "ranking": np.where(X[:, :1] > 0, [[1, 2, 3, 4]], [[4, 2, 3, 1]]),
+        "distribution": np.sort(two, axis=1),
+        "composition": np.abs(X) / np.abs(X).sum(axis=1, keepdims=True),
+        "positive_matrix": np.array([np.diag(x) for x in 2.5 + two]),
+        "string": ["abcd" if x < 0 else "bcde" for x in y],
+        "precomputed": X @ X.T,
+        "hierarchy": ["cat" if x < 0 else "elm" for x in y],
+    }
+    for name, labels in outputs.items():
+        space = Hierarchy(parents) if name == "hierarchy" else name
+        models[f"forest, {name}"] = hb.OutputKernelForestRegressor(
+            space, max_splits=3, **short
+        ).fit(X, labels)
+    for learner in ("ok3", "kernel", Ridge()):
+        name = learner if isinstance(learner, str) else "ridge"
+        models[f"boosting, {name}"] = hb.OutputKernelBoostingRegressor(
+            "gaussian", learner=learner, **short
+        ).fit(X, two)
+    return models
+
+
+# Mutation
+
+
+def apart(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    """The header of the model, the table of arrays with the other metadata, and the arrays."""
+    n = int.from_bytes(data[:8], "little")
+    table = json.loads(data[8 : 8 + n])
+    header = json.loads(table["__metadata__"]["header"])
+    return header, table, data[8 + n :]
+
+
+def together(header: Any, table: dict[str, Any], body: bytes) -> bytes:
+    if isinstance(table.get("__metadata__"), dict):
+        table = table | {"__metadata__": table["__metadata__"] | {"header": json.dumps(header)}}
+    text = json.dumps(table).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def any_value(rng: random.Random, depth: int = 0) -> Any:
+    kind = rng.randrange(9 if depth < 3 else 6)
+    if kind < 2:
+        return rng.choice(NUMBERS)
+    if kind == 2:
+        return rng.choice([None, True, False, float("nan"), float("inf")])
+    if kind == 3:
+        return rng.randint(-3, 40)
+    if kind < 6:
+        return rng.choice(["", "a", "tree", "kernel", "auto", "own", "linear", "\ud800", "value.0"])
+    if kind == 6:
+        return [any_value(rng, depth + 1) for _ in range(rng.randrange(4))]
+    tag = rng.choice(["tuple", "set", "mapping", "array", "kernel", "own", "import", "x"])
+    return {tag: any_value(rng, depth + 1)}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths to everything in a value."""
+    found = [path]
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            found += places(value[key], (*path, key))
+    return found
+
+
+def changed(value: Any, rng: random.Random) -> Any:
+    """Something in it, at any depth, replaced, left out, doubled or moved."""
+    keys = [path for path in places(value) if path]
+    if not keys or not isinstance(value, dict | list):
+        return any_value(rng)
+    result = json.loads(json.dumps(value))
+    path = rng.choice(keys)
+    parent = result
+    for key in path[:-1]:
+        parent = parent[key]
+    old, way = parent[path[-1]], rng.randrange(8)
+    if way == 0:
+        del parent[path[-1]]
+    elif way == 1 and isinstance(parent, list):
+        parent.insert(path[-1], old)
+    elif way == 2:
+        other = value
+        for key in rng.choice(keys):
+            other = other[key]
+        parent[path[-1]] = other
+    elif way == 3 and type(old) is int:
+        parent[path[-1]] = old + rng.choice([-1, 1])
+    else:
+        parent[path[-1]] = any_value(rng)
+    return result
+
+
+def places_of(table: dict[str, Any], name: str, body: bytes) -> tuple[int, int]:
+    begin, end = table[name]["data_offsets"]
+    if not 0 <= begin <= end <= len(body):
+        raise ValueError
+    return begin, end
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """A file that differs from this one in one thing."""
+    way = rng.randrange(10)
+    if way == 0:
+        end = rng.randrange(len(data) + 1)
+        return data[:end] + rng.randbytes(rng.randrange(9))
+    if way == 1:
+        spoilt = bytearray(data or b"\0")
+        n = int.from_bytes(data[:8], "little")
+        regions = [size for size in (8, 8 + n, len(data)) if 0 < size <= len(data)] or [1]
+        spoilt[rng.randrange(rng.choice(regions))] = rng.randrange(256)
+        return bytes(spoilt)
+    try:
+        header, table, body = apart(data)
+        names = [name for name in table if name != "__metadata__"]
+        if way < 6:
+            return together(changed(header, rng), table, body)
+        if way == 6:
+            return together(header, with_other_table(table, names, rng), body)
+        if way == 7 and any(table[name]["dtype"] == "U8" for name in names):
+            return with_other_text(header, table, body, names, rng)
+        return with_other_number(data, table, body, rng.choice(names), rng)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        return data[: rng.randrange(len(data) + 1)]
+
+
+def with_other_table(table: dict[str, Any], names: list[str], rng: random.Random) -> Any:
+    table, name = json.loads(json.dumps(table)), rng.choice(names)
+    way = rng.randrange(4)
+    if way == 0:
+        table[name]["dtype"] = rng.choice(TYPES)
+    elif way == 1:
+        size = int(np.prod(table[name]["shape"], dtype=float))
+        shapes = [[size, 1], [1, size], [], [size // 2, 2], [0, 10**18], [2**32, 2**32], [size]]
+        table[name]["shape"] = rng.choice(shapes)
+    elif way == 2:
+        other = rng.choice(names)
+        table[name], table[other] = table[other], table[name]
+    else:
+        metadata = table.pop("__metadata__")
+        table = changed(table, rng)
+        table["__metadata__"] = metadata
+    return table
+
+
+def with_other_text(
+    header: Any, table: dict[str, Any], body: bytes, names: list[str], rng: random.Random
+) -> bytes:
+    """JSON in an array of bytes, which may change its length."""
+    name = rng.choice([name for name in names if table[name]["dtype"] == "U8"])
+    begin, end = places_of(table, name, body)
+    text = json.dumps(changed(json.loads(body[begin:end]), rng)).encode()
+    table = json.loads(json.dumps(table))
+    for other in names:
+        ends = table[other]["data_offsets"]
+        table[other]["data_offsets"] = [
+            e + len(text) - (end - begin) if e >= end else e for e in ends
+        ]
+    table[name]["data_offsets"] = [begin, begin + len(text)]
+    table[name]["shape"] = [len(text)]
+    return together(header, table, body[:begin] + text + body[end:])
+
+
+def with_other_number(
+    data: bytes, table: dict[str, Any], body: bytes, name: str, rng: random.Random
+) -> bytes:
+    begin, end = places_of(table, name, body)
+    dtypes = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "BOOL": "u1", "U8": "u1"}
+    array = np.frombuffer(body[begin:end], dtype=dtypes[table[name]["dtype"]]).copy()
+    if array.dtype.kind == "f":
+        value = rng.choice([0.0, -1.0, 1e300, -1e-300, np.inf, np.nan, rng.gauss(0, 1)])
+    else:
+        info = np.iinfo(array.dtype)
+        value = rng.choice([*range(-2, 9), info.min, info.max])
+        value = min(max(value, info.min), info.max)
+    with np.errstate(all="ignore"):
+        array[rng.randrange(len(array))] = value
+    return data[: len(data) - len(body)] + body[:begin] + array.tobytes() + body[end:]
+
+
+# Trial
+
+
+class Trial:
+    """Reads and predicts, counts, and keeps what fails."""
+
+    def __init__(self, name: str, folder: Path, report: Path, runs: int) -> None:
+        self.path, self.report, self.runs = folder / "model", report, runs
+        self.name, self.counts, self.slowest = name, Counter(), 0.0
+        self.began = time.monotonic()
+
+    def __call__(self, data: bytes) -> None:
+        if self.counts["executions"] % 1000 == 0:
+            limit_memory()
+        self.counts["executions"] += 1
+        self.path.write_bytes(data)
+        began = time.monotonic()
+        try:
+            outcome = self.outcome()
+        except Exception as error:
+            outcome = "failures"
+            self.keep(data, error)
+        seconds = time.monotonic() - began
+        self.slowest = max(self.slowest, seconds)
+        if seconds > MOST_SECONDS:
+            outcome = "failures"
+            self.keep(data, TimeoutError(f"{seconds:.1f} s"))
+        self.counts[outcome] += 1
+        if self.counts["executions"] == self.runs:
+            self.write()
+
+    def outcome(self) -> str:
+        """What became of the file."""
+        import hilboost
+        from hilboost.core.errors import HilboostError, InvalidModelFile
+
+        try:
+            model = hilboost.load(self.path)
+        except InvalidModelFile:
+            return "refused"
+        if model.n_features_in_ > 10**5:
+            return "models, refused to predict"  # there are no such rows
+        rows = X if model.n_features_in_ == 3 else np.ones((2, model.n_features_in_))
+        try:
+            found = model.predict(rows)
+            if hasattr(model, "predict_weights"):
+                model.predict_weights(rows)
+            finite = np.isfinite(model._raw(rows)).all()
+            return "models, finite" if finite and len(found) == len(rows) else "models, not finite"
+        except HilboostError:
+            return "models, refused to predict"
+
+    def keep(self, data: bytes, error: Exception) -> None:
+        folder = Path("fuzz_failures")
+        folder.mkdir(exist_ok=True)
+        number = self.counts["failures"]
+        if number < MOST_FAILURES:
+            (folder / f"{self.name.replace(', ', '-').replace(' ', '-')}-{number}").write_bytes(
+                data
+            )
+            print(f"FAILURE {self.name}: {type(error).__name__}: {error}", flush=True)
+
+    def write(self) -> None:
+        seconds = time.monotonic() - self.began
+        facts = {"slowest_s": self.slowest, "seconds": seconds}
+        self.report.write_text(json.dumps(dict(self.counts) | facts))
+
+
+def limit_memory() -> None:
+    """Whatever asks for more than so much in addition gets a MemoryError."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_BYTES, hard))
+
+
+def fuzz(name: str, folder: Path, report: Path, runs: int) -> None:
+    """All executions for one kind, in this process."""
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    if atheris is None:
+        import hilboost.estimators.files
+    else:
+        # Compiled loops cannot be instrumented, and are imported before.
+        import hilboost.boosting
+        import hilboost.learners.kernel_machine
+        import hilboost.learners.tree
+
+        with atheris.instrument_imports(include=["hilboost"]):
+            import hilboost.estimators.files  # noqa: F401
+    seed_file = folder / "seeds" / "seed"
+    content = seed_file.read_bytes()
+    trial = Trial(name, folder, report, runs)
+    for _ in range(3):  # whatever is loaded or compiled on first use
+        trial.path.write_bytes(content)
+        assert trial.outcome() == "models, finite"
+    if atheris is None:
+        rng = random.Random(SEED)
+        for _ in range(runs):
+            data = content
+            for _ in range(rng.randint(1, 3)):
+                data = mutated(data, rng)
+            trial(data)
+        return
+
+    def mutator(data: bytes, most: int, seed: int) -> bytes:
+        rng = random.Random(seed)
+        if rng.randrange(20) == 0:
+            return bytes(atheris.Mutate(data, most))
+        base = content if rng.randrange(2) == 0 else data
+        return mutated(base, rng)[:most]
+
+    flags = [f"-runs={runs}", f"-seed={SEED}", f"-timeout={MOST_SECONDS}", "-max_len=65536"]
+    flags += ["-rss_limit_mb=4096", "-len_control=0", "-print_final_stats=1"]
+    atheris.Setup([sys.argv[0], *flags, str(folder / "seeds")], trial, custom_mutator=mutator)
+    atheris.Fuzz()
+
+
+def main() -> int:
+    """Make the models, fuzz each in a process of its own, write JSON and Markdown."""
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
+    models, records = seeds(), []
+    share = -(-runs // len(models))
+    for name, model in models.items():
+        with tempfile.TemporaryDirectory(dir=memory_folder()) as temporary:
+            folder = Path(temporary)
+            (folder / "seeds").mkdir()
+            model.save(folder / "seeds" / "seed")
+            size = (folder / "seeds" / "seed").stat().st_size
+            records.append({"kind": name, "bytes": size, **one(name, folder, share)})
+            print(records[-1], flush=True)
+    return publish(records)
+
+
+def one(name: str, folder: Path, share: int) -> dict[str, Any]:
+    report = folder / "report.json"
+    command = [sys.executable, __file__, "--one", name, str(folder), str(report), str(share)]
+    done = subprocess.run(command, stdout=None, stderr=subprocess.PIPE, text=True, check=False)
+    if not report.exists():
+        print(done.stderr[-3000:], flush=True)
+        return {"executions": share, "failures": 1, "ended": done.returncode}
+    record = json.loads(report.read_text())
+    found = re.findall(r"cov: (\d+) ft: (\d+)", done.stderr)
+    if found:
+        record["edges_first"], record["edges"] = int(found[0][0]), int(found[-1][0])
+    return record
+
+
+def memory_folder() -> str | None:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def version_of_atheris() -> str | None:
+    try:
+        return version("atheris")
+    except PackageNotFoundError:
+        return None
+
+
+def publish(records: list[dict[str, Any]]) -> int:
+    facts = environment(1)
+    total = {
+        key: sum(record.get(key, 0) for record in records)
+        for key in ("executions", "refused", *OUTCOMES, "failures", "seconds")
+    }
+    settings = {"seed": SEED, "atheris": version_of_atheris(), "most_bytes": MOST_BYTES}
+    settings["most_seconds"] = MOST_SECONDS
+    everything = {"environment": facts, "settings": settings, "total": total, "records": records}
+    write_json(RESULTS / "fuzz.json", everything)
+    lines = [
+        "# Damaged model files",
+        "",
+        environment_markdown(facts),
+        "",
+        f"Seed {SEED}, atheris {settings['atheris'] or 'not installed'}.  Allowed: "
+        f"{MOST_BYTES // 2**20} MiB of new memory, {MOST_SECONDS} s.  Edges are those of the "
+        "readers' code, with the whole file and in the end.",
+        "",
+        "| kind | bytes | executions | refused | models | not finite or refused to predict | "
+        "failures | slowest, ms | edges |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for record in [*records, {"kind": "**all**", **total}]:
+        odd = record.get(OUTCOMES[1], 0) + record.get(OUTCOMES[2], 0)
+        edges = f"{record['edges_first']} to {record['edges']}" if "edges" in record else ""
+        slowest = f"{1000 * record['slowest_s']:.0f}" if "slowest_s" in record else ""
+        lines.append(
+            f"| {record['kind']} | {record.get('bytes', '')} | {record['executions']:,} | "
+            f"{record.get('refused', 0):,} | {record.get(OUTCOMES[0], 0):,} | {odd:,} | "
+            f"{record.get('failures', 0)} | {slowest} | {edges} |"
+        )
+    (RESULTS / "fuzz.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+    return 1 if total["failures"] else 0
+
+
+OUTCOMES = ("models, finite", "models, not finite", "models, refused to predict")
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        fuzz(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), int(sys.argv[5]))
+    else:
+        sys.exit(main())

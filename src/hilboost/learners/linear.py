@@ -1,0 +1,71 @@
+"""Linear base models as numbers, without the regressors that they were fitted by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from hilboost.core.contracts import BaseModel
+from hilboost.core.records import Floats
+from hilboost.learners.wrapped import WrappedModel
+
+LINEAR_REGRESSORS = ("LinearRegression", "Ridge")
+"""Classes of ``sklearn.linear_model`` whose predictions are ``X @ coef_.T + intercept_``."""
+
+
+@dataclass(frozen=True)
+class LinearModel(BaseModel):
+    """What some fitted linear regressors predict, bit for bit.
+
+    Attributes
+    ----------
+    terms : tuple of (coefficients, intercept)
+        One for every regressor: (d,) or (k, d) and (k,), or a number, float64.
+    """
+
+    terms: tuple[tuple[Any, Any], ...]
+
+    @classmethod
+    def of(cls, model: WrappedModel) -> Self | None:
+        """The numbers of wrapped regressors; ``None`` where these are not all linear ones."""
+        if not all(is_linear(regressor) for regressor in model.regressors):
+            return None
+        return cls(
+            tuple(
+                (np.asarray(regressor.coef_, dtype=np.float64), _intercept(regressor))
+                for regressor in model.regressors
+            )
+        )
+
+    def predict_raw(self, X: Floats) -> Floats:
+        """(n, r); cost O(n d r)"""
+        outputs = [(X @ w.T + b).reshape(len(X), -1) for w, b in self.terms]
+        return outputs[0] if len(outputs) == 1 else np.hstack(outputs)
+
+    def fits(self, n_features: int, n_outputs: int) -> bool:
+        """Whether it takes rows of so many numbers to so many outputs, all of them finite."""
+        width = 0
+        for w, b in self.terms:
+            if not (isinstance(w, np.ndarray) and isinstance(b, np.ndarray | float)):
+                return False
+            k = w.shape[0] if w.ndim == 2 else 1
+            shaped = w.ndim in (1, 2) and w.shape[-1] == n_features and np.shape(b) in ((), (k,))
+            if not (shaped and w.dtype == np.asarray(b).dtype == np.float64):
+                return False
+            if not (np.isfinite(w).all() and np.isfinite(b).all()):
+                return False
+            width += k
+        return width == n_outputs
+
+
+def is_linear(regressor: Any) -> bool:
+    """Whether it is one of the ``LINEAR_REGRESSORS``, and no class derived from one."""
+    own = type(regressor)
+    return own.__module__.startswith("sklearn.linear_model.") and own.__name__ in LINEAR_REGRESSORS
+
+
+def _intercept(regressor: Any) -> Any:
+    found = np.asarray(regressor.intercept_, dtype=np.float64)
+    return found if found.ndim else float(found)

@@ -1,0 +1,46 @@
+"""Files that former versions wrote are read, and predict what they predicted."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hilboost
+
+GOLDEN = Path(__file__).parent / "golden"
+X = np.sin(np.outer(np.arange(1, 21), [1.0, 2.3, 0.7]))
+OTHERS = GOLDEN / "others_format_1.json"
+EXPECTED = json.loads(OTHERS.read_text()) if OTHERS.exists() else {}
+TEXTS = ("hierarchy", "label_sets", "strings")
+TRUSTED = [f"tests.model.own_parts:{name}" for name in ("Slopes", "Weighted", "Outer.Slope")]
+
+
+def plain(model):
+    """Predictions of a model, as JSON has them."""
+    found = model.predict(X)
+    if isinstance(found, list):
+        found = [sorted(map(str, y)) if isinstance(y, set) else y for y in found]
+    else:
+        found = found.tolist()
+    return {"labels": found, "raw": model._raw(X).tolist()}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_old_files_are_read(name):
+    trusted = TRUSTED if name == "own_parts" else []
+    path = GOLDEN / f"{name}_format_1.hilboost"
+    assert path.stat().st_size < 50_000
+    found = plain(hilboost.load(path, trusted))
+    np.testing.assert_allclose(found["raw"], EXPECTED[name]["raw"], rtol=1e-9, atol=1e-12)
+    labels = EXPECTED[name]["labels"]
+    if name in TEXTS:
+        assert found["labels"] == labels
+    else:
+        np.testing.assert_allclose(found["labels"], labels, rtol=1e-6, atol=1e-9)
+
+
+def test_all_old_files_are_tested():
+    names = {path.stem for path in GOLDEN.glob("*.hilboost")}
+    elsewhere = {"trees_format_1", "kernels_format_1"}
+    assert names == {f"{name}_format_1" for name in EXPECTED} | elsewhere

@@ -1,0 +1,444 @@
+"""Files of output kernel models: the same predictions bit for bit, or a refusal."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from tests.cases import OUTPUTS, ids
+from tests.model.editing import changed, contents, edit
+
+import hilboost
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
+)
+from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidModelFile
+from hilboost.kernels import Gaussian, Linear
+from hilboost.learners.tree import VectorTreeLearner
+from hilboost.outputs import Hierarchy, KernelOutput, LabelSets, PrecomputedOutput
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+NEW = np.concatenate([RNG.normal(size=(10, 3)), X[:5]])
+
+
+def forest(output, **parameters):
+    return OutputKernelForestRegressor(output, n_estimators=3, random_state=0, **parameters)
+
+
+def boosting(output, learner="ok3-et", **parameters):
+    settings = {"n_estimators": 3, "learning_rate": 0.5, "random_state": 0} | parameters
+    return OutputKernelBoostingRegressor(output, learner=learner, **settings)
+
+
+def round_trip(model, tmp_path):
+    path = tmp_path / "model.hilboost"
+    model.save(path)
+    return hilboost.load(path)
+
+
+def assert_equal(one, other):
+    assert type(one) is type(other)
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    else:
+        assert one == other
+
+
+def assert_same(loaded, model, candidates=None):
+    assert type(loaded) is type(model)
+    assert_equal(loaded.predict(NEW), model.predict(NEW))
+    assert_equal(loaded.predict_embedding(NEW), model.predict_embedding(NEW))
+    assert_equal(loaded.predict_kernel(NEW, X), model.predict_kernel(NEW, X))
+    weights, other = loaded.predict_weights(NEW), model.predict_weights(NEW)
+    assert_equal(weights.toarray(), other.toarray())
+    for way in model.output_.ways:
+        found = loaded.set_params(decode=way).predict(NEW)
+        assert_equal(found, model.set_params(decode=way).predict(NEW))
+    for one in (loaded, model):
+        one.set_params(decode="auto")
+    if candidates is not None:
+        assert_equal(loaded.predict(NEW, candidates), model.predict(NEW, candidates))
+
+
+@pytest.mark.parametrize("case", OUTPUTS, ids=ids(OUTPUTS))
+def test_round_trip_of_every_output_space(case, tmp_path):
+    y = case.draw(np.random.default_rng(1), 40)
+    model = forest(case.make()).fit(X, y)
+    loaded = round_trip(model, tmp_path)
+    assert_same(loaded, model, y[:7])
+    assert loaded.embedding_loss(X, y) == model.embedding_loss(X, y)
+    assert loaded.score(X, y) == model.score(X, y)
+    assert_same(round_trip(loaded, tmp_path), model)
+    assert_equal(loaded.set_params(decode="auto").fit(X, y).predict(NEW), model.predict(NEW))
+
+
+LEARNERS = {
+    "ok3": "ok3",
+    "ok3-et": "ok3-et",
+    "kernel": "kernel",
+    "machine": KernelBoostingRegressor(kernel=Gaussian(2.0), regularization=0.1),
+    "sparse": KernelBoostingRegressor(stages="sparse", n_basis=20, length_scale_factors=[2, 1]),
+    "trees": VectorTreeLearner(max_splits=4),
+    "ridge": Ridge(alpha=0.5),
+    "linear": LinearRegression(fit_intercept=False),
+}
+
+
+@pytest.mark.parametrize("output", ["gaussian", "linear"])
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
+def test_round_trip_of_every_learner(learner, output, tmp_path):
+    y = np.column_stack([X[:, 0] ** 2, np.sin(X[:, 1])])
+    model = boosting(output, learner).fit(X, y)
+    loaded = round_trip(model, tmp_path)
+    assert_same(loaded, model)
+    assert_equal(loaded.history_.train, model.history_.train)
+    assert type(loaded.learner_) is type(model.learner_)
+    assert repr(loaded) == repr(model)
+    assert_equal(loaded.fit(X, y).predict(NEW), model.predict(NEW))
+
+
+def test_one_tree_and_names_of_columns(tmp_path):
+    table = pd.DataFrame(X, columns=["a", "b", "ü"])
+    model = OutputKernelTreeRegressor("linear", random_state=0).fit(table, X[:, 0])
+    loaded = round_trip(model, tmp_path)
+    assert loaded.feature_names_in_.tolist() == ["a", "b", "ü"]
+    new = pd.DataFrame(NEW, columns=table.columns)
+    assert loaded.predict(new).shape == (15,)
+    assert_equal(loaded.predict(new), model.predict(new))
+
+
+def test_early_stopping_by_preimages(tmp_path):
+    y = np.where(X[:, :1] > 0, [[1, 2, 3]], [[3, 2, 1]])
+    settings = {"early_stopping": True, "metric": "preimage", "decode": "nearest"}
+    model = boosting("ranking", **settings).fit(X, y)
+    loaded = round_trip(model, tmp_path)
+    assert loaded.n_estimators_ == model.n_estimators_
+    assert_equal(loaded.history_.validation, model.history_.validation)
+    assert_equal(loaded.predict(NEW), model.predict(NEW))
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.3])
+def test_gram_matrices(tolerance, tmp_path):
+    gram = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    space = PrecomputedOutput(tolerance=tolerance)
+    model = forest(space).fit(X, gram)
+    assert (model.output_.gram is not None) == (tolerance > 0)
+    loaded = round_trip(model, tmp_path)
+    assert_same(loaded, model, np.arange(9))
+    assert loaded.preimage_loss(X, gram) == model.preimage_loss(X, gram)
+
+
+def test_gram_matrices_with_their_kernel(tmp_path):
+    kernel = Gaussian(1.0) + Linear(0.5)
+    space = PrecomputedOutput(kernel, X, tolerance=0.01)
+    model = forest(space).fit(X, kernel.block(X, X))
+    loaded = round_trip(model, tmp_path)
+    assert_same(loaded, model, NEW)
+    assert loaded.preimage_loss(NEW, NEW) == model.preimage_loss(NEW, NEW)
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        [{"a", "b"}, {("b", 1)}, {3, 2.5}, {True, "ü"}],
+        [np.array(["a", "b"]), np.array(["b"]), [], np.array(["c"])],
+        [[1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 0, 0]],
+        np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=np.float32),
+        pd.DataFrame({"x": [1, 0, 0, 1], "y": [True, False, True, True]}),
+    ],
+    ids=["objects", "arrays", "rows", "float32", "table"],
+)
+def test_label_sets_of_every_kind(sets, tmp_path):
+    model = forest("label_set").fit(X[:4], sets)
+    loaded = round_trip(model, tmp_path)
+    assert_same(loaded, model, sets)
+    for way in ("threshold", "f1", "top"):
+        one, other = (m.set_params(decode=way).predict(NEW) for m in (loaded, model))
+        assert_equal(one, other)
+
+
+def test_parameters_of_spaces(tmp_path):
+    weights = {"pet": 1.0, "cat": 2.0, "dog": np.float64(0.5)}
+    space = Hierarchy({"cat": "pet", "dog": "pet", "pet": None}, weights=weights)
+    loaded = round_trip(forest(space).fit(X[:2], ["cat", "dog"]), tmp_path)
+    assert loaded.output == space
+    weighting = {("a", 1): 2.0, 3: 1.0}
+    loaded = round_trip(forest(LabelSets(weighting)).fit(X[:2], [{("a", 1)}, {3}]), tmp_path)
+    assert loaded.output == LabelSets(weighting)
+    loaded = round_trip(forest(Gaussian(2.0)).fit(X, X), tmp_path)
+    assert loaded.output.length_scale == (2.0,)
+    loaded = round_trip(forest(KernelOutput("laplace", max_rank=3)).fit(X, X), tmp_path)
+    assert loaded.output.max_rank == 3
+
+
+@pytest.mark.parametrize("learner", [Ridge(), LinearRegression()], ids=["ridge", "linear"])
+def test_linear_base_models_of_other_estimators(learner, tmp_path):
+    for model, y in (
+        (BoostingRegressor(learner=learner, n_estimators=4, random_state=0), X[:, :2] ** 2),
+        (BoostingRegressor("huber", learner=learner, n_estimators=4, random_state=0), X[:, 0]),
+        (BoostingClassifier(learner=learner, n_estimators=4, random_state=0), np.arange(40) % 3),
+    ):
+        model.fit(X, y)
+        loaded = round_trip(model, tmp_path)
+        assert_equal(loaded.predict(NEW), model.predict(NEW))
+        again = round_trip(loaded, tmp_path)
+        assert_equal(again.predict(NEW), model.predict(NEW))
+        assert repr(again.learner) == repr(learner)
+        assert_equal(loaded.fit(X, y).predict(NEW), model.predict(NEW))
+
+
+# Models that files do not hold
+
+
+class Label:
+    pass
+
+
+REFUSED = {
+    "function": (lambda A, B: np.eye(len(A), len(B)), X, "output is of type function"),
+    "callable in a space": (
+        KernelOutput(lambda a, b: float(a == b), pairwise=True, tolerance=0),
+        list("ab") * 20,
+        "kernel of output is of type function",
+    ),
+    "objects": ("label_set", [{Label}] * 40, "a label is of type type"),
+}
+
+
+@pytest.mark.parametrize(("output", "y", "message"), REFUSED.values(), ids=list(REFUSED))
+def test_outputs_that_files_do_not_hold(output, y, message, tmp_path):
+    model = forest(output, max_depth=2).fit(X, y)
+    with pytest.raises(IncompatibleParts, match=f"{message}.*pickle or joblib"):
+        model.save(tmp_path / "m")
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_regressors_are_refused(tmp_path):
+    model = boosting("linear", KNeighborsRegressor(2)).fit(X, X)
+    with pytest.raises(IncompatibleParts, match="learner is of type KNeighborsRegressor"):
+        model.save(tmp_path / "m")
+
+
+# Damaged files
+
+
+def saved(tmp_path, output, y, learner="ok3-et"):
+    path = tmp_path / "model"
+    boosting(output, learner).fit(X, y).save(path)
+    return path
+
+
+def refuse(path, arrays=None, header=None):
+    before = path.read_bytes()
+    edit(path, arrays, header)
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+    path.write_bytes(before)
+
+
+def fields_of(path):
+    return json.loads(contents(path)[1]["header"])["output"]
+
+
+def text(labels):
+    return np.frombuffer(json.dumps(labels).encode(), dtype=np.uint8)
+
+
+ROWS = np.column_stack([X[:, 0] ** 2, np.sin(X[:, 1])])
+WORDS = ["abc", "bcd", "abcd", "cab"] * 10
+NODES = ["cat", "dog", "elm", "oak"] * 10
+PARENTS = {"cat": "pet", "dog": "pet", "elm": "tree", "oak": "tree"}
+SHARES = np.abs(X) / np.abs(X).sum(axis=1, keepdims=True)
+
+EDITS = {
+    "vectors": (
+        "linear",
+        ROWS,
+        {"training": [ROWS[:, :1], ROWS[:0], np.full_like(ROWS, np.nan), ROWS.astype("f4")]},
+        {"shape": [[], [3], [-2], [2.0], None, [2, 10**9], [True, 2]]},
+    ),
+    "rows": (
+        "gaussian",
+        ROWS,
+        {
+            "training": [ROWS[:5], ROWS[:, :0]],
+            "pivots": [np.zeros(1, dtype=np.int64), None],
+            "codes": [np.zeros((40, 3)), None],
+        },
+        {"kernel": [None, "gaussian", {"type": "neural"}], "shape": [[3]]},
+    ),
+    "label_sets": (
+        "label_set",
+        [{"a"}, {"b"}] * 20,
+        {
+            "training": [np.ones((2, 3), dtype=bool), np.ones((0, 2), dtype=bool)],
+            "scale": [np.zeros(2), np.ones(3)],
+            "labels": [text(["a"]), text(["a", "a"]), text([["a"], "b"]), text("ab"), text("[")],
+        },
+        {"mean_size": [0, 3, 1.0, True, None], "dtype": ["V8", "x", 3, "O"]},
+    ),
+    "rankings": (
+        "ranking",
+        np.array([[1, 2, 3], [3, 1, 2]] * 20),
+        {"training": [np.array([[1, 2, 2]]), np.array([[1, 2]]), np.zeros((0, 3), dtype=int)]},
+        {"distance": ["hamming", "spear", None, []], "ties": [None, 1]},
+    ),
+    "distributions": (
+        "distribution",
+        [[1.0, 2.0], [2.0, 3.0]] * 20,
+        {"training": [np.arange(64.0)[None, ::-1], np.ones((2, 63))]},
+        {},
+    ),
+    "compositions": (
+        "composition",
+        SHARES,
+        {"training": [-SHARES, SHARES[:, :2], 2 * SHARES]},
+        {"geometry": ["aitchison", "flat", None]},
+    ),
+    "matrices": (
+        "positive_matrix",
+        np.array([np.eye(2), 2 * np.eye(2)] * 20),
+        {"training": [-np.eye(2)[None], np.eye(3)[None], np.ones((1, 2, 3)), np.ones((2, 2))]},
+        {},
+    ),
+    "strings": (
+        "string",
+        WORDS,
+        {
+            "labels": [text(["abc"] * 2), text([1, 2]), text([]), np.array([255], dtype=np.uint8)],
+            "grams": [text(["abc", "bcd"]), text(["abc", "bcd", "ca"])],
+        },
+        {"lengths": [[0, 3], [3], [3, 2], [3, 10**9 + 0.5], [1, 3], [3, 2**60]], "normalise": [1]},
+    ),
+    "hierarchy": (
+        Hierarchy(PARENTS),
+        NODES,
+        {
+            "labels": [text(list("abcde")), text(list("abcdee"))],
+            "parent": [np.full(6, 5), np.full(6, -2), np.arange(6)],
+            "depth": [np.zeros(6, dtype=int)],
+            "length": [np.zeros(6)],
+            "training": [np.array([6]), np.array([2, 1]), np.array([-1]), np.zeros(0, dtype=int)],
+        },
+        {},
+    ),
+    "precomputed": (
+        "precomputed",
+        ROWS @ ROWS.T,
+        {
+            "diagonal": [np.ones(3), np.full(40, -1.0)],
+            "gram": [np.ones((3, 3))],
+            "pivots": [np.array([0, 0]), np.array([0, 40])],
+        },
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize(("output", "y", "arrays", "fields"), EDITS.values(), ids=list(EDITS))
+def test_edited_outputs(output, y, arrays, fields, tmp_path):
+    path = saved(tmp_path, output, y)
+    stored, own = contents(path)[0], fields_of(path)
+    for name, others in arrays.items():
+        for other in others:
+            value = stored[f"output.{name}"] + 1 if other is None else other
+            refuse(path, {f"output.{name}": value})
+    for name, others in fields.items():
+        for other in others:
+            refuse(path, header={"output": own | {name: other}})
+    for other in (None, [], {}, own | {"type": "neural"}, own | {"type": []}):
+        refuse(path, header={"output": other})
+    for number in (0, -1, 1.5, None, 2**60, True):
+        refuse(path, header={"output": own | {"n_train": number}})
+    rows, codes = stored["span.rows"], stored["span.codes"]
+    for edited in (
+        {"span.rows": changed(rows, 0, 10**6)},
+        {"span.rows": changed(rows, 0, -1)},
+        {"span.rows": rows[:0]},
+        {"span.codes": codes[:, :0]},
+        {"span.codes": changed(codes, (0, 0), np.nan)},
+    ):
+        refuse(path, edited)
+    refuse(path, header={"parameters": {"output": "neural"}})
+    refuse(path, header={"parameters": {"decode": "sideways"}})
+    assert hilboost.load(path).predict(NEW) is not None
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"own": "Rankings", "values": {"distance": "kemeny", "ties": False, "more": 1}},
+        {"own": "SquaredError", "values": {}},
+        {"own": "os", "values": {}},
+        {"own": ["Rankings"], "values": {}},
+        {"own": "Rankings"},
+        {"tuple": 3},
+        {"array": "start"},
+        {"mapping": [[1]]},
+        {"mapping": [[[1], 1]]},
+        {"what": []},
+        {"kernel": {"type": "neural"}},
+        {},
+        3,
+        None,
+    ],
+    ids=str,
+)
+def test_edited_output_parameters(output, tmp_path):
+    refuse(saved(tmp_path, "linear", ROWS), header={"parameters": {"output": output}})
+
+
+@pytest.mark.parametrize("change", [{"stages": "half"}, {"stages": None}])
+def test_edited_kernel_stages(change, tmp_path):
+    path = saved(tmp_path, "linear", ROWS, "kernel")
+    refuse(path, header={"output": fields_of(path) | change})
+
+
+def test_edited_linear_models(tmp_path):
+    path = saved(tmp_path, "linear", ROWS, Ridge())
+    header = json.loads(contents(path)[1]["header"])
+    for key, value in (
+        ("stage", -1),
+        ("stage", 10**9),
+        ("place", 1),
+        ("place", 10**30),
+        ("columns", [0, 3]),
+        ("columns", [1, 1]),
+        ("columns", 3),
+        ("coefficient", [1.0]),
+        ("coefficient", [1.0, float("nan")]),
+        ("model", 3),
+        ("model", {"own": "Ridge", "values": {}}),
+        ("model", {"own": "LinearModel", "values": {"terms": 3}}),
+        ("model", {"own": "LinearModel", "values": {"terms": [[1.0, 2.0]]}}),
+        ("model", {"own": "LinearModel", "values": {"terms": []}}),
+    ):
+        others = [header["others"][0] | {key: value}, *header["others"][1:]]
+        refuse(path, header={"others": others})
+    array = contents(path)[0]["value.0"]
+    for wrong in (array[:, :1], array.astype(np.float32), array * np.inf, array[0]):
+        refuse(path, {"value.0": np.ascontiguousarray(wrong)})
+    for kind in (np.complex64, np.float32, bool):
+        refuse(path, {"value.1": contents(path)[0]["value.1"].astype(kind)})
+    refuse(path, header={"parameters": header["parameters"] | {"learner": "ok3"}})
+
+
+def test_points_that_overflow_are_refused(tmp_path):
+    path = saved(tmp_path, "linear", ROWS)
+    arrays = contents(path)[0]
+    edit(path, {name: np.full_like(arrays[name], 1e300) for name in ("values", "coefficient")})
+    model = hilboost.load(path)
+    with np.errstate(all="ignore"):
+        for method in (model.predict, model.predict_weights):
+            with pytest.raises(InvalidData, match="row 0 of X is not finite"):
+                method(NEW)
