@@ -25,9 +25,10 @@ def test_the_package_alone_loads_nothing_heavy():
 
 
 def test_estimators_load_neither_plots_nor_commands():
-    loaded = run("import sys, hilboost; hilboost.BoostingRegressor; print(*sys.modules)")
+    code = "import sys, hilboost; hilboost.BoostingRegressor; hilboost.to_onnx; print(*sys.modules)"
+    loaded = run(code)
     assert "hilboost.estimators" in loaded
-    assert not {"matplotlib", "typer", "hilboost.cli"} & set(loaded)
+    assert not {"matplotlib", "typer", "hilboost.cli", "onnx"} & set(loaded)
 
 
 @pytest.mark.parametrize("name", hilboost.__all__)

@@ -144,6 +144,11 @@ def test_committees_and_constants():
         assert_near(raw_outputs(text, NEW), model.predict(NEW).reshape(len(NEW), -1))
         booster, matrix = loaded(text)
         assert_near(booster.predict(matrix(NEW)), model.predict(NEW))
+        rounds = len(model.model_.stages[0].parts) // len(model.model_.start)
+        assert booster.num_boosted_rounds() == rounds * model.n_estimators_
+        first = AdditiveModel(model.model_.start, model.model_.stages[:2]).predict_raw(NEW)
+        found = booster.predict(matrix(NEW), iteration_range=(0, 2 * rounds))
+        assert_near(found.reshape(first.shape), first)
 
 
 def test_the_file_is_the_text(tmp_path):
@@ -197,13 +202,15 @@ def test_without_background_there_are_no_counts():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("classes", [None, 2, 3])
+@pytest.mark.parametrize("classes", [None, "committee", 2, 3])
 def test_shap_explains_the_exported_trees(classes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its plots, while it is imported
         shap = pytest.importorskip("shap")
     if classes is None:
         model = BoostingRegressor(**SHORT).fit(X, Y)
+    elif classes == "committee":
+        model = BoostingRegressor(**SHORT, early_stopping=True, cv_folds=3).fit(X, Y)
     else:
         model = BoostingClassifier(**SHORT).fit(X, np.digitize(Y, [0.5, 1.0][: classes - 1]))
     booster, _ = loaded(to_xgboost_json(model, background=X))
@@ -212,6 +219,11 @@ def test_shap_explains_the_exported_trees(classes):
     raw = model.model_.predict_raw(NEW[:40].astype(np.float64))
     total = values.sum(axis=1) + explainer.expected_value
     assert_near(total.reshape(raw.shape), raw)
+    if classes != 3:  # rows of its own need no counts
+        booster, _ = loaded(to_xgboost_json(model))
+        against = shap.TreeExplainer(booster, data=NEW[40:60])
+        total = against.shap_values(NEW[:40]).sum(axis=1) + against.expected_value
+        assert_near(total, raw[:, 0])
 
 
 def test_what_cannot_be_exported_is_refused_in_a_sentence():

@@ -7,6 +7,7 @@ and two Python threads may fit at the same time without sharing anything.
 import os
 import threading
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Self
 
@@ -17,13 +18,20 @@ def available_cores() -> int:
     return max(1, min(cores or 1, _container_quota()))
 
 
+_CGROUP = Path("/sys/fs/cgroup")
+_QUOTA_FILES = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))  # version 2, 1
+
+
 def _container_quota() -> int:
-    try:
-        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
-            quota, period = file.read().split()
-        return max(1, round(int(quota) / int(period)))
-    except (OSError, ValueError):
-        return 1 << 30
+    for names in _QUOTA_FILES:
+        try:
+            texts = [(_CGROUP / name).read_text(encoding="ascii") for name in names]
+            quota, period = " ".join(texts).split()
+            if int(quota) > 0:
+                return max(1, round(int(quota) / int(period)))
+        except (OSError, ValueError):
+            continue
+    return 1 << 30
 
 
 class Team:

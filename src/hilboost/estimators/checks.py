@@ -147,11 +147,25 @@ def check_regression_target(y: Any, n: int) -> tuple[Floats, bool]:
             DataConversionWarning,
             stacklevel=4,
         )
+    _require_known_targets(y)
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=True)
     if y.ndim > 2:
         raise InvalidData(f"y has {y.ndim} dimensions; it must have one (or two: n, targets).")
     check_length(y, n)
     return np.ascontiguousarray(y.reshape(n, -1)), flat
+
+
+def _require_known_targets(y: np.ndarray) -> None:
+    """Refuse a target with gaps, and say where the first one is."""
+    if y.dtype.kind != "f" or y.ndim not in (1, 2) or not np.isnan(y).any():
+        return
+    row, column = (int(i) for i in np.argwhere(np.isnan(y.reshape(len(y), -1)))[0])
+    if y.ndim == 1 or y.shape[1] == 1:
+        raise InvalidData(f"Input y contains NaN in row {row}; leave out rows without a target.")
+    raise InvalidData(
+        f"Input y contains NaN in row {row} of target {column}; all targets of a row must be "
+        "known. Fit one model a target, each on the rows where its target is known."
+    )
 
 
 def check_length(y: Any, n: int) -> None:

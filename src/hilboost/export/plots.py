@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LINE, _INK = "#8a8f98", "#22262b"
-_INCHES_A_LEAF, _INCHES_A_LEVEL = 0.3, 1.7
+_INCHES_A_LEAF, _INCHES_A_LETTER = 0.3, 0.08
 _LONGEST_NAME = 24
 _CAPTION = "up: the test is true; thick: the value is missing; leaves: added to the raw output"
 
@@ -57,11 +58,13 @@ def plot_tree(
     chosen = _chosen(model, stage, output, tree)
     depth = depths(chosen)
     y = _heights(chosen)
+    texts = _texts(chosen, feature_names(model))
     if ax is None:
         from matplotlib import pyplot
 
+        a_level = 0.6 + _INCHES_A_LETTER * max(map(len, texts))
         size = (
-            max(_INCHES_A_LEVEL * (depth.max() + 1) + 2.0, 5.5),
+            max(a_level * (depth.max() + 1.1), 5.5),
             _INCHES_A_LEAF * len(chosen.values) + 1.1,
         )
         ax = pyplot.figure(figsize=size, layout="constrained").add_subplot()
@@ -69,7 +72,7 @@ def plot_tree(
     ax.set_xlim(-0.5, depth.max() + 0.6)
     ax.set_ylim(len(chosen.values) - 0.3, -1.0)
     _draw_branches(ax, chosen, depth, y)
-    _draw_nodes(ax, chosen, depth, y, feature_names(model))
+    _draw_nodes(ax, chosen, depth, y, texts)
     ax.set_title(_title(model, chosen), loc="left", color=_INK, fontsize=11)
     ax.text(0, 0, _CAPTION, transform=ax.transAxes, va="top", color=_LINE, fontsize=8)
     return ax
@@ -77,23 +80,19 @@ def plot_tree(
 
 def _chosen(model: Any, stage: int, output: int, number: int) -> ScalarTree:
     trees = fitted_trees(model, "plot_tree")
-    n_stages, n_outputs = model.n_estimators_, len(model.model_.start)
-    if not -n_stages <= stage < n_stages:
-        raise InvalidParameter(
-            f"plot_tree: stage is {stage}; the model has {n_stages} stages, numbered from 0."
-        )
-    if not 0 <= output < n_outputs:
-        raise InvalidParameter(
-            f"plot_tree: output is {output}; the model has {n_outputs} outputs, numbered from 0."
-        )
-    stage %= n_stages
+    stage = _checked("stage", stage, model.n_estimators_, "the model", from_the_end=True)
+    output = _checked("output", output, len(model.model_.start), "the model")
     found = [tree for tree in trees if tree.stage == stage and tree.output == output]
-    if not 0 <= number < len(found):
-        raise InvalidParameter(
-            f"plot_tree: tree is {number}; stage {stage} has {len(found)} trees for output "
-            f"{output}, numbered from 0."
-        )
-    return found[number]
+    return found[_checked("tree", number, len(found), f"output {output} of stage {stage}")]
+
+
+def _checked(name: str, value: int, n: int, owner: str, from_the_end: bool = False) -> int:
+    """A number from 0 to n - 1."""
+    if isinstance(value, Integral) and (-n if from_the_end else 0) <= value < n:
+        return int(value) % n
+    raise InvalidParameter(
+        f"plot_tree: {name} is {value!r}; {owner} has {n} {name}s, numbered from 0."
+    )
 
 
 def _title(model: Any, tree: ScalarTree) -> str:
@@ -145,7 +144,7 @@ def _draw_branches(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats) -> None
             )
 
 
-def _draw_nodes(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats, names: list[Any]) -> None:
+def _draw_nodes(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats, texts: list[str]) -> None:
     from matplotlib import colormaps
     from matplotlib.colors import TwoSlopeNorm
 
@@ -153,15 +152,23 @@ def _draw_nodes(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats, names: lis
     colours = colormaps["RdBu_r"]
     scale = TwoSlopeNorm(0.0, -1.8 * largest, 1.8 * largest)  # pale, so that text stays legible
     values = tree.node_values
-    for node in range(len(y)):
+    for node, text in enumerate(texts):
         leaf = bool(tree.is_leaf[node])
-        text = _number(values[node], signed=True) if leaf else _test(tree, node, names)
         box = {
             "boxstyle": "round,pad=0.3",
             "facecolor": colours(scale(values[node])) if leaf else "white",
             "edgecolor": "none" if leaf else _LINE,
         }
         ax.text(x[node], y[node], text, ha="center", va="center", fontsize=9, color=_INK, bbox=box)
+
+
+def _texts(tree: ScalarTree, names: list[Any]) -> list[str]:
+    """What stands in every node."""
+    values = tree.node_values
+    return [
+        _number(values[node], signed=True) if leaf else _test(tree, node, names)
+        for node, leaf in enumerate(tree.is_leaf)
+    ]
 
 
 def _test(tree: ScalarTree, node: int, names: list[Any]) -> str:

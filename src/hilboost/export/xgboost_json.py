@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,12 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     XGBoost holds rows, thresholds and leaf values in float32.  Rows of float32 go through the same
     leaves as in hilboost; of float64, those that lie within half a step of float32 from a threshold
     may go the other way, and predictions agree to about the seventh digit.  Classes are numbered in
-    the order of ``classes_``.  Raw outputs (``output_margin=True``) are those of hilboost, but for
+    the order of ``classes_``.  A round (``iteration_range``) is a stage; of a committee of folds,
+    one member's part of it.  Raw outputs (``output_margin=True``) are those of hilboost, but for
     the losses ``"exponential"`` and ``"squared_error"`` of a classifier, where they are multiplied
     by the factor that makes them logits.  A tree with vector leaves is written once for every
-    output.  Feature names are left out where XGBoost would refuse one (``[``, ``]``, ``<``,
-    line breaks and the like).
+    output.  Feature names are left out where XGBoost would refuse one (``[``, ``]``, ``<``, line
+    breaks and the like).
     """
     trees = fitted_trees(model, "to_xgboost_json")
     counts = None if background is None else _leaf_counts(model, background)
@@ -91,16 +93,14 @@ def _document(
     objective, base_score, factor = _objective(model, model.loss_)
     start = model.model_.start
     r = len(start)
-    stages = _with_start(trees, start)
+    rounds = _rounds(trees, start)
     written: list[dict[str, Any]] = []
-    for stage in stages:
-        for tree in stage:
+    for several in rounds:
+        for tree in several:
             scaled = replace(tree, values=factor * tree.values)
             count = None if counts is None else counts.get((tree.stage, tree.number))
             written.append(_tree(scaled, len(written), model.n_features_in_, count))
     by_class = objective["name"] == "multi:softprob"
-    per_output, rest = divmod(len(stages[0]), r)
-    equal = rest == 0 and all(len(stage) == len(stages[0]) for stage in stages)
     return {
         "learner": {
             "attributes": {},
@@ -109,11 +109,11 @@ def _document(
             "gradient_booster": {
                 "model": {
                     "gbtree_model_param": {
-                        "num_parallel_tree": str(per_output if equal else 1),
+                        "num_parallel_tree": "1",
                         "num_trees": str(len(written)),
                     },
-                    "iteration_indptr": np.cumsum([0, *map(len, stages)]).tolist(),
-                    "tree_info": [tree.output for stage in stages for tree in stage],
+                    "iteration_indptr": np.cumsum([0, *map(len, rounds)]).tolist(),
+                    "tree_info": [tree.output for several in rounds for tree in several],
                     "trees": written,
                 },
                 "name": "gbtree",
@@ -173,23 +173,18 @@ def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
     )
 
 
-def _with_start(trees: list[ScalarTree], start: Floats) -> list[list[ScalarTree]]:
-    """Stage by stage; the first tree of every output has the start value in its leaves.
+def _rounds(trees: list[ScalarTree], start: Floats) -> list[list[ScalarTree]]:
+    """One tree an output in every round; the first one of an output has its start value too.
 
     XGBoost's own base score is in the space of the mean, and one number in older versions.
     """
-    n_stages = 1 + max((tree.stage for tree in trees), default=0)
-    stages: list[list[ScalarTree]] = [[] for _ in range(n_stages)]
+    by_output: list[list[ScalarTree]] = [[] for _ in start]
     for tree in trees:
-        stages[tree.stage].append(tree)
+        by_output[tree.output].append(tree)
     for output, value in enumerate(start):
-        first = next((k for k, tree in enumerate(stages[0]) if tree.output == output), None)
-        if first is None:
-            stages[0].append(constant_tree(output, float(value)))
-        else:
-            tree = stages[0][first]
-            stages[0][first] = replace(tree, values=tree.values + value)
-    return stages
+        own = by_output[output] or [constant_tree(output, 0.0)]
+        by_output[output] = [replace(own[0], values=own[0].values + value), *own[1:]]
+    return [[tree for tree in several if tree] for several in zip_longest(*by_output)]
 
 
 def _tree(

@@ -1,0 +1,366 @@
+"""What users of boosting libraries and kernel libraries wish for most often, a test each."""
+
+import re
+import tomllib
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import estimator_checks_generator
+from tests.cases import assert_same_model
+from tests.interoperation.families import FAMILIES, name, target
+from tests.interoperation.families import X as X_SMALL
+
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    Loss,
+    SparseKernelClassifier,
+    SparseKernelRidge,
+    load,
+    save,
+    to_onnx,
+    tree_table,
+)
+from hilboost.backends import team
+from hilboost.callbacks import ProgressBar
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Gradients
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4))
+Y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * RNG.normal(size=300)
+SHORT = {"n_estimators": 15, "learning_rate": 0.2, "random_state": 0}
+PLAIN = SHORT | {"early_stopping": False}
+CHECKS_THAT_DRIFT = {
+    "check_do_not_raise_errors_in_init_or_set_param",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_estimator_tags_renamed",
+    "check_n_features_in_after_fitting",
+    "check_no_attributes_set_in_init",
+    "check_valid_tag_types",
+}
+GOLDEN = Path(__file__).parent / "model" / "golden" / "trees_format_1.hilboost"
+
+
+class MyLogLoss(Loss):
+    def start(self, target):
+        return logit(np.average(target.y, axis=0, weights=target.weight))
+
+    def value(self, target, raw):
+        return (np.logaddexp(0.0, raw) - target.y * raw)[:, 0]
+
+    def gradients(self, target, raw):
+        p = expit(raw)
+        return Gradients(target.y - p, p * (1 - p))
+
+    def inverse_link(self, raw):
+        return np.hstack([expit(-raw), expit(raw)])
+
+
+def peak_memory(function):
+    """Most bytes held at one time, beyond what there was before."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_01_a_loss_of_my_own_behaves_like_the_built_in_one():
+    """Start value, weights, probabilities and early stopping included, to the last bit."""
+    labels, weight = Y > 0, RNG.integers(1, 3, 300)
+    settings = SHORT | {"early_stopping": True, "subsample": 0.8}
+    mine = BoostingClassifier(MyLogLoss, **settings).fit(X, labels, sample_weight=weight)
+    theirs = BoostingClassifier("log_loss", **settings).fit(X, labels, sample_weight=weight)
+    assert_same_model(mine, theirs)
+    np.testing.assert_array_equal(mine.predict_proba(X), theirs.predict_proba(X))
+
+
+def test_02_quantiles_are_right_and_do_not_cross():
+    """Each level lies above its share of new rows, in the order of the levels."""
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(size=(4000, 2))
+    y = rows[:, 0] + (0.2 + rows[:, 1]) * rng.normal(size=4000)
+    levels = [0.9, 0.1, 0.5]
+    settings = {"n_estimators": 60, "learning_rate": 0.2, "random_state": 0}
+    model = BoostingRegressor("quantile", quantile=levels, **settings).fit(rows[:2000], y[:2000])
+    predicted = model.predict(rows[2000:])
+    below = (y[2000:, None] <= predicted).mean(axis=0)
+    np.testing.assert_allclose(below, levels, atol=0.05)
+    assert (predicted[:, 1] <= predicted[:, 2]).all()
+    assert (predicted[:, 2] <= predicted[:, 0]).all()
+    median = BoostingRegressor("absolute_error", **settings).fit(rows[:2000], y[:2000])
+    constant = np.abs(y[2000:] - np.median(y[:2000])).mean()
+    assert np.abs(y[2000:] - median.predict(rows[2000:])).mean() < constant
+
+
+def test_03_many_targets_need_memory_for_their_own_numbers_only():
+    """Memory grows like the table of targets, not like histograms times targets."""
+    many = RNG.normal(size=(2000, 200)) + RNG.normal(size=(2000, 1))
+    rows = RNG.normal(size=(2000, 10))
+    settings = {"n_estimators": 2, "early_stopping": False, "n_jobs": 1, "random_state": 0}
+    model = BoostingRegressor(multi_output="shared", sketch=5, **settings)
+    model.fit(rows[:200], many[:200, :2])
+    assert peak_memory(lambda: model.fit(rows, many)) < 10 * many.nbytes
+    assert model.predict(rows).shape == many.shape
+
+
+def test_04_early_stopping_works_within_a_pipeline():
+    """Held-out rows go through the same steps as the others."""
+    columns = X * [1, 10, 100, 1000] + 5
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = BoostingRegressor(n_estimators=200, learning_rate=0.3, random_state=0)
+        model.set_fit_request(X_val=True, y_val=True)
+        pipeline = make_pipeline(StandardScaler(), model, transform_input=["X_val"])
+        pipeline.fit(columns[:200], Y[:200], X_val=columns[200:], y_val=Y[200:])
+    scaler = StandardScaler().fit(columns[:200])
+    alone = clone(pipeline[-1]).fit(
+        scaler.transform(columns[:200]),
+        Y[:200],
+        X_val=scaler.transform(columns[200:]),
+        y_val=Y[200:],
+    )
+    assert pipeline[-1].n_estimators_ == alone.n_estimators_ < 200
+    np.testing.assert_array_equal(
+        pipeline.predict(columns), alone.predict(scaler.transform(columns))
+    )
+
+
+def test_05_categories_unseen_or_beyond_255():
+    """Codes of 1,000 categories are learnt from, and an unseen category is a missing value."""
+    rng = np.random.default_rng(2)
+    codes = rng.integers(1000, size=3000)
+    effect = rng.normal(size=10)[codes // 100]
+    table = pd.DataFrame({"city": [f"city {code:03}" for code in codes]})
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    pipeline = make_pipeline(encoder, BoostingRegressor(**SHORT | {"n_estimators": 40}))
+    pipeline.fit(table, effect)
+    assert pipeline.score(table, effect) > 0.9
+    assert np.isfinite(pipeline.predict(pd.DataFrame({"city": ["nowhere", "city 007"]}))).all()
+    kernel = KernelBoostingRegressor(categorical_features=[0], random_state=0)
+    kernel.fit(codes[:400, None] // 100, effect[:400])
+    assert kernel.score(codes[:400, None] // 100, effect[:400]) > 0.9
+    assert np.isfinite(kernel.predict([[77]])).all()
+
+
+def test_06_the_same_seed_gives_the_same_model():
+    """From run to run and with any number of threads, with sampling and early stopping."""
+    settings = SHORT | {"subsample": 0.7, "max_features": 0.5, "early_stopping": True}
+    first = BoostingRegressor(**settings, n_jobs=1).fit(X, Y)
+    for n_jobs in (1, 2, 4):
+        assert_same_model(first, BoostingRegressor(**settings, n_jobs=n_jobs).fit(X.copy(), Y))
+
+
+def test_07_model_files_outlive_versions_and_are_safe(tmp_path):
+    """A file of the first format still predicts; nothing in a file is ever executed."""
+    old = load(GOLDEN)
+    save(old, tmp_path / "again.hilboost")
+    rows = RNG.normal(size=(20, old.n_features_in_))
+    np.testing.assert_array_equal(
+        load(tmp_path / "again.hilboost").predict(rows), old.predict(rows)
+    )
+    (tmp_path / "pickle.hilboost").write_bytes(b"\x80\x04cos\nsystem\n.")
+    with pytest.raises(ValueError, match="is not a hilboost model file"):
+        load(tmp_path / "pickle.hilboost")
+
+
+@pytest.mark.parametrize("model", FAMILIES, ids=name)
+def test_08_the_installed_scikit_learn_is_followed(model):
+    """Tags, parameters, clones and input checks are what its newest version asks for."""
+    get_tags(model)
+    checks = [
+        check
+        for _, check in estimator_checks_generator(model)
+        if check.func.__name__ in CHECKS_THAT_DRIFT
+    ]
+    assert len(checks) >= 5  # the names of some change
+    for check in checks:
+        check(model)
+
+
+def test_10_a_fit_holds_less_than_the_table_once_more():
+    """Inputs are not copied, in training or in prediction."""
+    rows = RNG.normal(size=(20_000, 60))
+    y = rows[:, 0]
+    settings = {"n_estimators": 2, "early_stopping": False, "max_leaf_nodes": 8, "n_jobs": 1}
+    model = BoostingRegressor(**settings, random_state=0).fit(rows[:500], y[:500])
+    assert peak_memory(lambda: model.fit(rows, y)) < rows.nbytes
+    assert peak_memory(lambda: model.predict(rows)) < rows.nbytes / 10
+
+
+@pytest.mark.parametrize("model", FAMILIES, ids=name)
+def test_11_nothing_is_printed(model, capfd):
+    """Fit and predict are silent unless asked."""
+    clone(model).fit(X_SMALL, target(model)).predict(X_SMALL)
+    if isinstance(model, BoostingRegressor):
+        clone(model).fit(X_SMALL[:7], np.ones(7)).predict(X_SMALL)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_12_columns_may_have_any_name(tmp_path):
+    """Quotes, brackets, spaces, emoji: through fit, files, tables and exports."""
+    names = ['"quoted": {"a": [1, 2]}', "<b>, [x] & y", "  ", "größe ☃ 🎲\n\\t"]
+    table = pd.DataFrame(X, columns=names)
+    model = BoostingRegressor(**SHORT).fit(table, Y)
+    save(model, tmp_path / "model.hilboost")
+    again = load(tmp_path / "model.hilboost")
+    assert again.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+    assert set(tree_table(model)["column"].dropna()) <= set(names)
+    assert len(to_onnx(model).metadata_props) == 1
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table[names[::-1]].rename(columns={"  ": " "}))
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"cpu.max": "150000 100000\n"}, 2),
+        ({"cpu.max": "50000 100000\n"}, 1),
+        ({"cpu.max": "max 100000\n"}, 16),
+        ({"cpu/cpu.cfs_quota_us": "300000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 3),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 16),
+        ({"cpu.max": "what is this"}, 16),
+        ({}, 16),
+    ],
+)
+def test_13_threads_follow_the_container(files, expected, tmp_path, monkeypatch):
+    """No more threads than the container's share of the machine."""
+    for file, text in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text, encoding="ascii")
+    monkeypatch.setattr(team, "_CGROUP", tmp_path)
+    monkeypatch.setattr(team.os, "sched_getaffinity", lambda _: range(16), raising=False)
+    assert team.available_cores() == expected
+
+
+def test_14_a_target_that_is_missing_in_some_rows():
+    """Where it is missing is said, and a model a target does what was wanted."""
+    both = np.column_stack([Y, -Y])
+    both[5, 1] = np.nan
+    with pytest.raises(InvalidData, match=r"NaN in row 5 of target 1.* Fit one model a target"):
+        BoostingRegressor(**SHORT).fit(X, both)
+    with pytest.raises(InvalidData, match="NaN in row 5; leave out rows"):
+        BoostingRegressor(**SHORT).fit(X, both[:, 1])
+    known = ~np.isnan(both)
+    models = [
+        BoostingRegressor(**SHORT).fit(X[k], y[k]) for k, y in zip(known.T, both.T, strict=True)
+    ]
+    predicted = np.column_stack([model.predict(X) for model in models])
+    assert np.isfinite(predicted).all()
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "poisson"])
+def test_15_a_weight_of_two_is_the_row_twice(loss):
+    """Bins, leaf sizes, regularisation and medians included."""
+    weight = RNG.integers(0, 4, 300)
+    y = np.round(np.exp(Y)) if loss == "poisson" else Y
+    model = BoostingRegressor(loss, **PLAIN, subsample=1.0, max_features=1.0)
+    weighted = clone(model).fit(X, y, sample_weight=weight).predict(X)
+    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).predict(X)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
+
+
+def test_16_callbacks_see_every_stage_and_may_end_the_fit():
+    """Also on estimators that are cloned, and with a progress bar that keeps logs clean."""
+    seen = []
+
+    def watch(event):
+        seen.append((event.stage, event.n_stages, event.train_loss))
+        return event.stage == 7
+
+    with ProgressBar() as bar:
+        model = BoostingRegressor(**PLAIN).fit(X, Y, callbacks=[watch, bar])
+    assert [stage for stage, _, _ in seen] == list(range(1, 8))
+    assert {planned for _, planned, _ in seen} == {15}
+    assert model.n_estimators_ == 7
+    np.testing.assert_array_equal([loss for _, _, loss in seen], model.history_.train[1:])
+
+
+# Kernel machines
+
+
+def test_kernels_install_without_a_compiler_or_a_device_library():
+    """The kernel estimators come with the core package alone."""
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))
+    needed = {re.match(r"[\w-]+", item)[0] for item in project["project"]["dependencies"]}
+    assert {"numpy", "scipy", "numba"} <= needed
+    assert not {"torch", "cupy", "pykeops", "gpytorch", "jax", "cython"} & needed
+    assert KernelBoostingRegressor(kernel="gaussian").fit(X, Y).score(X, Y) > 0.8
+
+
+def test_kernels_predict_without_the_training_data(tmp_path):
+    """A sparse machine's file holds its basis vectors only."""
+    rows = RNG.normal(size=(1500, 20))
+    model = SparseKernelRidge(kernel="gaussian", regularization=0.1, n_basis=30, random_state=0)
+    model.fit(rows, rows[:, 0])
+    save(model, tmp_path / "model.hilboost")
+    assert (tmp_path / "model.hilboost").stat().st_size < rows.nbytes / 4
+    again = load(tmp_path / "model.hilboost")
+    np.testing.assert_array_equal(again.predict(rows[:9]), model.predict(rows[:9]))
+
+
+def test_kernels_choose_their_hyperparameters():
+    """Columns of any scale, and nothing given."""
+    rows = X * [1, 1000, 1e-3, 1] + [0, 5, 0, -100]
+    model = KernelBoostingRegressor(random_state=0).fit(rows[:200], Y[:200])
+    assert model.score(rows[200:], Y[200:]) > 0.8
+    assert model.regularization_ > 0
+    assert len(model.kernel_.log_parameters) >= 4
+
+
+@pytest.mark.parametrize("estimator", [KernelBoostingClassifier, SparseKernelClassifier])
+def test_kernels_take_classes_and_weights(estimator):
+    """Three classes; a weight of two is the row twice."""
+    labels = np.digitize(Y, [-0.7, 0.7])
+    settings = {"kernel": "gaussian", "regularization": 0.1, "standardise": False}
+    sparse = {"n_basis": 300, "selection": "random"} if estimator is SparseKernelClassifier else {}
+    weight = RNG.integers(1, 3, 300)
+    model = estimator("squared_error", **settings, **sparse, random_state=0)
+    weighted = clone(model).fit(X, labels, sample_weight=weight)
+    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(labels, weight))
+    assert weighted.predict_proba(X).shape == (300, 3)
+    assert weighted.score(X, labels) > 0.8
+    if not sparse:  # repeated rows are drawn otherwise
+        np.testing.assert_allclose(
+            weighted.predict_proba(X), repeated.predict_proba(X), rtol=0.05, atol=0.01
+        )
+
+
+def test_kernels_need_no_validation_set():
+    """Every row is learnt from; held-out rows are taken where they are given."""
+    rows, y = X[:100], Y[:100]
+    model = KernelBoostingRegressor(kernel="gaussian", regularization=1e-6).fit(rows, y)
+    assert len(model.model_.stages[0].parts[0].model.basis) == 100
+    assert model.history_.validation is None
+    np.testing.assert_allclose(model.predict(rows), y, atol=0.05)
+    watched = clone(model).fit(rows, y, X_val=X[100:], y_val=Y[100:])
+    assert len(watched.history_.validation) > 1
+
+
+def test_kernels_keep_to_a_memory_budget():
+    """Gram matrices stay within it, or a sentence says how much is needed."""
+    rows = RNG.normal(size=(8000, 5))
+    y = np.sin(rows[:, 0])
+    settings = {"kernel": "gaussian", "regularization": 0.1, "random_state": 0, "n_jobs": 1}
+    budget = 150e6  # of the whole Gram matrix there would be 256e6
+    model = KernelBoostingRegressor(
+        **settings, stages="sparse", n_basis=100, n_estimators=2, memory_budget=budget
+    )
+    assert peak_memory(lambda: model.fit(rows, y)) < budget
+    assert model.score(rows, y) > 0.9
+    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB; .* needs \d+ MiB"):
+        KernelBoostingRegressor(**settings, stages="full", memory_budget=1e6).fit(rows, y)
