@@ -271,8 +271,8 @@ def publish(records: list[dict[str, Any]]) -> int:
         environment_markdown(facts),
         "",
         f"Seed {SEED}, atheris {settings['atheris'] or 'not installed'}.  Allowed: "
-        f"{MOST_BYTES // 2**20} MiB of new memory, {MOST_SECONDS} s.  Edges are those of the "
-        "readers' code, with the whole file and in the end.",
+        f"{MOST_BYTES // 2**20} MiB of new memory, {MOST_SECONDS} s.  Edges are those of "
+        "hilboost without learners and compiled loops, with the whole file and in the end.",
         "",
         "| kind | bytes | executions | refused | models | not finite or refused to predict | "
         "failures | slowest, ms | edges |",
