@@ -22,6 +22,7 @@ from hilboost.estimators.checks import check_inputs, check_weights
 from hilboost.estimators.fitting import Fit
 from hilboost.learners.kernel_machine.expansion import MergedExpansions
 from hilboost.model import AdditiveModel, mean_of
+from hilboost.tables import Schema
 
 _CELLS_WORTH_A_THREAD = 2**18
 
@@ -32,6 +33,8 @@ class Shell(BaseEstimator):
     _loss_names: ClassVar[dict[str, Any]]
     _members: list[AdditiveModel] | None
     _can_resume = False
+    _schema: Schema
+    categorical_features: Any = "from_dtype"
     loss: Any
     n_jobs: int | None
     random_state: Any
@@ -65,6 +68,14 @@ class Shell(BaseEstimator):
     ) -> None:
         """Boost on checked data and keep the model."""
 
+    def _given_categories(self) -> Any:
+        """Which columns hold categories, as the user says it."""
+        return self.categorical_features
+
+    def _takes_sparse(self) -> bool:
+        """Whether the parameters call for a learner that takes sparse tables."""
+        return False
+
     # Fit
 
     def fit(
@@ -82,8 +93,9 @@ class Shell(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
+        X : array-like, data frame or sparse table (n, d)
             Inputs.  NaN is a missing value, which trees learn from and kernel machines refuse.
+            Text is categories, as ``categorical_features`` says; trees take sparse tables.
         y : array-like (n,) or (n, c)
             Targets.
         sample_weight : array-like (n,), optional
@@ -246,4 +258,4 @@ def _without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
     if target.weight is None or (target.weight > 0).all():
         return X, target
     rows = np.flatnonzero(target.weight > 0)
-    return np.ascontiguousarray(X[rows]), target.rows(rows)
+    return X[rows], target.rows(rows)

@@ -29,6 +29,7 @@ from hilboost.core.records import Event, Floats, Stage
 from hilboost.estimators.defaults import Resolved
 from hilboost.estimators.fitting import Fit
 from hilboost.model import AdditiveModel, files
+from hilboost.tables import SparseTable
 
 _KIND = "checkpoint"
 _PLAIN = (str, int, float, bool, type(None))
@@ -70,7 +71,7 @@ class Identity:
     def of(cls, parameters: dict[str, Any], fit: Fit) -> Identity:
         """Of an estimator's parameters and checked data."""
         held_X, held = fit.held_out or (None, None)
-        arrays = {
+        arrays: dict[str, Any] = {
             "X": fit.X,
             "y": fit.target.y,
             "sample_weight": fit.target.weight,
@@ -129,10 +130,13 @@ def _plain(name: str, value: Any) -> Any:
         ) from error
 
 
-def _fingerprint(array: np.ndarray | None) -> str:
+def _fingerprint(array: np.ndarray | SparseTable | None) -> str:
     """O(size), a second or two a gigabyte."""
     if array is None:
         return "none"
+    if isinstance(array, SparseTable):
+        d = array.shape[1]
+        return f"sparse {d} " + " ".join(_fingerprint(part) for part in array.arrays)
     content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     digest = blake2b(content, digest_size=16).hexdigest()
     return f"{'x'.join(map(str, array.shape))} {array.dtype} {digest}"

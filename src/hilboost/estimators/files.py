@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from hilboost.losses import OneHotSquaredError, Quantile, SquaredError
 from hilboost.model import files
 from hilboost.model.files.checks import Arrays, require, require_array, require_finite
 from hilboost.model.files.expansions import describe, read_kernel
+from hilboost.tables import Level, Schema, category_choice
 
 _CLASSES: dict[str, type[Shell]] = {
     cls.__name__: cls
@@ -94,6 +97,8 @@ def save(model: Shell, path: str | Path) -> None:
     }
     if hasattr(model, "feature_names_in_"):
         header["feature_names_in"] = [str(name) for name in model.feature_names_in_]
+    if fitted._schema.categories:
+        header["categories"] = [[k, list(levels)] for k, levels in fitted._schema.levels]
     if isinstance(model, Classes):
         header["classes"] = model.classes_.tolist()
         header["classes_dtype"] = _label_dtype(model.classes_).str
@@ -196,7 +201,9 @@ def load(path: str | Path) -> Any:
         if "feature_names_in" in header:
             names = np.array(header["feature_names_in"], dtype=object)
             require(names.shape == (model.n_features_in_,), "feature_names_in")
+            require(all(isinstance(name, str) for name in names), "feature_names_in")
             model.feature_names_in_ = names
+        model._schema = _read_schema(model, header)
         if isinstance(model, Classes):
             model.classes_ = _read_classes(header)
         else:
@@ -232,6 +239,26 @@ def _read_parameters(header: dict[str, Any]) -> dict[str, Any]:
             plain = isinstance(value, _PLAIN) or (name in _LISTS and isinstance(value, list))
             require(plain, name)
     return parameters
+
+
+def _read_schema(model: Any, header: dict[str, Any]) -> Schema:
+    """Levels of category columns; none in files of format 1."""
+    d, entries = model.n_features_in_, header.get("categories", [])
+    names = model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None
+    chosen = category_choice(model.categorical_features, d, names)
+    require(isinstance(entries, list), "categories")
+    found: list[tuple[int, tuple[Level, ...]]] = []
+    for k, levels in entries:
+        require(type(k) is int and (found[-1][0] if found else -1) < k < d, "categories")
+        require(isinstance(levels, list), "categories")
+        is_text = all(isinstance(level, str) for level in levels)
+        require(is_text or all(isinstance(level, (int, float)) for level in levels), "categories")
+        require(is_text or all(math.isfinite(level) for level in levels), "categories")
+        require(all(a < b for a, b in pairwise(levels)), "categories")
+        found.append((k, tuple(levels)))
+    schema = Schema(d, None if names is None else tuple(names), tuple(found))
+    require(not found or chosen is None or chosen == schema.categories, "categories")
+    return schema
 
 
 def _read_classes(header: dict[str, Any]) -> Any:
@@ -273,11 +300,11 @@ def _read_machine(model: Any, machine: dict[str, Any], arrays: Arrays) -> None:
         model.path_ = np.array(path, dtype=np.int64)
         model.n_basis_ = path[-1] if path else 0
         model.n_iter_ = int(machine["n_iter"])
-        model.learner_ = model._make_learner(1, d)
+        model.learner_ = model._make_learner(1, model._schema.categories)
     else:
         require(machine["stages"] in _STAGES.values(), "stages")
         chosen = clone(model).set_params(stages=machine["stages"])
-        model.learner_ = chosen._make_learner(1, d)
+        model.learner_ = chosen._make_learner(1, model._schema.categories)
     if "noise" in arrays:
         first = model.model_.stages[0].parts[0].model
         noise = require_finite(arrays, "noise")
