@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Integral, Real
@@ -61,12 +61,26 @@ class Labels:
         counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.distinct))
         return np.flatnonzero(counts)
 
+    def row_of(self, distinct: int) -> int:
+        """The first row that holds one of the ``distinct``."""
+        return int(np.flatnonzero(self.codes == distinct)[0])
+
 
 ReadColumn = Numbers | Labels
 
 
-def read_objects(values: Sequence[Any], name: object) -> ReadColumn:
+def read_objects(
+    values: Sequence[Any], name: object, row_of: Callable[[int], int] = int
+) -> ReadColumn:
     """A column of Python objects: numbers or text, and missing values.
+
+    Parameters
+    ----------
+    values : sequence
+    name : str or int
+        That of the column, for messages.
+    row_of : callable
+        The row that messages name for a place in ``values``.
 
     Raises
     ------
@@ -80,19 +94,19 @@ def read_objects(values: Sequence[Any], name: object) -> ReadColumn:
     if "date" in found:
         refuse_dates(name, next(kind for kind, what in kinds.items() if what == "date").__name__)
     if "object" in found:
-        row = next(i for i, value in enumerate(values) if kinds[type(value)] == "object")
+        i = next(i for i, value in enumerate(values) if kinds[type(value)] == "object")
         raise InvalidType(
-            f"{place(name)} holds {_shown(values[row])} in row {row}; each value of this argument "
+            f"{place(name)} holds {_shown(values[i])} in row {row_of(i)}; each value of this argument "
             "must be a string or a number. Unpack it into columns of its own, or drop the column."
         )
     if "text" not in found:
         return _numbers(values, kinds)
-    for row, value in enumerate(values):
+    for i, value in enumerate(values):
         if kinds[type(value)] == "number" and value == value:
-            text = next(i for i, other in enumerate(values) if kinds[type(other)] == "text")
+            j = next(j for j, other in enumerate(values) if kinds[type(other)] == "text")
             raise InvalidData(
-                f"{place(name)} holds text ({values[text]!r} in row {text}) and numbers "
-                f"({value!r} in row {row}). Make it all text, for instance with .astype(str), or "
+                f"{place(name)} holds text ({values[j]!r} in row {row_of(j)}) and numbers "
+                f"({value!r} in row {row_of(i)}). Make it all text, for instance with .astype(str), or "
                 "all numbers, for instance with pandas.to_numeric(..., errors='coerce')."
             )
     return coded(values)

@@ -16,7 +16,7 @@ from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
 
 UNSEEN = -1.0
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 1024
 _FEWEST_ROWS_OF_NAMES = 50
 
 
@@ -133,14 +133,15 @@ def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
     if isinstance(read, Numbers):
         return read
     used = read.used()
-    values = read_objects([read.distinct[i] for i in used], name)
+    values = read_objects(
+        [read.distinct[i] for i in used], name, lambda place: read.row_of(used[place])
+    )
     if isinstance(values, Labels):
-        row = int(np.flatnonzero(read.codes == used[0])[0])
-        text = read.distinct[used[0]]
+        row, text = read.row_of(used[0]), read.distinct[used[0]]
         if not in_fit:
             raise InvalidData(
-                f"{place(name)} held numbers in fit and holds text now ({text!r} in row {row}). "
-                "Give numbers, or fit again with the column as text."
+                f"{place(name)} held numbers (or nothing) in fit and holds text now ({text!r} in "
+                f"row {row}). Give numbers, or fit again with the column as text."
             )
         raise InvalidData(
             f"{place(name)} holds text ({text!r} in row {row}), and categorical_features does not "
@@ -153,16 +154,17 @@ def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
 
 def _levels(labels: Labels, name: object) -> tuple[Level, ...]:
     """Those that occur, ascending."""
-    used = [labels.distinct[i] for i in labels.used()]
-    read = read_objects(used, name)
+    used = labels.used()
+    values = [labels.distinct[i] for i in used]
+    read = read_objects(values, name, lambda place: labels.row_of(used[place]))
     if isinstance(read, Labels):
-        return tuple(sorted({str(text) for text in used}))
+        return tuple(sorted({str(text) for text in values}))
     if not np.isfinite(read.values).all():
         raise InvalidData(
             f"Input X contains infinity or a value too large in {place(name)}. Replace it by a "
             "finite number, or by NaN where it means missing."
         )
-    return tuple(sorted({_plain(value) for value in used}))
+    return tuple(sorted({_plain(value) for value in values}))
 
 
 def _plain(value: Any) -> Level:
@@ -190,7 +192,7 @@ def _check_kind(labels: Labels, column: Column) -> None:
     if all(kind == wanted for kind in kinds):
         return
     first = next(i for i, kind in zip(used, kinds, strict=True) if kind != wanted)
-    row = int(np.flatnonzero(labels.codes == first)[0])
+    row = labels.row_of(first)
     held = "text" if column.holds_text else "numbers"
     raise InvalidData(
         f"{place(column.name)} held {held} in fit and holds {other} now "

@@ -244,7 +244,8 @@ def _factorised_arrow(column: Any) -> Labels:
     codes, distinct = [np.empty(0, dtype=np.int64)], list[Any]()
     for chunk in column.chunks:
         encoded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
-        numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        # Unsigned indices know no -1, and a level may be null itself.
+        numbers = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
         codes.append(np.where(numbers < 0, -1, numbers + len(distinct)))
         distinct += encoded.dictionary.to_pylist()
     return Labels(np.concatenate(codes), distinct)
