@@ -226,7 +226,7 @@ class BaseBoosting(Shell):
                 "warm_start goes on from the stages in memory and Checkpoint from those in its "
                 "file; set warm_start=False, or leave Checkpoint out."
             )
-        identity = Identity.of(self.get_params(deep=False), fit)
+        identity = Identity.of(self.get_params(deep=False), fit, self._schema)
         resumed = resume(checkpoint, identity)
         if resumed is None:
             return identity, fit, None

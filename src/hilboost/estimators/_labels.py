@@ -15,7 +15,7 @@ from hilboost.core.contracts import Loss
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Target
 from hilboost.estimators._shell import Shell
-from hilboost.estimators.checks import check_length, check_regression_target
+from hilboost.estimators.checks import check_labels, check_length, check_regression_target
 from hilboost.losses import (
     AbsoluteError,
     BinomialLogLoss,
@@ -132,6 +132,7 @@ class Classes(Shell):
 
     def _encode(self, y: Any, n: int, *, reset: bool) -> Floats:
         y = column_or_1d(as_array(y), warn=True)
+        check_labels(y)
         check_classification_targets(y)
         check_length(y, n)
         if reset:

@@ -28,6 +28,7 @@ from hilboost.tables import (
     category_choice,
     encode,
     encode_array,
+    is_missing_value,
     is_sparse,
     learn,
     learn_array,
@@ -308,6 +309,24 @@ def check_regression_target(y: Any, n: int) -> tuple[Floats, bool]:
         raise InvalidData(f"y has {y.ndim} dimensions; it must have one (or two: n, targets).")
     check_length(y, n)
     return np.ascontiguousarray(y.reshape(n, -1)), flat
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Every row has a class.
+
+    Raises
+    ------
+    InvalidData
+    """
+    missing = np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "f":
+        missing = np.isnan(y)
+    elif y.dtype.kind == "O":
+        missing = np.array([is_missing_value(label) for label in y], dtype=bool)
+    if missing.any():
+        raise InvalidData(
+            f"Input y contains NaN: row {int(missing.argmax())} has no label. Leave such rows out."
+        )
 
 
 def check_length(y: Any, n: int) -> None:

@@ -5,6 +5,7 @@
 """
 
 from hilboost.tables.choice import category_choice
+from hilboost.tables.columns import is_missing_value
 from hilboost.tables.encoding import encode, encode_array, learn, learn_array
 from hilboost.tables.reading import Table, as_array, read_table
 from hilboost.tables.schema import Column, Level, Schema, category_columns
@@ -21,6 +22,7 @@ __all__ = [
     "category_columns",
     "encode",
     "encode_array",
+    "is_missing_value",
     "is_sparse",
     "learn",
     "learn_array",

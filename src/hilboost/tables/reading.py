@@ -256,8 +256,10 @@ def as_array(values: Any) -> Any:
 
     Numbers have NaN where a value is missing, text and categories ``None``.
     """
-    if isinstance(values, (np.ndarray, list, tuple)) or hasattr(values, "iloc"):
+    if isinstance(values, (np.ndarray, list, tuple)):
         return values
+    if hasattr(values, "iloc") and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):
+        return values  # pandas' own frames, and series of NumPy dtypes
     import narwhals.stable.v2 as nw
 
     found = nw.from_native(values, allow_series=True, pass_through=True)
