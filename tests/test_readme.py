@@ -19,6 +19,7 @@ def test_code_of_the_readme(number, capsys, tmp_path, monkeypatch):
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = {
+    "data.md": "BoostingRegressor",
     "kernels.md": "KernelBoostingRegressor",
     "outputs.md": None,
     "running.md": "BoostingRegressor",

@@ -97,7 +97,8 @@ def read_objects(
         i = next(i for i, value in enumerate(values) if kinds[type(value)] == "object")
         raise InvalidType(
             f"{place(name)} holds {_shown(values[i])} in row {row_of(i)}; each value of this "
-            "argument must be a string or a number. Unpack it into columns of its own, or drop the column."
+            "argument must be a string or a number. Unpack it into columns of its own, or drop "
+            "the column."
         )
     if "text" not in found:
         return _numbers(values, kinds)
@@ -106,8 +107,9 @@ def read_objects(
             j = next(j for j, other in enumerate(values) if kinds[type(other)] == "text")
             raise InvalidData(
                 f"{place(name)} holds text ({values[j]!r} in row {row_of(j)}) and numbers "
-                f"({value!r} in row {row_of(i)}). Make it all text, for instance with .astype(str), "
-                "or all numbers, for instance with pandas.to_numeric(..., errors='coerce')."
+                f"({value!r} in row {row_of(i)}). Make it all text, for instance with "
+                ".astype(str), or all numbers, for instance with pandas.to_numeric(..., "
+                "errors='coerce')."
             )
     return coded(values)
 
