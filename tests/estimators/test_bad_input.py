@@ -139,16 +139,16 @@ def test_infinite_input_to_predict():
 
 @pytest.mark.parametrize("estimator", [regressor, classifier])
 def test_text_names_the_column(estimator):
-    with pytest.raises(
-        InvalidData, match=r"text in column 1; inputs must be numbers.*OrdinalEncoder"
-    ):
+    with pytest.raises(InvalidData, match=r"column 1 holds text \('red' in row 7\) and numbers"):
         estimator().fit(changed(X, (7, 1), "red"), LABELS)
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(c="red")
-    with pytest.raises(InvalidData, match="text in column 'c'"):
-        estimator().fit(table, LABELS)
+    with pytest.raises(InvalidData, match="column 'c' holds text .'red' in row 0.*does not name"):
+        estimator(categorical_features=None).fit(table, LABELS)
     model = estimator().fit(X, LABELS)
-    with pytest.raises(InvalidData, match="text in column 1"):
+    with pytest.raises(InvalidData, match="column 1 holds text"):
         model.predict(changed(X, (7, 1), "red"))
+    with pytest.raises(InvalidData, match="column 1 held numbers .* and holds text now"):
+        model.predict([[0.0, "red", 0.0]])
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (40, 0)])
@@ -168,9 +168,10 @@ def test_one_dimensional_input():
         regressor().fit(X[:, 0], Y)
 
 
-def test_sparse_input():
-    with pytest.raises(TypeError, match="[Ss]parse"):
-        regressor().fit(scipy.sparse.csr_matrix(X), Y)
+@pytest.mark.parametrize("learner", [Ridge(), "kernel"], ids=["ridge", "kernel"])
+def test_sparse_input(learner):
+    with pytest.raises(InvalidType, match=r"[Ss]parse data.*'.toarray\(\)'"):
+        regressor(learner=learner).fit(scipy.sparse.csr_matrix(X), Y)
 
 
 @pytest.mark.parametrize("n_columns", [2, 4])

@@ -272,7 +272,7 @@ def test_full_stages_use_all_rows():
 
 def test_text():
     table = np.column_stack([X[:, 0].astype(object), np.repeat(["a", "b"], 30)])
-    with pytest.raises(ValueError, match=r"text in column 1"):
+    with pytest.raises(ValueError, match=r"column 1 holds categories, and kernel"):
         build().fit(table, Y)
 
 

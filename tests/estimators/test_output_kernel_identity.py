@@ -220,7 +220,7 @@ def test_pace_follows_from_the_learner():
     ]
     for learner, pace in [*paces.items(), *others]:
         model = OutputKernelBoostingRegressor(learner=learner, random_state=0)
-        assert model._pace(model._make_learner(*X.shape, 2)) == pace
+        assert model._pace(model._make_learner(len(X), 2)) == pace
         assert model.set_params(n_estimators=3, learning_rate=0.5).fit(X, Y).n_estimators_ <= 3
 
 

@@ -345,10 +345,10 @@ def test_wide_outputs_are_sketched_by_default():
     _, X, _ = draw()
     widest, size = output_kernel_boosting._SKETCHED_ABOVE, output_kernel_boosting._SKETCH
     model = OutputKernelBoostingRegressor(learner="ok3")
-    sizes = [model._make_learner(60, 5, r).sketch for r in (1, widest, widest + 1, 500)]
+    sizes = [model._make_learner(60, r).sketch for r in (1, widest, widest + 1, 500)]
     assert sizes == [None, None, size, size]
-    assert model.set_params(learner="ok3-et")._make_learner(60, 5, 500).sketch is None
-    assert model.set_params(sketch=7)._make_learner(60, 5, 3).sketch == 7
+    assert model.set_params(learner="ok3-et")._make_learner(60, 500).sketch is None
+    assert model.set_params(sketch=7)._make_learner(60, 3).sketch == 7
     wide = np.random.default_rng(0).normal(size=(60, widest + 6))
     model = OutputKernelBoostingRegressor(learner="ok3", n_estimators=3).fit(X, wide)
     assert model.predict(X).shape == wide.shape

@@ -15,6 +15,7 @@ from tests.model.editing import contents, edit
 import hilboost
 from hilboost import (
     BoostingClassifier,
+    BoostingRegressor,
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
     SparseKernelClassifier,
@@ -47,6 +48,11 @@ def trees():
     return BoostingClassifier(n_estimators=2, max_leaf_nodes=4, early_stopping=False).fit(X, LABELS)
 
 
+def levels():
+    model = BoostingRegressor(n_estimators=2, max_leaf_nodes=4, categorical_features=[1, 2])
+    return model.fit(X.round(1), Y)
+
+
 def full():
     model = KernelBoostingRegressor(kernel=KERNEL, regularization=0.1, learning_rate=0.5)
     return model.set_params(n_estimators=2).fit(X, Y).calibrate(X, Y)
@@ -61,7 +67,9 @@ def tags():
     return model.fit(X, [{"low"} if y < 0 else {"high", 3} for y in Y])
 
 
-@pytest.fixture(scope="module", params=[trees, full, nested, tags], ids=lambda make: make.__name__)
+@pytest.fixture(
+    scope="module", params=[trees, levels, full, nested, tags], ids=lambda make: make.__name__
+)
 def content(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "model"
     hilboost.save(request.param().set_params(random_state=0), path)

@@ -298,6 +298,16 @@ class Learner(ABC):
     layout: ClassVar[Literal["F", "C"]] = "F"
     """How ``raw`` and gradients lie in memory: by outputs, or by rows for one model of many."""
 
+    @property
+    def takes_categories(self) -> bool:
+        """Whether columns may hold codes of categories; else these are refused before."""
+        return False
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether :meth:`prepare` and the base models take sparse tables; else refused before."""
+        return False
+
     @abstractmethod
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Any:
         """Whatever the learner wants to compute once from the inputs.

@@ -20,7 +20,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unk
 from hilboost.core.records import Floats, Target
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.checkpoints import Identity, Writer, checkpoint_among, resume
-from hilboost.estimators.checks import warn_of_light_weights
+from hilboost.estimators.checks import check_learner, learner_name, warn_of_light_weights
 from hilboost.estimators.constraints import interaction_groups, monotonic_directions
 from hilboost.estimators.defaults import Resolved, resolve
 from hilboost.estimators.fitting import (
@@ -30,11 +30,12 @@ from hilboost.estimators.fitting import (
     try_out_max_features,
 )
 from hilboost.estimators.printing import with_printer
-from hilboost.learners.kernel_machine import SparseLearner
+from hilboost.learners.kernel_machine import Setting, SparseLearner
 from hilboost.learners.tree import Forest, TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import OneHotSquaredError, SquaredError
 from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
+from hilboost.tables import category_columns
 
 _AUTO = StrOptions({"auto"})
 # Losses whose Newton step a kernel machine solves for exactly.
@@ -65,6 +66,7 @@ class BaseBoosting(Shell):
         "sketch": [Interval(Integral, 1, None, closed="left"), None],
         "monotonic_cst": ["array-like", dict, None],
         "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
+        "categorical_features": [str, "array-like", None],
         "line_search": [_AUTO, "boolean"],
         "early_stopping": [_AUTO, "boolean"],
         "cv_folds": [_AUTO, Interval(Integral, 1, None, closed="left")],
@@ -99,6 +101,7 @@ class BaseBoosting(Shell):
         sketch: int | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        categorical_features: Any = "from_dtype",
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -129,6 +132,7 @@ class BaseBoosting(Shell):
         self.sketch = sketch
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
+        self.categorical_features = categorical_features
         self.line_search = line_search
         self.early_stopping = early_stopping
         self.cv_folds = cv_folds
@@ -173,6 +177,7 @@ class BaseBoosting(Shell):
         if early and held_out is None and n_folds == 1:
             fit = fit.hold_out(self.validation_fraction)
         learner = self._make_learner(chosen)
+        check_learner(learner, self._schema, f"learner {learner_name(self.learner)}")
         if isinstance(learner, TreeLearner):
             warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.X.size * n_trees * n_folds)
@@ -221,12 +226,18 @@ class BaseBoosting(Shell):
                 "warm_start goes on from the stages in memory and Checkpoint from those in its "
                 "file; set warm_start=False, or leave Checkpoint out."
             )
-        identity = Identity.of(self.get_params(deep=False), fit)
+        identity = Identity.of(self.get_params(deep=False), fit, self._schema)
         resumed = resume(checkpoint, identity)
         if resumed is None:
             return identity, fit, None
         self._resolved, self._fitted_seed = resumed.chosen, resumed.seed
         return identity, replace(fit, seed=resumed.seed), resumed.progress
+
+    def _takes_sparse(self) -> bool:
+        learner = self.learner
+        if isinstance(learner, str):
+            return learner == "tree"
+        return isinstance(learner, Learner) and learner.takes_sparse
 
     def _make_learner(self, chosen: Resolved) -> Learner:
         learner = self.learner
@@ -248,7 +259,8 @@ class BaseBoosting(Shell):
                         "warm_start works with trees; a kernel machine penalises the whole "
                         "function and cannot go on from its stages. Set warm_start=False."
                     )
-                return SparseLearner()
+                columns = tuple(column for column, _ in category_columns(self._schema))
+                return SparseLearner(Setting(categorical=columns))
             if self.sketch is not None and self.multi_output != "shared":
                 raise InvalidParameter(
                     "sketch works on shared trees only; set multi_output='shared', or sketch=None."
@@ -347,4 +359,5 @@ class BaseBoosting(Shell):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = isinstance(self.learner, str) and self.learner == "tree"
+        tags.input_tags.sparse = self._takes_sparse()
         return tags

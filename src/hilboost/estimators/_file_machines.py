@@ -68,11 +68,11 @@ def read_machine(model: Any, machine: Any, arrays: Arrays, reader: ValueReader) 
         model.path_ = np.array(path, dtype=np.int64)
         model.n_basis_ = path[-1] if path else 0
         model.n_iter_ = int(machine["n_iter"])
-        model.learner_ = model._make_learner(1, d)
+        model.learner_ = model._make_learner(1, model._schema.categories)
     else:
         require(machine["stages"] in _STAGES.values(), "stages")
         chosen = clone(model).set_params(stages=machine["stages"])
-        model.learner_ = chosen._make_learner(1, d)
+        model.learner_ = chosen._make_learner(1, model._schema.categories)
     if "noise" in arrays:
         first = model.model_.stages[0].parts[0].model
         noise = require_finite(arrays, "noise")
@@ -116,7 +116,7 @@ def _stage_learner(model: Any, fields: Any, n_outputs: int) -> Learner:
         machine = KernelBoostingRegressor() if model.learner == "kernel" else clone(model.learner)
         require(isinstance(machine, KernelBoostingRegressor), "stages")
         chosen.set_params(learner=machine.set_params(stages=fields["stages"]))
-    return chosen._make_learner(1, model.n_features_in_, n_outputs)
+    return chosen._make_learner(1, n_outputs, model._schema.categories)
 
 
 def positive(value: Any, name: str) -> float:

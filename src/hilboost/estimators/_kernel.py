@@ -18,6 +18,7 @@ from hilboost.core.contracts import Callback, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Event, Floats, Target
 from hilboost.estimators._shell import Shell
+from hilboost.estimators.checks import check_kernel
 from hilboost.estimators.fitting import boost_until_interrupted, pass_interrupt_on
 from hilboost.estimators.printing import with_printer
 from hilboost.kernels import Kernel, as_kernel
@@ -75,7 +76,7 @@ class BaseKernelBoosting(Shell):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "standardise": ["boolean", _AUTO],
-        "categorical_features": ["array-like", None],
+        "categorical_features": [str, "array-like", None],
         "early_stopping": [_AUTO, "boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
@@ -111,7 +112,7 @@ class BaseKernelBoosting(Shell):
         learning_rate: float = 1.0,
         subsample: float = 1.0,
         standardise: bool | str = "auto",
-        categorical_features: Sequence[int] | None = None,
+        categorical_features: Any = "from_dtype",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
@@ -169,7 +170,8 @@ class BaseKernelBoosting(Shell):
         if self.early_stopping is True and held_out is None:
             fit = fit.hold_out(self.validation_fraction)
         loss, target, n = fit.loss, fit.target, len(fit.X)
-        learner = self._make_learner(n, fit.X.shape[1])
+        check_kernel(self.kernel, self.categorical_features, self._schema)
+        learner = self._make_learner(n, self._schema.categories)
         n_threads = self._n_threads(n * n)
         data = learner.prepare(fit.X, target.weight, fit.seed, n_threads)
         plan = Plan(
@@ -231,7 +233,9 @@ class BaseKernelBoosting(Shell):
             variance = self._variance(np.asarray(X, dtype=np.float64), team)
         return np.sqrt(self.amplitude_ * variance)
 
-    def _make_learner(self, n: int, d: int) -> FullLearner | SparseLearner | BlockLearner:
+    def _make_learner(
+        self, n: int, categorical: tuple[int, ...]
+    ) -> FullLearner | SparseLearner | BlockLearner:
         kernel = self.kernel
         if not isinstance(kernel, Kernel) and not (isinstance(kernel, str) and kernel == "auto"):
             kernel = as_kernel(kernel)
@@ -239,7 +243,7 @@ class BaseKernelBoosting(Shell):
             kernel=kernel,
             regularization=self.regularization,
             standardise=self.standardise,
-            categorical=self._categorical(d),
+            categorical=categorical,
             memory_budget=self.memory_budget,
             precision=self.precision,
             device=self.device,
@@ -294,24 +298,6 @@ class BaseKernelBoosting(Shell):
     def _differs(self, name: str, plain: Any) -> bool:
         value = getattr(self, name)
         return value is not plain and not (isinstance(value, type(plain)) and value == plain)
-
-    def _categorical(self, d: int) -> tuple[int, ...]:
-        if self.categorical_features is None:
-            return ()
-        columns = np.asarray(self.categorical_features)
-        if columns.dtype == bool and columns.shape == (d,):
-            columns = np.flatnonzero(columns)
-        if columns.dtype.kind not in "iu" or columns.ndim != 1:
-            raise InvalidParameter(
-                "categorical_features must be column numbers, or a mask of all columns; got "
-                f"{self.categorical_features!r}."
-            )
-        if len(columns) and (columns.min() < 0 or columns.max() >= d):
-            raise InvalidParameter(
-                f"categorical_features names column {int(columns.max())}; X has columns 0 to "
-                f"{d - 1}."
-            )
-        return tuple(sorted({int(c) for c in columns}))
 
     def _stopping(self, held_out: bool) -> EarlyStopping | None:
         """When to stop, with held-out rows."""

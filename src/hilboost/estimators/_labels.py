@@ -15,7 +15,7 @@ from hilboost.core.contracts import Loss
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Target
 from hilboost.estimators._shell import Shell
-from hilboost.estimators.checks import check_length, check_regression_target
+from hilboost.estimators.checks import check_labels, check_length, check_regression_target
 from hilboost.losses import (
     AbsoluteError,
     BinomialLogLoss,
@@ -29,6 +29,7 @@ from hilboost.losses import (
     SquaredError,
     Tweedie,
 )
+from hilboost.tables import as_array
 
 
 class Numbers(Shell):
@@ -130,7 +131,8 @@ class Classes(Shell):
         return BinomialLogLoss() if n_classes == 2 else MultinomialLogLoss(n_classes)
 
     def _encode(self, y: Any, n: int, *, reset: bool) -> Floats:
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(as_array(y), warn=True)
+        check_labels(y)
         check_classification_targets(y)
         check_length(y, n)
         if reset:

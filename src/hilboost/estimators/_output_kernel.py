@@ -83,7 +83,7 @@ class BaseOutputKernel(RegressorMixin, Shell):
 
         Parameters
         ----------
-        X : array-like (n, d)
+        X : array-like or data frame (n, d)
             Inputs.  NaN is a missing value, which trees learn from and kernel machines refuse.
         y : sequence of n labels
             Of the kind that ``output`` takes: rows of numbers, sets, rankings, strings, a Gram

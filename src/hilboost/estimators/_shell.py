@@ -24,6 +24,7 @@ from hilboost.estimators.fitting import Fit
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
 from hilboost.learners.kernel_machine.expansion import MergedExpansions
 from hilboost.model import AdditiveModel, mean_of
+from hilboost.tables import Schema
 
 _CELLS_WORTH_A_THREAD = 2**18
 
@@ -34,6 +35,8 @@ class Shell(CallbackSupportMixin, BaseEstimator):
     _loss_names: ClassVar[dict[str, Any]]
     _members: list[AdditiveModel] | None
     _can_resume = False
+    _schema: Schema
+    categorical_features: Any = "from_dtype"
     loss: Any
     n_jobs: int | None
     random_state: Any
@@ -67,6 +70,14 @@ class Shell(CallbackSupportMixin, BaseEstimator):
     ) -> None:
         """Boost on checked data and keep the model."""
 
+    def _given_categories(self) -> Any:
+        """Which columns hold categories, as the user says it."""
+        return self.categorical_features
+
+    def _takes_sparse(self) -> bool:
+        """Whether the parameters call for a learner that takes sparse tables."""
+        return False
+
     # Fit
 
     @with_callbacks
@@ -85,8 +96,9 @@ class Shell(CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
+        X : array-like, data frame or sparse table (n, d)
             Inputs.  NaN is a missing value, which trees learn from and kernel machines refuse.
+            Text is categories, as ``categorical_features`` says; trees take sparse tables.
         y : array-like (n,) or (n, c)
             Targets.
         sample_weight : array-like (n,), optional
@@ -279,4 +291,4 @@ def _without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
     if target.weight is None or (target.weight > 0).all():
         return X, target
     rows = np.flatnonzero(target.weight > 0)
-    return np.ascontiguousarray(X[rows]), target.rows(rows)
+    return X[rows], target.rows(rows)

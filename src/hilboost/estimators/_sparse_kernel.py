@@ -57,8 +57,8 @@ class BaseSparseKernel(BaseKernelBoosting):
         """Steps on one machine are no reason to stop."""
         return EarlyStopping(_ENDLESS, 0.0) if held_out else None
 
-    def _make_learner(self, n: int, d: int) -> Any:
-        sparse = super()._make_learner(n, d)
+    def _make_learner(self, n: int, categorical: tuple[int, ...]) -> Any:
+        sparse = super()._make_learner(n, categorical)
         assert isinstance(sparse, SparseLearner)
         return NestedLearner(
             sparse, float(self.tol), int(getattr(self, "max_iter", 1)), self._regularize

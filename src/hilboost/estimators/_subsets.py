@@ -18,6 +18,7 @@ from hilboost.core.contracts import Callback
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Part, Stage, Target
 from hilboost.estimators._shell import Shell
+from hilboost.estimators.checks import check_kernel
 from hilboost.estimators.fitting import Fit
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.kernels import Kernel, as_kernel
@@ -133,7 +134,12 @@ class SubsetEnsemble(Shell):
         gradients = fit.loss.gradients(target, np.broadcast_to(fit.start, (n, len(fit.start))))
         auto = isinstance(self.kernel, str) and self.kernel == "auto"
         kernel = "auto" if auto else as_kernel(self.kernel)
-        setting = Setting(kernel=kernel, regularization=self.regularization)
+        check_kernel(self.kernel, self.categorical_features, self._schema)
+        setting = Setting(
+            kernel=kernel,
+            regularization=self.regularization,
+            categorical=self._schema.categories,
+        )
         size = self._size(n)
         self._check_memory(size)
         data = setting.prepare(X, target.weight, fit.seed, self._n_threads(n * size))

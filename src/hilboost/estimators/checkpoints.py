@@ -29,6 +29,7 @@ from hilboost.core.records import Event, Floats, Stage
 from hilboost.estimators.defaults import Resolved
 from hilboost.estimators.fitting import Fit
 from hilboost.model import AdditiveModel, files
+from hilboost.tables import Schema, SparseTable
 
 _KIND = "checkpoint"
 _PLAIN = (str, int, float, bool, type(None))
@@ -67,10 +68,10 @@ class Identity:
     seed: int | None
 
     @classmethod
-    def of(cls, parameters: dict[str, Any], fit: Fit) -> Identity:
+    def of(cls, parameters: dict[str, Any], fit: Fit, schema: Schema) -> Identity:
         """Of an estimator's parameters and checked data."""
         held_X, held = fit.held_out or (None, None)
-        arrays = {
+        arrays: dict[str, Any] = {
             "X": fit.X,
             "y": fit.target.y,
             "sample_weight": fit.target.weight,
@@ -81,7 +82,8 @@ class Identity:
         kept = {name: value for name, value in parameters.items() if name not in _WITHOUT_EFFECT}
         return cls(
             {name: _plain(name, value) for name, value in kept.items()},
-            {name: _fingerprint(array) for name, array in arrays.items()},
+            {name: _fingerprint(array) for name, array in arrays.items()}
+            | {"levels": _digest(repr(schema.levels).encode()) if schema.levels else "none"},
             None if parameters["random_state"] is None else fit.seed,
         )
 
@@ -104,7 +106,9 @@ class Identity:
             raise InvalidParameter(
                 f"{path} is the checkpoint of a fit with another random_state. {_WAYS_OUT}"
             )
-        others = [name for name, text in self.data.items() if header["data"].get(name) != text]
+        others = [
+            name for name, text in self.data.items() if header["data"].get(name, "none") != text
+        ]
         if others:
             raise InvalidData(
                 f"{path} is the checkpoint of a fit to other data; what differs: "
@@ -129,13 +133,19 @@ def _plain(name: str, value: Any) -> Any:
         ) from error
 
 
-def _fingerprint(array: np.ndarray | None) -> str:
+def _fingerprint(array: np.ndarray | SparseTable | None) -> str:
     """O(size), a second or two a gigabyte."""
     if array is None:
         return "none"
+    if isinstance(array, SparseTable):
+        d = array.shape[1]
+        return f"sparse {d} " + " ".join(_fingerprint(part) for part in array.arrays)
     content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    digest = blake2b(content, digest_size=16).hexdigest()
-    return f"{'x'.join(map(str, array.shape))} {array.dtype} {digest}"
+    return f"{'x'.join(map(str, array.shape))} {array.dtype} {_digest(content)}"
+
+
+def _digest(content: bytes | memoryview) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)

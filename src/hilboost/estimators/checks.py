@@ -3,46 +3,81 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from hilboost.core import dtypes
-from hilboost.core.errors import DataWarning, InvalidData
+from hilboost.core.contracts import Learner
+from hilboost.core.errors import (
+    DataWarning,
+    IncompatibleParts,
+    InvalidData,
+    InvalidParameter,
+    InvalidType,
+)
 from hilboost.core.records import Floats
+from hilboost.estimators.names import check_columns
+from hilboost.tables import (
+    Schema,
+    SparseTable,
+    Table,
+    as_array,
+    category_choice,
+    encode,
+    encode_array,
+    is_missing_value,
+    is_sparse,
+    learn,
+    learn_array,
+    read_table,
+)
+
+_DTYPES = [np.float64, np.float32]
 
 
-def check_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Floats:
-    """Inputs as a C-contiguous float32 or float64 array (n, d), NaN for missing.
+def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Floats:
+    """Inputs as a matrix (n, d): NaN for missing, codes for categories.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``categorical_features`` (``"from_dtype"`` where it has none) say which columns hold
+        categories; with ``reset`` its ``_schema`` is set, else followed.
+    X : array-like, data frame or sparse table (n, d)
+    reset : bool
+        Whether this is a fit.
+
+    Returns
+    -------
+    C-contiguous float32 or float64 array, or SparseTable where the estimator takes these
 
     Raises
     ------
-    InvalidData
-        Text in a column, infinite values.
+    InvalidData, InvalidType
+        Infinite values, dates, nested values, text among numbers or where numbers are wanted.
+    InvalidParameter
+        ``categorical_features`` that ``X`` does not have.
     ValueError, TypeError
-        scikit-learn's own: sparse input, wrong number or order of columns, no rows.
+        scikit-learn's own: wrong number or order of columns, no rows.
     """
     if not reset and _is_plain(estimator, X):
         return X
-    try:
-        X = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite="allow-nan",
-        )
-    except ValueError as error:
-        raise _explained(X, error) from error
+    if is_sparse(X):
+        return _check_sparse(estimator, X, reset)
+    table = read_table(X)
+    if table is None:
+        X = _check_array(estimator, X, reset)
+    else:
+        X = _check_table(estimator, table, reset)
     if len(X) > dtypes.MAX_ROWS:
         raise InvalidData(f"X has {len(X)} rows; at most {dtypes.MAX_ROWS} are supported.")
     return X
 
 
-def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
+def _is_plain(estimator: Any, X: Any) -> bool:
     """Whether an array is just what prediction needs, so that nothing is left to check."""
     if not (
         type(X) is np.ndarray
@@ -52,23 +87,145 @@ def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
         and len(X) > 0
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")
+        and not estimator._schema.categories
     ):
         return False
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(X.sum(dtype=np.float64)))
 
 
-def _explained(X: Any, error: ValueError) -> ValueError:
+def _check_table(estimator: Any, table: Table, reset: bool) -> Floats:
+    """A table of columns of their own dtypes."""
+    d = len(table.columns)
+    check_columns(estimator, table.names, d, reset=reset)
+    if reset:
+        chosen = category_choice(estimator._given_categories(), d, table.names)
+        X, estimator._schema = learn(table, chosen)
+    else:
+        X = encode(table, estimator._schema)
+    try:
+        return check_array(
+            X, dtype=_DTYPES, order="C", ensure_all_finite="allow-nan", estimator=estimator
+        )
+    except ValueError as error:
+        raise _explained(X, error, table.names) from error
+
+
+def _check_array(estimator: Any, X: Any, reset: bool) -> Floats:
+    """An array of numbers, or what scikit-learn has a message for."""
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=_DTYPES,
+            order="C",
+            ensure_all_finite="allow-nan",
+        )
+    except ValueError as error:
+        raise _explained(X, error) from error
+    if reset:
+        chosen = category_choice(estimator._given_categories(), X.shape[1], None)
+        X, estimator._schema = learn_array(X, chosen or ())
+        return X
+    return encode_array(X, estimator._schema)
+
+
+def _check_sparse(estimator: Any, X: Any, reset: bool) -> Floats:
+    """A sparse table, for learners that take it: it has to go by the name of an array."""
+    if not estimator._takes_sparse():
+        raise InvalidType(
+            f"Sparse data was passed for X, but {type(estimator).__name__} with these parameters "
+            "requires dense data. Use '.toarray()' to convert it, or the built-in trees "
+            "(learner='tree'), which take it as it is."
+        )
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=_DTYPES,
+            accept_sparse=["csr", "csc"],
+            ensure_all_finite="allow-nan",
+        )
+    except ValueError as error:
+        raise _explained(X, error) from error
+    d = X.shape[1]
+    if reset:
+        if category_choice(estimator._given_categories(), d, None):
+            raise InvalidParameter(
+                "categorical_features names columns, and those of a sparse table hold numbers; "
+                "set categorical_features=None, or give X as an array or a data frame."
+            )
+        estimator._schema = Schema(d)
+    elif estimator._schema.categories:
+        raise InvalidType(
+            "the model was fitted with category columns, which a sparse table cannot hold; give X "
+            "as an array or a data frame."
+        )
+    table: Any = SparseTable(X)
+    return table
+
+
+def learner_name(learner: Any) -> str:
+    """What messages call it."""
+    return repr(learner) if isinstance(learner, str) else type(learner).__name__
+
+
+def check_learner(learner: Learner, schema: Schema, name: str) -> None:
+    """Refuse categories that a learner would take for numbers.
+
+    Parameters
+    ----------
+    learner : Learner
+    schema : Schema
+    name : str
+        What messages call the learner.
+
+    Raises
+    ------
+    IncompatibleParts
+    """
+    if schema.categories and not learner.takes_categories:
+        column = schema.columns[schema.categories[0]]
+        raise IncompatibleParts(
+            f"column {column.name!r} holds categories, and {name} takes numbers only. Turn it into "
+            "numbers, for instance with scikit-learn's OneHotEncoder or OrdinalEncoder, or set "
+            "learner='tree'."
+        )
+
+
+def check_kernel(kernel: Any, given: Any, schema: Schema) -> None:
+    """Refuse text for a kernel that would take its codes for numbers.
+
+    Who names the columns in ``categorical_features`` has a kernel that compares codes.
+
+    Raises
+    ------
+    IncompatibleParts
+    """
+    by_dtype, is_auto = isinstance(given, str), isinstance(kernel, str) and kernel == "auto"
+    if schema.categories and by_dtype and not is_auto:
+        column = schema.columns[schema.categories[0]]
+        raise IncompatibleParts(
+            f"column {column.name!r} holds categories, and kernel={kernel!r} compares numbers. Set "
+            "kernel='auto'; or name the column in categorical_features, and give a kernel that "
+            "compares its codes, such as a product with OnColumns(Delta(), ...)."
+        )
+
+
+def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) -> ValueError:
     """The error with the column named, where the cause is text or an infinite value."""
     message = str(error)
     if "could not convert" in message:
         return InvalidData(
-            f"X holds text{_first_column(X, _holds_text)}; inputs must be numbers. "
-            "Encode such columns first, for instance with scikit-learn's OrdinalEncoder."
+            f"X holds text{_first_column(X, _holds_text)} in a form that is not read. Give a data "
+            "frame, or an array or list of rows of str and numbers."
         )
     if "infinity" in message:
         return InvalidData(
-            f"Input X contains infinity or a value too large{_first_column(X, _holds_infinity)}. "
+            "Input X contains infinity or a value too large"
+            f"{_first_column(X, _holds_infinity, names)}. "
             "Replace it by a finite number, or by NaN where it means missing."
         )
     return error
@@ -86,14 +243,13 @@ def _holds_infinity(column: Any) -> bool:
     return bool(np.isinf(np.asarray(column, dtype=np.float64)).any())
 
 
-def _first_column(X: Any, is_bad: Any) -> str:
-    names = list(X.columns) if hasattr(X, "columns") else None
-    table = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X, dtype=object)
-    if getattr(table, "ndim", 0) != 2:
+def _first_column(X: Any, is_bad: Any, names: Sequence[str] | None = None) -> str:
+    table = X.tocsc() if is_sparse(X) else np.asarray(X)
+    if table.ndim != 2:
         return ""
     for k in range(table.shape[1]):
-        if is_bad(table[:, k]):
-            return f" in column {names[k]!r}" if names else f" in column {k}"
+        if is_bad(table[:, [k]].data if is_sparse(X) else table[:, k]):
+            return f" in column {k}" if names is None else f" in column {names[k]!r}"
     return ""
 
 
@@ -107,7 +263,7 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
     """
     if sample_weight is None:
         return None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    weight = _check_sample_weight(as_array(sample_weight), X, dtype=np.float64)
     if (weight < 0).any():
         row = int(np.flatnonzero(weight < 0)[0])
         raise InvalidData(
@@ -127,6 +283,7 @@ def check_regression_target(y: Any, n: int) -> tuple[Floats, bool]:
     ValueError
         NaN or infinite values, text, or another number of rows than ``X``.
     """
+    y = as_array(y)
     y = np.asarray(y) if not hasattr(y, "to_numpy") else y.to_numpy()
     if y.dtype.kind in "OUS":
         try:
@@ -166,6 +323,24 @@ def _require_known_targets(y: np.ndarray) -> None:
         f"Input y contains NaN in row {row} of target {column}; all targets of a row must be "
         "known. Fit one model a target, each on the rows where its target is known."
     )
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Every row has a class.
+
+    Raises
+    ------
+    InvalidData
+    """
+    missing = np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "f":
+        missing = np.isnan(y)
+    elif y.dtype.kind == "O":
+        missing = np.array([is_missing_value(label) for label in y], dtype=bool)
+    if missing.any():
+        raise InvalidData(
+            f"Input y contains NaN: row {int(missing.argmax())} has no label. Leave such rows out."
+        )
 
 
 def check_length(y: Any, n: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,7 @@ from hilboost.losses import OneHotSquaredError, Quantile
 from hilboost.model import AdditiveModel, files
 from hilboost.model.files.checks import Arrays, require
 from hilboost.model.files.values import PLAIN, ValueReader, ValueWriter, checked_names, is_hilboost
+from hilboost.tables import Level, Schema, category_choice
 
 _CLASSES: dict[str, type[Shell]] = {
     cls.__name__: cls
@@ -122,6 +125,8 @@ def save(model: Shell, path: str | Path) -> None:
         header["validation"] = None if validation is None else validation.tolist()
     if hasattr(model, "feature_names_in_"):
         header["feature_names_in"] = [str(name) for name in model.feature_names_in_]
+    if fitted._schema.categories:
+        header["categories"] = [[k, list(levels)] for k, levels in fitted._schema.levels]
     if isinstance(model, Classes):
         header["classes"] = model.classes_.tolist()
         header["classes_dtype"] = _label_dtype(model.classes_).str
@@ -199,7 +204,9 @@ def _built(additive: AdditiveModel, header: dict[str, Any], arrays: Arrays, read
     if "feature_names_in" in header:
         names = np.array(header["feature_names_in"], dtype=object)
         require(names.shape == (n_features,), "feature_names_in")
+        require(all(isinstance(name, str) for name in names), "feature_names_in")
         model.feature_names_in_ = names
+    model._schema = _read_schema(model, header)
     model._fitted_seed = int(header["seed"])
     model.model_ = additive
     model.n_estimators_ = len(additive.stages)
@@ -227,6 +234,26 @@ def _built(additive: AdditiveModel, header: dict[str, Any], arrays: Arrays, read
     parts = (part for stage in additive.stages for part in stage.parts)
     require(kind is None or all(isinstance(part.model, kind) for part in parts), "learner")
     return model
+
+
+def _read_schema(model: Any, header: dict[str, Any]) -> Schema:
+    """Levels of category columns; none in files of format 1."""
+    d, entries = model.n_features_in_, header.get("categories", [])
+    names = model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None
+    chosen = category_choice(model.categorical_features, d, names)
+    require(isinstance(entries, list), "categories")
+    found: list[tuple[int, tuple[Level, ...]]] = []
+    for k, levels in entries:
+        require(type(k) is int and (found[-1][0] if found else -1) < k < d, "categories")
+        require(isinstance(levels, list), "categories")
+        is_text = all(isinstance(level, str) for level in levels)
+        require(is_text or all(isinstance(level, (int, float)) for level in levels), "categories")
+        require(is_text or all(math.isfinite(level) for level in levels), "categories")
+        require(all(a < b for a, b in pairwise(levels)), "categories")
+        found.append((k, tuple(levels)))
+    schema = Schema(d, None if names is None else tuple(names), tuple(found))
+    require(not found or chosen is None or chosen == schema.categories, "categories")
+    return schema
 
 
 def _read_classes(header: dict[str, Any]) -> Any:

@@ -76,9 +76,12 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
         Columns to mean 0 and standard deviation 1; ``"auto"`` divides more than 64 columns of like
         spread (pixels, spectra) by one number, and leaves columns as they are for
         ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
-    categorical_features : sequence of int, or mask, or None, default None
-        Columns of category codes: with ``kernel="auto"``, rows that differ in one are less alike by
-        a factor that is fitted like a length scale.
+    categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
+default "from_dtype"
+        Columns of categories; by default those of text or of a dtype made for categories.  With
+        ``kernel="auto"``, rows that differ in one are less alike by a factor that is fitted like a
+        length scale.  Other kernels see codes, the places of the sorted levels, which columns named
+        here keep unscaled.
     early_stopping : bool or "auto", default "auto"
         Hold out ``validation_fraction`` of the rows and keep the stage that predicts them best.
         ``"auto"``: with ``X_val`` and ``y_val`` only, by these.
@@ -156,7 +159,7 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
         learning_rate: float = 1.0,
         subsample: float = 1.0,
         standardise: bool | str = "auto",
-        categorical_features: Sequence[int] | None = None,
+        categorical_features: Any = "from_dtype",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,

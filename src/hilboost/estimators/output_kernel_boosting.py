@@ -18,7 +18,12 @@ from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
 from hilboost.estimators._kernel import Ending
 from hilboost.estimators._output_kernel import BaseOutputKernel, changed
-from hilboost.estimators.checks import warn_of_light_weights
+from hilboost.estimators.checks import (
+    check_kernel,
+    check_learner,
+    learner_name,
+    warn_of_light_weights,
+)
 from hilboost.estimators.fitting import boost_until_interrupted, pass_interrupt_on
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.printing import with_printer
@@ -219,7 +224,10 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         if self.early_stopping is True and held_out is None:
             fit = fit.hold_out(self.validation_fraction)
         early = self.early_stopping is not False and fit.held_out is not None
-        learner = self._make_learner(len(fit.X), fit.X.shape[1], target.y.shape[1])
+        if isinstance(self.learner, KernelBoostingRegressor):
+            check_kernel(self.learner.kernel, self._given_categories(), self._schema)
+        learner = self._make_learner(len(fit.X), target.y.shape[1], self._schema.categories)
+        check_learner(learner, self._schema, f"learner {learner_name(self.learner)}")
         if isinstance(learner, VectorTreeLearner | TreeLearner):
             warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.target.y.size * fit.X.shape[1])
@@ -246,7 +254,13 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         self._keep(plan, progress)
         pass_interrupt_on(progress, self.n_estimators_)
 
-    def _make_learner(self, n: int, d: int, r: int) -> Learner:
+    def _given_categories(self) -> Any:
+        machine = self.learner
+        if isinstance(machine, KernelBoostingRegressor):
+            return machine.categorical_features
+        return super()._given_categories()
+
+    def _make_learner(self, n: int, r: int, categorical: tuple[int, ...] = ()) -> Learner:
         learner = self.learner
         if isinstance(learner, str):
             if learner not in _LEARNERS:
@@ -272,7 +286,7 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         if isinstance(learner, Learner):
             return learner
         if isinstance(learner, KernelBoostingRegressor):
-            return _kernel_stages(learner, n, d)
+            return _kernel_stages(learner, n, categorical)
         return WrappedLearner(learner, together=True)
 
     def _trees(self, random_cuts: bool, r: int) -> VectorTreeLearner:
@@ -311,7 +325,9 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         return tags
 
 
-def _kernel_stages(machine: KernelBoostingRegressor, n: int, d: int) -> Learner:
+def _kernel_stages(
+    machine: KernelBoostingRegressor, n: int, categorical: tuple[int, ...]
+) -> Learner:
     """What a stage of a kernel machine is, for a loop that is not its own."""
     machine._validate_params()
     if machine.loss != "squared_error":
@@ -325,4 +341,4 @@ def _kernel_stages(machine: KernelBoostingRegressor, n: int, d: int) -> Learner:
             f"{', '.join(ignored)} of the KernelBoostingRegressor given as learner does nothing; "
             "set it on the OutputKernelBoostingRegressor, or leave it out."
         )
-    return machine._make_learner(n, d)
+    return machine._make_learner(n, categorical)

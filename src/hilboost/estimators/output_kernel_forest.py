@@ -15,7 +15,7 @@ from hilboost.boosting import Progress, RowSampling
 from hilboost.core.contracts import Callback
 from hilboost.core.records import Floats, Stage, Target
 from hilboost.estimators._output_kernel import BaseOutputKernel
-from hilboost.estimators.checks import warn_of_light_weights
+from hilboost.estimators.checks import check_learner, warn_of_light_weights
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model import AdditiveModel
 
@@ -95,6 +95,7 @@ class _Forest(BaseOutputKernel):
     ) -> None:
         warn_of_light_weights(target.weight, self.min_samples_leaf)
         learner = self._make_learner()
+        check_learner(learner, self._schema, type(self).__name__)
         n_trees, sampling, seed = self._n_trees(), self._sampling(), self._seed(None)
         n_threads = self._n_threads(target.y.size * n_trees)
         data = learner.prepare(X, target.weight, seed, n_threads)

@@ -71,8 +71,10 @@ class SparseKernelClassifier(ClassifierMixin, Classes, BaseSparseKernel):
     max_iter : int, default 500
         Largest number of steps on one nested machine.
     standardise : bool or "auto", default "auto"
-    categorical_features : sequence of int, or mask, or None, default None
-        Columns of category codes, compared by equality.
+    categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
+default "from_dtype"
+        Columns of categories, by default those of text or of a dtype made for them, which
+        ``kernel="auto"`` compares by equality; other kernels see codes.
     memory_budget : float or "auto", default "auto"
         Bytes for kernel values and factors; no basis vector is added beyond it, with a warning
         that says how many fit.  ``"auto"`` is half of the memory that is free.
@@ -156,7 +158,7 @@ class SparseKernelClassifier(ClassifierMixin, Classes, BaseSparseKernel):
         tol: float = 1e-5,
         max_iter: int = 500,
         standardise: bool | str = "auto",
-        categorical_features: Sequence[int] | None = None,
+        categorical_features: Any = "from_dtype",
         memory_budget: float | str = "auto",
         precision: str = "auto",
         time_budget: float | None = None,

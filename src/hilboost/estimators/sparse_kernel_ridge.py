@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from sklearn.base import RegressorMixin
@@ -41,8 +41,10 @@ class SparseKernelRidge(RegressorMixin, Numbers, BaseSparseKernel):
     subset_size : int or None, default None
         Random rows that basis vectors and scores come from; ``None`` is all.
     standardise : bool or "auto", default "auto"
-    categorical_features : sequence of int, or mask, or None, default None
-        Columns of category codes, compared by equality.
+    categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
+default "from_dtype"
+        Columns of categories, by default those of text or of a dtype made for them, which
+        ``kernel="auto"`` compares by equality; other kernels see codes.
     memory_budget : float or "auto", default "auto"
         Bytes for kernel values and factors; no basis vector is added beyond it, with a warning
         that says how many fit.  ``"auto"`` is half of the memory that is free.
@@ -103,7 +105,7 @@ class SparseKernelRidge(RegressorMixin, Numbers, BaseSparseKernel):
         n_candidates: int | None = 59,
         subset_size: int | None = None,
         standardise: bool | str = "auto",
-        categorical_features: Sequence[int] | None = None,
+        categorical_features: Any = "from_dtype",
         memory_budget: float | str = "auto",
         precision: str = "auto",
         time_budget: float | None = None,

@@ -60,6 +60,11 @@ class FullLearner(Learner):
     n_landmarks: int | str = "auto"
     tolerance: float = 1e-3
 
+    @property
+    def takes_categories(self) -> bool:
+        """Where it was told of columns that are compared by equality."""
+        return bool(self.setting.categorical)
+
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
         """Scale the rows."""
         return self.setting.prepare(X, weight, seed, n_threads)

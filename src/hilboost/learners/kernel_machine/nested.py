@@ -54,6 +54,11 @@ class NestedLearner(Learner):
     max_iter: int = 200
     regularize: Callable[[Workspace, Kernel, int], float] | None = None
 
+    @property
+    def takes_categories(self) -> bool:
+        """As the machine does."""
+        return self.sparse.takes_categories
+
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
         """Scale the rows."""
         return self.sparse.prepare(X, weight, seed, n_threads)

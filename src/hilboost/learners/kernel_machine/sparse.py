@@ -80,6 +80,11 @@ class SparseLearner(Learner):
     refit_every: int | None = None
     length_scale_factors: tuple[float, ...] = ()
 
+    @property
+    def takes_categories(self) -> bool:
+        """Where it was told of columns that are compared by equality."""
+        return bool(self.setting.categorical)
+
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
         """Scale the rows."""
         return self.setting.prepare(X, weight, seed, n_threads)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +13,11 @@ from hilboost.backends.binning import pack_bins
 from hilboost.backends.team import Team
 from hilboost.core import dtypes
 from hilboost.core.records import Floats
+from hilboost.tables import SparseTable
 
 SAMPLE_ROWS = 200_000
 _BLOCK_ROWS = 1024
+_SPARSE_BLOCK_ROWS = 2**16
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,13 @@ class BinnedTable:
 
 
 def bin_table(
-    X: Floats, weight: Floats | None, max_bins: int, seed: int, team: Team
+    X: Floats | SparseTable, weight: Floats | None, max_bins: int, seed: int, team: Team
 ) -> BinnedTable:
     """Find the bins of every column on a sample of the rows and bin all rows.
 
     Parameters
     ----------
-    X : (n, d) float32 or float64, NaN for missing
+    X : (n, d) float32 or float64, NaN for missing, or sparse
     weight : (n,) float64 or None
         Quantiles are those of the weighted distribution.
     max_bins : int
@@ -67,7 +71,8 @@ def bin_table(
 
     Notes
     -----
-    Cost O(s d log s + n d log(bins)) for a sample of s rows.
+    Cost O(s d log s + n d log(bins)) for a sample of s rows.  Of a sparse table, blocks of eight
+    columns are dense at a time.
     """
     n, d = X.shape
     rows = None
@@ -75,7 +80,8 @@ def bin_table(
         rows = np.sort(np.random.default_rng(seed).choice(n, SAMPLE_ROWS, replace=False))
     sample_weight = weight if weight is None or rows is None else weight[rows]
     sample = X if rows is None else X[rows]
-    edges = tuple(team.map(lambda k: column_edges(sample[:, k], sample_weight, max_bins), range(d)))
+    column = _columns_of(sample)
+    edges = tuple(team.map(lambda k: column_edges(column(k), sample_weight, max_bins), range(d)))
     n_values = np.array([len(e) + 1 for e in edges], dtype=np.int64)
     n_bins = int(n_values.max()) + 1
     n_steps = np.ceil(np.log2(n_values)).astype(np.int64)
@@ -83,13 +89,44 @@ def bin_table(
     for k, column in enumerate(edges):
         thresholds[k, : len(column)] = column
     words = np.empty((-(-d // 8), n), dtype=dtypes.WORD)
-    team.map(
-        lambda begin: pack_bins(
-            X, thresholds, n_steps, n_bins - 1, begin, min(begin + _BLOCK_ROWS, n), words
-        ),
-        range(0, n, _BLOCK_ROWS),
-    )
+    if isinstance(X, SparseTable):
+        _pack_sparse(X, thresholds, n_steps, n_bins - 1, words, team)
+    else:
+        team.map(
+            lambda begin: pack_bins(
+                X, thresholds, n_steps, n_bins - 1, begin, min(begin + _BLOCK_ROWS, n), words
+            ),
+            range(0, n, _BLOCK_ROWS),
+        )
     return BinnedTable(words, thresholds, n_values, n_bins)
+
+
+def _columns_of(X: Floats | SparseTable) -> Callable[[int], Floats]:
+    if isinstance(X, SparseTable):
+        return X.index_columns().column
+    return lambda k: X[:, k]
+
+
+def _pack_sparse(
+    X: SparseTable,
+    thresholds: Floats,
+    n_steps: NDArray[np.int64],
+    missing_bin: int,
+    words: NDArray[np.uint64],
+    team: Team,
+) -> None:
+    """One word of some rows at a time: eight columns."""
+    n, d = X.shape
+    X.index_columns()
+
+    def work(block: tuple[int, int]) -> None:
+        w, begin = block
+        first, last, end = 8 * w, min(8 * w + 8, d), min(begin + _SPARSE_BLOCK_ROWS, n)
+        values, target = X.columns(first, last, begin, end), words[w : w + 1, begin:end]
+        edges, steps = thresholds[first:last], n_steps[first:last]
+        pack_bins(values, edges, steps, missing_bin, 0, end - begin, target)
+
+    team.map(work, list(product(range(len(words)), range(0, n, _SPARSE_BLOCK_ROWS))))
 
 
 def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats:

@@ -29,6 +29,7 @@ from hilboost.learners.tree.leaves import (
 from hilboost.learners.tree.packing import Packed, pack
 from hilboost.learners.tree.tree import Tree
 from hilboost.learners.tree.workspace import Workspace
+from hilboost.tables import SparseTable
 
 UNLIMITED = 2**31
 
@@ -99,7 +100,19 @@ class TreeLearner(Learner):
     monotonic: tuple[int, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
 
-    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> TreeData:
+    @property
+    def takes_categories(self) -> bool:
+        """By their codes."""
+        return True
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Bins and predictions go block by block."""
+        return True
+
+    def prepare(
+        self, X: Floats | SparseTable, weight: Floats | None, seed: int, n_threads: int
+    ) -> TreeData:
         """Bin the table."""
         team = Team(n_threads)
         return TreeData(bin_table(X, weight, self.max_bins, seed, team), team, {})

@@ -21,6 +21,7 @@ from hilboost.backends.traverse import (
 from hilboost.core import dtypes
 from hilboost.core.contracts import CellModel
 from hilboost.core.records import Floats, Part
+from hilboost.tables import SparseTable
 
 _ROWS_WORTH_A_THREAD = 2000
 _BLOCK_ROWS = 64 * BLOCK
@@ -145,8 +146,16 @@ class Forest:
     def _nodes(self) -> tuple[NDArray[np.int32], Floats, NDArray[np.bool_], NDArray[np.int32]]:
         return self.column, self.threshold, self.missing_right, self.child
 
-    def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
-        """Add all trees' outputs to ``raw`` (n, r); ``X`` is (n, d) float32 or float64."""
+    def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
+        """Add all trees' outputs to ``raw`` (n, r); ``X`` is (n, d) float32 or float64, or sparse.
+
+        Of a sparse table, blocks of rows are dense at a time, in the columns that are used.
+        """
+        if isinstance(X, SparseTable):
+            used, forest = self._on_used_columns()
+            for rows, block in X.row_blocks(used):
+                forest.add_to(raw[rows], block, n_threads)
+            return
         n = len(X)
         last_block = n % BLOCK
         walks = 0 < last_block < FEWEST_ROWS_FOR_BITS or bool((self.tree_leaves > 64).any())
@@ -177,8 +186,18 @@ class Forest:
         with Team(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
             team.map(work, range(0, n, _BLOCK_ROWS))
 
-    def cells(self, X: Floats, n_threads: int) -> NDArray[np.int32]:
+    def _on_used_columns(self) -> tuple[NDArray[np.int64], Forest]:
+        """The columns that any node names, and the forest for a table of these alone."""
+        used, column = np.unique(self.column, return_inverse=True)
+        return used.astype(np.int64), replace(self, column=column.astype(np.int32))
+
+    def cells(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
+        if isinstance(X, SparseTable):
+            used, forest = self._on_used_columns()
+            return np.concatenate(
+                [forest.cells(block, n_threads) for _, block in X.row_blocks(used)]
+            )
         n = len(X)
         cells = np.empty((n, len(self.depths)), dtype=dtypes.CELL)
 

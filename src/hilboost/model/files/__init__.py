@@ -1,13 +1,15 @@
 """Model files: safetensors arrays and a JSON header; nothing in them is ever executed.
 
-Format 1
---------
+Formats 1 and 2
+---------------
 Metadata: ``format`` (the number), ``header`` (JSON).  Arrays: ``start`` (r,); those of the trees,
 as :mod:`~hilboost.model.files.trees` says, unless there are base models of other kinds only; those
 of the kernel expansions, as :mod:`~hilboost.model.files.expansions` says, and their kernels in the
 header (``kernels``), if there are any.  Linear base models and those of classes of the user's own
 are in the header (``others``), as :mod:`~hilboost.model.files.values` writes them, and so are the
 names of all such classes (``imports``).  Other arrays are their owner's, who checks them.
+Format 2 is format 1 with category columns (``categories`` in the header), which a reader must not
+overlook.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from hilboost.model.files.values import (
 
 __all__ = ["DAMAGE", "FORMAT", "read", "write"]
 
-FORMAT = 1
+FORMAT = 2
 DAMAGE = (
     *(KeyError, ValueError, TypeError, IndexError, AttributeError),
     *(OverflowError, RecursionError),
@@ -88,7 +90,8 @@ def write(
     if writer.imports:
         header["imports"] = writer.imports
     try:
-        metadata = {"format": str(FORMAT), "header": json.dumps(header)}
+        number = 2 if "categories" in header else 1
+        metadata = {"format": str(number), "header": json.dumps(header)}
     except TypeError as error:
         raise IncompatibleParts(
             f"model files hold numbers and text, in JSON: {error}. Keep such a model with pickle "
@@ -135,10 +138,10 @@ def read(
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, AttributeError, *DAMAGE) as error:
         raise InvalidModelFile(f"{path} is not a hilboost model file: {error}") from error
-    if metadata.get("format") != str(FORMAT):
+    if metadata.get("format") not in [str(number + 1) for number in range(FORMAT)]:
         raise InvalidModelFile(
-            f"{path} has format {metadata.get('format')!r}; this version reads format {FORMAT}. "
-            "Update hilboost, or save the model again."
+            f"{path} has format {metadata.get('format')!r}; this version reads formats 1 to "
+            f"{FORMAT}. Update hilboost, or save the model again."
         )
     try:
         header = json.loads(metadata["header"])

@@ -1,0 +1,84 @@
+"""Number and names of columns, as scikit-learn keeps and compares them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.errors import InvalidData
+
+_NAMES_SHOWN = 20
+
+
+def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset: bool) -> None:
+    """Keep the names and number of columns in a fit; compare them later.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``feature_names_in_`` and ``n_features_in_`` are set, or are what is compared with.
+    names : sequence of str or None
+    d : int
+    reset : bool
+        Whether this is a fit.
+
+    Raises
+    ------
+    InvalidData
+        Names that were not there in fit, lack now or stand in another order; another number.
+
+    Warns
+    -----
+    UserWarning
+        Names now and none in fit, or the other way round.
+    """
+    if reset:
+        estimator.n_features_in_ = d
+        if names is not None:
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    fitted = getattr(estimator, "feature_names_in_", None)
+    name = type(estimator).__name__
+    if fitted is None and names is not None:
+        _warn(f"X has feature names, but {name} was fitted without feature names")
+    elif fitted is not None and names is None:
+        _warn(f"X does not have valid feature names, but {name} was fitted with feature names")
+    elif fitted is not None and names is not None:
+        _compare(fitted.tolist(), list(names))
+    if d != estimator.n_features_in_:
+        raise InvalidData(
+            f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as "
+            "input."
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def _compare(fitted: list[str], names: list[str]) -> None:
+    if fitted == names:
+        return
+    unseen, missing = set(names) - set(fitted), set(fitted) - set(names)
+    message = "The feature names should match those that were passed during fit.\n"
+    if unseen:
+        message += f"Feature names unseen at fit time:\n{_listed(unseen)}"
+    if missing:
+        message += f"Feature names seen at fit time, yet now missing:\n{_listed(missing)}"
+    if not unseen and not missing:
+        message += (
+            "Feature names must be in the same order as they were in fit.\n"
+            "Give X[list(model.feature_names_in_)].\n"
+        )
+    raise InvalidData(message)
+
+
+def _listed(names: Iterable[str]) -> str:
+    lines = [f"- {name}\n" for name in sorted(names)]
+    more = ["- ...\n"] if len(lines) > _NAMES_SHOWN else []
+    return "".join(lines[:_NAMES_SHOWN] + more)

@@ -1,0 +1,30 @@
+"""Tables from anywhere: arrays, lists, data frames of any library, sparse matrices.
+
+``read_table`` looks at what it is given; ``learn`` makes it a matrix and remembers how, and
+``encode`` does so again.
+"""
+
+from hilboost.tables.choice import category_choice
+from hilboost.tables.columns import is_missing_value
+from hilboost.tables.encoding import encode, encode_array, learn, learn_array
+from hilboost.tables.reading import Table, as_array, read_table
+from hilboost.tables.schema import Column, Level, Schema, category_columns
+from hilboost.tables.sparse import SparseTable, is_sparse
+
+__all__ = [
+    "Column",
+    "Level",
+    "Schema",
+    "SparseTable",
+    "Table",
+    "as_array",
+    "category_choice",
+    "category_columns",
+    "encode",
+    "encode_array",
+    "is_missing_value",
+    "is_sparse",
+    "learn",
+    "learn_array",
+    "read_table",
+]

@@ -1,0 +1,86 @@
+"""Which columns hold categories: what users say, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.errors import InvalidParameter
+
+FROM_DTYPE = "from_dtype"
+
+
+def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[int, ...] | None:
+    """The columns that shall be categories; ``None`` where their dtypes say so.
+
+    Parameters
+    ----------
+    given : "from_dtype", sequence of names, of column numbers, mask (d,), or None
+    d : int
+        Number of columns.
+    names : sequence or None
+        Those of the columns, where the table has some.
+
+    Raises
+    ------
+    InvalidParameter
+        Names or numbers that no column has, a mask of another length, anything else.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        if given == FROM_DTYPE:
+            return None
+        raise InvalidParameter(
+            f"categorical_features={given!r} is no way to name columns; give a list, such as "
+            f"[{given!r}], or 'from_dtype'."
+        )
+    try:
+        entries = list(given)
+    except TypeError:
+        raise _unknown(given) from None
+    if not entries:
+        return ()
+    if all(isinstance(entry, (bool, np.bool_)) for entry in entries):
+        if len(entries) != d:
+            raise InvalidParameter(
+                f"categorical_features is a mask of {len(entries)} columns; X has {d}."
+            )
+        return tuple(int(k) for k in np.flatnonzero(entries))
+    if all(isinstance(entry, str) for entry in entries):
+        return _by_name(entries, names)
+    if not all(
+        isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in entries
+    ):
+        raise _unknown(given)
+    outside = [int(entry) for entry in entries if not 0 <= entry < d]
+    if outside:
+        raise InvalidParameter(
+            f"categorical_features names column {outside[0]}; X has columns 0 to {d - 1}."
+        )
+    return tuple(sorted({int(entry) for entry in entries}))
+
+
+def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]:
+    if names is None:
+        raise InvalidParameter(
+            "categorical_features names columns, and X has no column names; fit a data frame, or "
+            "give column numbers."
+        )
+    known = {name: k for k, name in enumerate(names)}
+    unknown = [name for name in entries if name not in known]
+    if unknown:
+        raise InvalidParameter(
+            "categorical_features names columns that X does not have: "
+            f"{', '.join(map(repr, unknown))}."
+        )
+    return tuple(sorted({known[name] for name in entries}))
+
+
+def _unknown(given: Any) -> InvalidParameter:
+    return InvalidParameter(
+        "categorical_features must be 'from_dtype', column names, column numbers, or a mask of all "
+        f"columns; got {given!r}."
+    )

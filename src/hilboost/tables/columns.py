@@ -1,0 +1,202 @@
+"""One column of any kind: numbers, or categories by code."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.records import Floats
+from hilboost.tables.schema import Level, place
+
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+_DATE_TYPES = {"Period"}  # of pandas, which need not be there
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    values : (n,) float32 or float64, NaN for missing
+    kind : {"f", "i", "b"}
+        Whether they were floats, whole numbers or booleans.
+    """
+
+    values: NDArray[Any]
+    kind: Literal["f", "i", "b"] = "f"
+
+    def levels(self, values: Floats) -> list[Level]:
+        """Some of the values as Python objects."""
+        make: Any = {"f": float, "i": int, "b": bool}[self.kind]
+        return [make(value) for value in values.tolist()]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of text, or of a dtype made for categories.
+
+    Attributes
+    ----------
+    codes : (n,) int64
+        Places in ``distinct``; -1 for missing.
+    distinct : list
+        What occurs, and possibly more; some may be equal.
+    """
+
+    codes: NDArray[np.int64]
+    distinct: list[Any]
+
+    def used(self) -> NDArray[np.int64]:
+        """Places in ``distinct`` that occur, ascending."""
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.distinct))
+        return np.flatnonzero(counts)
+
+    def row_of(self, distinct: int) -> int:
+        """The first row that holds one of the ``distinct``."""
+        return int(np.flatnonzero(self.codes == distinct)[0])
+
+
+ReadColumn = Numbers | Labels
+
+
+def read_objects(
+    values: Sequence[Any], name: object, row_of: Callable[[int], int] = int
+) -> ReadColumn:
+    """A column of Python objects: numbers or text, and missing values.
+
+    Parameters
+    ----------
+    values : sequence
+    name : str or int
+        That of the column, for messages.
+    row_of : callable
+        The row that messages name for a place in ``values``.
+
+    Raises
+    ------
+    InvalidData
+        Dates, or text amid numbers.
+    InvalidType
+        Other objects.
+    """
+    kinds = {kind: kind_of(kind) for kind in set(map(type, values))}
+    found = set(kinds.values())
+    if "date" in found:
+        refuse_dates(name, next(kind for kind, what in kinds.items() if what == "date").__name__)
+    if "object" in found:
+        i = next(i for i, value in enumerate(values) if kinds[type(value)] == "object")
+        raise InvalidType(
+            f"{place(name)} holds {_shown(values[i])} in row {row_of(i)}; each value of this "
+            "argument must be a string or a number. Unpack it into columns of its own, or drop "
+            "the column."
+        )
+    if "text" not in found:
+        return _numbers(values, kinds)
+    for i, value in enumerate(values):
+        if kinds[type(value)] == "number" and value == value:
+            j = next(j for j, other in enumerate(values) if kinds[type(other)] == "text")
+            raise InvalidData(
+                f"{place(name)} holds text ({values[j]!r} in row {row_of(j)}) and numbers "
+                f"({value!r} in row {row_of(i)}). Make it all text, for instance with "
+                ".astype(str), or all numbers, for instance with pandas.to_numeric(..., "
+                "errors='coerce')."
+            )
+    return coded(values)
+
+
+def kind_of(kind: type) -> str:
+    """Which sort of value a type is of."""
+    if kind.__name__ in _MISSING_TYPES:
+        return "missing"
+    if issubclass(kind, str):
+        return "text"
+    if issubclass(kind, (Real, Decimal, np.bool_)):
+        return "number"
+    if issubclass(kind, _DATES) or kind.__name__ in _DATE_TYPES:
+        return "date"
+    return "object"
+
+
+def _numbers(values: Sequence[Any], kinds: dict[type, str]) -> Numbers:
+    present = [kind for kind, what in kinds.items() if what == "number"]
+    missing = {kind for kind, what in kinds.items() if what == "missing"}
+    array = np.array([np.nan if type(v) in missing else _number(v) for v in values], np.float64)
+    if present and all(issubclass(kind, (bool, np.bool_)) for kind in present):
+        return Numbers(array, "b")
+    whole = bool(present) and all(issubclass(kind, (Integral, np.bool_)) for kind in present)
+    return Numbers(array, "i" if whole else "f")
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")  # refused like any other
+
+
+def coded(values: Iterable[Any]) -> Labels:
+    """Text, or other values that hash, to codes in the order of appearance."""
+    codes: dict[Any, int] = {}
+    array = np.array([codes.setdefault(v, len(codes)) for v in values], dtype=np.int64)
+    return without_missing(Labels(array, list(codes)))
+
+
+def without_missing(labels: Labels) -> Labels:
+    """Missing values among the distinct ones get the code -1."""
+    is_missing = np.array([is_missing_value(v) for v in labels.distinct], dtype=bool)
+    if not is_missing.any():
+        return labels
+    places = np.append(np.where(is_missing, -1, np.arange(len(is_missing))), -1)
+    return Labels(places[labels.codes], labels.distinct)
+
+
+def is_missing_value(value: Any) -> bool:
+    """Whether a value is None, NaN, NA or NaT."""
+    return type(value).__name__ in _MISSING_TYPES or (
+        isinstance(value, (Real, Decimal)) and value != value
+    )
+
+
+def refuse_dates(name: object, what: str) -> NoReturn:
+    """Dates, times and durations have no one number; the user knows which.
+
+    Raises
+    ------
+    InvalidData
+    """
+    if "elta" in what or "uration" in what:
+        advice = "their length in seconds, for instance with .dt.total_seconds()"
+    else:
+        advice = "year, month, day of the week, or the seconds since some date"
+    raise InvalidData(
+        f"{place(name)} holds dates, times or durations ({what}). Give numbers that can bear on "
+        f"the target instead, such as {advice}, or drop the column."
+    )
+
+
+def refuse_nested(name: object, what: str) -> NoReturn:
+    """Lists, structs and bytes are no values of one column.
+
+    Raises
+    ------
+    InvalidType
+    """
+    raise InvalidType(
+        f"{place(name)} holds {what}; each value of this argument must be a string or a number. "
+        "Unpack it into columns of its own, or drop the column."
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

@@ -1,0 +1,238 @@
+"""Columns to a matrix, with categories as codes, and the same again for later tables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.errors import DataWarning, InvalidData
+from hilboost.core.records import Floats
+from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
+from hilboost.tables.reading import Table
+from hilboost.tables.schema import Column, Level, Schema, place
+
+UNSEEN = -1.0
+_BLOCK_ROWS = 1024
+_FEWEST_ROWS_OF_NAMES = 50
+
+
+def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
+    """The matrix of a table that is learnt from, and what to remember of it.
+
+    Parameters
+    ----------
+    table : Table
+    chosen : sequence of int or None
+        Category columns; ``None`` is every column of text or of a dtype for categories.
+
+    Returns
+    -------
+    matrix : (n, d) float64, or float32 where all columns are
+        Category columns hold the places of their levels in ascending order, NaN where missing.
+    schema : Schema
+
+    Raises
+    ------
+    InvalidData, InvalidType
+        Text in a column that is not to hold categories; categories of dates or other objects.
+
+    Warns
+    -----
+    DataWarning
+        Every one of many rows has a text of its own.
+    """
+    encoded: list[NDArray[Any]] = []
+    found: list[tuple[int, tuple[Level, ...]]] = []
+    for k, read in enumerate(table.columns):
+        name = table.name(k)
+        is_category = isinstance(read, Labels) if chosen is None else k in chosen
+        if is_category:
+            labels = _as_labels(read)
+            levels = _levels(labels, name)
+            _warn_of_names(labels, levels, name)
+            encoded.append(_codes(labels, levels))
+            found.append((k, levels))
+        else:
+            encoded.append(_as_numbers(read, name).values)
+    names = None if table.names is None else tuple(table.names)
+    schema = Schema(len(table.columns), names, tuple(found))
+    return _side_by_side(encoded, table.n_rows), schema
+
+
+def encode(table: Table, schema: Schema) -> Floats:
+    """The matrix of a table with as many columns as the one that was learnt from.
+
+    Returns
+    -------
+    (n, d) float64, or float32 where all columns are
+        Levels not seen in fit are -1, missing values NaN.
+
+    Raises
+    ------
+    InvalidData
+        Numbers in a column that held text in fit, or text in one that held numbers.
+    """
+    encoded: list[NDArray[Any]] = []
+    for k, (read, column) in enumerate(zip(table.columns, schema.columns, strict=True)):
+        if column.kind == "category":
+            labels = _as_labels(read)
+            _check_kind(labels, column)
+            encoded.append(_codes(labels, column.levels))
+        else:
+            encoded.append(_as_numbers(read, table.name(k), in_fit=False).values)
+    return _side_by_side(encoded, table.n_rows)
+
+
+def learn_array(X: Floats, chosen: Sequence[int]) -> tuple[Floats, Schema]:
+    """:func:`learn` for an array of numbers (n, d), which is copied where there are categories."""
+    found: list[tuple[int, tuple[Level, ...]]] = []
+    X = X.copy() if len(chosen) else X
+    for k in chosen:
+        labels = _as_labels(_numbers_of(X[:, k]))
+        levels = _levels(labels, k)
+        X[:, k] = _codes(labels, levels)
+        found.append((k, levels))
+    return X, Schema(X.shape[1], None, tuple(found))
+
+
+def encode_array(X: Floats, schema: Schema) -> Floats:
+    """:func:`encode` for an array of numbers (n, d), which is copied where there are categories."""
+    X = X.copy() if schema.categories else X
+    for k in schema.categories:
+        labels = _as_labels(_numbers_of(X[:, k]))
+        _check_kind(labels, schema.columns[k])
+        X[:, k] = _codes(labels, schema.columns[k].levels)
+    return X
+
+
+def _numbers_of(values: NDArray[Any]) -> Numbers:
+    """Whole numbers where all are: an array has one dtype for all columns."""
+    present = values[~np.isnan(values)]
+    whole = bool((present == np.round(present)).all() and (np.abs(present) < 2**53).all())
+    return Numbers(values.astype(np.float64), "i" if whole else "f")
+
+
+def _as_labels(read: ReadColumn) -> Labels:
+    if isinstance(read, Labels):
+        return read
+    values = read.values.astype(np.float64)
+    present = ~np.isnan(values)
+    distinct, inverse = np.unique(values[present], return_inverse=True)
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[present] = inverse
+    finite = bool(np.isfinite(distinct).all())
+    return Labels(codes, read.levels(distinct) if finite else distinct.tolist())
+
+
+def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
+    """Numbers as they are, and categories that are numbers by their values."""
+    if isinstance(read, Numbers):
+        return read
+    used = read.used()
+    values = read_objects(
+        [read.distinct[i] for i in used], name, lambda place: read.row_of(used[place])
+    )
+    if isinstance(values, Labels):
+        row, text = read.row_of(used[0]), read.distinct[used[0]]
+        if not in_fit:
+            raise InvalidData(
+                f"{place(name)} held numbers (or nothing) in fit and holds text now ({text!r} in "
+                f"row {row}). Give numbers, or fit again with the column as text."
+            )
+        raise InvalidData(
+            f"{place(name)} holds text ({text!r} in row {row}), and categorical_features does not "
+            "name it. Name it there, set categorical_features='from_dtype', or drop the column."
+        )
+    known = np.full(len(read.distinct) + 1, np.nan)
+    known[used] = values.values
+    return Numbers(known[read.codes], values.kind)
+
+
+def _levels(labels: Labels, name: object) -> tuple[Level, ...]:
+    """Those that occur, ascending."""
+    used = labels.used()
+    values = [labels.distinct[i] for i in used]
+    read = read_objects(values, name, lambda place: labels.row_of(used[place]))
+    if isinstance(read, Labels):
+        return tuple(sorted({str(text) for text in values}))
+    if not np.isfinite(read.values).all():
+        raise InvalidData(
+            f"Input X contains infinity or a value too large in {place(name)}. Replace it by a "
+            "finite number, or by NaN where it means missing."
+        )
+    return tuple(sorted({_plain(value) for value in values}))
+
+
+def _plain(value: Any) -> Level:
+    """A number as Python's own type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, (bool, int, float)) else float(value)
+
+
+def _codes(labels: Labels, levels: tuple[Level, ...]) -> Floats:
+    """Places of the levels, -1 for others, NaN for missing values."""
+    places = {level: float(i) for i, level in enumerate(levels)}
+    # The code -1 of missing values takes the last one.
+    known = [places.get(value, UNSEEN) for value in labels.distinct]
+    return np.array([*known, np.nan])[labels.codes]
+
+
+def _check_kind(labels: Labels, column: Column) -> None:
+    """Text for text and numbers for numbers; a column without any values may be either."""
+    used = labels.used()
+    if not column.levels or not len(used):
+        return
+    kinds = [kind_of(type(labels.distinct[i])) for i in used]
+    wanted, other = ("text", "numbers") if column.holds_text else ("number", "text")
+    if all(kind == wanted for kind in kinds):
+        return
+    first = next(i for i, kind in zip(used, kinds, strict=True) if kind != wanted)
+    row = labels.row_of(first)
+    held = "text" if column.holds_text else "numbers"
+    raise InvalidData(
+        f"{place(column.name)} held {held} in fit and holds {other} now "
+        f"({labels.distinct[first]!r} in row {row}). Give it the dtype that it had."
+    )
+
+
+def _warn_of_names(labels: Labels, levels: tuple[Level, ...], name: object) -> None:
+    n_present = int((labels.codes >= 0).sum())
+    if len(levels) < n_present or n_present < _FEWEST_ROWS_OF_NAMES:
+        return
+    if not isinstance(levels[0], str):
+        return
+    numeric = all(_is_numeric(str(level)) for level in levels)
+    advice = (
+        "They all read as numbers: convert the column, for instance with .astype(float)."
+        if numeric
+        else "Names and identifiers say nothing of other rows: drop the column."
+    )
+    warnings.warn(
+        f"{place(name)} holds a text of its own in each of {n_present} rows. {advice}",
+        DataWarning,
+        stacklevel=2,
+    )
+
+
+def _is_numeric(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _side_by_side(columns: list[NDArray[Any]], n: int) -> Floats:
+    """Columns as rows in memory, block by block so that each is written while it is at hand."""
+    single = bool(columns) and all(column.dtype == np.float32 for column in columns)
+    matrix = np.empty((n, len(columns)), dtype=np.float32 if single else np.float64)
+    for begin in range(0, n, _BLOCK_ROWS):
+        rows = slice(begin, begin + _BLOCK_ROWS)
+        for k, column in enumerate(columns):
+            matrix[rows, k] = column[rows]
+    return matrix

@@ -1,0 +1,285 @@
+"""Tables of any library to columns, without a detour through another library.
+
+Narwhals tells what a frame is and of which dtypes; values come as NumPy arrays, and levels with
+codes from each library's own dictionary encoding.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.errors import InvalidData, InvalidType, MissingPackage
+from hilboost.tables.columns import (
+    Labels,
+    Numbers,
+    ReadColumn,
+    coded,
+    read_objects,
+    refuse_dates,
+    refuse_nested,
+    without_missing,
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns as they were read.
+
+    Attributes
+    ----------
+    names : list or None
+        ``None`` where there are none, or none that are text.
+    columns : list of Numbers or Labels
+    n_rows : int
+    """
+
+    names: list[str] | None
+    columns: list[ReadColumn]
+    n_rows: int
+
+    def name(self, k: int) -> str | int:
+        """What column ``k`` is called."""
+        return k if self.names is None else self.names[k]
+
+
+def read_table(X: Any) -> Table | None:
+    """The columns of a data frame, or of arrays and lists that hold text or other objects.
+
+    Parameters
+    ----------
+    X : frame that narwhals knows, Arrow table or stream, array-like (n, d)
+
+    Returns
+    -------
+    Table or None
+        ``None`` for arrays of numbers, and for what is no table at all.
+
+    Raises
+    ------
+    InvalidData, InvalidType
+        Dates, nested values, other objects, text amid numbers, a name that two columns have, a
+        frame that is still to be computed.
+    MissingPackage
+        An Arrow stream, and neither PyArrow nor Polars to read it.
+    """
+    if isinstance(X, np.ndarray):
+        return _of_objects(X) if X.ndim == 2 and X.dtype.kind in "OU" else None
+    if isinstance(X, (list, tuple)):
+        return _of_list(X)
+    frame = _frame(X)
+    if frame is None:
+        return None
+    names = list(frame.columns)
+    columns = [
+        _read(series, name) for series, name in zip(frame.iter_columns(), names, strict=True)
+    ]
+    return Table(text_names(names), columns, len(frame))
+
+
+def text_names(names: list[Any]) -> list[str] | None:
+    """Names where all are text; ``None`` where none is.
+
+    Raises
+    ------
+    InvalidType
+        Some are and some are not.
+    """
+    is_text = [isinstance(name, str) for name in names]
+    if not any(is_text):
+        return None
+    if not all(is_text):
+        types = sorted({type(name).__qualname__ for name in names})
+        raise InvalidType(
+            "Feature names are only supported if all input features have string names, but your "
+            f"input has {types} as column name types. Make them all text, for instance with "
+            "X.columns = X.columns.astype(str)."
+        )
+    return [str(name) for name in names]
+
+
+def _of_objects(X: np.ndarray) -> Table:
+    columns = [read_objects(X[:, k].tolist(), k) for k in range(X.shape[1])]
+    return Table(None, columns, len(X))
+
+
+def _of_list(X: Any) -> Table | None:
+    try:
+        array = np.asarray(X)
+    except (ValueError, TypeError):  # rows of different lengths
+        return None
+    if array.ndim != 2 or array.dtype.kind not in "OU":
+        return None
+    return _of_objects(np.array(X, dtype=object))
+
+
+def _frame(X: Any) -> Any:
+    """A narwhals frame with its values in memory, or ``None``."""
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        frame = nw.from_native(X, pass_through=True)
+        if isinstance(frame, nw.LazyFrame):
+            return _collected(frame)
+        if frame is X and hasattr(X, "__arrow_c_stream__"):
+            frame = _from_stream(X)
+    except DuplicateError as error:
+        raise _repeated_name(X) from error
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    if len(set(frame.columns)) < len(frame.columns):
+        raise _repeated_name(X)
+    return frame
+
+
+def _collected(frame: Any) -> Any:
+    if frame.implementation.is_polars():
+        return frame.collect()
+    raise InvalidType(
+        f"X is a table of {frame.implementation} that is still to be computed; compute it first, "
+        "for instance with .collect() or .compute()."
+    )
+
+
+def _from_stream(X: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    for backend in ("pyarrow", "polars"):
+        try:
+            return nw.DataFrame.from_arrow(X, backend=backend)
+        except ModuleNotFoundError:
+            continue
+        except (TypeError, ValueError):  # a stream of single values
+            return None
+    raise MissingPackage(
+        f"X ({type(X).__name__}) is an Arrow stream, and neither pyarrow nor polars is installed "
+        "to read it: python -m pip install pyarrow"
+    )
+
+
+def _repeated_name(X: Any) -> InvalidData:
+    names = getattr(X, "column_names", None) or list(getattr(X, "columns", ()))
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    return InvalidData(
+        f"X has more than one column of the name {', '.join(map(repr, twice))}. Rename all but one."
+    )
+
+
+def _read(series: Any, name: object) -> ReadColumn:
+    """One column, by its dtype."""
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    if dtype.is_float():
+        return Numbers(_floats(series.to_numpy(), dtype in (nw.Float32, nw.Float16)))
+    if dtype.is_integer():
+        if dtype in (nw.Int128, nw.UInt128):
+            return read_objects(series.to_list(), name)
+        return Numbers(_floats(series.to_numpy()), "i")
+    if dtype == nw.Boolean:
+        return Numbers(_floats(series.cast(nw.Float64).to_numpy()), "b")
+    if dtype.is_temporal():
+        refuse_dates(name, str(dtype))
+    if dtype.is_nested():
+        refuse_nested(name, str(dtype))
+    if dtype == nw.Binary:
+        refuse_nested(name, "bytes")
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        native = series.to_native()
+        if series.implementation.is_pandas_like() and native.dtype == object:
+            return read_objects(native.tolist(), name)
+        return without_missing(_factorised(series))
+    return _of_unknown(series, name)
+
+
+def _floats(values: np.ndarray, single: bool = False) -> np.ndarray:
+    return values.astype(np.float32 if single else np.float64, copy=False)
+
+
+def _of_unknown(series: Any, name: object) -> ReadColumn:
+    """Objects, decimals, columns of nothing but nulls, dtypes that only one library has."""
+    import narwhals.stable.v2 as nw
+
+    if series.dtype in (nw.Object, nw.Decimal):
+        return read_objects(series.to_list(), name)
+    values = series.to_numpy()
+    if values.dtype.kind in "biuf":
+        return Numbers(_floats(values), "f" if values.dtype.kind == "f" else "i")
+    if values.dtype.kind in "mM":
+        refuse_dates(name, str(values.dtype))
+    if values.dtype.kind == "c":
+        raise InvalidData(f"Complex data not supported: column {name!r} holds complex numbers.")
+    return read_objects(values.tolist(), name)
+
+
+def _factorised(series: Any) -> Labels:
+    """Codes and distinct values, by the library that the column is of."""
+    native, library = series.to_native(), series.implementation
+    if library.is_pandas_like():
+        codes, distinct = native.factorize()
+        return Labels(np.asarray(codes, dtype=np.int64), distinct.tolist())
+    if library.is_polars():
+        levels = native.drop_nulls().unique()
+        codes = native.replace_strict(
+            levels, np.arange(len(levels)), default=-1, return_dtype=_polars_int64()
+        )
+        return Labels(codes.to_numpy(), levels.to_list())
+    if library.is_pyarrow():
+        return _factorised_arrow(native)
+    return coded(series.to_list())
+
+
+def _polars_int64() -> Any:
+    import polars
+
+    return polars.Int64
+
+
+def _factorised_arrow(column: Any) -> Labels:
+    """Chunks of an Arrow column, each with its own dictionary."""
+    codes, distinct = [np.empty(0, dtype=np.int64)], list[Any]()
+    for chunk in column.chunks:
+        encoded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
+        # Unsigned indices know no -1, and a level may be null itself.
+        numbers = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+        codes.append(np.where(numbers < 0, -1, numbers + len(distinct)))
+        distinct += encoded.dictionary.to_pylist()
+    return Labels(np.concatenate(codes), distinct)
+
+
+def as_array(values: Any) -> Any:
+    """Series, columns and frames of targets or weights as an array; anything else as it is.
+
+    Numbers have NaN where a value is missing, text and categories ``None``.
+    """
+    if isinstance(values, (np.ndarray, list, tuple)):
+        return values
+    if hasattr(values, "iloc") and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):
+        return values  # pandas' own frames, and series of NumPy dtypes
+    import narwhals.stable.v2 as nw
+
+    found = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(found, nw.LazyFrame):
+        found = _collected(found)
+    if isinstance(found, nw.Series):
+        return _array_of(found)
+    if isinstance(found, nw.DataFrame):
+        return np.column_stack([_array_of(series) for series in found.iter_columns()])
+    if hasattr(values, "__arrow_c_array__") and hasattr(values, "to_numpy"):
+        return values.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _array_of(series: Any) -> Any:
+    dtype = series.dtype
+    if (dtype.is_numeric() and not dtype.is_decimal()) and series.null_count() == 0:
+        return series.to_numpy()
+    read = _read(series, series.name)
+    if isinstance(read, Numbers):
+        exact = read.kind == "b" and not np.isnan(read.values).any()
+        return read.values.astype(bool) if exact else read.values
+    return np.array([*read.distinct, None], dtype=object)[read.codes]

@@ -1,0 +1,98 @@
+"""Sparse tables: rows for prediction, columns for binning, dense in small blocks only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, issparse
+
+from hilboost.core.records import Floats
+
+_BLOCK_BYTES = 2**24
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether it is a SciPy sparse matrix or array."""
+    return bool(issparse(X))
+
+
+class SparseTable:
+    """A table most of whose values are zero; the values that are not stored are zeros.
+
+    Parameters
+    ----------
+    matrix : sparse (n, d) of float32 or float64, NaN for missing
+        Not changed.
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        rows = csr_array(matrix)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        self._rows = rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n, d)``"""
+        n, d = self._rows.shape
+        return int(n), int(d)
+
+    @property
+    def size(self) -> int:
+        """Number of cells, zeros too."""
+        return self.shape[0] * self.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> SparseTable:
+        return SparseTable(self._rows[rows])
+
+    def index_columns(self) -> SparseTable:
+        """Prepare :meth:`columns`, before several threads ask for some."""
+        _ = self._columns
+        return self
+
+    @cached_property
+    def _columns(self) -> csc_array:
+        return self._rows.tocsc()
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What it consists of: values, columns and where each row begins."""
+        return self._rows.data, self._rows.indices, self._rows.indptr
+
+    def column(self, k: int) -> Floats:
+        """Column ``k``, (n,) float64."""
+        return self.columns(k, k + 1, 0, len(self))[:, 0]
+
+    def columns(self, first: int, last: int, begin: int, end: int) -> Floats:
+        """The block ``[begin:end, first:last]``, dense; O(its size)."""
+        table = self._columns
+        block = np.zeros((end - begin, last - first))
+        for k in range(first, last):
+            low, high = table.indptr[k], table.indptr[k + 1]
+            low, high = low + np.searchsorted(table.indices[low:high], [begin, end])
+            block[table.indices[low:high] - begin, k - first] = table.data[low:high]
+        return block
+
+    def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
+        """All rows with some columns, ascending, as dense blocks (m, n_columns) of 16 MiB."""
+        step = max(64, _BLOCK_BYTES // (8 * max(1, len(columns))))
+        place = np.full(self.shape[1], -1)
+        place[columns] = np.arange(len(columns))
+        values, indices, starts = self.arrays
+        for begin in range(0, len(self), step):
+            end = min(begin + step, len(self))
+            low, high = starts[begin], starts[end]
+            row = np.repeat(np.arange(end - begin), np.diff(starts[begin : end + 1]))
+            column = place[indices[low:high]]
+            wanted = column >= 0
+            block = np.zeros((end - begin, len(columns)))
+            block[row[wanted], column[wanted]] = values[low:high][wanted]
+            yield slice(begin, end), block

@@ -1,0 +1,163 @@
+"""Columns of categories: which they are, their levels, and what later tables may hold."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from hilboost import BoostingRegressor
+from hilboost.estimators.checks import check_inputs
+from hilboost.tables import Column, Schema, category_columns
+
+FRAME = pd.DataFrame(
+    {
+        "x": [0.5, np.nan, 2.5, 0.5],
+        "k": [7, 3, 7, 10],
+        "t": ["b", None, "é", "a"],
+        "c": pd.Categorical([3, 20, None, 3], categories=[100, 20, 3]),
+        "b": [True, False, False, True],
+    }
+)
+
+
+def read(X, given="from_dtype"):
+    estimator = BoostingRegressor(categorical_features=given)
+    return check_inputs(estimator, X, reset=True), estimator
+
+
+def later(estimator, X):
+    return check_inputs(estimator, X, reset=False)
+
+
+def test_from_dtype():
+    matrix, estimator = read(FRAME)
+    expected = [
+        [0.5, 7, 1, 0, 1],
+        [np.nan, 3, np.nan, 1, 0],
+        [2.5, 7, 2, np.nan, 0],
+        [0.5, 10, 0, 0, 1],
+    ]
+    np.testing.assert_array_equal(matrix, expected)
+    assert estimator._schema.columns == (
+        Column("x"),
+        Column("k"),
+        Column("t", "category", ("a", "b", "é")),
+        Column("c", "category", (3, 20)),
+        Column("b"),
+    )
+    assert category_columns(estimator._schema) == ((2, 3), (3, 2))
+    assert estimator.feature_names_in_.tolist() == list(FRAME.columns)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["t", "k", "b", "x"],
+        ("x", "k", "t", "b"),
+        [0, 1, 2, 4],
+        np.array([4, 2, 1, 0]),
+        [True, True, True, False, True],
+        np.array([True, True, True, False, True]),
+        pd.Series(["x", "k", "t", "b"]),
+    ],
+    ids=str,
+)
+def test_columns_that_are_named(given):
+    matrix, estimator = read(FRAME, given)
+    expected = [[0, 1, 1, 3, 1], [np.nan, 0, np.nan, 20, 0], [1, 1, 2, np.nan, 0], [0, 2, 0, 3, 1]]
+    np.testing.assert_array_equal(matrix, expected)
+    columns = estimator._schema.columns
+    assert [column.levels for column in columns] == [
+        (0.5, 2.5),
+        (3, 7, 10),
+        ("a", "b", "é"),
+        (),
+        (False, True),
+    ]
+    types = [type(column.levels[0]) for column in columns if column.levels]
+    assert types == [float, int, str, bool]
+
+
+def test_none_are_categories():
+    numbers = FRAME.drop(columns="t")
+    matrix, estimator = read(numbers, None)
+    np.testing.assert_array_equal(matrix, numbers.astype(float))
+    assert category_columns(estimator._schema) == ()
+
+
+def test_levels_of_an_array():
+    X = np.array([[1.0, 5.0], [np.nan, 5.0], [0.0, 6.5]])
+    before = X.copy()
+    matrix, estimator = read(X, [0])
+    np.testing.assert_array_equal(matrix, [[1, 5], [np.nan, 5], [0, 6.5]])
+    np.testing.assert_array_equal(later(estimator, X + 1), [[-1, 6], [np.nan, 6], [1, 7.5]])
+    np.testing.assert_array_equal(X, before)
+    assert estimator._schema == Schema(2, None, ((0, (0, 1)),))
+    assert read(X, [1])[1]._schema.levels == ((1, (5.0, 6.5)),)
+
+
+def test_later_levels():
+    _, estimator = read(FRAME)
+    other = pd.DataFrame(
+        {
+            "x": [1, 2, 3],
+            "k": [0.5, 0.5, None],
+            "t": pd.Categorical(["a", "new", None]),
+            "c": [3.0, 4.0, np.nan],
+            "b": [0, 1, 2],
+        }
+    )
+    expected = [[1, 0.5, 0, 0, 0], [2, 0.5, -1, -1, 1], [3, np.nan, np.nan, np.nan, 2]]
+    for X in (other, pl.from_pandas(other), pa.Table.from_pandas(other)):
+        np.testing.assert_array_equal(later(estimator, X), expected)
+
+
+def test_levels_that_are_declared_but_do_not_occur():
+    declared = [pd.Categorical(["c", "a"], ["z", "c", "b", "a"]), ["c", "a"]]
+    for values in declared:
+        matrix, estimator = read(pd.DataFrame({"t": values}))
+        assert estimator._schema.levels == ((0, ("a", "c")),)
+        np.testing.assert_array_equal(matrix, [[1], [0]])
+        np.testing.assert_array_equal(later(estimator, pl.DataFrame({"t": ["b"]})), [[-1]])
+
+
+def test_codes_count_by_value_and_code_point():
+    numbers = pd.DataFrame({"c": pd.Categorical([10, 9, 100, 9])})
+    np.testing.assert_array_equal(read(numbers)[0][:, 0], [1, 0, 2, 0])
+    text = numbers.astype(str)
+    np.testing.assert_array_equal(read(text)[0][:, 0], [0, 2, 1, 2])
+
+
+def test_text_that_is_missing_throughout():
+    for X in (pl.DataFrame({"t": pl.Series([None, None], dtype=pl.String)}),):
+        matrix, estimator = read(X)
+        assert np.isnan(matrix).all()
+        assert category_columns(estimator._schema) == ((0, 0),)
+        np.testing.assert_array_equal(later(estimator, pl.DataFrame({"t": ["a"]})), [[-1]])
+
+
+def test_lists_and_arrays_of_text():
+    rows = [["a", 1], ["b", None], [None, 3]]
+    expected = [[0, 1], [1, np.nan], [np.nan, 3]]
+    for X in (rows, np.array(rows, dtype=object), tuple(map(tuple, rows))):
+        np.testing.assert_array_equal(read(X)[0], expected)
+    np.testing.assert_array_equal(read(np.array([["b"], ["a"]]))[0], [[1], [0]])
+
+
+def test_unusual_names():
+    names = ["", " ", "a\nb", "{}", "%s", "é", "x" * 300]
+    X = pl.DataFrame({name: ["u", "v"] for name in names})
+    matrix, estimator = read(X)
+    assert [column.name for column in estimator._schema.columns] == names
+    np.testing.assert_array_equal(later(estimator, X), matrix)
+
+
+def test_many_levels_in_many_chunks():
+    values = np.random.default_rng(0).integers(0, 3000, 10_000).astype(str)
+    expected = np.unique(values, return_inverse=True)[1].astype(float)
+    chunks = pa.chunked_array([part.tolist() for part in np.array_split(values, 7)])
+    for column in (values, values.astype(object), chunks, chunks.dictionary_encode()):
+        table = pa.table({"t": column}) if isinstance(column, pa.ChunkedArray) else None
+        X = column[:, None] if table is None else table
+        np.testing.assert_array_equal(read(X)[0][:, 0], expected)

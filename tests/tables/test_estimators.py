@@ -1,0 +1,335 @@
+"""Estimators on data frames: every one takes them, or says in a sentence why not."""
+
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import cross_val_score
+from tests.model.editing import contents, edit
+
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
+    SparseKernelClassifier,
+    SparseKernelRidge,
+    load,
+    save,
+)
+from hilboost.callbacks import Checkpoint
+from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidModelFile, InvalidParameter
+from hilboost.estimators.combiners import AveragedKernelRidge
+from hilboost.kernels import Delta, Gaussian, OnColumns
+from hilboost.learners.kernel_machine import Setting, SparseLearner
+from hilboost.learners.tree import TreeLearner
+from hilboost.tables import Schema, category_columns
+
+RNG = np.random.default_rng(0)
+N = 90
+COLUMNS = {
+    "size": RNG.normal(size=N),
+    "colour": RNG.choice(["red", "green", "blue"], N).tolist(),
+    "rank": RNG.integers(0, 4, N),
+    "new": RNG.random(N) < 0.5,
+}
+PANDAS, POLARS, ARROW = pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS), pa.table(COLUMNS)
+FRAMES = [PANDAS, POLARS, ARROW, POLARS.lazy()]
+EFFECT = {"red": 1.0, "green": -1.0, "blue": 0.0}
+Y = COLUMNS["size"] + np.array([EFFECT[name] for name in COLUMNS["colour"]])
+LABELS = np.where(Y > 0, "high", "low")
+COLOUR = 1
+
+KERNEL = KernelBoostingRegressor(random_state=0)
+NUMBERS = [
+    BoostingRegressor(n_estimators=10, random_state=0),
+    BoostingRegressor(n_estimators=10, multi_output="shared", random_state=0),
+    BoostingRegressor(n_estimators=10, learner=TreeLearner(min_samples_leaf=2), random_state=0),
+    BoostingRegressor(learner="kernel", random_state=0),
+    BoostingRegressor(
+        learner=SparseLearner(Setting(categorical=(COLOUR,))),
+        n_estimators=2,
+        learning_rate=1.0,
+        random_state=0,
+    ),
+    KERNEL,
+    AveragedKernelRidge(n_estimators=2, subset_size=60, random_state=0),
+    OutputKernelBoostingRegressor(learner=KernelBoostingRegressor(), random_state=0),
+]
+CLASSES = [
+    BoostingClassifier(n_estimators=10, random_state=0),
+    SparseKernelClassifier(n_basis=40, random_state=0),
+]
+LEARN_NO_CATEGORIES = [
+    BoostingRegressor(learner=Ridge()),
+    BoostingRegressor(learner=SparseLearner()),
+    OutputKernelBoostingRegressor(n_estimators=20),
+    OutputKernelBoostingRegressor(learner="ok3", n_estimators=20),
+    OutputKernelBoostingRegressor(learner=Ridge()),
+    OutputKernelForestRegressor(n_estimators=2),
+    OutputKernelTreeRegressor(),
+]
+
+
+def name(model):
+    learner = getattr(model, "learner", "")
+    return (
+        f"{type(model).__name__}-{learner if isinstance(learner, str) else type(learner).__name__}"
+    )
+
+
+def series_of(values):
+    text = [str(value) for value in values] if values.dtype.kind == "U" else values.tolist()
+    yield pd.Series(text)
+    yield pl.Series(text)
+    yield pa.chunked_array([text])
+    yield pa.array(text)
+    yield np.array(text)
+
+
+@pytest.mark.parametrize("model", NUMBERS, ids=name)
+def test_regressors(model):
+    expected = model.fit(PANDAS, Y).predict(PANDAS)
+    assert model.score(PANDAS, Y) > 0.7
+    assert model.feature_names_in_.tolist() == list(COLUMNS)
+    assert category_columns(model._schema) == ((COLOUR, 3),)
+    trees = getattr(model, "learner", None) == "tree"  # others take a second to fit
+    for X, y in zip(FRAMES, series_of(Y), strict=False):
+        model = model.fit(X, y) if trees else model
+        np.testing.assert_array_equal(model.predict(X), expected)
+
+
+@pytest.mark.parametrize("model", CLASSES, ids=name)
+def test_classifiers(model):
+    expected = model.fit(PANDAS, LABELS).predict_proba(PANDAS)
+    for X, y in zip(FRAMES, series_of(LABELS), strict=False):
+        model = model.fit(X, y) if isinstance(model, BoostingClassifier) else model
+        assert model.classes_.tolist() == ["high", "low"]
+        np.testing.assert_array_equal(model.predict_proba(X), expected)
+        assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("model", LEARN_NO_CATEGORIES, ids=name)
+def test_learners_without_categories(model):
+    with pytest.raises(IncompatibleParts, match="column 'colour' holds categories, and .* numbers"):
+        model.fit(POLARS, Y)
+    numbers = POLARS.drop("colour")
+    expected = (
+        model.set_params(random_state=0).fit(numbers.to_numpy(), Y).predict(numbers.to_numpy())
+    )
+    np.testing.assert_array_equal(model.fit(numbers, Y).predict(numbers), expected)
+
+
+def test_kernels_that_compare_numbers():
+    said = "column 'colour' holds categories, and kernel=.* compares numbers. Set kernel='auto'"
+    for model in (
+        KernelBoostingRegressor(kernel="gaussian"),
+        OutputKernelBoostingRegressor(learner=KernelBoostingRegressor(kernel=Gaussian(1.0))),
+        SparseKernelRidge(kernel=Gaussian(1.0)),
+        AveragedKernelRidge(kernel="gaussian"),
+    ):
+        with pytest.raises(IncompatibleParts, match=said):
+            model.fit(POLARS, Y)
+    kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Delta(), [COLOUR])
+    named = KernelBoostingRegressor(kernel=kernel, categorical_features=["colour"], random_state=0)
+    codes = POLARS.with_columns(colour=pl.col("colour").rank("dense"))
+    by_hand = KernelBoostingRegressor(kernel=kernel, categorical_features=[1], random_state=0)
+    expected = by_hand.fit(codes.to_numpy(), Y).predict(codes.to_numpy())
+    np.testing.assert_array_equal(named.fit(POLARS, Y).predict(POLARS), expected)
+    outer = OutputKernelBoostingRegressor(learner=named, random_state=0).fit(POLARS, Y)
+    np.testing.assert_allclose(outer.predict(POLARS), expected, atol=0.05)
+
+
+@pytest.mark.parametrize("model", [NUMBERS[0], KERNEL], ids=name)
+def test_levels_that_fit_did_not_see(model):
+    model.fit(POLARS, Y)
+    other = POLARS.with_columns(colour=pl.lit("mauve"))
+    assert np.isfinite(model.predict(other)).all()
+    missing = PANDAS.assign(colour=None)
+    if isinstance(model, KernelBoostingRegressor):
+        with pytest.raises(InvalidData, match="X holds NaN in column 1"):
+            model.predict(missing)
+    else:
+        assert np.isfinite(model.predict(missing)).all()
+
+
+def test_held_out_frames_weights_and_warm_start():
+    parameters = {"n_estimators": 8, "warm_start": True, "early_stopping": True}
+    head, tail = slice(0, 60), slice(60, 90)
+    weight = np.arange(60.0) % 3
+    models = []
+    for X, wrap in [(PANDAS, pd.Series), (POLARS, pl.Series), (POLARS, pa.array)]:
+        model = BoostingRegressor(**parameters, random_state=0)
+        for n_estimators in (4, 8):
+            model.set_params(n_estimators=n_estimators).fit(
+                X[head],
+                wrap(Y[head]),
+                wrap(weight),
+                X_val=X[tail],
+                y_val=wrap(Y[tail]),
+                sample_weight_val=wrap(np.ones(30)),
+            )
+        models.append(model)
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.predict(ARROW), models[0].predict(ARROW))
+    codes, names = models[0]._schema, models[0]._schema.columns[COLOUR].levels
+    models[0].set_params(n_estimators=9).fit(
+        PANDAS.replace("red", "mauve"), Y, X_val=PANDAS, y_val=Y
+    )
+    assert models[0]._schema is codes
+    assert names == ("blue", "green", "red")
+
+
+def test_scikit_learn_tools_take_them():
+    model = BoostingRegressor(n_estimators=10, random_state=0)
+    expected = cross_val_score(model, PANDAS, Y)
+    np.testing.assert_array_equal(cross_val_score(model, POLARS, Y), expected)
+    copy = pickle.loads(pickle.dumps(model.fit(POLARS, Y)))
+    np.testing.assert_array_equal(copy.predict(ARROW), model.predict(PANDAS))
+
+
+def test_checkpoints_of_frames(tmp_path):
+    model = BoostingRegressor(n_estimators=9, early_stopping=False, random_state=0)
+    expected = model.fit(PANDAS, Y).predict(PANDAS)
+    model.fit(PANDAS, Y, callbacks=[Checkpoint(tmp_path / "c"), lambda event: event.stage == 4])
+    model.fit(ARROW, pl.Series(Y), callbacks=[Checkpoint(tmp_path / "c")])
+    np.testing.assert_array_equal(model.predict(POLARS), expected)
+    with pytest.raises(InvalidData, match="what differs: X"):
+        model.fit(PANDAS.replace("red", "green"), Y, callbacks=[Checkpoint(tmp_path / "c")])
+
+
+def test_checkpoints_tell_levels_apart(tmp_path):
+    """The codes may be the same where the levels are not."""
+    model = BoostingRegressor(n_estimators=4, early_stopping=False, random_state=0)
+    model.fit(PANDAS, Y, callbacks=[Checkpoint(tmp_path / "c")])
+    with pytest.raises(InvalidData, match="what differs: levels"):
+        model.fit(PANDAS.replace("red", "rouge"), Y, callbacks=[Checkpoint(tmp_path / "c")])
+
+
+@pytest.mark.parametrize("levels", ["text", "numbers"])
+@pytest.mark.parametrize("model", [NUMBERS[0], CLASSES[0], KERNEL], ids=name)
+def test_files_keep_the_schema(model, levels, tmp_path):
+    X = POLARS
+    if levels == "numbers":
+        model.set_params(categorical_features=["rank", "new"])
+        X = POLARS.drop("colour")
+    else:
+        model.set_params(categorical_features="from_dtype")
+    if model is KERNEL and levels == "numbers":
+        return  # the other kind says the same, and fits take a second
+    y = LABELS if isinstance(model, BoostingClassifier) else Y
+    model.fit(X, y)
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again._schema == model._schema
+    assert again.categorical_features == model.categorical_features
+    np.testing.assert_array_equal(again.predict(X.to_pandas()), model.predict(X))
+    _, metadata = contents(tmp_path / "m")
+    assert metadata["format"] == "2"
+
+
+def test_files_without_categories_keep_their_format(tmp_path):
+    X = POLARS.drop("colour")
+    save(BoostingRegressor(n_estimators=2, random_state=0).fit(X, Y), tmp_path / "m")
+    _, metadata = contents(tmp_path / "m")
+    assert metadata["format"] == "1"
+    assert load(tmp_path / "m")._schema == Schema(3, ("size", "rank", "new"))
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        {},
+        "ab",
+        [[1]],
+        [[1, ["a"], 2]],
+        [[4, ["a"]]],
+        [[-1, ["a"]]],
+        [[True, ["a"]]],
+        [[1, ["a"]], [1, ["a"]]],
+        [[2, ["a"]], [1, ["a"]]],
+        [[1, "ab"]],
+        [[1, ["b", "a"]]],
+        [[1, ["a", "a"]]],
+        [[1, ["a", 1]]],
+        [[1, [None]]],
+        [[1, [[1]]]],
+        [[1, [float("nan")]]],
+        [[1, [float("inf")]]],
+        [[1, [10**400]]],
+    ],
+    ids=str,
+)
+def test_damaged_schemas(categories, tmp_path):
+    save(BoostingRegressor(n_estimators=2, random_state=0).fit(POLARS, Y), tmp_path / "m")
+    edit(tmp_path / "m", header={"categories": categories})
+    with pytest.raises(InvalidModelFile, match="is damaged"):
+        load(tmp_path / "m")
+
+
+def test_damaged_choices(tmp_path):
+    model = BoostingRegressor(n_estimators=2, categorical_features=["colour"], random_state=0)
+    save(model.fit(POLARS, Y), tmp_path / "m")
+    for given in (["size"], [9], {}, 3):
+        _, metadata = contents(tmp_path / "m")
+        parameters = json.loads(metadata["header"])["parameters"] | {"categorical_features": given}
+        edit(tmp_path / "m", header={"parameters": parameters})
+        with pytest.raises(InvalidModelFile, match="is damaged"):
+            load(tmp_path / "m")
+
+
+def test_labels_that_are_missing():
+    for missing in ([None, "a"] * 45, [1.0, np.nan] * 45, pl.Series([None, 1] * 45)):
+        row = 1 if missing[0] == 1.0 else 0
+        with pytest.raises(InvalidData, match=f"Input y contains NaN: row {row} has no label"):
+            BoostingClassifier().fit(POLARS, missing)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        BoostingRegressor().fit(POLARS, pl.Series([None, 1] * 45))
+    with pytest.raises(InvalidData, match="y holds text"):
+        BoostingRegressor().fit(POLARS, pl.Series(COLUMNS["colour"]))
+
+
+def test_targets_of_several_columns():
+    wide = {"a": Y.tolist(), "b": (2 * Y).tolist()}
+    model = BoostingRegressor(n_estimators=3, random_state=0)
+    expected = model.fit(POLARS, np.column_stack(list(wide.values()))).predict(POLARS)
+    for y in (pd.DataFrame(wide), pl.DataFrame(wide), pa.table(wide), pl.LazyFrame(wide)):
+        np.testing.assert_array_equal(model.fit(POLARS, y).predict(POLARS), expected)
+
+
+@pytest.mark.parametrize(
+    ("labels", "dtype"),
+    [
+        (pd.Series([True, False] * 45, dtype="boolean"), bool),
+        (pd.Series([1, 2] * 45, dtype="Int64"), np.int64),
+        (pl.Series([True, False] * 45), bool),
+        (pa.array([1, 2] * 45), np.int64),
+        (pl.Series(["u", "v"] * 45, dtype=pl.Categorical), object),
+        (pa.array(["u", "v"] * 45).dictionary_encode(), object),
+        (pd.Series(["u", "v"] * 45, dtype="category"), object),
+    ],
+    ids=str,
+)
+def test_labels_keep_their_dtype(labels, dtype):
+    model = BoostingClassifier(n_estimators=2).fit(POLARS, labels)
+    assert model.predict(POLARS).dtype == model.classes_.dtype == dtype
+
+
+def test_categories_of_the_wrong_estimator_are_named():
+    with pytest.raises(InvalidParameter, match="columns that X does not have: 'age'"):
+        KernelBoostingRegressor(categorical_features=["age"]).fit(POLARS, Y)
+
+
+def test_no_warning_of_any_library():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for X in FRAMES:
+            BoostingRegressor(n_estimators=2).fit(X, Y).predict(X)

@@ -1,0 +1,264 @@
+"""What is no table of numbers and categories is refused, with column, row and a way out."""
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from hilboost import BoostingRegressor
+from hilboost.core.errors import (
+    DataWarning,
+    InvalidData,
+    InvalidParameter,
+    InvalidType,
+    MissingPackage,
+)
+from hilboost.estimators.checks import check_inputs
+from hilboost.tables import reading
+from hilboost.tables.columns import read_objects
+
+N = 4
+DAY = datetime.date(2020, 2, 29)
+NOON = datetime.datetime(2020, 2, 29, 12)
+HOUR = datetime.timedelta(hours=1)
+
+
+def read(X, *, estimator=None, reset=True, **parameters):
+    return check_inputs(estimator or BoostingRegressor(**parameters), X, reset=reset)
+
+
+def frames(values, **arrow):
+    """The same column in every library that takes it."""
+    yield pd.DataFrame({"n": range(N), "when": pd.Series(values)})
+    yield pd.DataFrame({"n": range(N), "when": pd.Series(values, dtype=object)})
+    yield pl.DataFrame({"n": range(N), "when": values})
+    yield pa.table({"n": range(N), "when": pa.array(values, **arrow)})
+
+
+@pytest.mark.parametrize("value", [DAY, NOON, datetime.time(12), HOUR])
+def test_dates_times_and_durations(value):
+    advice = "total_seconds" if isinstance(value, datetime.timedelta) else "day of the week"
+    for X in frames([value] * N):
+        with pytest.raises(InvalidData, match=f"column 'when' holds dates, times.*{advice}"):
+            read(X)
+
+
+def test_other_dates():
+    periods = pd.period_range("2020", periods=N, freq="D")
+    stamps = pd.date_range("2020", periods=N, tz="Europe/Paris")
+    for values in (periods, stamps, pd.Series(stamps).astype("category"), stamps.astype(object)):
+        with pytest.raises(InvalidData, match="column 'when' holds dates"):
+            read(pd.DataFrame({"when": values}))
+    with pytest.raises(InvalidData, match="column 0 holds dates"):
+        read(np.array([[NOON]] * N, dtype=object))
+
+
+@pytest.mark.parametrize("value", [[1, 2], {"a": 1}, b"x"], ids=["list", "struct", "bytes"])
+def test_nested_values(value):
+    for X in frames([value] * N):
+        with pytest.raises(
+            InvalidType, match=r"column 'when' holds .*must be a string or a number\. Unpack it"
+        ):
+            read(X)
+
+
+def test_objects_name_the_row():
+    values = [1.0, None, {"a": 1}, 2.0]
+    with pytest.raises(InvalidType, match=r"column 'x' holds \{'a': 1\} \(dict\) in row 2"):
+        read(pd.DataFrame({"x": pd.Series(values, dtype=object)}))
+    with pytest.raises(InvalidType, match=r"column 0 holds .* \(dict\) in row 2"):
+        read(np.array(values, dtype=object)[:, None])
+    with pytest.raises(InvalidType, match=r"\.\.\. \(tuple\) in row 0"):
+        read_objects([tuple(range(99))], "x")
+    with pytest.raises(InvalidType, match=r"\(Interval\)"):
+        read(pd.DataFrame({"x": pd.cut(np.arange(4.0), 2)}))
+
+
+def test_text_amid_numbers():
+    values = [None, 1, 2.5, "n/a"]
+    said = r"holds text \('n/a' in row 3\) and numbers \(1.* in row 1\)\. Make it all text"
+    for X in (
+        pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+        pl.DataFrame({"x": pl.Series(values, dtype=pl.Object)}),
+        np.array(values, dtype=object)[:, None],
+        [[value] for value in values],
+        pd.DataFrame({"x": pd.Series(values, dtype="category")}),
+    ):
+        with pytest.raises(InvalidData, match=said):
+            read(X)
+
+
+def test_complex_numbers():
+    with pytest.raises(InvalidData, match="Complex data not supported: column 'x'"):
+        read(pd.DataFrame({"x": [1j, 2j]}))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinity_names_the_column(value):
+    for X in frames([0.0, 1.0, value, np.nan]):
+        with pytest.raises(InvalidData, match=r"infinity .* in column 'when'\. Replace it"):
+            read(X)
+        with pytest.raises(InvalidData, match=r"infinity .* in column 'when'\. Replace it"):
+            read(X, categorical_features=["when"])
+    with pytest.raises(InvalidData, match="infinity .* in column 0"):
+        read([[10**400], ["a"]][:1] * 2 + [[None]])
+
+
+def test_repeated_names():
+    twice = pd.DataFrame(np.zeros((N, 3)), columns=["a", "b", "a"])
+    for X in (twice, pa.Table.from_arrays([pa.array([1.0])] * 3, ["a", "b", "a"])):
+        with pytest.raises(InvalidData, match="more than one column of the name 'a'. Rename"):
+            read(X)
+
+
+def test_names_of_several_types():
+    with pytest.raises(InvalidType, match="string names, but your input has .'int', 'str'."):
+        read(pd.DataFrame(np.zeros((N, 2)), columns=["a", 1]))
+
+
+@pytest.mark.parametrize("names", [[0, 1], [3.5, 4.5], pd.MultiIndex.from_tuples([(0, 1), (0, 2)])])
+def test_names_that_are_no_text_do_not_count(names):
+    estimator = BoostingRegressor()
+    X = pd.DataFrame([[1.0, "a"], [2.0, "b"]], columns=names)
+    expected = [[1.0, 0.0], [2.0, 1.0]]
+    np.testing.assert_array_equal(read(X, estimator=estimator), expected)
+    assert not hasattr(estimator, "feature_names_in_")
+    np.testing.assert_array_equal(read(X, estimator=estimator, reset=False), expected)
+
+
+def test_columns_that_lack_or_are_new():
+    estimator = BoostingRegressor()
+    X = pl.DataFrame({name: [1.0, 2.0] for name in "abc"})
+    read(X, estimator=estimator)
+    for wrong, said in [
+        (X.select("b", "a", "c"), r"same order as they were in fit.\nGive X\[list"),
+        (X.select("a", "b"), "yet now missing:\n- c\n"),
+        (X.with_columns(z=1.0), "unseen at fit time:\n- z\n"),
+        (X.rename({"a": "z"}), "unseen at fit time:\n- z\n.*yet now missing:\n- a\n"),
+    ]:
+        with pytest.raises(InvalidData, match=f"(?s)should match those.*{said}"):
+            read(wrong, estimator=estimator, reset=False)
+    wide = pl.DataFrame({f"column {k:02}": [1.0] for k in range(30)})
+    with pytest.raises(InvalidData, match=r"- column 19\n- \.\.\.\n"):
+        read(wide, estimator=estimator, reset=False)
+
+
+def test_tables_without_the_names_of_the_fit():
+    estimator = BoostingRegressor()
+    read(pl.DataFrame({"a": ["x", "y"]}), estimator=estimator)
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but Boost"):
+        X = read([["y"], ["x"]], estimator=estimator, reset=False)
+    np.testing.assert_array_equal(X, [[1.0], [0.0]])
+    with (
+        pytest.warns(UserWarning, match="valid feature names"),
+        pytest.raises(InvalidData, match="X has 2 features, but BoostingRegressor is expecting 1"),
+    ):
+        read([["y", "x"]], estimator=estimator, reset=False)
+    read([["y"], ["x"]], estimator=estimator)
+    with pytest.warns(UserWarning, match="X has feature names, but BoostingRegressor was fitted"):
+        read(pa.table({"a": ["x"]}), estimator=estimator, reset=False)
+
+
+def test_tables_without_rows_or_columns():
+    for X in (pl.DataFrame({"a": []}), pa.table({"a": pa.array([], pa.string())})):
+        with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+            read(X)
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        read(pd.DataFrame(index=range(3)))
+
+
+def test_series_and_rows_of_different_lengths():
+    for X in (pd.Series([1.0, 2.0]), pl.Series([1.0, 2.0]), pa.chunked_array([[1.0]])):
+        with pytest.raises(ValueError, match=r"Expected (a )?2(D|-dimensional)"):
+            read(X)
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        read([[1.0], [1.0, 2.0]])
+
+
+def test_text_in_other_forms():
+    with pytest.raises(InvalidData, match="X holds text in a form that is not read"):
+        read(["a", "b"])
+    with pytest.raises(InvalidData, match="X holds text in column 0 in a form that is not read"):
+        read(np.array([[b"a"]]))
+
+
+def test_streams_without_a_library_that_reads_them(monkeypatch):
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise AssertionError
+
+    import narwhals.stable.v2 as nw
+
+    def nobody(*_, **__):
+        raise ModuleNotFoundError
+
+    monkeypatch.setattr(nw.DataFrame, "from_arrow", nobody)
+    with pytest.raises(MissingPackage, match="python -m pip install pyarrow"):
+        read(Stream())
+
+
+def test_tables_that_are_still_to_be_computed(monkeypatch):
+    lazy = pl.LazyFrame({"a": [1.0]})
+    monkeypatch.setattr(type(reading._frame(lazy).implementation), "is_polars", lambda _: False)
+    with pytest.raises(InvalidType, match=r"still to be computed; compute it first"):
+        read(lazy)
+
+
+def test_kinds_that_change_after_the_fit():
+    estimator = BoostingRegressor(categorical_features=["t", "k"])
+    fitted = pd.DataFrame({"t": ["1", "2"], "k": [1, 2], "x": [0.5, 1.5]})
+    read(fitted, estimator=estimator)
+    for changed, said in [
+        ({"t": [1, 2]}, r"column 't' held text in fit and holds numbers now \(1 in row 0\)"),
+        ({"k": ["1", "2"]}, r"column 'k' held numbers in fit and holds text now \('1' in row 0\)"),
+        ({"x": ["1", "2"]}, r"column 'x' held numbers .or nothing. in fit and holds text now"),
+    ]:
+        with pytest.raises(InvalidData, match=said):
+            read(fitted.assign(**changed), estimator=estimator, reset=False)
+    nothing = pd.DataFrame({"t": [None], "k": [None], "x": [None]})
+    assert np.isnan(read(nothing, estimator=estimator, reset=False)).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("x", r"give a list, such as \['x'\]"),
+        (["z", "q"], "columns that X does not have: 'z', 'q'"),
+        ([0, 3], "names column 3; X has columns 0 to 1"),
+        ([-1], "names column -1"),
+        ([True], "a mask of 1 columns; X has 2"),
+        ([0.5], "must be 'from_dtype', column names"),
+        ([0, "x"], "must be 'from_dtype', column names"),
+        ([[0]], "must be 'from_dtype', column names"),
+        (np.array(1), "The 'categorical_features' parameter|must be 'from_dtype'"),
+    ],
+)
+def test_wrong_categorical_features(given, said):
+    X = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]})
+    with pytest.raises(InvalidParameter, match=said):
+        read(X, categorical_features=given)
+    if isinstance(given, list) and isinstance(given[0], str):
+        with pytest.raises(InvalidParameter, match="X has no column names; fit a data frame"):
+            read(X.to_numpy(), categorical_features=given)
+
+
+def test_a_text_of_its_own_in_every_row_warns():
+    names = [f"customer {k}" for k in range(50)]
+    with pytest.warns(DataWarning, match="column 'id' holds a text of its own in each of 50 rows"):
+        read(pl.DataFrame({"id": names}))
+    with pytest.warns(DataWarning, match=r"all read as numbers: convert.*\.astype\(float\)"):
+        read(pl.DataFrame({"price": [str(k / 3) for k in range(50)]}))
+    read(pl.DataFrame({"id": names[:49]}))
+    read(pl.DataFrame({"id": [*names, names[0]]}))
+
+
+def test_numbers_of_any_type_among_objects():
+    values = [True, np.int8(2), 2**70, Decimal("1.5"), Fraction(1, 4), np.float32(0.5), np.nan]
+    values += [None, pd.NA, pd.NaT, np.bool_(False), Decimal("NaN")]
+    expected = [1.0, 2.0, 2.0**70, 1.5, 0.25, 0.5, *[np.nan] * 4, 0.0, np.nan]
+    np.testing.assert_array_equal(read_objects(values, "x").values, expected)
