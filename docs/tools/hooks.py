@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
-    "reproductions/README.md": "reproductions/index.md",
+    "reproductions/README.md": "reproductions/overview.md",
 }
 BESIDES = ("benchmarks/results/*.png", "examples/*.py", "reproductions/*/results/*.*")
 LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)")
