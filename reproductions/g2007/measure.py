@@ -37,10 +37,12 @@ def records(
             and "failure" not in record
             and not record["quick"]
         ]
+        if not found:
+            raise FileNotFoundError(f"{path} has no such runs; leave out --recorded to measure")
         return found, {
-            "recorded": max((record["date"] for record in found), default=""),
-            "machine": found[0]["machine"] if found else "",
-            "versions": found[0]["versions"] if found else {},
+            "recorded": max(record["date"] for record in found),
+            "machine": found[0]["machine"],
+            "versions": found[0]["versions"],
         }
     facts = environment(THREADS)
     structured.warm_up(THREADS)

@@ -34,11 +34,12 @@ def records(
             and "failure" not in record
             and not record["rows"]
         ]
-        last = max((record["date"] for record in found), default="")
+        if {(record["method"], record["setting"]) for record in found} != set(settings):
+            raise FileNotFoundError(f"{path} has not all the runs; leave out --recorded to measure")
         return found, {
-            "recorded": last,
-            "machine": found[0]["machine"] if found else "",
-            "versions": found[0]["versions"] if found else {},
+            "recorded": max(record["date"] for record in found),
+            "machine": found[0]["machine"],
+            "versions": found[0]["versions"],
         }
     facts = environment(THREADS)
     found = []
@@ -98,9 +99,7 @@ def table3(runs: int, recorded: Path | None) -> dict[str, Any]:
         "values": {
             "kin40k, single": column(found, *settings[1], "nmse"),
             "kin40k, boosted": column(found, *settings[0], "nmse"),
-            "kin40k, boosted / single": np.divide(
-                column(found, *settings[0], "nmse"), column(found, *settings[1], "nmse")
-            ).tolist(),
+            "kin40k, boosted / single": ratios(found, *settings),
         },
         "notes": [
             SPLIT_NOTE,
@@ -112,6 +111,16 @@ def table3(runs: int, recorded: Path | None) -> dict[str, Any]:
         ],
         **origin,
     }
+
+
+def ratios(
+    found: list[dict[str, Any]], above: tuple[str, str], below: tuple[str, str]
+) -> list[float]:
+    """Errors of one setting over those of another, on the splits that have both."""
+    errors = {(r["method"], r["setting"], r["split"]): r["nmse"] for r in found}
+    splits = sorted({r["split"] for r in found})
+    pairs = [((*above, split), (*below, split)) for split in splits]
+    return [errors[a] / errors[b] for a, b in pairs if a in errors and b in errors]
 
 
 def path_of(found: list[dict[str, Any]], kind: Any, sizes: tuple[int, ...]) -> np.ndarray:

@@ -72,7 +72,14 @@ def test_exact_claims_are_reproduced(key, tmp_path):
 
 
 def test_recorded_results_are_taken(tmp_path):
-    kept = {"set": "kin40k", "rows": None, "date": "2026-01-01", "machine": "m", "versions": {}}
+    kept = {
+        "set": "kin40k",
+        "split": 0,
+        "rows": None,
+        "date": "2026-01-01",
+        "machine": "m",
+        "versions": {},
+    }
     error = {("hilboost-sy2006", "150 stages"): 0.018, ("hilboost-sparse", "680 basis"): 0.03}
     records = [
         {**kept, "method": method, "setting": setting, "nmse": nmse}
@@ -126,9 +133,12 @@ def test_runs_and_records_exclude_each_other(tmp_path):
     assert "give one of them" in refused("lad-algorithm3", "--runs", "1", "--recorded", "x")
 
 
-@pytest.mark.parametrize("key", ["sy2006-table3", "g2007-friedman1"])
+@pytest.mark.parametrize("key", ["sy2006-table3", "sy2006-table4", "g2007-friedman1"])
 def test_results_that_were_not_recorded(key, tmp_path):
     assert "is not there; leave out --recorded" in refused(key, "--recorded", str(tmp_path))
+    name = "kernels.json" if key.startswith("sy2006") else "structured.json"
+    (tmp_path / name).write_text('{"records": []}')
+    assert "runs; leave out --recorded" in refused(key, "--recorded", str(tmp_path))
 
 
 def clone_with(tmp_path, monkeypatch, text):
