@@ -108,7 +108,10 @@ def figure1(runs: int, recorded: Path | None) -> dict[str, Any]:
     found, origin = records("figure1", "usps_test", plan, 1, recorded)
     curves = {record["method"]: record["curve"] for record in found}
     values: dict[str, list[float]] = {}
-    fast, slow = curves.get("ν=1 J=20"), curves.get("ν=0.01 J=20")
+    rates = [f"ν={rate:g}" for rate in structured.images.FIGURE_RATES[::-1]]
+    both = [rate for rate in rates if {f"{rate} J=1", f"{rate} J=20"} <= set(curves)]
+    least = both[0] if both else "ν=0.01"  # records may not have them all
+    fast, slow = curves.get("ν=1 J=20"), curves.get(f"{least} J=20")
     if fast and slow:
         test = [[point[2] for point in curve] for curve in (fast, slow)]
         values["test error rises after a few stages at ν = 1"] = [float(test[0][-1] > min(test[0]))]
@@ -116,7 +119,7 @@ def figure1(runs: int, recorded: Path | None) -> dict[str, Any]:
         pairs = zip((fast, slow), test, strict=True)
         best = [curve[errors.index(min(errors))][0] for curve, errors in pairs]
         values["and has it at a larger M"] = [float(best[1] > best[0])]
-    small, large = curves.get("ν=0.01 J=1"), curves.get("ν=0.01 J=20")
+    small, large = curves.get(f"{least} J=1"), slow
     if small and large:
         values["the learning error falls faster with larger trees"] = [
             float(large[-1][1] < small[-1][1])
@@ -130,7 +133,7 @@ def figure1(runs: int, recorded: Path | None) -> dict[str, Any]:
         values["Err_Y is least where Err_φ is (within .02)"] = [float(close)]
     shown = {
         f"{name} {sample}": [[point[0], point[i]] for point in curves[name]]
-        for name in ("ν=1 J=20", "ν=0.1 J=20", "ν=0.01 J=20", "ν=0.01 J=1")
+        for name in ("ν=1 J=20", "ν=0.1 J=20", f"{least} J=20", f"{least} J=1")
         if name in curves
         for sample, i in (("test", 2),)
     }
