@@ -22,6 +22,7 @@ ROOMS = (
     "hilboost.core.records",
     "hilboost.estimators",
     "hilboost.estimators.combiners",
+    "hilboost.export",
     "hilboost.kernels",
     "hilboost.losses",
     "hilboost.network",

@@ -14,8 +14,12 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-BESIDES = ("benchmarks/results/*.png", "examples/*.py", "reproductions/**/*.*")
+PAGES = {
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "reproductions/README.md": "reproductions/overview.md",
+}
+BESIDES = ("benchmarks/results/*.png", "examples/*.py", "reproductions/*/results/*.*")
 LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)")
 
 
@@ -29,7 +33,7 @@ def on_files(files: Any, config: Any) -> Any:
 def besides() -> list[str]:
     """Files outside of ``docs``, by their paths in the repository."""
     found = {path.relative_to(ROOT).as_posix() for glob in BESIDES for path in ROOT.glob(glob)}
-    return [*PAGES, *sorted(name for name in found if "__pycache__" not in name)]
+    return [*PAGES, *sorted(found)]
 
 
 def site_name(name: str) -> str:

@@ -1,1 +1,3 @@
-"""Command line of hilboost: ``hilboost demo``, ``fit``, ``predict`` and ``warmup``."""
+"""Command line of hilboost: ``hilboost demo``, ``fit``, ``predict``, ``warmup``,
+``reproduce``.
+"""

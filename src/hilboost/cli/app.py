@@ -40,6 +40,14 @@ DEMO_EXAMPLES = """[bold]Examples[/bold]
 
   hilboost demo --quick --out pictures"""
 
+REPRODUCE_EXAMPLES = """[bold]Examples[/bold]
+
+  hilboost reproduce --list
+
+  hilboost reproduce lz2016-losses
+
+  hilboost reproduce sy2006-table3 --runs 1"""
+
 LOSS_HELP = (
     "squared_error, absolute_error, huber, quantile, poisson, gamma or tweedie for regression; "
     "log_loss or exponential for classification."
@@ -185,6 +193,36 @@ def warmup(debug: Debug = False) -> None:
         with StageProgress("compiling", total=WARMUP_FITS) as progress:
             seconds = warm_up(progress)
         typer.echo(f"Ready: everything is compiled, which took {seconds:.1f} s.")
+
+
+@app.command(epilog=REPRODUCE_EXAMPLES)
+def reproduce(
+    key: Annotated[
+        str | None, typer.Argument(metavar="KEY", help="Which claim.", show_default=False)
+    ] = None,
+    show: Annotated[bool, typer.Option("--list", help="List the claims.")] = False,
+    runs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Runs; as published if not given.")
+    ] = None,
+    recorded: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Take the figures from these benchmark results; measure nothing."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the page; beside the claim.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Measure figures of the papers again; in a clone of the repository."""
+    with one_line_errors(debug):
+        from hilboost.cli.reproduce import ReproduceJob, list_claims, run_reproduce
+
+        if show or key is None:
+            typer.echo(list_claims())
+        else:
+            typer.echo(run_reproduce(ReproduceJob(key, runs, recorded, out)))
 
 
 def main() -> None:

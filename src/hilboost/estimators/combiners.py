@@ -3,14 +3,10 @@
 These are the rivals that SY2006 names in section 1: members are full kernel machines, each on its
 own subset of the rows, with one kernel and one λ for all.
 
-==========================  ==============================================================
-class                       how members are combined
-==========================  ==============================================================
-AveragedKernelRidge         their mean
-ConvexKernelRidge           the best weights that are not negative and sum to one
-BayesianCommitteeMachine    by the inverse variances of their predictions, row by row
-AdaBoostKernelClassifier    votes; each subset is drawn where the earlier members err
-==========================  ==============================================================
+* ``AveragedKernelRidge``: their mean.
+* ``ConvexKernelRidge``: the best weights that are not negative and sum to one.
+* ``BayesianCommitteeMachine``: by the inverse variances of their predictions, row by row.
+* ``AdaBoostKernelClassifier``: votes; each subset is drawn where the earlier members err.
 
 SY2006: Sun & Yao, *Boosting kernel models for regression*, ICDM 2006.
 """

@@ -1,0 +1,176 @@
+"""Published figures to be reproduced: claim files, and how to find them in a clone."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hilboost.cli.errors import CliError
+from hilboost.core.errors import unknown_name
+
+__all__ = ["Claim", "Value", "claim_named", "find_folder", "function_of", "read_claims"]
+
+FOLDER = "reproductions"
+
+
+@dataclass(frozen=True)
+class Value:
+    """One published number.
+
+    Attributes
+    ----------
+    name : str
+    published : float
+    deviation : float or None
+        As published.
+    tolerance : float
+        Differences up to this count as reproduced.
+    better : {"lower", "higher", ""}
+        Which way of differing is no loss.
+    missing : str
+        Why it cannot be measured; empty where it can.
+    """
+
+    name: str
+    published: float
+    tolerance: float = 0.0
+    deviation: float | None = None
+    better: str = ""
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a source says, and how to measure it.
+
+    Attributes
+    ----------
+    key, source, where, title, measure, protocol : str
+    function : str
+        In ``measure.py`` beside the file.
+    runs : int
+        As published.
+    minutes : float
+        Of all runs, on two cores.
+    values : tuple of Value
+    path : Path
+    """
+
+    key: str
+    source: str
+    where: str
+    title: str
+    measure: str
+    protocol: str
+    function: str
+    runs: int
+    minutes: float
+    values: tuple[Value, ...]
+    path: Path
+
+
+def find_folder() -> Path:
+    """The folder of the claims: above the working folder, or in the clone the package runs from.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    CliError
+        There is no clone.
+    """
+    starts = [Path.cwd(), Path(__file__).resolve().parent]
+    for start in starts:
+        for parent in (start, *start.parents):
+            if any((parent / FOLDER).glob("*/*.toml")) and (parent / "benchmarks").is_dir():
+                return parent / FOLDER
+    raise CliError(
+        "The claims are not part of the installed package: run 'hilboost reproduce' in a clone of "
+        "the repository."
+    )
+
+
+def read_claims(folder: Path) -> list[Claim]:
+    """All claims, by source and key.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    list of Claim
+
+    Raises
+    ------
+    CliError
+        A claim file that cannot be read.
+    """
+    claims = []
+    for path in sorted(folder.glob("*/*.toml")):
+        try:
+            fields = tomllib.loads(path.read_text(encoding="utf-8"))
+            values = tuple(Value(**value) for value in fields.pop("values"))
+            claims.append(Claim(**fields, values=values, path=path))
+        except (KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+            raise CliError(f"{path} is not a claim file: {error}.") from error
+    return claims
+
+
+def claim_named(key: str, claims: list[Claim]) -> Claim:
+    """The claim with this key.
+
+    Parameters
+    ----------
+    key : str
+    claims : list of Claim
+
+    Returns
+    -------
+    Claim
+
+    Raises
+    ------
+    InvalidParameter
+        There is none; the message names the nearest ones.
+    """
+    for claim in claims:
+        if claim.key == key:
+            return claim
+    raise unknown_name("KEY", key, [claim.key for claim in claims])
+
+
+@contextmanager
+def function_of(claim: Claim) -> Iterator[Callable[..., dict[str, Any]]]:
+    """The function that measures a claim; benchmarks and tests can be imported meanwhile.
+
+    Parameters
+    ----------
+    claim : Claim
+
+    Yields
+    ------
+    callable
+    """
+    root = claim.path.parents[2]
+    spec = importlib.util.spec_from_file_location(
+        f"reproduce_{claim.path.parent.name}", claim.path.parent / "measure.py"
+    )
+    if spec is None or spec.loader is None:
+        raise CliError(f"{claim.path.parent / 'measure.py'} cannot be read.")
+    before = list(sys.path)
+    sys.path[:0] = [str(root / "benchmarks"), str(root)]
+    try:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield getattr(module, claim.function)
+    finally:
+        sys.path[:] = before

@@ -1,0 +1,182 @@
+"""``hilboost reproduce``: measure a published figure again, and write a page about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hilboost.cli.claims import Claim, Value, claim_named, find_folder, function_of, read_claims
+from hilboost.cli.errors import CliError, note
+from hilboost.cli.reproduce_page import write_figure, write_page, write_summary
+
+__all__ = ["ReproduceJob", "list_claims", "run_reproduce", "verdict"]
+
+_PACKAGES = ("hilboost", "numpy", "scipy", "scikit-learn", "sklearn", "numba")
+
+
+@dataclass(frozen=True)
+class ReproduceJob:
+    """What is asked for.
+
+    Attributes
+    ----------
+    key : str
+    runs : int or None
+        In place of the published number.
+    recorded : Path or None
+        Folder of benchmark results to take the figures from, in place of runs.
+    out : Path or None
+        Folder of the page; by default ``results`` beside the claim.
+    """
+
+    key: str
+    runs: int | None = None
+    recorded: Path | None = None
+    out: Path | None = None
+
+
+def list_claims() -> str:
+    """One line a claim: key, minutes, source, title.
+
+    Returns
+    -------
+    str
+    """
+    claims = read_claims(find_folder())
+    width = max(len(claim.key) for claim in claims)
+    return "\n".join(
+        f"{claim.key:{width}}  {claim.minutes:5g} min  {claim.source}, {claim.where}: {claim.title}"
+        for claim in claims
+    )
+
+
+def run_reproduce(job: ReproduceJob) -> str:
+    """Measure, write the page, and say what came out.
+
+    Parameters
+    ----------
+    job : ReproduceJob
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    CliError
+        No clone, no data, or results that were not recorded.
+    """
+    folder = find_folder()
+    claim = claim_named(job.key, read_claims(folder))
+    if job.runs is not None and job.recorded is not None:
+        raise CliError("--runs measures and --recorded does not; give one of them.")
+    if job.recorded is None and claim.minutes >= 1:
+        note(f"about {claim.minutes:g} minutes for {claim.runs} runs on two cores")
+    began = time.perf_counter()
+    with function_of(claim) as function:
+        try:
+            measured = function(runs=job.runs or claim.runs, recorded=job.recorded)
+        except FileNotFoundError as error:
+            raise CliError(f"{error}.") from error
+    facts = _facts(claim, measured, time.perf_counter() - began)
+    out = job.out or claim.path.parent / "results"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{claim.key}.json").write_text(
+        json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    write_figure(facts, out / f"{claim.key}.svg")
+    write_page(facts, out / f"{claim.key}.md")
+    if job.out is None:
+        write_summary(folder)
+    lines = [f"{value['name']}: {value['verdict']}" for value in facts["values"]]
+    return "\n".join([*lines, f"Written: {out / claim.key}.md"])
+
+
+def verdict(value: Value, measured: float | None) -> str:
+    """What a measured number says about a published one.
+
+    Parameters
+    ----------
+    value : Value
+    measured : float or None
+
+    Returns
+    -------
+    str
+    """
+    if value.missing:
+        return f"not measured: {value.missing}"
+    if measured is None:
+        return "not measured: not run yet"
+    if abs(measured - value.published) <= value.tolerance:
+        return "reproduced"
+    if value.better and (measured < value.published) == (value.better == "lower"):
+        return "better than published"
+    return "differs"
+
+
+def _facts(claim: Claim, measured: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Everything that page and figure show, as plain data."""
+    known = {value.name for value in claim.values}
+    odd = set(measured["values"]) - known
+    if odd:
+        raise CliError(f"{claim.path} has no value {sorted(odd)[0]!r}; add it, or rename it.")
+    values = []
+    for value in claim.values:
+        runs = [float(x) for x in measured["values"].get(value.name, [])]
+        mean = float(np.mean(runs)) if runs else None
+        values.append(
+            {
+                "name": value.name,
+                "published": value.published,
+                "published_deviation": value.deviation,
+                "tolerance": value.tolerance,
+                "measured": mean,
+                "measured_deviation": float(np.std(runs, ddof=1)) if len(runs) > 1 else None,
+                "runs": len(runs),
+                "verdict": verdict(value, mean),
+            }
+        )
+    recorded = measured.get("recorded")
+    return {
+        "key": claim.key,
+        "source": claim.source,
+        "where": claim.where,
+        "title": claim.title,
+        "measure": claim.measure,
+        "protocol": claim.protocol,
+        "notes": measured.get("notes", []),
+        "published_runs": claim.runs,
+        "recorded": recorded,
+        "date": recorded or datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": None if recorded else round(seconds, 1),
+        "machine": measured.get("machine")
+        or f"{platform.machine()}, {os.cpu_count()} logical CPUs",
+        "versions": {
+            name: number
+            for name, number in (measured.get("versions") or _versions()).items()
+            if name in _PACKAGES and number
+        },
+        "values": values,
+        "curves": measured.get("curves", {}),
+        "axes": measured.get("axes", ["", ""]),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,167 @@
+"""`hilboost reproduce`: the claims, and the pages about them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hilboost.cli import claims as claims_room
+from hilboost.cli.app import app
+from hilboost.cli.claims import Value, function_of, read_claims
+from hilboost.cli.reproduce import verdict
+from hilboost.cli.reproduce_page import write_figure, write_page
+
+FOLDER = Path(__file__).parents[2] / "reproductions"
+CLAIMS = {claim.key: claim for claim in read_claims(FOLDER)}
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["reproduce", *arguments])
+
+
+def test_claims_of_all_sources_are_there():
+    assert {claim.source for claim in CLAIMS.values()} == {"SY2006", "G2007", "LZ2016", "LAD"}
+    assert len(CLAIMS) == len(list(FOLDER.glob("*/*.toml")))
+    for claim in CLAIMS.values():
+        assert claim.path.parent.name == claim.key.partition("-")[0]
+        assert len({value.name for value in claim.values}) == len(claim.values)
+
+
+@pytest.mark.parametrize("key", CLAIMS)
+def test_functions_of_claims_are_there(key):
+    source = (CLAIMS[key].path.parent / "measure.py").read_text(encoding="utf-8")
+    assert f"def {CLAIMS[key].function}(runs: int, recorded: Path | None)" in source
+
+
+@pytest.mark.parametrize("key", CLAIMS)
+def test_committed_pages_are_of_the_claims(key, tmp_path):
+    folder = CLAIMS[key].path.parent / "results"
+    facts = json.loads((folder / f"{key}.json").read_text(encoding="utf-8"))
+    values = CLAIMS[key].values
+    assert [(v["name"], v["published"]) for v in facts["values"]] == [
+        (v.name, v.published) for v in values
+    ]
+    for value, found in zip(values, facts["values"], strict=True):
+        assert found["verdict"] == verdict(value, found["measured"])
+        assert not (value.missing and found["measured"] is not None)
+    write_page(facts, tmp_path / "page.md")
+    assert (tmp_path / "page.md").read_text() == (folder / f"{key}.md").read_text()
+    assert (folder / f"{key}.svg").is_file()
+    table = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert f"]({folder.parent.name}/results/{key}.md)" in table
+
+
+def test_list():
+    result = run("--list")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()] == list(CLAIMS)
+    assert run().stdout == result.stdout
+
+
+@pytest.mark.parametrize("key", ["lz2016-losses", "lad-algorithm3"])
+def test_exact_claims_are_reproduced(key, tmp_path):
+    claim = CLAIMS[key]
+    result = run(key, "--runs", "1", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    facts = json.loads((tmp_path / f"{key}.json").read_text(encoding="utf-8"))
+    assert {value["verdict"] for value in facts["values"]} == {"reproduced"}
+    assert (tmp_path / f"{key}.md").read_text(encoding="utf-8").startswith(f"# {claim.source}")
+    assert "<svg" in (tmp_path / f"{key}.svg").read_text(encoding="utf-8")
+
+
+def test_recorded_results_are_taken(tmp_path):
+    kept = {
+        "set": "kin40k",
+        "split": 0,
+        "rows": None,
+        "date": "2026-01-01",
+        "machine": "m",
+        "versions": {},
+    }
+    error = {("hilboost-sy2006", "150 stages"): 0.018, ("hilboost-sparse", "680 basis"): 0.03}
+    records = [
+        {**kept, "method": method, "setting": setting, "nmse": nmse}
+        for (method, setting), nmse in error.items()
+    ]
+    (tmp_path / "kernels.json").write_text(json.dumps({"records": records}))
+    with function_of(CLAIMS["sy2006-table3"]) as function:
+        found = function(runs=10, recorded=tmp_path)
+    assert found["values"]["kin40k, boosted / single"] == pytest.approx([0.6])
+    assert found["recorded"] == "2026-01-01"
+
+
+@pytest.mark.parametrize(
+    ("value", "measured", "expected"),
+    [
+        (Value("", 2.0, 0.5), 2.5, "reproduced"),
+        (Value("", 2.0, 0.5), 2.6, "differs"),
+        (Value("", 2.0, 0.5, better="lower"), 1.0, "better than published"),
+        (Value("", 2.0, 0.5, better="higher"), 1.0, "differs"),
+        (Value("", 2.0, 0.5), None, "not measured: not run yet"),
+        (Value("", 2.0, 0.5, missing="no data"), None, "not measured: no data"),
+    ],
+)
+def test_verdicts(value, measured, expected):
+    assert verdict(value, measured) == expected
+
+
+def refused(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def test_an_unknown_key_names_the_nearest():
+    assert "KEY='sy2006-table33' is not known. Did you mean 'sy2006-table3'" in refused(
+        "sy2006-table33"
+    )
+
+
+def test_outside_of_a_clone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(claims_room, "__file__", str(tmp_path / "claims.py"))
+    assert refused("--list") == (
+        "error: The claims are not part of the installed package: run 'hilboost reproduce' in a "
+        "clone of the repository."
+    )
+
+
+def test_runs_and_records_exclude_each_other(tmp_path):
+    assert "give one of them" in refused("lad-algorithm3", "--runs", "1", "--recorded", "x")
+
+
+@pytest.mark.parametrize("key", ["sy2006-table3", "sy2006-table4", "g2007-friedman1"])
+def test_results_that_were_not_recorded(key, tmp_path):
+    assert "is not there; leave out --recorded" in refused(key, "--recorded", str(tmp_path))
+    name = "kernels.json" if key.startswith("sy2006") else "structured.json"
+    (tmp_path / name).write_text('{"records": []}')
+    assert "runs; leave out --recorded" in refused(key, "--recorded", str(tmp_path))
+
+
+def clone_with(tmp_path, monkeypatch, text):
+    (tmp_path / "benchmarks").mkdir()
+    shutil.copytree(FOLDER / "lad", tmp_path / "reproductions" / "lad")
+    (tmp_path / "reproductions" / "lad" / "algorithm3.toml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_damaged_claim_file(tmp_path, monkeypatch):
+    clone_with(tmp_path, monkeypatch, "key = 'x'\nvalues = [{name = 'a'}]")
+    assert "algorithm3.toml is not a claim file" in refused("--list")
+
+
+def test_a_value_that_the_claim_does_not_know(tmp_path, monkeypatch):
+    text = (FOLDER / "lad" / "algorithm3.toml").read_text(encoding="utf-8")
+    clone_with(tmp_path, monkeypatch, text.replace("line 1:", "line 0:"))
+    shutil.copytree(FOLDER.parent / "tests", tmp_path / "tests")
+    assert "has no value 'line 1: |E_0 − median(y)|'" in refused("lad-algorithm3", "--runs", "1")
+
+
+def test_a_figure_of_nothing_measured(tmp_path):
+    value = {"name": "a", "published": 1.0, "published_deviation": None, "measured": None}
+    facts = {"values": [{**value, "measured_deviation": None}], "curves": {}, "key": "k"}
+    write_figure(facts, tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").read_text().startswith("<?xml")
