@@ -126,9 +126,7 @@ def _by_class(
     ]
 
 
-def _confusion(
-    names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp]
-) -> dict[str, Any]:
+def _confusion(names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp]) -> dict[str, Any]:
     """The matrix of few classes, and the most frequent mistakes of many."""
     matrix = metrics.confusion_matrix(codes, best, labels=np.arange(len(names)))
     mistakes = matrix - np.diag(np.diag(matrix))
@@ -144,9 +142,7 @@ def _confusion(
     }
 
 
-def _calibration(
-    codes: NDArray[np.intp], proba: Floats, best: NDArray[np.intp]
-) -> dict[str, Any]:
+def _calibration(codes: NDArray[np.intp], proba: Floats, best: NDArray[np.intp]) -> dict[str, Any]:
     """Observed frequencies by predicted probability, in bins of equally many rows.
 
     Of two classes the probability of the second one; of more, that of the predicted class.

@@ -55,7 +55,8 @@ def importance_facts(model: Shell, columns: Columns, codes: Floats) -> dict[str,
     Returns
     -------
     dict
-        ``order``: all column numbers, the most important first; ``bars``: the first of them.
+        ``order``: all column numbers, the most important first; ``bars``: the first of them;
+        ``of_all``: what shuffling costs, column by column.
     """
     d, n = len(columns.names), columns.n_rows
     repeats = 5 if d <= 30 else 2 if d <= 100 else 1
@@ -70,8 +71,8 @@ def importance_facts(model: Shell, columns: Columns, codes: Floats) -> dict[str,
     )
     gain = _gain(model)
     mean, spread = found.importances_mean, found.importances_std
-    keys = (np.arange(d), -mean) if gain is None else (np.arange(d), -gain, -mean)
-    order = np.lexsort(keys)
+    # What matters on these rows first; of columns that do not, what mattered in training.
+    order = np.lexsort((np.zeros(d) if gain is None else -gain, -mean))
     base = -minus_loss(None, sample.source, codes[rows])
     return {
         "n_rows": len(rows),
@@ -79,6 +80,7 @@ def importance_facts(model: Shell, columns: Columns, codes: Floats) -> dict[str,
         "loss": base,
         "has_gain": gain is not None,
         "order": order.tolist(),
+        "of_all": mean.tolist(),
         "bars": [
             {
                 "name": columns.names[j],

@@ -151,9 +151,13 @@ def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
     rows = []
     for coverage in _COVERAGES:
         half = norm.ppf(0.5 + coverage / 2) * std
-        row = {"nominal": coverage, "gaussian": float((error <= half[:, None]).mean())}
-        row["calibrated"] = _calibrated(model, X, y, coverage)
-        rows.append(row)
+        rows.append(
+            {
+                "nominal": coverage,
+                "gaussian": float((error <= half[:, None]).mean()),
+                "calibrated": _calibrated(model, X, y, coverage),
+            }
+        )
     return {
         "coverage": rows,
         "mean_std": float(std.mean()),

@@ -84,6 +84,9 @@ class _Pairs:
         Arrays, sets of str, or str.
     """
 
+    true: list[Any]
+    predicted: list[Any]
+
     def __init__(self, embedding: Any, true: Any, predicted: Any) -> None:
         self.is_ranking = isinstance(embedding, RankingEmbedding)
         if isinstance(embedding, LabelSetEmbedding):
@@ -115,7 +118,7 @@ class _Pairs:
             error = np.asarray(self.true) - np.asarray(self.predicted)
             name = "pixel RMSE" if self.kind == "image" else "entry RMSE"
             says = "root of the mean squared error of the single numbers"
-            return [score(name, np.sqrt((error**2).mean()), None, "lower", says)]
+            return [score(name, float(np.sqrt((error**2).mean())), None, "lower", says)]
         equal = [t == p for t, p in zip(self.true, self.predicted, strict=True)]
         found = [
             score("exactly right", np.mean(equal), None, "higher", "part of the rows without error")
@@ -176,7 +179,7 @@ def _gallery(
     show = _Shower(pair, columns)
     return {
         "kind": pair.kind,
-        "has_input": show.input_shape is not None,
+        "input_shape": show.input_shape,
         "parts": [
             {
                 "name": name,
@@ -199,7 +202,8 @@ class _Shower:
     """A pair of labels as facts."""
 
     def __init__(self, pair: _Pairs, columns: Columns) -> None:
-        self.pair, self.columns, self.input_shape = pair, columns, None
+        self.pair, self.columns = pair, columns
+        self.input_shape: tuple[int, ...] | None = None
         if pair.kind != "image":
             return
         shape = np.shape(pair.true[0])

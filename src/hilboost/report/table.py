@@ -167,20 +167,21 @@ def _intervals(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) ->
         rows = np.flatnonzero(places == place)
         if len(rows):
             low, high = values[rows].min(), values[rows].max()
-            label = number_text(low)
-            bins.append(Bin(label if low == high else f"{label} … {number_text(high)}", rows))
+            label = number_text(low, 3)
+            bins.append(Bin(label if low == high else f"{label} … {number_text(high, 3)}", rows))
     return bins
 
 
-def number_text(value: float) -> str:
-    """A number for people: four digits, thousands apart."""
+def number_text(value: float, digits: int = 4) -> str:
+    """A number for people: few digits, thousands apart."""
     value = float(value)
     if not np.isfinite(value):
         return "–"
     size = abs(value)
     if 1e4 <= size < 1e9:
         return f"{value:,.0f}".replace(",", "\u202f").replace("-", "−")
-    return f"{value:.4g}".replace("-", "−")
+    text = f"{value:.0f}" if 10**digits <= size < 1e4 else f"{value:.{digits}g}"
+    return text.replace("-", "−")
 
 
 def shortened(value: Any, length: int = _LABEL_LENGTH) -> str:
