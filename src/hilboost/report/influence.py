@@ -160,7 +160,8 @@ def _grid(columns: Columns, number: int) -> dict[str, Any]:
     present = values[~np.isnan(values)]
     if len(present) == 0:
         return {"rows": [], "facts": {}}
-    low, high = np.quantile(present, [0.01, 0.99])
+    low = np.quantile(present, 0.01, method="lower")
+    high = np.quantile(present, 0.99, method="higher")
     inside = np.unique(present[(present >= low) & (present <= high)])
     # Values that occur: the nearest ones to equal steps.
     steps = np.linspace(inside[0], inside[-1], _GRID)

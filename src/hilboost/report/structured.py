@@ -121,18 +121,18 @@ class _Pairs:
             return [score(name, float(np.sqrt((error**2).mean())), None, "lower", says)]
         equal = [t == p for t, p in zip(self.true, self.predicted, strict=True)]
         found = [
-            score("exactly right", np.mean(equal), None, "higher", "part of the rows without error")
+            score("exactly right", float(np.mean(equal)), None, "higher", "rows without an error")
         ]
         if self.kind == "tags":
             both = zip(self.true, self.predicted, strict=True)
             f1 = [2 * len(t & p) / (len(t) + len(p)) if t or p else 1.0 for t, p in both]
             says = "mean over the rows of 2 · common / (true + predicted) labels"
-            found.append(score("F1 of rows", np.mean(f1), None, "higher", says))
+            found.append(score("F1 of rows", float(np.mean(f1)), None, "higher", says))
         if self.is_ranking and self.ranks[0].shape[1] > 1:
             tau = [kendalltau(t, p).statistic for t, p in zip(*self.ranks, strict=True)]
             if np.isfinite(tau).all():
                 says = "mean Kendall τ of true and predicted ranking, from −1 to 1"
-                found.append(score("Kendall τ", np.mean(tau), 0.0, "higher", says))
+                found.append(score("Kendall τ", float(np.mean(tau)), 0.0, "higher", says))
         return found
 
 
