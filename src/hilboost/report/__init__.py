@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hilboost.report.page import Report
 
-__all__ = ["facts", "render", "report"]
+__all__ = ["facts", "render", "report", "scores"]
 
 
 def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, Any]:
@@ -19,6 +19,13 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     from hilboost.report.collect import facts
 
     return facts(model, X, y, title=title)
+
+
+def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
+    """Figures of merit alone; see :func:`hilboost.report.collect.scores`."""
+    from hilboost.report.collect import scores
+
+    return scores(model, X, y)
 
 
 def render(facts: dict[str, Any]) -> str:

@@ -11,14 +11,14 @@ from sklearn import metrics
 
 from hilboost.core.records import Floats
 from hilboost.report.data import means_by_column, rows_shown
-from hilboost.report.regression import score
+from hilboost.report.scores import class_scores
 from hilboost.report.table import Columns, shortened
 
 _CURVE_POINTS = 200
 _LARGEST_MATRIX = 15
 _PAIRS = 12
 _WORST = 6
-_TINY = 1e-15
+_TINY = 1e-15  # the smallest probability
 
 
 def class_facts(
@@ -57,7 +57,7 @@ def class_facts(
     series = {"error": wrong, "log_loss": surprise}
     return {
         "classes": names,
-        "scores": _scores(codes, proba, best, np.tile(guess, (n, 1))),
+        "scores": class_scores(codes, proba, guess),
         "by_class": _by_class(names, codes, best),
         "confusion": _confusion(names, codes, best),
         "calibration": _calibration(codes, proba, best),
@@ -65,46 +65,6 @@ def class_facts(
         "by_column": means_by_column(columns, order, series),
         "worst": table,
     }
-
-
-def _scores(
-    codes: NDArray[np.intp], proba: Floats, best: NDArray[np.intp], guess: Floats
-) -> list[dict[str, Any]]:
-    labels = np.arange(proba.shape[1])
-    constant = guess.argmax(axis=1)
-    scores = [
-        score(
-            "accuracy",
-            (best == codes).mean(),
-            (constant == codes).mean(),
-            "higher",
-            "part of the rows whose class is right",
-        )
-    ]
-    present = np.unique(codes)
-    if len(present) > 1:
-        recalls = [(best[codes == k] == k).mean() for k in present]
-        says = "mean over the classes of the part that is found"
-        scores.append(
-            score("balanced accuracy", np.mean(recalls), 1 / len(present), "higher", says)
-        )
-    loss, loss_guess = (
-        metrics.log_loss(codes, np.clip(p, _TINY, 1), labels=labels) for p in (proba, guess)
-    )
-    says = "mean of −log of the probability given to the true class"
-    scores.append(score("log loss", loss, loss_guess, "lower", says))
-    truth = codes[:, None] == labels
-    brier, brier_guess = (float(((p - truth) ** 2).sum(axis=1).mean()) for p in (proba, guess))
-    says = "mean squared error of the probabilities"
-    scores.append(score("Brier score", brier, brier_guess, "lower", says))
-    if proba.shape[1] == 2 and len(present) == 2:
-        auc = metrics.roc_auc_score(codes, proba[:, 1])
-        says = "chance that a row of the second class is ranked above one of the first"
-        scores.append(score("ROC AUC", auc, 0.5, "higher", says))
-        precision = metrics.average_precision_score(codes, proba[:, 1])
-        says = "area under precision and recall of the second class"
-        scores.append(score("average precision", precision, codes.mean(), "higher", says))
-    return scores
 
 
 def _by_class(

@@ -19,7 +19,8 @@ from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
 from hilboost.report.data import data_facts, histogram
 from hilboost.report.influence import dependence_facts, importance_facts, loss_of_rows
-from hilboost.report.regression import interval_facts, quantile_facts, regression_facts, score
+from hilboost.report.regression import interval_facts, quantile_facts, regression_facts
+from hilboost.report.scores import class_scores, number_scores, score
 from hilboost.report.structured import structured_facts
 from hilboost.report.table import Columns, shortened
 
@@ -60,17 +61,7 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     -----
     Cost: predictions for about 200,000 rows, most of them to find the importances.
     """
-    if not isinstance(model, Shell):
-        raise InvalidType(
-            f"a report is about an estimator of hilboost; got {type(model).__name__}."
-        )
-    check_is_fitted(model)
-    columns = Columns.of(model, X)
-    raw = model._raw(columns.source)
-    if y is None:
-        raise InvalidData("a report compares with what is true: give y.")
-    codes = model._encode(y, len(raw), reset=False)
-    check_length(codes, len(raw))
+    columns, raw, codes = _checked(model, X, y)
     found: dict[str, Any] = {
         "format": FORMAT,
         "title": title or f"{type(model).__name__} on {len(raw)} rows",
@@ -90,14 +81,92 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     return _plain(found)
 
 
+def _checked(model: Any, X: Any, y: Any) -> tuple[Columns, Floats, Floats]:
+    """The table, what the model says of it in link space (n, r), and encoded labels (n, c)."""
+    if not isinstance(model, Shell):
+        raise InvalidType(
+            f"a report is about an estimator of hilboost; got {type(model).__name__}."
+        )
+    check_is_fitted(model)
+    columns = Columns.of(model, X)
+    raw = model._raw(columns.source)
+    if y is None:
+        raise InvalidData("a report compares with what is true: give y.")
+    codes = model._encode(y, len(raw), reset=False)
+    check_length(codes, len(raw))
+    return columns, raw, codes
+
+
+def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
+    """Figures of merit alone, at the cost of one prediction.
+
+    Parameters
+    ----------
+    model : estimator of numbers or classes
+        Fitted.
+    X : array-like or data frame (n, d)
+    y : array-like (n,)
+
+    Returns
+    -------
+    list of dict
+        ``key``, ``name``, ``value``, ``guess`` (without inputs), ``better``, ``says``; of several
+        outputs, those of the first.
+
+    Raises
+    ------
+    InvalidType, InvalidData, ValueError, TypeError
+        As :func:`facts`.
+    """
+    _, raw, codes = _checked(model, X, y)
+    if isinstance(model, BaseOutputKernel):
+        says = "part of the variance in the output space that is explained; 1 is best"
+        return [score("explained", model.score(X, y), 0.0, "higher", says)]
+    if isinstance(model, Classes):
+        numbers = codes[:, 0].astype(np.intp)
+        proba = _probabilities(model, raw)
+        listed = class_scores(numbers, proba, _class_guess(model, raw, numbers))
+    else:
+        listed = _number_scores(model, codes, raw)
+    plain: list[dict[str, Any]] = _plain(listed)
+    return plain
+
+
+def _number_scores(model: Any, y: Floats, raw: Floats) -> list[dict[str, Any]]:
+    """Of the first output; of quantiles, those of the one nearest to the median, and all losses."""
+    predicted, guess, k = _means(model, raw)
+    found = number_scores(y[:, 0], predicted[:, k], float(guess[k]))
+    if isinstance(model.loss_, Quantile):
+        pinball = loss_of_rows(model, y, raw).mean()
+        says = "mean pinball loss, summed over the quantiles"
+        found.insert(0, score("pinball loss", float(pinball), None, "lower", says))
+    return found
+
+
+def _means(model: Any, raw: Floats) -> tuple[Floats, Floats, int]:
+    """Predictions (n, c), those without any stage (c,), and the column to look at first."""
+    predicted = np.asarray(model.loss_.inverse_link(raw))
+    guess = _guess(model, raw)
+    guess = predicted.mean(axis=0) if guess is None else guess
+    if not isinstance(model.loss_, Quantile):
+        return predicted, guess, 0
+    return predicted, guess, int(np.argmin(np.abs(np.asarray(model.loss_.levels) - 0.5)))
+
+
+def _class_guess(model: Any, raw: Floats, numbers: Any) -> Floats:
+    guess = _guess(model, raw)
+    if guess is not None:
+        return guess
+    return np.bincount(numbers, minlength=len(model.classes_)) / len(raw)
+
+
 def _of_classes(
     model: Any, columns: Columns, order: list[int], codes: Floats, raw: Floats
 ) -> dict[str, Any]:
     names = [shortened(label, 30) for label in model.classes_]
     proba = _probabilities(model, raw)
     numbers = codes[:, 0].astype(np.intp)
-    guess = _guess(model, raw)
-    guess = np.bincount(numbers, minlength=len(names)) / len(raw) if guess is None else guess
+    guess = _class_guess(model, raw, numbers)
     of_classes = class_facts(columns, order, model.classes_, numbers, proba, guess)
     counts = np.bincount(numbers, minlength=len(names))
     drawn = [1] if len(names) == 2 else np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
@@ -139,27 +208,20 @@ def _of_numbers(
         "task": "regression",
         "target": {"kind": "number", "histogram": histogram(y[:, 0])},
     }
-    predicted = np.asarray(model.loss_.inverse_link(raw))
-    guess = _guess(model, raw)
-    guess = predicted.mean(axis=0) if guess is None else guess
+    predicted, guess, first = _means(model, raw)
     loss = model.loss_
+    found["scores"] = _number_scores(model, y, raw)
     if isinstance(loss, Quantile):
         found["task"] = "quantile regression"
         found["quantiles"] = quantile_facts(columns, order, y[:, 0], predicted, loss)
         names = [f"quantile {level:g}" for level in loss.levels]
-        middle = int(np.argmin(np.abs(np.asarray(loss.levels) - 0.5)))
-        y, mean, guess = y[:, :1], predicted[:, middle : middle + 1], guess[middle : middle + 1]
-        found["of"] = names[middle]
+        y, mean, guess = y[:, :1], predicted[:, [first]], guess[[first]]
+        found["of"] = names[first]
     else:
         mean = predicted
         names = [f"output {k}" for k in range(predicted.shape[1])] if len(guess) > 1 else ["mean"]
         found["intervals"] = interval_facts(model, columns.source, y)
     found["regression"] = regression_facts(columns, order, y, mean, guess)
-    found["scores"] = list(found["regression"][0]["scores"])
-    if isinstance(loss, Quantile):
-        pinball = loss_of_rows(model, np.broadcast_to(y, (len(raw), 1)), raw).mean()
-        says = "mean pinball loss, summed over the quantiles"
-        found["scores"].insert(0, score("pinball loss", pinball, None, "lower", says))
 
     def predict(X: Any) -> Floats:
         return np.asarray(loss.inverse_link(model._raw(X)))[:, :_CLASSES_DRAWN]

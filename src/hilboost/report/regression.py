@@ -7,30 +7,19 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.metrics import mean_absolute_error, median_absolute_error, root_mean_squared_error
 
 from hilboost.core.errors import HilboostError
 from hilboost.core.records import Floats
 from hilboost.losses import Quantile
 from hilboost.report.data import histogram, means_by_bin, means_by_column, rows_shown
 from hilboost.report.influence import draw_rows
+from hilboost.report.scores import number_scores
 from hilboost.report.table import Columns, bins_of, number_text
 
 _POINTS = 800
 _OUTPUTS = 4
 _WORST = 6
 _COVERAGES = (0.5, 0.8, 0.9, 0.95)
-
-
-def score(name: str, value: float, guess: float | None, better: str, says: str) -> dict[str, Any]:
-    """A figure of merit beside that of guessing without inputs."""
-    return {
-        "name": name,
-        "value": float(value),
-        "guess": None if guess is None else float(guess),
-        "better": better,
-        "says": says,
-    }
 
 
 def regression_facts(
@@ -65,32 +54,13 @@ def _output(
     table = rows_shown(columns, worst, order)
     table["true"], table["predicted"] = y[worst].tolist(), mean[worst].tolist()
     return {
-        "scores": _scores(y, mean, guess),
+        "scores": number_scores(y, mean, guess),
         "points": {"true": y[shown].tolist(), "predicted": mean[shown].tolist()},
         "residuals": histogram(residual, 24),
         "by_prediction": means_by_bin(bins_of(mean, 10), series),
         "by_column": means_by_column(columns, order, series),
         "worst": table,
     }
-
-
-def _scores(y: Floats, mean: Floats, guess: float) -> list[dict[str, Any]]:
-    constant = np.full_like(y, guess)
-    scores = []
-    spread = float(((y - y.mean()) ** 2).mean())
-    if spread > 0:
-        explained = 1 - float(((y - mean) ** 2).mean()) / spread
-        says = "part of the variance that is explained; 1 is best"
-        scores.append(score("R²", explained, 0.0, "higher", says))
-    for name, measure, says in (
-        ("RMSE", root_mean_squared_error, "root of the mean squared error"),
-        ("mean error", mean_absolute_error, "mean absolute error"),
-        ("median error", median_absolute_error, "half of the rows have a smaller error"),
-    ):
-        scores.append(score(name, measure(y, mean), measure(y, constant), "lower", says))
-    says = "mean of true minus predicted; near 0 where the model is right on average"
-    scores.append(score("bias", float((y - mean).mean()), float((y - constant).mean()), "0", says))
-    return scores
 
 
 def quantile_facts(

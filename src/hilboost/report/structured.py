@@ -17,7 +17,7 @@ from hilboost.outputs.precomputed import PrecomputedEmbedding
 from hilboost.outputs.rankings import RankingEmbedding
 from hilboost.report.data import histogram, means_by_column
 from hilboost.report.influence import draw_rows
-from hilboost.report.regression import score
+from hilboost.report.scores import score
 from hilboost.report.table import Columns, shortened
 
 _DECODED_ROWS = 2000
