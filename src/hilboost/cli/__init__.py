@@ -1,1 +1,1 @@
-"""Command line of hilboost: ``hilboost demo``, ``fit``, ``predict`` and ``warmup``."""
+"""Command line of hilboost: ``hilboost --help`` lists the commands."""
