@@ -21,6 +21,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = {
     "kernels.md": "KernelBoostingRegressor",
     "outputs.md": None,
+    "reports.md": "BoostingRegressor",
     "running.md": "BoostingRegressor",
 }
 

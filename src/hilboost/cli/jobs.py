@@ -112,6 +112,8 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
 
     model = _new_model(job, task.name)
     limit = [TimeLimit(job.time_budget)] if job.time_budget and job.family == "tree" else []
+    if limit and "max_features" not in job.settings:
+        model.set_params(max_features=1.0)  # "auto" would spend the time on trial fits
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
         callbacks = (progress.callback("fitting"), *limit)

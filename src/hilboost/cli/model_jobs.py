@@ -189,7 +189,8 @@ def _columns(model: Any) -> list[dict[str, Any]]:
 
 def _lines(facts: dict[str, Any]) -> list[str]:
     lines = [f"{facts['class']}, loss {facts['loss']}"]
-    stages = f"{facts['n_stages'] or 0} stages"
+    n_stages = facts["n_stages"] or 0
+    stages = "1 stage" if n_stages == 1 else f"{n_stages} stages"
     if facts["n_leaves"] is not None:
         stages += f" with {facts['n_leaves']} leaves in all"
     lines.append(f"{stages}; {facts['n_columns']} columns; {facts['bytes'] / 1000:.0f} kB")

@@ -154,9 +154,12 @@ def history_facts(model: Any) -> dict[str, Any] | None:
 
 def _remark(model: Any, history: Any) -> str:
     kept, fitted = int(model.n_estimators_), len(history.train) - 1
+    stages = "1 stage" if kept == 1 else f"{kept} stages"
+    if history.validation is None and isinstance(model.learner_, FullLearner):
+        return f"{stages} on all rows towards kernel ridge regression, without held-out rows."
     if history.validation is None:
         return (
-            f"{kept} stages, no held-out rows: the training loss alone does not tell whether "
+            f"{stages}, no held-out rows: the training loss alone does not tell whether "
             "fewer or more would be better."
         )
     if kept < fitted:

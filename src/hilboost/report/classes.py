@@ -11,7 +11,7 @@ from sklearn import metrics
 
 from hilboost.core.records import Floats
 from hilboost.report.data import means_by_column, rows_shown
-from hilboost.report.scores import class_scores
+from hilboost.report.figures import class_scores
 from hilboost.report.table import Columns, shortened
 
 _CURVE_POINTS = 200

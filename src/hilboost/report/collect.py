@@ -18,9 +18,9 @@ from hilboost.losses import Quantile
 from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
 from hilboost.report.data import data_facts, histogram
+from hilboost.report.figures import class_scores, number_scores, score
 from hilboost.report.influence import dependence_facts, importance_facts, loss_of_rows
 from hilboost.report.regression import interval_facts, quantile_facts, regression_facts
-from hilboost.report.scores import class_scores, number_scores, score
 from hilboost.report.structured import structured_facts
 from hilboost.report.table import Columns, shortened
 

@@ -12,8 +12,8 @@ from hilboost.core.errors import HilboostError
 from hilboost.core.records import Floats
 from hilboost.losses import Quantile
 from hilboost.report.data import histogram, means_by_bin, means_by_column, rows_shown
+from hilboost.report.figures import number_scores
 from hilboost.report.influence import draw_rows
-from hilboost.report.scores import number_scores
 from hilboost.report.table import Columns, bins_of, number_text
 
 _POINTS = 800

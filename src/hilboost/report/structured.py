@@ -16,8 +16,8 @@ from hilboost.outputs.label_sets import LabelSetEmbedding
 from hilboost.outputs.precomputed import PrecomputedEmbedding
 from hilboost.outputs.rankings import RankingEmbedding
 from hilboost.report.data import histogram, means_by_column
+from hilboost.report.figures import score
 from hilboost.report.influence import draw_rows
-from hilboost.report.scores import score
 from hilboost.report.table import Columns, shortened
 
 _DECODED_ROWS = 2000
