@@ -8,7 +8,7 @@ import pytest
 
 import hilboost
 
-HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "rich", "typer", "scipy")
+HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "rich", "typer", "scipy", "jinja2")
 PROJECT = Path(__file__).parent.parent
 
 
@@ -27,7 +27,13 @@ def test_the_package_alone_loads_nothing_heavy():
 def test_estimators_load_neither_plots_nor_commands():
     loaded = run("import sys, hilboost; hilboost.BoostingRegressor; print(*sys.modules)")
     assert "hilboost.estimators" in loaded
-    assert not {"matplotlib", "typer", "hilboost.cli"} & set(loaded)
+    assert not {"matplotlib", "jinja2", "typer", "hilboost.cli", "hilboost.report"} & set(loaded)
+
+
+def test_the_command_line_loads_nothing_heavy_to_say_what_it_can():
+    loaded = run("import sys, hilboost.cli.app; print(*sys.modules)")
+    assert not (set(HEAVY) - {"rich", "typer"}) & set(loaded)
+    assert "numpy" not in loaded
 
 
 @pytest.mark.parametrize("name", hilboost.__all__)

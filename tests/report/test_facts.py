@@ -250,7 +250,22 @@ def test_a_model_of_a_file_has_the_same_report(tmp_path):
     facts = model.report_facts(X[:50], y[:50])
     for parameter in facts["model"]["parameters"]:
         parameter["became"] = None  # which a file does not tell
+    assert again["model"]["history"]["seconds"] is None  # nor how long it took
+    facts["model"]["history"] |= {"seconds": None, "slowest": []}
     assert again == facts
+
+
+def test_times_of_stages_are_those_of_one_fit():
+    X, y = friedman()
+    model = BoostingRegressor(**{**PLAIN, "n_estimators": 4}).fit(X, y)
+    assert model.history_.seconds.shape == (4,)
+    history = model.report_facts(X, y)["model"]["history"]
+    assert history["seconds"] == pytest.approx(model.history_.seconds.sum())
+    slowest = int(model.history_.seconds.argmax())
+    assert history["slowest"][0]["stage"] == slowest + 1
+    model.set_params(warm_start=True, n_estimators=6).fit(X, y)
+    assert np.isnan(model.history_.seconds).tolist() == [True] * 4 + [False] * 2
+    assert model.report_facts(X, y)["model"]["history"]["seconds"] is None
 
 
 def test_rows_of_the_training_are_told():

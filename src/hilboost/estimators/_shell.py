@@ -169,9 +169,12 @@ class Shell(BaseEstimator):
         self.loss_ = plan.loss
         self.learner_ = plan.learner
         self.n_estimators_ = kept
+        # Of nested machines several stages became one.
+        timed = len(progress.seconds) == len(progress.train) - 1
         self.history_ = History(
             np.array(progress.train),
             np.array(progress.validation) if progress.validation else None,
+            np.array(progress.seconds) if timed else None,
         )
 
     def _started(

@@ -11,6 +11,7 @@ import sklearn
 
 import hilboost
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.records import Floats
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.kernels import Kernel
@@ -21,6 +22,7 @@ from hilboost.report.table import number_text, shortened
 
 _PLAIN = (str, int, float, bool, type(None))
 _CURVE_POINTS = 400
+_SLOWEST = 3
 _STAGES: dict[type, str] = {
     FullLearner: "full: steps towards kernel ridge regression on all rows",
     SparseLearner: "sparse: machines of few basis vectors",
@@ -149,6 +151,18 @@ def history_facts(model: Any) -> dict[str, Any] | None:
         "kept": int(model.n_estimators_),
         "fitted": n - 1,
         "remark": _remark(model, history),
+        **_times(history.seconds),
+    }
+
+
+def _times(seconds: Floats | None) -> dict[str, Any]:
+    """Seconds of all stages and the slowest ones, of a model that was fitted at once."""
+    if seconds is None or not np.isfinite(seconds).all():
+        return {"seconds": None, "slowest": []}
+    slowest = np.argsort(-seconds, kind="stable")[:_SLOWEST]
+    return {
+        "seconds": float(seconds.sum()),
+        "slowest": [{"stage": int(k) + 1, "seconds": float(seconds[k])} for k in slowest],
     }
 
 
