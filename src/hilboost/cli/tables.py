@@ -301,26 +301,30 @@ def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        Numbers; text is refused here and nowhere else.
+        Numbers; whether text is refused is decided here and nowhere else.
     """
-    return _numeric_features(frame)
+    return _features(frame, keep_text=False)
 
 
-def _numeric_features(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _features(frame: "pd.DataFrame", *, keep_text: bool) -> "pd.DataFrame":
+    """Numbers and booleans as floats; text as it is, or refused."""
     from pandas.api import types
 
-    numbers: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, column in frame.items():
-        if not types.is_numeric_dtype(column):
-            if types.infer_dtype(column, skipna=True) != "boolean":
-                row, value = _first_text(column)
-                raise CliError(
-                    f"Column '{name}' holds text ('{value}' in data row {row}), but features must "
-                    "be numbers: encode it as numbers, leave unknown values empty, or remove it."
-                )
-            column = column.map({True: 1.0, False: 0.0})
-        numbers[str(name)] = column.to_numpy(dtype=float)
-    return type(frame)(numbers)
+        if types.is_numeric_dtype(column):
+            found[str(name)] = column.to_numpy(dtype=float)
+        elif types.infer_dtype(column, skipna=True) == "boolean":
+            found[str(name)] = column.map({True: 1.0, False: 0.0}).to_numpy(dtype=float)
+        elif keep_text:
+            found[str(name)] = column.array
+        else:
+            row, value = _first_text(column)
+            raise CliError(
+                f"Column '{name}' holds text ('{value}' in data row {row}), but features must "
+                "be numbers: encode it as numbers, leave unknown values empty, or remove it."
+            )
+    return type(frame)(found)
 
 
 def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:

@@ -15,21 +15,57 @@ __all__ = ["facts", "render", "report", "scores"]
 
 
 def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, Any]:
-    """Facts about a fitted model on some rows; see :func:`hilboost.report.collect.facts`."""
+    """Facts about a fitted model on some rows, as JSON takes them.
+
+    Parameters
+    ----------
+    model : estimator
+    X : array-like or data frame (n, d)
+    y : array-like (n,), (n, c), or sequence of n labels
+    title : str, optional
+
+    Returns
+    -------
+    dict
+        As :func:`hilboost.report.collect.facts` says.
+    """
     from hilboost.report.collect import facts
 
     return facts(model, X, y, title=title)
 
 
 def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
-    """Figures of merit alone; see :func:`hilboost.report.collect.scores`."""
+    """Figures of merit alone, at the cost of one prediction.
+
+    Parameters
+    ----------
+    model : estimator
+    X : array-like or data frame (n, d)
+    y : array-like (n,), (n, c), or sequence of n labels
+
+    Returns
+    -------
+    list of dict
+        As :func:`hilboost.report.collect.scores` says.
+    """
     from hilboost.report.collect import scores
 
     return scores(model, X, y)
 
 
 def render(facts: dict[str, Any]) -> str:
-    """The HTML page of these facts; see :func:`hilboost.report.page.render`."""
+    """The page of some facts.
+
+    Parameters
+    ----------
+    facts : dict
+        From :func:`facts`, or from JSON.
+
+    Returns
+    -------
+    str
+        HTML with its styles and pictures inside.
+    """
     from hilboost.report.page import render
 
     return render(facts)
@@ -44,7 +80,7 @@ def report(
     ----------
     model : estimator
     X : array-like or data frame (n, d)
-    y : what the estimator takes for n rows
+    y : array-like (n,), (n, c), or sequence of n labels
     path : str or Path, optional
         Where to write it.
     title : str, optional
