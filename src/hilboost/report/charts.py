@@ -200,8 +200,15 @@ def scatter(
     )
 
 
-def histogram(edges: Sequence[float], counts: Sequence[int], x_label: str, says: str) -> Markup:
-    """Bars of equal width from the floor."""
+def histogram(
+    edges: Sequence[float],
+    counts: Sequence[int],
+    x_label: str,
+    says: str,
+    *,
+    mark_x: float | None = None,
+) -> Markup:
+    """Bars of equal width from the floor, with a vertical line where one is asked for."""
     x, y = _plane(edges, [0, max(1, *counts)])
     drawn = []
     for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
@@ -211,10 +218,9 @@ def histogram(edges: Sequence[float], counts: Sequence[int], x_label: str, says:
             f'<rect class="bar c1" x="{x(left)}" y="{top}" width="{width:.1f}" '
             f'height="{floor - top:.1f}"/>'
         )
-    if edges[0] < 0 < edges[-1]:
-        drawn.append(
-            f'<line class="mark" x1="{x(0)}" x2="{x(0)}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
-        )
+    if mark_x is not None and edges[0] < mark_x < edges[-1]:
+        at = x(mark_x)
+        drawn.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
     return _svg(x, y, x_label, "rows", says, drawn)
 
 

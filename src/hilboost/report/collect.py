@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -271,8 +270,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
-
-
-def to_json(found: dict[str, Any]) -> str:
-    """Facts as text, one figure a line where they are nested."""
-    return json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False)

@@ -34,6 +34,15 @@ class Report:
     def save(self, path: str | Path) -> Report:
         """Write the page; a file of this name is replaced in one step.
 
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Report
+            The same one, with its ``path``.
+
         Raises
         ------
         InvalidParameter
