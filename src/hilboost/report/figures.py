@@ -58,10 +58,10 @@ def number_scores(y: Floats, mean: Floats, guess: float) -> list[dict[str, Any]]
     ):
         scores.append(score(name, measure(y, mean), measure(y, constant), "lower", says))
     says = "mean of true minus predicted; near 0 where the model is right on average"
-    rounding = 1e-14 * float(np.abs(y).max())
-    biases = [float((y - values).mean()) for values in (mean, constant)]
-    biases = [bias if abs(bias) > rounding else 0.0 for bias in biases]
-    scores.append(score("bias", *biases, "0", says))
+    bias, guessed = float((y - mean).mean()), float((y - constant).mean())
+    if abs(guessed) < 1e-14 * float(np.abs(y).max()):
+        guessed = 0.0  # but for rounding
+    scores.append(score("bias", bias, guessed, "0", says))
     return scores
 
 
