@@ -333,6 +333,24 @@ def test_the_gallery_begins_with_the_worst():
     np.testing.assert_array_equal(item["true"], np.round(255 * Y[60 + item["row"]]))
 
 
+def test_many_classes_and_large_pictures_keep_the_page_small():
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 60
+    X = y[:, None] + rng.normal(scale=0.1, size=(240, 2))
+    model = BoostingClassifier(**{**PLAIN, "n_estimators": 2}).fit(X, y)
+    report = model.report(X, y)
+    assert "The 40 most frequent of 60 classes." in report.html
+    assert report.facts["classes"]["confusion"]["matrix"] is None
+    Y = np.broadcast_to(X[:40, 0, None, None], (40, 260, 10))
+    model = OutputKernelBoostingRegressor("linear", n_estimators=2, random_state=0)
+    gallery = model.fit(X[:40], Y.reshape(40, -1)).report_facts(X[:40], Y.reshape(40, -1))
+    item = gallery["structured"]["gallery"]["parts"][0]["items"][0]
+    assert len(item["true"]) == 400
+    model = OutputKernelBoostingRegressor("gaussian", n_estimators=2, random_state=0)
+    gallery = model.fit(X[:40], Y).report_facts(X[:40], Y)["structured"]["gallery"]
+    assert np.shape(gallery["parts"][0]["items"][0]["true"]) == (87, 4)
+
+
 def test_mistakes_are_told(tmp_path):
     X, y = friedman()
     with pytest.raises(NotFittedError):

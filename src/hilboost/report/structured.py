@@ -22,7 +22,8 @@ from hilboost.report.table import Columns, shortened
 
 _DECODED_ROWS = 2000
 _SHOWN = 8
-_FEW = 12  # entries of a vector that are drawn one by one
+_LARGEST_PICTURE = 128  # rows or columns of pixels; of larger ones every second, third, …
+_CURVE_POINTS = 400
 
 
 def take(labels: Any, rows: NDArray[np.intp]) -> Any:
@@ -225,7 +226,7 @@ class _Shower:
                 "extra": sorted(predicted - true),
             }
         if self.pair.kind == "curve":
-            return {"true": np.ravel(true).tolist(), "predicted": np.ravel(predicted).tolist()}
+            return {"true": _thinned(true), "predicted": _thinned(predicted)}
         if self.pair.kind == "text":
             return {"true": true, "predicted": predicted}
         facts = {"true": _pixels(true, self.range), "predicted": _pixels(predicted, self.range)}
@@ -235,11 +236,19 @@ class _Shower:
         return facts
 
 
+def _thinned(curve: Any) -> list[float]:
+    flat = np.ravel(curve)
+    at = np.unique(np.linspace(0, len(flat) - 1, min(len(flat), _CURVE_POINTS)).astype(int))
+    return [float(value) for value in flat[at]]
+
+
 def _pixels(picture: Any, span: tuple[float, float]) -> list[Any]:
     """Grey values or colours 0 … 255; of higher dimension, the first slice."""
     picture = np.nan_to_num(np.asarray(picture, dtype=np.float64))
     while picture.ndim > 2 and not (picture.ndim == 3 and picture.shape[2] in (3, 4)):
         picture = picture[..., 0]
+    step = -(-max(picture.shape[:2]) // _LARGEST_PICTURE)
+    picture = picture[::step, ::step]
     low, high = span
     scaled = (picture - low) / (high - low) if high > low else np.zeros_like(picture)
     return np.round(255 * np.clip(scaled, 0, 1)).astype(int).tolist()
