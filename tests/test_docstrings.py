@@ -27,6 +27,7 @@ ROOMS = (
     "hilboost.losses",
     "hilboost.network",
     "hilboost.outputs",
+    "hilboost.report",
 )
 WANTED = {
     "GL06",  # an unknown section

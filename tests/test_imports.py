@@ -8,7 +8,7 @@ import pytest
 
 import hilboost
 
-HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "rich", "typer", "scipy")
+HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "rich", "typer", "scipy", "jinja2")
 PROJECT = Path(__file__).parent.parent
 
 
@@ -28,7 +28,15 @@ def test_estimators_load_neither_plots_nor_commands():
     code = "import sys, hilboost; hilboost.BoostingRegressor; hilboost.to_onnx; print(*sys.modules)"
     loaded = run(code)
     assert "hilboost.estimators" in loaded
-    assert not {"matplotlib", "typer", "hilboost.cli", "onnx"} & set(loaded)
+    assert not {"matplotlib", "typer", "hilboost.cli", "onnx", "jinja2", "hilboost.report"} & set(
+        loaded
+    )
+
+
+def test_the_command_line_loads_nothing_heavy_to_say_what_it_can():
+    loaded = run("import sys, hilboost.cli.app; print(*sys.modules)")
+    assert not (set(HEAVY) - {"rich", "typer"}) & set(loaded)
+    assert "numpy" not in loaded
 
 
 @pytest.mark.parametrize("name", hilboost.__all__)

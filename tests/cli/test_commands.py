@@ -60,7 +60,7 @@ def test_demo_writes_its_pictures(tmp_path):
 def test_demo_refuses_a_file_as_folder(tmp_path):
     (tmp_path / "file").write_text("")
     result = run("demo", "--out", str(tmp_path / "file"))
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "is a file; give a folder" in result.stderr
 
 

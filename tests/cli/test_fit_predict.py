@@ -24,7 +24,7 @@ def run(*arguments):
 def refused(*arguments):
     """The one line on stderr with which a command ends."""
     result = run(*arguments)
-    assert result.exit_code == 2, result.output
+    assert result.exit_code == 1, result.output
     lines = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
     assert len(lines) == 1
     assert lines[0].startswith("error: ")

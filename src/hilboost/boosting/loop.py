@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -89,6 +91,8 @@ class Progress:
         The member that does not learn from a row; a trial may have the first members only.
     train, validation : list of float
         Mean losses, from the start value's on.
+    seconds : list of float
+        How long each stage took; NaN of those that an earlier fit added.
     interrupt : KeyboardInterrupt or None
         What ended the fit early, to be raised when the stages so far are safe.
     """
@@ -97,6 +101,7 @@ class Progress:
     folds: NDArray[np.int64] | None = None
     train: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
     interrupt: KeyboardInterrupt | None = None
 
     @contextmanager
@@ -109,6 +114,7 @@ class Progress:
             n_stages = max(0, min((len(losses) for losses in noted), default=0) - 1)
             for losses in noted:
                 del losses[n_stages + 1 :]
+            del self.seconds[n_stages:]
             for member in self.members:
                 del member.stages[n_stages:]
             raise
@@ -160,7 +166,10 @@ def _add_stages(
     inner = Team(1) if side_by_side else team
     if not progress.train:
         _note_losses(plan, target, progress, team, validation)
-    for number in range(len(progress.train) - 1, plan.n_stages):
+    so_far = len(progress.train) - 1
+    progress.seconds += [math.nan] * (so_far - len(progress.seconds))
+    for number in range(so_far, plan.n_stages):
+        began = time.perf_counter()
 
         def step(member: int, number: int = number) -> None:
             rng = np.random.default_rng((plan.seed, number, member))
@@ -172,6 +181,7 @@ def _add_stages(
                 addend = type(part.model).sum_of([part])
                 addend.add_to(validation.raw, validation.X, team.n_threads)
         _note_losses(plan, target, progress, team, validation)
+        progress.seconds.append(time.perf_counter() - began)
         if _ends(plan, progress):
             break
 

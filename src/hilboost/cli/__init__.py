@@ -1,3 +1,1 @@
-"""Command line of hilboost: ``hilboost demo``, ``fit``, ``predict``, ``warmup``,
-``reproduce``.
-"""
+"""Command line of hilboost: ``hilboost --help`` lists the commands."""

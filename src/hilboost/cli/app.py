@@ -4,10 +4,11 @@ Everything heavy is imported inside the commands, so that ``hilboost --help`` an
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from hilboost.cli import model_commands
 from hilboost.cli.errors import one_line_errors
 
 __all__ = ["app", "main"]
@@ -18,15 +19,28 @@ EXAMPLES = """[bold]Examples[/bold]
 
   hilboost fit houses.csv --target price --out houses.model
 
-  hilboost predict houses.model new.csv --out prices.csv"""
+  hilboost predict houses.model new.csv --out prices.csv
+
+  hilboost report houses.model sold.csv --target price --out report.html
+
+[bold]Exit codes[/bold]: 0 done, 1 something in the data or files must be put right, 2 the command
+is not complete or has an option that does not exist."""
 
 FIT_EXAMPLES = """[bold]Examples[/bold]
 
   hilboost fit houses.csv --target price --out houses.model --loss huber
 
-  hilboost fit flowers.csv --target species --out flowers.model --n-estimators 200
+  hilboost fit flowers.parquet --target species --out flowers.model --valid test.parquet
 
-  hilboost fit load.csv --target kw --out load.model --loss quantile -q 0.05 -q 0.95"""
+  hilboost fit load.csv --target kw --out load.model --loss quantile -q 0.05 -q 0.95
+
+  hilboost fit arm.csv --target torque --out arm.model --family kernel --time-budget 60
+
+  hilboost fit houses.csv --target price --out houses.model --set max_depth=4
+
+  zcat houses.csv.gz | hilboost fit - --target price --out houses.model
+
+  hilboost fit --config fit.toml --random-state 1"""
 
 PREDICT_EXAMPLES = """[bold]Examples[/bold]
 
@@ -55,7 +69,7 @@ LOSS_HELP = (
 
 app = typer.Typer(
     name="hilboost",
-    help="Gradient boosting on tables: fit, predict, and see it work.",
+    help="Gradient boosting on tables: fit, predict, evaluate, and see it work.",
     epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -86,7 +100,7 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Gradient boosting on tables: fit, predict, and see it work."""
+    """Gradient boosting on tables: fit, predict, evaluate, and see it work."""
 
 
 @app.command(epilog=DEMO_EXAMPLES)
@@ -107,22 +121,39 @@ def demo(
 @app.command(epilog=FIT_EXAMPLES)
 def fit(
     train: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="CSV table with a header.", show_default=False)
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="[TABLE]",
+            help="Table with a header: CSV, CSV.GZ or Parquet; - is standard input.",
+            show_default=False,
+        ),
+    ] = None,
     target: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Column to predict.", show_default=False)
-    ],
+        str | None, typer.Option(metavar="COLUMN", help="Column to predict.", show_default=False)
+    ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="File for the model.", show_default=False)
-    ],
+        Path | None, typer.Option(metavar="FILE", help="File for the model.", show_default=False)
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="TOML file with these options (keys table, target, out, loss, n-estimators, …) "
+            "and a table [set]; options on the command line win.",
+        ),
+    ] = None,
     task: Annotated[
-        Literal["auto", "regression", "classification"],
+        Literal["auto", "regression", "classification"] | None,
         typer.Option(
             metavar="TASK",
             help="auto, regression or classification; auto takes text, booleans and at most 20 "
             "distinct whole numbers for classes.",
         ),
-    ] = "auto",
+    ] = None,
+    family: Annotated[
+        Literal["tree", "kernel"] | None,
+        typer.Option(metavar="FAMILY", help="tree, or kernel for smooth functions of numbers."),
+    ] = None,
     loss: Annotated[str | None, typer.Option(help=LOSS_HELP, metavar="NAME")] = None,
     quantile: Annotated[
         list[float] | None,
@@ -130,33 +161,73 @@ def fit(
             "--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; may be repeated."
         ),
     ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of weights; 2 counts as the row twice."),
+    ] = None,
+    valid: Annotated[
+        Path | None,
+        typer.Option(metavar="TABLE", help="Rows held out: the fit stops where they are best."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Figure to tell of --valid, such as rmse; may be repeated."
+        ),
+    ] = None,
     n_estimators: Annotated[int | None, typer.Option(metavar="N", help="Boosting rounds.")] = None,
     learning_rate: Annotated[
         float | None, typer.Option(metavar="RATE", help="Weight of each round.")
+    ] = None,
+    time_budget: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="End the fit after about this time."),
     ] = None,
     random_state: Annotated[int | None, typer.Option(metavar="SEED", help="Seed.")] = None,
     threads: Annotated[
         int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any parameter of the estimator; may be repeated.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Tell it as one JSON object.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Fit a model on a CSV table of numbers; empty fields are missing values."""
+    """Fit a model on a table of numbers; empty fields are missing values."""
+    given = {
+        "table": train,
+        "target": target,
+        "out": out,
+        "task": task,
+        "family": family,
+        "loss": loss,
+        "quantile": tuple(quantile or ()) or None,
+        "weights": weights,
+        "valid": valid,
+        "metric": tuple(metric or ()) or None,
+        "n_estimators": n_estimators,
+        "learning_rate": learning_rate,
+        "time_budget": time_budget,
+        "random_state": random_state,
+        "threads": threads,
+    }
     with one_line_errors(debug):
         from hilboost.cli.jobs import FitJob, run_fit
+        from hilboost.cli.settings import parse_settings, read_config
 
-        job = FitJob(
-            train=train,
-            target=target,
-            out=out,
-            task=task,
-            loss=loss,
-            quantiles=tuple(quantile or ()),
-            n_estimators=n_estimators,
-            learning_rate=learning_rate,
-            random_state=random_state,
-            threads=threads,
-        )
-        typer.echo(run_fit(job))
+        options: dict[str, Any] = {"table": None, "target": None, "out": None}
+        parameters: dict[str, Any] = {}
+        if config is not None:
+            found, parameters = read_config(config)
+            options |= found
+        options |= {name: value for name, value in given.items() if value is not None}
+        parameters |= parse_settings(settings or ())
+        typer.echo(run_fit(FitJob(**options, settings=parameters), as_json=as_json))
 
 
 @app.command(epilog=PREDICT_EXAMPLES)
@@ -165,7 +236,12 @@ def predict(
         Path, typer.Argument(metavar="MODEL", help="Model of hilboost fit.", show_default=False)
     ],
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="CSV table with a header.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="TABLE",
+            help="Table with a header: CSV, CSV.GZ or Parquet; - is standard input.",
+            show_default=False,
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -176,7 +252,7 @@ def predict(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Predict the rows of a CSV table; its columns are matched by name."""
+    """Predict the rows of a table; its columns are matched by name."""
     with one_line_errors(debug):
         from hilboost.cli.jobs import PredictJob, run_predict
 
@@ -223,6 +299,9 @@ def reproduce(
             typer.echo(list_claims())
         else:
             typer.echo(run_reproduce(ReproduceJob(key, runs, recorded, out)))
+
+
+model_commands.add_to(app)
 
 
 def main() -> None:

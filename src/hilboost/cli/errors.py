@@ -1,4 +1,4 @@
-"""Errors of the command line: one line on stderr and exit code 2."""
+"""Errors of the command line: one line on stderr, and an exit code."""
 
 import warnings
 from collections.abc import Iterator
@@ -8,13 +8,18 @@ import typer
 
 from hilboost.core.errors import FitWarning, HilboostError
 
-__all__ = ["CliError", "note", "one_line_errors"]
+__all__ = ["CliError", "UsageError", "note", "one_line_errors"]
 
-EXIT_CODE = 2
+EXIT_CODE = 1
+USAGE_EXIT_CODE = 2  # that of typer, for options it does not know
 
 
 class CliError(ValueError):
     """What the user can put right, said in one sentence."""
+
+
+class UsageError(CliError):
+    """The command itself is not complete or contradicts itself."""
 
 
 def note(message: str) -> None:
@@ -42,7 +47,8 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         if debug:
             raise
         typer.echo(f"error: {_sentence(error)}", err=True)
-        raise typer.Exit(EXIT_CODE) from None
+        code = USAGE_EXIT_CODE if isinstance(error, UsageError) else EXIT_CODE
+        raise typer.Exit(code) from None
 
 
 def _sentence(error: Exception) -> str:

@@ -5,11 +5,15 @@ from pathlib import Path
 
 from hilboost.cli.errors import CliError
 
-__all__ = ["check_input", "check_output"]
+__all__ = ["STDIN", "check_input", "check_output"]
+
+STDIN = Path("-")
 
 
 def check_input(path: Path) -> None:
-    """Refuse a path that cannot be read as one file."""
+    """Refuse a path that cannot be read as one file; ``-`` is standard input."""
+    if path == STDIN:
+        return
     if not path.exists():
         raise CliError(f"There is no file '{path}'.")
     if path.is_dir():

@@ -1,43 +1,54 @@
 """What ``hilboost fit`` and ``hilboost predict`` do."""
 
+import json
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hilboost.cli.errors import CliError, note
+from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_input, check_output
+from hilboost.cli.settings import parameters_of
 from hilboost.cli.tables import (
     TaskName,
     align_columns,
     choose_task,
-    numeric_features,
+    features_for_fit,
     prepare_target,
     read_table,
     split_target,
+    split_weights,
     write_table,
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
-__all__ = ["FitJob", "PredictJob", "run_fit", "run_predict"]
+__all__ = ["FitJob", "PredictJob", "chosen_scores", "model_columns", "run_fit", "run_predict"]
 
 
 @dataclass(frozen=True)
 class FitJob:
     """The options of ``hilboost fit``; None leaves a setting at the library's default."""
 
-    train: Path
-    target: str
-    out: Path
+    table: Path | None
+    target: str | None
+    out: Path | None
     task: Literal["auto", "regression", "classification"] = "auto"
+    family: Literal["tree", "kernel"] = "tree"
     loss: str | None = None
-    quantiles: tuple[float, ...] = ()
+    quantile: tuple[float, ...] = ()
     n_estimators: int | None = None
     learning_rate: float | None = None
     random_state: int | None = None
     threads: int | None = None
+    weights: str | None = None
+    valid: Path | None = None
+    metric: tuple[str, ...] = ()
+    time_budget: float | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,67 +61,189 @@ class PredictJob:
     proba: bool = False
 
 
-def run_fit(job: FitJob) -> str:
-    """Fit a model on a CSV table and save it.
+@dataclass(frozen=True)
+class _Rows:
+    """What a model is fitted to, or compared with."""
+
+    X: "pd.DataFrame"
+    y: "np.ndarray[Any, Any]"
+    weights: "np.ndarray[Any, Any] | None"
+
+
+class TimeLimit:
+    """Ends a fit of trees after some seconds; a callback."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def __call__(self, event: Any) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() > self._end
+
+
+def run_fit(job: FitJob, *, as_json: bool = False) -> str:
+    """Fit a model on a table and save it.
 
     Parameters
     ----------
     job : FitJob
         What to fit, and where the model goes.
+    as_json : bool
+        For machines.
 
     Returns
     -------
     str
-        One line about the fit.
+        What there is to say about the fit: sentences, or one JSON object.
     """
-    check_output(job.out, job.train)
-    if job.out.exists() and not job.out.is_file():
-        raise CliError(f"'{job.out}' is not a regular file; a model needs one.")
-    features, column = split_target(read_table(job.train), job.target)
+    path, target, out = _complete(job)
+    features, column = split_target(read_table(path), target)
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
-    X, y = numeric_features(features), prepare_target(column, task.name)
+    rows = _rows(features, column, job, task.name)
+    valid = None
+    if job.valid is not None:
+        held_out, held_column = split_target(read_table(job.valid), target)
+        needed = [*rows.X.columns, *([job.weights] if job.weights else [])]
+        valid = _rows(align_columns(held_out, needed)[0], held_column, job, task.name)
 
     import hilboost
     from hilboost.cli.progress import StageProgress
 
     model = _new_model(job, task.name)
+    limit = [TimeLimit(job.time_budget)] if job.time_budget and job.family == "tree" else []
+    if limit and "max_features" not in job.settings:
+        model.set_params(max_features=1.0)  # "auto" would spend the time on trial fits
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
-        model.fit(X, y, callbacks=(progress.callback("fitting"),))
+        callbacks = (progress.callback("fitting"), *limit)
+        model.fit(rows.X, rows.y, rows.weights, callbacks=callbacks, **_held_out(valid))
     seconds = time.perf_counter() - start
-    hilboost.save(model, job.out)
-    rounds = model.n_estimators_
-    return (
-        f"Fitted {rounds} rounds on {len(X)} rows and {X.shape[1]} columns in {seconds:.1f} s "
-        f"(training loss {model.history_.train[rounds]:.4g}); the model is in '{job.out}'."
+    scores = None if valid is None else chosen_scores(model, valid.X, valid.y, job.metric)
+    hilboost.save(model, out)
+    return _told(job, model, rows, seconds, scores, as_json)
+
+
+def _complete(job: FitJob) -> tuple[Path, str, Path]:
+    """Table, target and output of a job that has all that a fit needs."""
+    for name, value in (("a TABLE", job.table), ("--target", job.target), ("--out", job.out)):
+        if value is None:
+            raise UsageError(
+                f"hilboost fit needs {name}, on the command line or in the file of --config."
+            )
+    assert job.table is not None
+    assert job.target is not None
+    assert job.out is not None
+    if job.metric and job.valid is None:
+        raise UsageError("--metric is about rows held out: give them with --valid TABLE.")
+    if job.time_budget is not None and not job.time_budget > 0:
+        raise UsageError(f"--time-budget must be positive; got {job.time_budget:g}.")
+    inputs = [job.table] if job.valid is None else [job.table, job.valid]
+    check_output(job.out, *inputs)
+    if job.out.exists() and not job.out.is_file():
+        raise CliError(f"'{job.out}' is not a regular file; a model needs one.")
+    return job.table, job.target, job.out
+
+
+def _rows(features: "pd.DataFrame", column: "pd.Series[Any]", job: FitJob, task: TaskName) -> _Rows:
+    features, weights = split_weights(features, job.weights)
+    return _Rows(features_for_fit(features), prepare_target(column, task), weights)
+
+
+def _held_out(valid: _Rows | None) -> dict[str, Any]:
+    if valid is None:
+        return {}
+    found = {"X_val": valid.X, "y_val": valid.y}
+    return found if valid.weights is None else {**found, "sample_weight_val": valid.weights}
+
+
+def chosen_scores(
+    model: Any, X: Any, y: Any, metrics: Sequence[str] = ()
+) -> dict[str, float | None]:
+    """Figures of merit by their short names, all of them if none is named.
+
+    Parameters
+    ----------
+    model : estimator
+    X, y : table and labels
+    metrics : sequence of str
+    """
+    from hilboost.core.errors import unknown_name
+    from hilboost.report import scores
+
+    found = {score["key"]: score["value"] for score in scores(model, X, y)}
+    for name in metrics:
+        if name not in found:
+            raise unknown_name("--metric", name, found)
+    return {name: found[name] for name in metrics} if metrics else found
+
+
+def _told(
+    job: FitJob,
+    model: Any,
+    rows: _Rows,
+    seconds: float,
+    scores: dict[str, float | None] | None,
+    as_json: bool,
+) -> str:
+    stages, loss = model.n_estimators_, float(model.history_.train[model.n_estimators_])
+    if as_json:
+        return json.dumps(
+            {
+                "model": str(job.out),
+                "class": type(model).__name__,
+                "rows": len(rows.X),
+                "columns": rows.X.shape[1],
+                "stages": stages,
+                "seconds": round(seconds, 3),
+                "training_loss": loss,
+                "scores": scores,
+            }
+        )
+    text = (
+        f"Fitted {stages} rounds on {len(rows.X)} rows and {rows.X.shape[1]} columns in "
+        f"{seconds:.1f} s (training loss {loss:.4g}); the model is in '{job.out}'."
     )
+    if scores is not None:
+        listed = ", ".join(
+            f"{name} {value:.4g}" for name, value in scores.items() if value is not None
+        )
+        text += f"\nOn the rows of '{job.valid}': {listed}."
+    return text
 
 
 def _new_model(job: FitJob, task: TaskName) -> Any:
-    from hilboost import BoostingClassifier, BoostingRegressor
+    import hilboost
 
+    names = {
+        ("tree", "regression"): "BoostingRegressor",
+        ("tree", "classification"): "BoostingClassifier",
+        ("kernel", "regression"): "KernelBoostingRegressor",
+        ("kernel", "classification"): "KernelBoostingClassifier",
+    }
+    estimator = getattr(hilboost, names[job.family, task])
     settings: dict[str, Any] = {
         "loss": job.loss,
         "n_estimators": job.n_estimators,
         "learning_rate": job.learning_rate,
         "random_state": job.random_state,
         "n_jobs": job.threads,
+        "time_budget": job.time_budget if job.family == "kernel" else None,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
-    if job.quantiles:
+    if job.quantile:
         if job.loss != "quantile" or task != "regression":
             raise CliError("--quantile needs --loss quantile.")
-        settings["quantile"] = job.quantiles if len(job.quantiles) > 1 else job.quantiles[0]
-    return (
-        BoostingClassifier(**settings)
-        if task == "classification"
-        else BoostingRegressor(**settings)
-    )
+        settings["quantile"] = job.quantile if len(job.quantile) > 1 else job.quantile[0]
+    others = parameters_of(estimator, job.settings, "--set")
+    twice = sorted(set(settings) & set(others))
+    if twice:
+        raise CliError(f"'{twice[0]}' is given by its own option and by --set; give it once.")
+    return estimator(**settings, **others)
 
 
 def run_predict(job: PredictJob) -> None:
-    """Predict the rows of a CSV table with a saved model.
+    """Predict the rows of a table with a saved model.
 
     Parameters
     ----------
@@ -127,12 +260,26 @@ def run_predict(job: PredictJob) -> None:
     model = hilboost.load(job.model)
     if job.proba and not hasattr(model, "classes_"):
         raise CliError("--proba needs a classification model; this one is for regression.")
-    X = numeric_features(_model_columns(model, frame))
-    write_table(_predictions(model, X, job.proba), job.out)
+    write_table(_predictions(model, model_columns(model, frame), job.proba), job.out)
 
 
-def _model_columns(model: Any, frame: "pd.DataFrame") -> "pd.DataFrame":
+def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) -> Any:
+    """The columns of a table that a model takes, as it takes them.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    frame : pandas.DataFrame
+    aside : sequence of str
+        Columns that are no features and that nothing is said about.
+
+    Returns
+    -------
+    pandas.DataFrame, or an array for a model without column names
+    """
     names = getattr(model, "feature_names_in_", None)
+    frame = frame.drop(columns=list(aside))
     if names is None:
         # A model fitted on a bare array knows its columns by place only.
         if frame.shape[1] != model.n_features_in_:
@@ -141,20 +288,18 @@ def _model_columns(model: Any, frame: "pd.DataFrame") -> "pd.DataFrame":
                 f"table has {frame.shape[1]}."
             )
         note("the model has no column names; the columns are taken in the order of the table.")
-        return frame
+        return features_for_fit(frame).to_numpy()
     features, extra = align_columns(frame, [str(name) for name in names])
     if extra:
         listed = ", ".join(f"'{name}'" for name in extra)
         columns = "1 column" if len(extra) == 1 else f"{len(extra)} columns"
         note(f"ignored {columns} the model does not use: {listed}.")
-    return features
+    return features_for_fit(features)
 
 
-def _predictions(model: Any, X: "pd.DataFrame", proba: bool) -> "pd.DataFrame":
+def _predictions(model: Any, X: Any, proba: bool) -> "pd.DataFrame":
     import pandas as pd
 
-    if getattr(model, "feature_names_in_", None) is None:
-        X = X.to_numpy()
     values = model.predict(X)
     if isinstance(values, list):  # texts, nodes, or label sets
         sets = (sorted(map(str, y)) if isinstance(y, set) else [str(y)] for y in values)

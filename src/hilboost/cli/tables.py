@@ -1,5 +1,7 @@
-"""Numeric CSV tables in, predictions out."""
+"""Tables in, predictions out."""
 
+import gzip
+import io
 import sys
 import warnings
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hilboost.cli.errors import CliError
-from hilboost.cli.files import check_input
+from hilboost.cli.files import STDIN, check_input
 from hilboost.model.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -19,10 +21,12 @@ __all__ = [
     "Task",
     "align_columns",
     "choose_task",
-    "numeric_features",
+    "features_for_fit",
+    "near_names",
     "prepare_target",
     "read_table",
     "split_target",
+    "split_weights",
     "write_table",
 ]
 
@@ -35,6 +39,7 @@ REGRESSION_LOSSES = frozenset(
     {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"}
 )
 NAMES_SHOWN = 8
+PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 
 @dataclass(frozen=True)
@@ -46,28 +51,57 @@ class Task:
 
 
 def read_table(path: Path) -> "pd.DataFrame":
-    """Read a CSV file with a header and at least one row.
+    """Read a table with a header and at least one row.
 
     Parameters
     ----------
     path : Path
-        A comma-separated file in UTF-8, possibly compressed (``.csv.gz``).
+        A comma-separated file in UTF-8, possibly compressed (``.csv.gz``), a Parquet file
+        (``.parquet``, ``.pq``), or ``-`` for CSV on standard input.
 
     Returns
     -------
     pandas.DataFrame
         Empty fields are missing values.
     """
+    check_input(path)
+    frame = _read_parquet(path) if path.suffix in PARQUET_SUFFIXES else _read_csv(path)
+    if len(frame) == 0:
+        raise CliError(f"'{path}' has a header but no rows.")
+    frame.columns = frame.columns.astype(str)
+    return frame
+
+
+def _read_parquet(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
-    check_input(path)
     try:
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+        return pd.read_parquet(path)
+    except ImportError:
+        raise CliError(
+            f"'{path}' is a Parquet file, which needs pyarrow: python -m pip install pyarrow"
+        ) from None
+    except (OSError, ValueError) as error:
+        detail = str(error).split(". ")[0].rstrip(".")
+        raise CliError(f"'{path}' is not a regular Parquet table: {detail}.") from None
+
+
+def _read_csv(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    # Standard input is read once, but its header is looked at before its rows.
+    data = sys.stdin.buffer.read() if path == STDIN else b""
+
+    def source() -> Any:
+        return io.BytesIO(data) if path == STDIN else path
+
+    try:
+        header = pd.read_csv(source(), header=None, nrows=1, dtype=str, keep_default_na=False)
         _refuse_duplicates(path, [str(name) for name in header.iloc[0]])
         with warnings.catch_warnings():
             # pandas only warns when it cuts off the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(path, index_col=False, low_memory=False)
+            return pd.read_csv(source(), index_col=False, low_memory=False)
     except pd.errors.EmptyDataError:
         raise CliError(f"'{path}' is empty; it needs a header line and rows of numbers.") from None
     except pd.errors.ParserWarning:
@@ -77,10 +111,8 @@ def read_table(path: Path) -> "pd.DataFrame":
         raise CliError(f"'{path}' is not a regular CSV table: {detail}.") from None
     except UnicodeDecodeError:
         raise CliError(f"'{path}' is not UTF-8 text; save it as CSV in UTF-8.") from None
-    if len(frame) == 0:
-        raise CliError(f"'{path}' has a header but no rows.")
-    frame.columns = frame.columns.astype(str)
-    return frame
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise CliError(f"'{path}' is not a whole gzip file: {error}.") from None
 
 
 def _refuse_duplicates(path: Path, names: list[str]) -> None:
@@ -130,6 +162,47 @@ def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "p
             "missing); fill in or remove these rows."
         )
     return features, column
+
+
+def split_weights(
+    features: "pd.DataFrame", name: str | None
+) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
+    """Take the column of weights out of the features, where one is named.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+    name : str or None
+        The column.
+
+    Returns
+    -------
+    features : pandas.DataFrame
+        The other columns.
+    weights : numpy.ndarray of shape (n_rows,) or None
+    """
+    from pandas.api import types
+
+    if name is None:
+        return features, None
+    if name not in features.columns:
+        raise CliError(
+            f"There is no column '{name}' for the weights; {near_names(name, features)}."
+        )
+    column = features[name]
+    if not types.is_numeric_dtype(column) or column.isna().any():
+        raise CliError(
+            f"The weights '{name}' must be numbers without gaps; fill in or remove rows."
+        )
+    rest = features.drop(columns=name)
+    if rest.shape[1] == 0:
+        raise CliError(f"Without the weights '{name}' there is no feature column left.")
+    return rest, column.to_numpy(dtype=float)
+
+
+def near_names(wanted: str, frame: "pd.DataFrame") -> str:
+    """A hint at the columns of a table, for a name that it does not have."""
+    return _near_names(wanted, list(frame.columns))
 
 
 def _near_names(wanted: str, names: list[str]) -> str:
@@ -217,22 +290,41 @@ def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any,
     )
 
 
-def numeric_features(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Refuse text in feature columns and give the rest as floats."""
+def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """What estimators are given of the feature columns, to fit and to predict alike.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns of numbers, booleans or text.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Numbers; whether text is refused is decided here and nowhere else.
+    """
+    return _features(frame, keep_text=True)
+
+
+def _features(frame: "pd.DataFrame", *, keep_text: bool) -> "pd.DataFrame":
+    """Numbers and booleans as floats; text as it is, or refused."""
     from pandas.api import types
 
-    numbers: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, column in frame.items():
-        if not types.is_numeric_dtype(column):
-            if types.infer_dtype(column, skipna=True) != "boolean":
-                row, value = _first_text(column)
-                raise CliError(
-                    f"Column '{name}' holds text ('{value}' in data row {row}), but features must "
-                    "be numbers: encode it as numbers, leave unknown values empty, or remove it."
-                )
-            column = column.map({True: 1.0, False: 0.0})
-        numbers[str(name)] = column.to_numpy(dtype=float)
-    return type(frame)(numbers)
+        if types.is_numeric_dtype(column):
+            found[str(name)] = column.to_numpy(dtype=float)
+        elif types.infer_dtype(column, skipna=True) == "boolean":
+            found[str(name)] = column.map({True: 1.0, False: 0.0}).to_numpy(dtype=float)
+        elif keep_text:
+            found[str(name)] = column.array
+        else:
+            row, value = _first_text(column)
+            raise CliError(
+                f"Column '{name}' holds text ('{value}' in data row {row}), but features must "
+                "be numbers: encode it as numbers, leave unknown values empty, or remove it."
+            )
+    return type(frame)(found)
 
 
 def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:

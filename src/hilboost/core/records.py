@@ -178,10 +178,14 @@ class History:
     ----------
     train : (n_stages + 1,) float64
     validation : (n_stages + 1,) float64 or None
+    seconds : (n_stages,) float64 or None
+        How long each stage took; NaN of those from an earlier fit, ``None`` where nothing is known.
+        Not part of model files.
     """
 
     train: Floats
     validation: Floats | None
+    seconds: Floats | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -187,6 +188,8 @@ class Shell(CallbackSupportMixin, BaseEstimator):
     def _with_stages(self, plan: Plan, progress: Progress) -> dict[str, Any]:
         """The attributes of the model that the stages so far make."""
         members = [member.model() for member in progress.members]
+        # Of nested machines several stages became one.
+        timed = len(progress.seconds) == len(progress.train) - 1
         return {
             "_members": members,
             "model_": mean_of(members),
@@ -196,6 +199,7 @@ class Shell(CallbackSupportMixin, BaseEstimator):
             "history_": History(
                 np.array(progress.train),
                 np.array(progress.validation) if progress.validation else None,
+                np.array(progress.seconds) if timed else None,
             ),
         }
 
@@ -279,6 +283,55 @@ class Shell(CallbackSupportMixin, BaseEstimator):
         X = self._checked(X)
         n_cells = len(X) * max(1, self._n_basis())
         yield from self.model_.staged_raw(X, self._n_threads(n_cells))
+
+    # Reports
+
+    def report(
+        self, X: Any, y: Any, path: str | Path | None = None, title: str | None = None
+    ) -> Any:
+        """A page about the fitted model on some rows: errors, important columns, parameters.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows such as the model was not fitted to.
+        y : array-like (n,), (n, c), or sequence of n labels
+            What is true of them.
+        path : str or Path, optional
+            HTML file to write, which needs nothing outside itself.
+        title : str, optional
+
+        Returns
+        -------
+        hilboost.report.page.Report
+            Shows itself in a notebook; ``facts`` and ``html`` are what it consists of.
+
+        Raises
+        ------
+        InvalidData, InvalidParameter
+            ``y`` does not go with ``X``; ``path`` is not a file that can be made.
+
+        Notes
+        -----
+        Cost: predictions for about 200,000 rows, most of them to find the important columns.
+        """
+        # By name: the room of reports lies above this one, which works without it.
+        return import_module("hilboost.report").report(self, X, y, path, title=title)
+
+    def report_facts(self, X: Any, y: Any) -> dict[str, Any]:
+        """The facts of :meth:`report` as a plain dict, ready for JSON.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : array-like (n,), (n, c), or sequence of n labels
+
+        Returns
+        -------
+        dict
+        """
+        facts: dict[str, Any] = import_module("hilboost.report").facts(self, X, y)
+        return facts
 
     def _n_basis(self) -> int:
         """Basis vectors of the kernel machines in the model, equal ones once."""

@@ -1,0 +1,252 @@
+"""What ``hilboost evaluate``, ``report``, ``inspect`` and ``export`` do."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hilboost.cli.errors import CliError, UsageError, note
+from hilboost.cli.files import check_input, check_output
+from hilboost.cli.jobs import chosen_scores, model_columns
+from hilboost.cli.tables import near_names, read_table
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+__all__ = ["EXPORTS", "run_evaluate", "run_export", "run_inspect", "run_report"]
+
+# Formats, and the functions of the package that write them.
+EXPORTS = {"onnx": "to_onnx", "xgboost-json": "to_xgboost_json"}
+_IMPORTANCES_SHOWN = 10
+_LEVELS_SHOWN = 6
+
+
+def _load(path: Path) -> Any:
+    check_input(path)
+
+    import hilboost
+
+    return hilboost.load(path)
+
+
+def _rows(model: Any, table: Path, target: str | None) -> tuple[Any, "np.ndarray[Any, Any]"]:
+    """Features and true values of a table."""
+    frame = read_table(table)
+    target = target or _only_other_column(model, frame)
+    if target not in frame.columns:
+        raise CliError(f"There is no column '{target}'; {near_names(target, frame)}.")
+    column = frame[target]
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise CliError(
+            f"The target '{target}' has no value in {missing.sum()} of {len(column)} rows (first "
+            f"in data row {missing.argmax() + 1}); fill in or remove these rows."
+        )
+    return model_columns(model, frame, [target]), _labels(model, column)
+
+
+def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:
+    """The column that the model does not use, if there is just one."""
+    known = {str(name) for name in getattr(model, "feature_names_in_", ())}
+    others = [name for name in frame.columns if name not in known]
+    if not known or len(others) != 1:
+        raise UsageError(
+            "say with --target which column holds the true values"
+            + (f"; the model does not use {', '.join(map(repr, others[:8]))}." if known else ".")
+        )
+    note(f"compared with the column '{others[0]}', the only one that the model does not use.")
+    return str(others[0])
+
+
+def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
+    """True values in the type that the model knows."""
+    from pandas.api import types
+
+    if not hasattr(model, "classes_"):
+        if not types.is_numeric_dtype(column):
+            raise CliError(f"The target '{column.name}' holds text; the model predicts numbers.")
+        return column.to_numpy(dtype=float)
+    if model.classes_.dtype.kind in "UO":
+        return column.astype(str).to_numpy(dtype=str)
+    if not types.is_numeric_dtype(column):
+        raise CliError(
+            f"The target '{column.name}' holds text; the model knows the classes "
+            f"{', '.join(str(label) for label in model.classes_[:8])}."
+        )
+    return column.to_numpy()
+
+
+def run_evaluate(
+    model_path: Path, table: Path, target: str | None, metrics: Sequence[str], as_json: bool
+) -> str:
+    """Compare predictions with the truth.
+
+    Parameters
+    ----------
+    model_path, table : Path
+    target : str or None
+        Column of the true values; ``None`` is the only one that the model does not use.
+    metrics : sequence of str
+        Figures of merit to tell; all if there are none.
+    as_json : bool
+
+    Returns
+    -------
+    str
+        A line a figure, or one JSON object.
+    """
+    model = _load(model_path)
+    X, y = _rows(model, table, target)
+    scores = chosen_scores(model, X, y, metrics)
+    if as_json:
+        return json.dumps({"model": str(model_path), "rows": len(y), "scores": scores})
+    width = max(len(name) for name in scores)
+    lines = (
+        f"{name:{width}}  {'–' if v is None else format(v, '.6g')}" for name, v in scores.items()
+    )
+    return "\n".join(lines)
+
+
+def run_report(
+    model_path: Path, table: Path, target: str | None, out: Path, title: str | None
+) -> str:
+    """Write a report.
+
+    Parameters
+    ----------
+    model_path, table : Path
+    target : str or None
+        As in :func:`run_evaluate`.
+    out : Path
+        The HTML file.
+    title : str or None
+
+    Returns
+    -------
+    str
+        Where it is.
+    """
+    check_output(out, model_path, table)
+    model = _load(model_path)
+    X, y = _rows(model, table, target)
+    title = title or f"{model_path.name} on {len(y)} rows of {table.name}"
+    model.report(X, y, out, title=title)
+    return f"The report is in '{out}'."
+
+
+def run_inspect(model_path: Path, as_json: bool) -> str:
+    """Say what a model is.
+
+    Parameters
+    ----------
+    model_path : Path
+    as_json : bool
+
+    Returns
+    -------
+    str
+        Lines for people, or one JSON object.
+    """
+    from hilboost.report.about import model_facts
+
+    model = _load(model_path)
+    facts = model_facts(model)
+    facts["importances"] = _importances(model)
+    facts["columns"] = _columns(model)
+    facts["bytes"] = model_path.stat().st_size
+    del facts["column_names"]
+    return json.dumps(facts, ensure_ascii=False) if as_json else "\n".join(_lines(facts))
+
+
+def _importances(model: Any) -> list[dict[str, Any]] | None:
+    from hilboost.core.errors import HilboostError
+
+    try:
+        gains = model.feature_importances_
+    except (AttributeError, HilboostError):  # a model without splits
+        return None
+    names = getattr(model, "feature_names_in_", [f"column {k}" for k in range(len(gains))])
+    return [
+        {"name": str(names[k]), "gain": float(gains[k])}
+        for k in sorted(range(len(gains)), key=lambda k: -gains[k])
+    ]
+
+
+def _columns(model: Any) -> list[dict[str, Any]]:
+    """Names, and levels where columns hold categories."""
+    schema = getattr(model, "_schema", None)
+    if schema is not None:
+        return [
+            {"name": str(c.name), "kind": c.kind, "levels": [str(level) for level in c.levels]}
+            for c in schema.columns
+        ]
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = [f"column {k}" for k in range(model.n_features_in_)]
+    return [{"name": str(name), "kind": "number", "levels": []} for name in names]
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    lines = [f"{facts['class']}, loss {facts['loss']}"]
+    n_stages = facts["n_stages"] or 0
+    stages = "1 stage" if n_stages == 1 else f"{n_stages} stages"
+    if facts["n_leaves"] is not None:
+        stages += f" with {facts['n_leaves']} leaves in all"
+    lines.append(f"{stages}; {facts['n_columns']} columns; {facts['bytes'] / 1000:.0f} kB")
+    if facts["classes"] is not None:
+        lines.append(f"classes: {_listed(facts['classes'])}")
+    if facts["history"] is not None:
+        lines.append(facts["history"]["remark"])
+    kernel = facts["kernel"]
+    if kernel is not None:
+        noise = kernel["regularization"]
+        lines.append(
+            f"kernel: {kernel['text']}" + (f"; λ {noise:.4g}" if noise is not None else "")
+        )
+    chosen = [f"{p['name']}={p['value']}" for p in facts["parameters"] if p["chosen"]]
+    lines.append(f"parameters chosen: {', '.join(chosen) or 'none, all are at their defaults'}")
+    lines.append("columns:")
+    gains = {one["name"]: one["gain"] for one in facts["importances"] or ()}
+    columns = facts["columns"]
+    if gains:
+        columns = sorted(columns, key=lambda column: -gains[column["name"]])
+    width = max(len(column["name"]) for column in columns[:_IMPORTANCES_SHOWN])
+    for column in columns[:_IMPORTANCES_SHOWN]:
+        gain = f"  {100 * gains[column['name']]:5.1f} % of the gain" if gains else ""
+        levels = f"  levels {_listed(column['levels'])}" if column["levels"] else ""
+        lines.append(f"  {column['name']:{width}}{gain}{levels}".rstrip())
+    more = len(columns) - _IMPORTANCES_SHOWN
+    return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def _listed(levels: list[str]) -> str:
+    more = len(levels) - _LEVELS_SHOWN
+    shown = ", ".join(levels[:_LEVELS_SHOWN])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def run_export(model_path: Path, form: str, out: Path) -> str:
+    """Write a model for other programs.
+
+    Parameters
+    ----------
+    model_path : Path
+    form : str
+        One of ``EXPORTS``.
+    out : Path
+
+    Returns
+    -------
+    str
+        Where it is.
+    """
+    check_output(out, model_path)
+
+    import hilboost
+
+    export = getattr(hilboost, EXPORTS[form], None)
+    if export is None:
+        raise CliError(f"This version of hilboost cannot write {form}; install a newer one.")
+    export(_load(model_path), out)
+    return f"The {form} model is in '{out}'."

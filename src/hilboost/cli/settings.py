@@ -1,0 +1,164 @@
+"""What the user asks for: ``--set name=value`` and TOML files."""
+
+import ast
+import tomllib
+from collections.abc import Iterable
+from difflib import get_close_matches
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from hilboost.cli.errors import CliError
+from hilboost.cli.files import check_input
+
+__all__ = ["parameters_of", "parse_settings", "read_config"]
+
+# What a configuration file may hold, and as what.
+_TEXT, _WHOLE, _NUMBER = "text", "a whole number", "a number"
+_LEVELS, _TEXTS = "a number or a list of numbers", "text or a list of texts"
+_KEYS: dict[str, str] = {
+    "table": _TEXT,
+    "target": _TEXT,
+    "out": _TEXT,
+    "weights": _TEXT,
+    "valid": _TEXT,
+    "task": _TEXT,
+    "family": _TEXT,
+    "loss": _TEXT,
+    "quantile": _LEVELS,
+    "metric": _TEXTS,
+    "n_estimators": _WHOLE,
+    "learning_rate": _NUMBER,
+    "random_state": _WHOLE,
+    "threads": _WHOLE,
+    "time_budget": _NUMBER,
+}
+_PATHS = ("table", "out", "valid")
+_CHOICES = {
+    "task": ("auto", "regression", "classification"),
+    "family": ("tree", "kernel"),
+}
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Parameters from ``name=value``.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Values are Python literals (``5``, ``0.1``, ``None``, ``[0, 1]``) or else text.
+
+    Returns
+    -------
+    dict
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name.isidentifier():
+            raise CliError(f"--set takes name=value, such as --set max_depth=4; got '{text}'.")
+        if name in found:
+            raise CliError(f"--set gives '{name}' twice; give it once.")
+        found[name] = _literal(value.strip())
+    return found
+
+
+def _literal(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+
+
+def parameters_of(estimator: type, settings: dict[str, Any], where: str) -> dict[str, Any]:
+    """The settings, if the estimator has these parameters.
+
+    Parameters
+    ----------
+    estimator : class
+    settings : dict
+    where : str
+        Where they were given, for the message.
+    """
+    known = [name for name in signature(estimator).parameters if name != "self"]
+    for name in settings:
+        if name not in known:
+            raise CliError(
+                f"{where}: {estimator.__name__} has no parameter '{name}'; {_nearest(name, known)}"
+            )
+    return settings
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """How a sentence about an unknown name ends."""
+    known = list(known)
+    near = " or ".join(f"'{one}'" for one in get_close_matches(name, known, n=2, cutoff=0.5))
+    return f"did you mean {near}?" if near else f"known are {', '.join(known)}."
+
+
+def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of ``hilboost fit`` from a TOML file.
+
+    Parameters
+    ----------
+    path : Path
+        Its keys are the options, with "-" or "_"; paths count from its folder.  The table ``[set]``
+        holds parameters of the estimator.
+
+    Returns
+    -------
+    options : dict
+        By the names of :class:`hilboost.cli.jobs.FitJob`.
+    settings : dict
+        Parameters of the estimator.
+    """
+    check_input(path)
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CliError(f"'{path}' is not a TOML file: {error}.") from None
+    settings = found.pop("set", {})
+    if not isinstance(settings, dict):
+        raise CliError(f"'{path}': set must be a table of parameters, [set].")
+    options: dict[str, Any] = {}
+    for written, value in found.items():
+        key = written.replace("-", "_")
+        if key not in _KEYS:
+            hint = _nearest(key, [*_KEYS, "set"])
+            raise CliError(f"'{path}' has the unknown key '{written}'; {hint}")
+        if key in options:
+            raise CliError(f"'{path}' gives '{key}' twice; give it once.")
+        options[key] = _checked(path, key, value)
+    return options, {name.replace("-", "_"): value for name, value in settings.items()}
+
+
+def _checked(path: Path, key: str, value: Any) -> Any:
+    kind = _KEYS[key]
+    if not _is(value, kind):
+        raise CliError(f"'{path}': {key} must be {kind}; got {value!r}.")
+    if key in _CHOICES and value not in _CHOICES[key]:
+        raise CliError(f"'{path}': {key} must be one of {', '.join(_CHOICES[key])}; got {value!r}.")
+    if key in _PATHS and value != "-":
+        return path.parent / value
+    if key in _PATHS:
+        return Path(value)
+    if kind in (_LEVELS, _TEXTS):
+        return tuple(value) if isinstance(value, list) else (value,)
+    return value
+
+
+def _is(value: Any, kind: str) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind == _TEXT:
+        return isinstance(value, str)
+    if kind == _WHOLE:
+        return number and isinstance(value, int)
+    if kind == _NUMBER:
+        return number
+    one = _NUMBER if kind == _LEVELS else _TEXT
+    values = value if isinstance(value, list) else [value]
+    return len(values) > 0 and all(_is(v, one) for v in values)

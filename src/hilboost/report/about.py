@@ -1,0 +1,273 @@
+"""Facts about a model itself, without data: parameters, stages, kernel."""
+
+from __future__ import annotations
+
+import platform
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import sklearn
+
+import hilboost
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.records import Floats
+from hilboost.estimators._shell import Shell
+from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
+from hilboost.kernels import Kernel
+from hilboost.kernels.description import to_description
+from hilboost.learners.kernel_machine import BlockLearner, FullLearner, SparseLearner
+from hilboost.learners.tree import Tree, TreeLearner
+from hilboost.report.table import number_text, shortened
+
+_PLAIN = (str, int, float, bool, type(None))
+_CURVE_POINTS = 400
+_SLOWEST = 3
+_STAGES: dict[type, str] = {
+    FullLearner: "full: steps towards kernel ridge regression on all rows",
+    SparseLearner: "sparse: machines of few basis vectors",
+    BlockLearner: "block: kernel ridge regression on blocks of rows",
+}
+
+
+def model_facts(model: Shell) -> dict[str, Any]:
+    """What a fitted model is.
+
+    Parameters
+    ----------
+    model : estimator
+
+    Returns
+    -------
+    dict
+        ``class``, ``loss``, ``learner``, ``n_stages``, ``n_columns``, ``n_outputs``, ``classes``,
+        ``parameters``, ``history``, ``kernel``, ``versions``; ``None`` of what it does not have.
+    """
+    fitted: Any = model
+    learner = getattr(fitted, "learner_", None)
+    classes = getattr(fitted, "classes_", None)
+    additive = getattr(fitted, "model_", None)
+    return {
+        "class": type(model).__name__,
+        "loss": _name(getattr(model, "loss", None) or fitted.loss_),
+        "learner": None if learner is None else type(learner).__name__,
+        "n_stages": int(getattr(fitted, "n_estimators_", 0)) or None,
+        "n_leaves": _n_leaves(fitted),
+        "n_columns": int(fitted.n_features_in_),
+        "column_names": [str(name) for name in getattr(fitted, "feature_names_in_", ())] or None,
+        "n_outputs": None if additive is None else len(additive.start),
+        "classes": None if classes is None else [str(label) for label in classes],
+        "output": type(fitted.output_).__name__ if hasattr(fitted, "output_") else None,
+        "parameters": parameter_facts(model),
+        "history": history_facts(model),
+        "kernel": kernel_facts(model),
+        "versions": {
+            "hilboost": hilboost.__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__,
+        },
+    }
+
+
+def _n_leaves(model: Any) -> int | None:
+    if not isinstance(getattr(model, "learner_", None), TreeLearner):
+        return None
+    parts = [part.model for stage in model.model_.stages for part in stage.parts]
+    return sum(len(tree.values) for tree in parts if isinstance(tree, Tree))
+
+
+def parameter_facts(model: Shell) -> list[dict[str, Any]]:
+    """Every parameter, whether it was chosen, and what "auto" became (``None``: not known)."""
+    defaults = signature(type(model).__init__).parameters
+    facts = []
+    for name, value in model.get_params(deep=False).items():
+        default = defaults[name].default
+        auto = isinstance(value, str) and value == "auto"
+        facts.append(
+            {
+                "name": name,
+                "value": _plain(value),
+                "default": _plain(default),
+                "chosen": _plain(value) != _plain(default),
+                "became": _plain(_became(model, name)) if auto else None,
+            }
+        )
+    return facts
+
+
+def _became(model: Any, name: str) -> Any:
+    """What a parameter that was "auto" is in the fitted model."""
+    if name == "stages":
+        return _STAGES.get(type(model.learner_), type(model.learner_).__name__).split(":")[0]
+    if name == "kernel" and getattr(model, "kernel_", None) is not None:
+        return kernel_text(model.kernel_)
+    if isinstance(model, OutputKernelBoostingRegressor) and name == "learning_rate":
+        return model._pace(model.learner_)[1]
+    holders = (
+        (getattr(model, "_resolved", None), name),
+        (model, f"{name}_"),
+        (getattr(model, "learner_", None), name),
+    )
+    for holder, attribute in holders:
+        value = getattr(holder, attribute, None)
+        if isinstance(value, int | float | str | np.integer | np.floating) and value != "auto":
+            return value
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON takes it; objects as their text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Kernel):
+        return kernel_text(value)
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, list | tuple | np.ndarray):
+        listed = np.asarray(value, dtype=object).tolist()
+        return listed if all(isinstance(v, _PLAIN) for v in listed) else shortened(value, 120)
+    return shortened(value, 120)
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return value.__name__ if isinstance(value, type) else type(value).__name__
+
+
+def history_facts(model: Any) -> dict[str, Any] | None:
+    """Mean losses by stage, of long fits at some stages only."""
+    history = getattr(model, "history_", None)
+    if history is None or len(history.train) < 2:
+        return None
+    n = len(history.train)
+    shown = np.unique(np.linspace(0, n - 1, min(n, _CURVE_POINTS)).astype(int))
+    validation = history.validation
+    return {
+        "stages": shown.tolist(),
+        "train": history.train[shown].tolist(),
+        "validation": None if validation is None else validation[shown].tolist(),
+        "kept": int(model.n_estimators_),
+        "fitted": n - 1,
+        "remark": _remark(model, history),
+        **_times(history.seconds),
+    }
+
+
+def _times(seconds: Floats | None) -> dict[str, Any]:
+    """Seconds of all stages and the slowest ones, of a model that was fitted at once."""
+    if seconds is None or not np.isfinite(seconds).all():
+        return {"seconds": None, "slowest": []}
+    slowest = np.argsort(-seconds, kind="stable")[:_SLOWEST]
+    return {
+        "seconds": float(seconds.sum()),
+        "slowest": [{"stage": int(k) + 1, "seconds": float(seconds[k])} for k in slowest],
+    }
+
+
+def _remark(model: Any, history: Any) -> str:
+    kept, fitted = int(model.n_estimators_), len(history.train) - 1
+    stages = "1 stage" if kept == 1 else f"{kept} stages"
+    if history.validation is None and isinstance(model.learner_, FullLearner):
+        return f"{stages} on all rows towards kernel ridge regression, without held-out rows."
+    if history.validation is None:
+        return (
+            f"{stages}, no held-out rows: the training loss alone does not tell whether "
+            "fewer or more would be better."
+        )
+    if kept < fitted:
+        return f"The held-out loss was lowest after stage {kept} of {fitted}; these were kept."
+    return (
+        f"The held-out loss was lowest at the last stage, {kept}: with more stages it might go on "
+        "falling (raise n_estimators)."
+    )
+
+
+def kernel_facts(model: Any) -> dict[str, Any] | None:
+    """Kernel, length scales, λ and basis vectors of a kernel model."""
+    kernel = getattr(model, "kernel_", None)
+    if kernel is None:
+        return None
+    names = getattr(model, "feature_names_in_", None)
+    d = int(model.n_features_in_)
+    names = [f"column {j}" for j in range(d)] if names is None else [str(name) for name in names]
+    scales = _scales(_described(kernel), list(range(d)))
+    noise = getattr(model, "regularization_", None)
+    return {
+        "text": kernel_text(kernel),
+        "regularization": None if noise is None else float(noise),
+        "amplitude": float(getattr(model, "amplitude_", 1.0)),
+        "n_basis": int(model._n_basis()) if hasattr(model, "model_") else None,
+        "stages": _STAGES.get(type(getattr(model, "learner_", None))),
+        "scales": [
+            {"name": names[j], "scale": float(scale)}
+            for j, scale in sorted(scales.items(), key=lambda pair: pair[1])
+        ],
+    }
+
+
+def _described(kernel: Kernel) -> dict[str, Any]:
+    try:
+        return to_description(kernel)
+    except IncompatibleParts:
+        return {"type": type(kernel).__name__}
+
+
+def _scales(description: dict[str, Any], columns: list[int]) -> dict[int, float]:
+    """The length scale of every column that has one of its own; the shortest, where several."""
+    kind = description["type"]
+    if kind == "mapped":
+        return {}  # of sums and differences of columns
+    if kind == "on_columns":
+        return _scales(description["kernel"], [columns[k] for k in description["columns"]])
+    if "length_scale" in description:
+        scales = description["length_scale"]
+        return dict(zip(columns, scales, strict=True)) if len(scales) == len(columns) > 1 else {}
+    parts = description.get("parts") or [description[k] for k in ("kernel",) if k in description]
+    found: dict[int, float] = {}
+    for part in parts:
+        for column, scale in _scales(part, columns).items():
+            found[column] = min(scale, found.get(column, np.inf))
+    return found
+
+
+_NAMES = {
+    "gaussian": "Gaussian",
+    "laplace": "Laplace",
+    "rational_quadratic": "rational quadratic",
+    "delta": "categories",
+}
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """A kernel in words and numbers."""
+    return _text(_described(kernel))
+
+
+def _text(one: dict[str, Any]) -> str:
+    kind = one["type"]
+    if kind == "sum":
+        return " + ".join(_text(part) for part in one["parts"])
+    if kind == "product":
+        return " × ".join(_bracketed(part) for part in one["parts"])
+    if kind == "scaled":
+        return f"{number_text(one['factor'])} · {_bracketed(one['kernel'])}"
+    if kind == "on_columns":
+        columns = ", ".join(str(c) for c in one["columns"])
+        return f"{_bracketed(one['kernel'])} on columns {shortened(columns, 60)}"
+    if kind == "mapped":
+        return f"{_text(one['kernel'])} of {len(one['matrix'][0])} mixtures of columns"
+    if kind == "constant":
+        return f"constant {number_text(one['value'])}"
+    name = _NAMES.get(kind, kind)
+    if kind == "matern":
+        name = f"Matérn {number_text(2 * one['nu'])}/2"
+    scales = one.get("length_scale", ())
+    if len(scales) > 1:
+        return f"{name} with {len(scales)} length scales"
+    return f"{name} of length scale {number_text(scales[0])}" if scales else name
+
+
+def _bracketed(one: dict[str, Any]) -> str:
+    return f"({_text(one)})" if one["type"] == "sum" else _text(one)

@@ -1,0 +1,270 @@
+"""Small charts as inline SVG, whose colours are variables of the page's style sheet.
+
+Every function takes plain numbers and gives markup; whatever is text is escaped.  A chart is drawn
+360 units wide, which is its size on a phone, so that its text stays readable there.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup, escape
+from matplotlib.ticker import MaxNLocator
+
+from hilboost.report.table import number_text
+
+WIDTH, HEIGHT = 360, 230
+LEFT, RIGHT, TOP, BOTTOM = 52, 10, 10, 40
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One direction of a chart: from numbers to places, and where the ticks are."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    ticks: tuple[float, ...]
+    is_log: bool = False
+
+    @classmethod
+    def over(cls, values: Any, start: float, end: float, *, log: bool = False) -> Axis:
+        """An axis that holds all values, with round ticks."""
+        flat = np.asarray([v for v in np.ravel(np.asarray(values, dtype=float)) if np.isfinite(v)])
+        low, high = (float(flat.min()), float(flat.max())) if len(flat) else (0.0, 1.0)
+        if log and low > 0 and high / low > 20:
+            return cls(low, high, start, end, _decades(low, high), True)
+        if high <= low:
+            margin = 0.5 * (abs(low) or 1.0)
+            low, high = low - margin, high + margin
+        ticks = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        low, high = min(low, float(ticks[0])), max(high, float(ticks[-1]))
+        return cls(low, high, start, end, tuple(float(t) for t in ticks))
+
+    def __call__(self, value: float) -> float:
+        """Place of a number."""
+        low, high = self.low, self.high
+        if self.is_log:
+            value, low, high = np.log([max(value, self.low), low, high])
+        return round(self.start + (self.end - self.start) * float((value - low) / (high - low)), 1)
+
+
+def _decades(low: float, high: float) -> tuple[float, ...]:
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    factors = (1,) if len(powers) > 3 else (1, 2, 5)
+    ticks = [f * 10.0**p for p in powers for f in factors]
+    return tuple(t for t in ticks if low <= t <= high)
+
+
+def _plane(xs: Any, ys: Any, *, log_y: bool = False) -> tuple[Axis, Axis]:
+    x = Axis.over(xs, LEFT, WIDTH - RIGHT)
+    return x, Axis.over(ys, HEIGHT - BOTTOM, TOP, log=log_y)
+
+
+def _svg(x: Axis, y: Axis, x_label: str, y_label: str, says: str, inside: Sequence[str]) -> Markup:
+    """A chart with its grid, ticks and labels."""
+    parts = [
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(says)}">'
+    ]
+    for tick in y.ticks:
+        at = y(tick)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{at + 3.5}" class="tick end">{_tick(tick)}</text>')
+    for tick in x.ticks:
+        at = x(tick)
+        parts.append(
+            f'<text x="{at}" y="{HEIGHT - BOTTOM + 15}" class="tick mid">{_tick(tick)}</text>'
+        )
+    base = HEIGHT - BOTTOM
+    parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}"/>')
+    parts += inside
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" class="label mid">{escape(x_label)}</text>')
+    height = (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(
+        f'<text transform="translate(11 {height}) rotate(-90)" class="label mid">'
+        f"{escape(y_label)}</text>"
+    )
+    return Markup("".join(parts) + "</svg>")
+
+
+def _tick(value: float) -> str:
+    size = abs(value)
+    if size >= 1e5:
+        exponent = int(np.floor(np.log10(size)))
+        for step, letter in ((9, "G"), (6, "M"), (3, "k")):
+            if exponent >= step:
+                return number_text(value / 10**step) + letter
+    return number_text(0.0 if size < 1e-12 else value)
+
+
+def _path(x: Axis, y: Axis, xs: Sequence[float], ys: Sequence[float | None]) -> str:
+    """A line through the points, interrupted where there is no number."""
+    steps, pen = [], "M"
+    for a, b in zip(xs, ys, strict=True):
+        if b is None:
+            pen = "M"
+            continue
+        steps.append(f"{pen}{x(a)} {y(b)}")
+        pen = "L"
+    return "".join(steps)
+
+
+def lines(
+    series: Sequence[dict[str, Any]],
+    x_label: str,
+    y_label: str,
+    says: str,
+    *,
+    log_y: bool = False,
+    mark_x: float | None = None,
+    diagonal: bool = False,
+    dots: bool = False,
+    ticks_x: Sequence[float] = (),
+    square: bool = False,
+) -> Markup:
+    """Lines, with a band each where ``low`` and ``high`` are given.
+
+    Parameters
+    ----------
+    series : sequence of dict
+        ``x``, ``y`` and optionally ``low``, ``high``, ``colour`` (a class of the style sheet).
+    x_label, y_label, says : str
+        Labels of the axes; what a screen reader says.
+    log_y : bool
+        Where the values are positive and differ by more than a factor of 20.
+    mark_x : float or None
+        A vertical line.
+    diagonal : bool
+        The line of equal values.
+    dots : bool
+        Mark the points.
+    ticks_x : sequence of float
+        Small ticks at the foot, such as the deciles of the data.
+    square : bool
+        Both axes from 0 to 1.
+    """
+    xs = [v for s in series for v in s["x"]]
+    keys = ("y", "low", "high")
+    ys = [v for s in series for key in keys for v in s.get(key, ()) if v is not None]
+    x, y = _plane([0, 1], [0, 1]) if square else _plane(xs, ys, log_y=log_y)
+    drawn = []
+    if diagonal:
+        low, high = max(x.low, y.low), min(x.high, y.high)
+        drawn.append(f'<path class="ideal" d="{_path(x, y, [low, high], [low, high])}"/>')
+    for number, s in enumerate(series):
+        colour = s.get("colour", f"c{number + 1}")
+        if "low" in s:
+            there = [*s["x"], *reversed(s["x"])]
+            outline = _path(x, y, there, [*s["high"], *reversed(s["low"])])
+            drawn.append(f'<path class="band {colour}" d="{outline}Z"/>')
+        drawn.append(f'<path class="line {colour}" d="{_path(x, y, s["x"], s["y"])}"/>')
+        if dots:
+            points = "".join(f"M{x(a)} {y(b)}h0" for a, b in zip(s["x"], s["y"], strict=True))
+            drawn.append(f'<path class="dots {colour}" d="{points}"/>')
+    if mark_x is not None:
+        drawn.append(
+            f'<line class="mark" x1="{x(mark_x)}" x2="{x(mark_x)}" y1="{TOP}" '
+            f'y2="{HEIGHT - BOTTOM}"/>'
+        )
+    foot = "".join(f"M{x(t)} {HEIGHT - BOTTOM}v-5" for t in ticks_x if x.low <= t <= x.high)
+    if foot:
+        drawn.append(f'<path class="rug" d="{foot}"/>')
+    return _svg(x, y, x_label, y_label, says, drawn)
+
+
+def scatter(
+    xs: Sequence[float], ys: Sequence[float], x_label: str, y_label: str, says: str
+) -> Markup:
+    """Points, with the line of equal values."""
+    both = [*xs, *ys]
+    x, y = _plane(both, both)
+    low, high = max(x.low, y.low), min(x.high, y.high)
+    points = "".join(f"M{x(a)} {y(b)}h0" for a, b in zip(xs, ys, strict=True))
+    return _svg(
+        x,
+        y,
+        x_label,
+        y_label,
+        says,
+        [
+            f'<path class="points c1" d="{points}"/>',
+            f'<path class="ideal" d="{_path(x, y, [low, high], [low, high])}"/>',
+        ],
+    )
+
+
+def histogram(
+    edges: Sequence[float],
+    counts: Sequence[int],
+    x_label: str,
+    says: str,
+    *,
+    mark_x: float | None = None,
+) -> Markup:
+    """Bars of equal width from the floor, with a vertical line where one is asked for."""
+    x, y = _plane(edges, [0, max(1, *counts)])
+    drawn = []
+    for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        width = max(x(right) - x(left) - 1, 0.5)
+        top, floor = y(count), y(0)
+        drawn.append(
+            f'<rect class="bar c1" x="{x(left)}" y="{top}" width="{width:.1f}" '
+            f'height="{floor - top:.1f}"/>'
+        )
+    if mark_x is not None and edges[0] < mark_x < edges[-1]:
+        at = x(mark_x)
+        drawn.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
+    return _svg(x, y, x_label, "rows", says, drawn)
+
+
+def spark(counts: Sequence[int]) -> Markup:
+    """A histogram as small as a word; what it shows stands beside it in numbers."""
+    most, step = max(1, *counts), 80 / len(counts)
+    bars = "".join(
+        f'<rect x="{k * step:.1f}" y="{18 - 18 * count / most:.1f}" width="{step - 0.8:.1f}" '
+        f'height="{18 * count / most:.1f}"/>'
+        for k, count in enumerate(counts)
+    )
+    return Markup(f'<svg class="spark" viewBox="0 0 80 18" aria-hidden="true">{bars}</svg>')
+
+
+def pair_of_curves(true: Sequence[float], predicted: Sequence[float], says: str) -> Markup:
+    """A true and a predicted curve over the number of the entry."""
+    places = list(range(len(true)))
+    series = [
+        {"x": places, "y": list(true), "colour": "c1"},
+        {"x": places, "y": list(predicted), "colour": "c2"},
+    ]
+    return lines(series, "entry", "value", says, dots=len(true) <= 12)
+
+
+def picture(pixels: Any, says: str) -> Markup:
+    """An image of grey values or colours 0 … 255, as PNG inside the page."""
+    from matplotlib.image import imsave
+
+    buffer = io.BytesIO()
+    array = np.asarray(pixels, dtype=np.uint8)
+    if array.ndim == 2:
+        imsave(buffer, array, cmap="gray", vmin=0, vmax=255, format="png")
+    else:
+        imsave(buffer, array, format="png")
+    data = base64.b64encode(buffer.getvalue()).decode()
+    height, width = array.shape[:2]
+    return Markup(
+        f'<img alt="{escape(says)}" width="{width}" height="{height}" '
+        f'style="aspect-ratio:{width}/{height}" src="data:image/png;base64,{data}">'
+    )
+
+
+def heat(values: Sequence[float], shape: Sequence[int], says: str) -> Markup:
+    """Numbers as a picture, dark to light; what is negative counts as zero."""
+    grid = np.maximum(np.asarray(values, dtype=float).reshape(tuple(shape)), 0.0)
+    most = float(grid.max())
+    return picture(np.round(255 * grid / most if most > 0 else grid).astype(int), says)

@@ -1,0 +1,147 @@
+"""Facts about predicted classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import metrics
+
+from hilboost.core.records import Floats
+from hilboost.report.data import means_by_column, rows_shown
+from hilboost.report.figures import class_scores
+from hilboost.report.table import Columns, shortened
+
+_CURVE_POINTS = 200
+_LARGEST_MATRIX = 15
+_PAIRS = 12
+_WORST = 6
+_TINY = 1e-15  # the smallest probability
+
+
+def class_facts(
+    columns: Columns,
+    order: Sequence[int],
+    classes: NDArray[Any],
+    codes: NDArray[np.intp],
+    proba: Floats,
+    guess: Floats,
+) -> dict[str, Any]:
+    """Scores, confusion, calibration and curves.
+
+    Parameters
+    ----------
+    columns : Columns
+    order : sequence of int
+        Column numbers, the most important first.
+    classes : (k,) labels
+    codes : (n,) int
+        Numbers of the true classes.
+    proba : (n, k) float64
+    guess : (k,) float64
+        Probabilities of the model without any stage.
+    """
+    n, names = len(codes), [shortened(label, 30) for label in classes]
+    best = proba.argmax(axis=1)
+    own = proba[np.arange(n), codes]
+    wrong = (best != codes).astype(float)
+    surprise = -np.log(np.maximum(own, _TINY))
+    worst = np.argsort(own, kind="stable")[:_WORST]
+    worst = worst[wrong[worst] > 0]
+    table = rows_shown(columns, worst, order)
+    table["true"] = [names[k] for k in codes[worst]]
+    table["predicted"] = [names[k] for k in best[worst]]
+    table["confidence"] = proba[worst, best[worst]].tolist()
+    series = {"error": wrong, "log_loss": surprise}
+    return {
+        "classes": names,
+        "scores": class_scores(codes, proba, guess),
+        "by_class": _by_class(names, codes, best),
+        "confusion": _confusion(names, codes, best),
+        "calibration": _calibration(codes, proba, best),
+        "curves": _curves(codes, proba) if len(names) == 2 else None,
+        "by_column": means_by_column(columns, order, series),
+        "worst": table,
+    }
+
+
+def _by_class(
+    names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp]
+) -> list[dict[str, Any]]:
+    precision, recall, f1, support = metrics.precision_recall_fscore_support(
+        codes, best, labels=np.arange(len(names)), zero_division=0.0
+    )
+    return [
+        {
+            "name": name,
+            "rows": int(support[k]),
+            "predicted": int((best == k).sum()),
+            "precision": float(precision[k]) if (best == k).any() else None,
+            "recall": float(recall[k]) if support[k] else None,
+            "f1": float(f1[k]) if support[k] else None,
+        }
+        for k, name in enumerate(names)
+    ]
+
+
+def _confusion(names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp]) -> dict[str, Any]:
+    """The matrix of few classes, and the most frequent mistakes of many."""
+    matrix = metrics.confusion_matrix(codes, best, labels=np.arange(len(names)))
+    mistakes = matrix - np.diag(np.diag(matrix))
+    flat = np.argsort(-mistakes, axis=None, kind="stable")[:_PAIRS]
+    pairs = [(int(k) // len(names), int(k) % len(names)) for k in flat]
+    return {
+        "matrix": matrix.tolist() if len(names) <= _LARGEST_MATRIX else None,
+        "mistakes": [
+            {"true": names[i], "predicted": names[j], "count": int(matrix[i, j])}
+            for i, j in pairs
+            if mistakes[i, j] > 0
+        ],
+    }
+
+
+def _calibration(codes: NDArray[np.intp], proba: Floats, best: NDArray[np.intp]) -> dict[str, Any]:
+    """Observed frequencies by predicted probability, in bins of equally many rows.
+
+    Of two classes the probability of the second one; of more, that of the predicted class.
+    """
+    binary = proba.shape[1] == 2
+    stated = proba[:, 1] if binary else proba.max(axis=1)
+    hit = (codes == 1 if binary else codes == best).astype(float)
+    order = np.argsort(stated, kind="stable")
+    parts = [part for part in np.array_split(order, min(10, max(1, len(order) // 10))) if len(part)]
+    bins = [
+        {
+            "stated": float(stated[part].mean()),
+            "observed": float(hit[part].mean()),
+            "count": len(part),
+        }
+        for part in parts
+    ]
+    gap = sum(b["count"] * abs(b["stated"] - b["observed"]) for b in bins) / len(codes)
+    counts, edges = np.histogram(stated, bins=20, range=(0, 1))
+    return {
+        "of": "second class" if binary else "predicted class",
+        "bins": bins,
+        "gap": float(gap),
+        "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
+    }
+
+
+def _curves(codes: NDArray[np.intp], proba: Floats) -> dict[str, Any] | None:
+    if len(np.unique(codes)) < 2:
+        return None
+    false, true, _ = metrics.roc_curve(codes, proba[:, 1])
+    precision, recall, _ = metrics.precision_recall_curve(codes, proba[:, 1])
+    return {
+        "roc": {"x": _thinned(false), "y": _thinned(true)},
+        "precision_recall": {"x": _thinned(recall[::-1]), "y": _thinned(precision[::-1])},
+        "share": float(codes.mean()),
+    }
+
+
+def _thinned(values: Floats) -> list[float]:
+    at = np.unique(np.linspace(0, len(values) - 1, min(len(values), _CURVE_POINTS)).astype(int))
+    return np.asarray(values)[at].tolist()

@@ -1,0 +1,114 @@
+"""Figures of merit, each beside that of guessing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import metrics
+from sklearn.metrics import mean_absolute_error, median_absolute_error, root_mean_squared_error
+
+from hilboost.core.records import Floats
+
+_TINY = 1e-15  # the smallest probability
+_KEYS = {
+    "R²": "r2",
+    "RMSE": "rmse",
+    "mean error": "mae",
+    "Brier score": "brier",
+    "Kendall τ": "kendall_tau",
+}
+
+
+def score(name: str, value: float, guess: float | None, better: str, says: str) -> dict[str, Any]:
+    """A figure of merit beside that of guessing without inputs."""
+    key = _KEYS.get(name, name.lower().replace(" ", "_").replace("-", "_"))
+    return {
+        "key": key,
+        "name": name,
+        "value": float(value),
+        "guess": None if guess is None else float(guess),
+        "better": better,
+        "says": says,
+    }
+
+
+def number_scores(y: Floats, mean: Floats, guess: float) -> list[dict[str, Any]]:
+    """Figures of merit of predicted numbers.
+
+    Parameters
+    ----------
+    y, mean : (n,) float64
+        True and predicted values.
+    guess : float
+        What one would predict without inputs.
+    """
+    constant = np.full_like(y, guess)
+    scores = []
+    spread = float(((y - y.mean()) ** 2).mean())
+    if spread > 0:
+        explained = 1 - float(((y - mean) ** 2).mean()) / spread
+        says = "part of the variance that is explained; 1 is best"
+        scores.append(score("R²", explained, 0.0, "higher", says))
+    for name, measure, says in (
+        ("RMSE", root_mean_squared_error, "root of the mean squared error"),
+        ("mean error", mean_absolute_error, "mean absolute error"),
+        ("median error", median_absolute_error, "half of the rows have a smaller error"),
+    ):
+        scores.append(score(name, measure(y, mean), measure(y, constant), "lower", says))
+    says = "mean of true minus predicted; near 0 where the model is right on average"
+    bias, guessed = float((y - mean).mean()), float((y - constant).mean())
+    if abs(guessed) < 1e-14 * float(np.abs(y).max()):
+        guessed = 0.0  # but for rounding
+    scores.append(score("bias", bias, guessed, "0", says))
+    return scores
+
+
+def class_scores(codes: NDArray[np.intp], proba: Floats, guess: Floats) -> list[dict[str, Any]]:
+    """Figures of merit of predicted classes.
+
+    Parameters
+    ----------
+    codes : (n,) int
+        Numbers of the true classes.
+    proba : (n, k) float64
+    guess : (k,) float64
+        Probabilities that one would give without inputs.
+    """
+    labels, best = np.arange(proba.shape[1]), proba.argmax(axis=1)
+    guess = np.tile(guess, (len(codes), 1))
+    constant = guess.argmax(axis=1)
+    scores = [
+        score(
+            "accuracy",
+            (best == codes).mean(),
+            (constant == codes).mean(),
+            "higher",
+            "part of the rows whose class is right",
+        )
+    ]
+    present = np.unique(codes)
+    if len(present) > 1:
+        recalls = [(best[codes == k] == k).mean() for k in present]
+        says = "mean over the classes of the part that is found"
+        scores.append(
+            score("balanced accuracy", np.mean(recalls), 1 / len(present), "higher", says)
+        )
+    loss, loss_guess = (
+        metrics.log_loss(codes, np.clip(p, _TINY, 1), labels=labels) for p in (proba, guess)
+    )
+    says = "mean of −log of the probability given to the true class"
+    scores.append(score("log loss", loss, loss_guess, "lower", says))
+    truth = codes[:, None] == labels
+    brier, brier_guess = (float(((p - truth) ** 2).sum(axis=1).mean()) for p in (proba, guess))
+    says = "mean squared error of the probabilities"
+    scores.append(score("Brier score", brier, brier_guess, "lower", says))
+    if proba.shape[1] == 2 and len(present) == 2:
+        auc = metrics.roc_auc_score(codes, proba[:, 1])
+        says = "chance that a row of the second class is ranked above one of the first"
+        scores.append(score("ROC AUC", auc, 0.5, "higher", says))
+        precision = metrics.average_precision_score(codes, proba[:, 1])
+        says = "area under precision and recall of the second class"
+        scores.append(score("average precision", precision, codes.mean(), "higher", says))
+    return scores

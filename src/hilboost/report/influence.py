@@ -1,0 +1,175 @@
+"""Which columns matter, and how predictions depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.inspection import permutation_importance
+
+from hilboost.core.contracts import AdaptiveLoss, Loss
+from hilboost.core.records import Floats, Target
+from hilboost.estimators._shell import Shell
+from hilboost.learners.tree import TreeLearner
+from hilboost.report.table import Columns
+
+_MOST_ROWS = 1000
+_ROWS_PREDICTED = 200_000
+_DEPENDENCE_ROWS = 200
+_GRID = 24
+_COLUMNS_DRAWN = 6
+_BARS = 20
+
+
+def draw_rows(n: int, most: int) -> NDArray[np.intp]:
+    """Ascending row numbers, the same in every run; all of them where there are few."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
+def loss_of_rows(model: Any, codes: Floats, raw: Floats) -> Floats:
+    """The loss that the model was fitted with, (n,), at encoded targets and ``raw``."""
+    loss: Loss = model.loss_
+    target = Target(codes)
+    if isinstance(loss, AdaptiveLoss):
+        # The parameter of the loss as it was before the first stage.
+        start = getattr(model, "model_", None)
+        at = np.zeros(raw.shape[1]) if start is None else start.start
+        loss = loss.adapted(target, np.broadcast_to(at, raw.shape))
+    return np.asarray(loss.value(target, raw))
+
+
+def importance_facts(model: Shell, columns: Columns, codes: Floats) -> dict[str, Any]:
+    """Gain of the splits where there are trees, and what shuffling a column costs.
+
+    Parameters
+    ----------
+    model : estimator
+    columns : Columns
+    codes : (n, c) float64
+        Encoded targets.
+
+    Returns
+    -------
+    dict
+        ``order``: all column numbers, the most important first; ``bars``: the first of them;
+        ``of_all``: what shuffling costs, column by column.
+    """
+    d, n = len(columns.names), columns.n_rows
+    repeats = 5 if d <= 30 else 2 if d <= 100 else 1
+    rows = draw_rows(n, min(_MOST_ROWS, max(50, _ROWS_PREDICTED // (d * repeats))))
+    sample = columns.rows(rows)
+
+    def minus_loss(_: Any, X: Any, y: Floats) -> float:
+        return -float(loss_of_rows(model, y, model._raw(X)).mean())
+
+    found = permutation_importance(
+        model, sample.source, codes[rows], scoring=minus_loss, n_repeats=repeats, random_state=0
+    )
+    gain = _gain(model)
+    mean, spread = found.importances_mean, found.importances_std
+    # What matters on these rows first; of columns that do not, what mattered in training.
+    order = np.lexsort((np.zeros(d) if gain is None else -gain, -mean))
+    base = -minus_loss(None, sample.source, codes[rows])
+    return {
+        "n_rows": len(rows),
+        "n_repeats": repeats,
+        "loss": base,
+        "has_gain": gain is not None,
+        "order": order.tolist(),
+        "of_all": mean.tolist(),
+        "bars": [
+            {
+                "name": columns.names[j],
+                "permutation": float(mean[j]),
+                "spread": float(spread[j]),
+                "gain": None if gain is None else float(gain[j]),
+            }
+            for j in order[:_BARS]
+        ],
+    }
+
+
+def _gain(model: Any) -> Floats | None:
+    if not isinstance(getattr(model, "learner_", None), TreeLearner):
+        return None
+    return np.asarray(model.feature_importances_)
+
+
+def dependence_facts(
+    columns: Columns,
+    order: list[int],
+    names: list[str],
+    predict: Callable[[Any], Floats],
+) -> list[dict[str, Any]]:
+    """Partial dependence on the most important columns.
+
+    Parameters
+    ----------
+    columns : Columns
+    order : list of int
+        Column numbers, the most important first.
+    names : list of str
+        What the columns of ``predict`` are.
+    predict : callable
+        From a table to (n, len(names)).
+
+    Returns
+    -------
+    list of dict
+        For every column its grid, and for every output the mean and the 10 % and 90 % quantiles of
+        the predictions of all rows with this value.
+    """
+    sample = columns.rows(draw_rows(columns.n_rows, _DEPENDENCE_ROWS))
+    found = []
+    for j in order:
+        grid = _grid(columns, j)
+        if len(grid["rows"]) < 2:
+            continue
+        at = np.stack([predict(sample.with_value(j, columns, row)) for row in grid["rows"]])
+        low, high = np.quantile(at, [0.1, 0.9], axis=1)
+        mean = at.mean(axis=1)
+        curves = [
+            {
+                "name": name,
+                "mean": mean[:, k].tolist(),
+                "low": low[:, k].tolist(),
+                "high": high[:, k].tolist(),
+            }
+            for k, name in enumerate(names)
+        ]
+        found.append({"column": columns.names[j], **grid["facts"], "curves": curves})
+        if len(found) == _COLUMNS_DRAWN:
+            break
+    return found
+
+
+def _grid(columns: Columns, number: int) -> dict[str, Any]:
+    """Rows whose values in a column make its grid, and these values."""
+    values = columns.values(number)
+    if values.dtype == object:
+        present = np.array([str(v) for v in values if v is not None], dtype=str)
+        levels, counts = np.unique(present, return_counts=True)
+        shown = levels[np.argsort(-counts, kind="stable")][:12]
+        text = np.array([None if v is None else str(v) for v in values], dtype=object)
+        rows = [int(np.flatnonzero(text == level)[0]) for level in shown]
+        return {"rows": rows, "facts": {"kind": "category", "grid": shown.tolist()}}
+    present = values[~np.isnan(values)]
+    if len(present) == 0:
+        return {"rows": [], "facts": {}}
+    low = np.quantile(present, 0.01, method="lower")
+    high = np.quantile(present, 0.99, method="higher")
+    inside = np.unique(present[(present >= low) & (present <= high)])
+    # Values that occur: the nearest ones to equal steps.
+    steps = np.linspace(inside[0], inside[-1], _GRID)
+    at = np.clip(np.searchsorted(inside, steps), 1, max(len(inside) - 1, 1))
+    if len(inside) > 1:
+        nearer = steps - inside[at - 1] < inside[at] - steps
+        inside = np.unique(inside[np.where(nearer, at - 1, at)])
+    rows = [int(np.flatnonzero(values == v)[0]) for v in inside]
+    deciles = np.quantile(present, np.linspace(0.1, 0.9, 9)).tolist()
+    facts = {"kind": "number", "grid": inside.tolist(), "deciles": deciles}
+    return {"rows": rows, "facts": facts}

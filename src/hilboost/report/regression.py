@@ -1,0 +1,146 @@
+"""Facts about predicted numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from hilboost.core.errors import HilboostError
+from hilboost.core.records import Floats
+from hilboost.losses import Quantile
+from hilboost.report.data import histogram, means_by_bin, means_by_column, rows_shown
+from hilboost.report.figures import number_scores
+from hilboost.report.influence import draw_rows
+from hilboost.report.table import Columns, bins_of, number_text
+
+_POINTS = 800
+_OUTPUTS = 4
+_WORST = 6
+_COVERAGES = (0.5, 0.8, 0.9, 0.95)
+
+
+def regression_facts(
+    columns: Columns, order: Sequence[int], y: Floats, mean: Floats, guess: Floats
+) -> list[dict[str, Any]]:
+    """Errors of every output, the first few only of many.
+
+    Parameters
+    ----------
+    columns : Columns
+    order : sequence of int
+        Column numbers, the most important first.
+    y, mean : (n, c) float64
+        True and predicted values.
+    guess : (c,) float64
+        Predictions of the model without any stage.
+    """
+    return [
+        _output(columns, order, y[:, k], mean[:, k], float(guess[k]))
+        for k in range(min(y.shape[1], _OUTPUTS))
+    ]
+
+
+def _output(
+    columns: Columns, order: Sequence[int], y: Floats, mean: Floats, guess: float
+) -> dict[str, Any]:
+    residual = y - mean
+    size = np.abs(residual)
+    shown = draw_rows(len(y), _POINTS)
+    worst = np.argsort(-size, kind="stable")[:_WORST]
+    series = {"error": size, "bias": residual}
+    table = rows_shown(columns, worst, order)
+    table["true"], table["predicted"] = y[worst].tolist(), mean[worst].tolist()
+    return {
+        "scores": number_scores(y, mean, guess),
+        "points": {"true": y[shown].tolist(), "predicted": mean[shown].tolist()},
+        "residuals": histogram(residual, 24),
+        "by_prediction": means_by_bin(bins_of(mean, 10), series),
+        "by_column": means_by_column(columns, order, series),
+        "worst": table,
+    }
+
+
+def quantile_facts(
+    columns: Columns, order: Sequence[int], y: Floats, predicted: Floats, loss: Quantile
+) -> dict[str, Any]:
+    """Part of the rows below every quantile, and inside the outermost two.
+
+    Parameters
+    ----------
+    columns : Columns
+    order : sequence of int
+    y : (n,) float64
+    predicted : (n, q) float64
+        A column a level.
+    loss : Quantile
+    """
+    levels = [float(level) for level in loss.levels]
+    below = y[:, None] <= predicted
+    facts: dict[str, Any] = {
+        "levels": [
+            {"level": level, "below": float(below[:, k].mean())} for k, level in enumerate(levels)
+        ],
+        "interval": None,
+    }
+    if len(levels) > 1:
+        low, high = int(np.argmin(levels)), int(np.argmax(levels))
+        inside = ((predicted[:, low] <= y) & below[:, high]).astype(float)
+        width = predicted[:, high] - predicted[:, low]
+        series = {"inside": inside, "width": width}
+        facts["interval"] = {
+            "low": levels[low],
+            "high": levels[high],
+            "nominal": levels[high] - levels[low],
+            "inside": float(inside.mean()),
+            "width": float(width.mean()),
+            "by_prediction": means_by_bin(bins_of(predicted.mean(axis=1), 8), series),
+            "by_column": means_by_column(columns, order, series, 4),
+        }
+    return facts
+
+
+def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
+    """Coverage of the intervals of a kernel machine that knows its standard deviations.
+
+    Parameters
+    ----------
+    model : KernelBoostingRegressor or other
+    X : table
+    y : (n, c) float64
+    """
+    if not hasattr(model, "_noise") or model._noise is None:
+        return None
+    try:
+        mean, std = model.predict(X, return_std=True)
+    except (HilboostError, TypeError):
+        return None
+    error = np.abs(y - mean.reshape(y.shape))
+    rows = []
+    for coverage in _COVERAGES:
+        half = norm.ppf(0.5 + coverage / 2) * std
+        rows.append(
+            {
+                "nominal": coverage,
+                "gaussian": float((error <= half[:, None]).mean()),
+                "calibrated": _calibrated(model, X, y, coverage),
+            }
+        )
+    return {
+        "coverage": rows,
+        "mean_std": float(std.mean()),
+        "text": f"mean standard deviation {number_text(std.mean())}",
+    }
+
+
+def _calibrated(model: Any, X: Any, y: Floats, coverage: float) -> float | None:
+    if not hasattr(model, "_scores"):
+        return None
+    try:
+        interval = model.predict_interval(X, coverage=coverage)
+    except HilboostError:  # too few rows to calibrate by
+        return None
+    low, high = interval[..., 0].reshape(y.shape), interval[..., 1].reshape(y.shape)
+    return float(((low <= y) & (y <= high)).mean())

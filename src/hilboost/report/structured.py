@@ -1,0 +1,254 @@
+"""Facts about outputs that are no numbers: errors in the output space, and a gallery."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import kendalltau
+
+from hilboost.core.records import Floats
+from hilboost.outputs.distances import to_labels, to_points
+from hilboost.outputs.distributions import DistributionEmbedding
+from hilboost.outputs.label_sets import LabelSetEmbedding
+from hilboost.outputs.precomputed import PrecomputedEmbedding
+from hilboost.outputs.rankings import RankingEmbedding
+from hilboost.report.data import histogram, means_by_column
+from hilboost.report.figures import score
+from hilboost.report.influence import draw_rows
+from hilboost.report.table import Columns, shortened
+
+_DECODED_ROWS = 2000
+_SHOWN = 8
+_LARGEST_PICTURE = 128  # rows or columns of pixels; of larger ones every second, third, …
+_CURVE_POINTS = 400
+
+
+def take(labels: Any, rows: NDArray[np.intp]) -> Any:
+    """Some labels: rows of arrays and tables, items of lists."""
+    if hasattr(labels, "iloc"):
+        return labels.iloc[rows]
+    return labels[rows] if hasattr(labels, "shape") else [labels[i] for i in rows]
+
+
+def structured_facts(
+    model: Any, columns: Columns, order: Sequence[int], y: Any, raw: Floats
+) -> dict[str, Any]:
+    """Errors in the output space, and the worst, the middling and the best predictions.
+
+    Parameters
+    ----------
+    model : estimator of an output kernel
+    columns : Columns
+    order : sequence of int
+        Column numbers, the most important first.
+    y : sequence of n labels
+    raw : (n, r) float64
+        Predicted points.
+    """
+    embedded = to_points(model.output_, y, raw)
+    explained = model.score(columns.source, y)
+    total = float(embedded.mean()) / (1 - explained) if explained < 1 else None
+    says = "part of the variance in the output space that is explained; 1 is best"
+    scores = [score("explained", explained, 0.0, "higher", says)]
+    says = "mean squared distance of predicted and true points in the output space"
+    scores.append(score("embedding error", embedded.mean(), total, "lower", says))
+    facts = {
+        "scores": scores,
+        "errors": histogram(np.sqrt(embedded), 24),
+        "by_column": means_by_column(columns, order, {"error": embedded}, 4),
+        "gallery": None,
+    }
+    if isinstance(model.output_, PrecomputedEmbedding):
+        return facts
+    rows = draw_rows(columns.n_rows, _DECODED_ROWS)
+    truth = take(y, rows)
+    predicted = model._decoded(raw[rows], None)
+    distance = to_labels(model.output_, truth, predicted)
+    says = "mean squared distance of predicted and true outputs, in the output space"
+    scores.append(score("pre-image error", distance.mean(), None, "lower", says))
+    pair = _Pairs(model.output_, truth, predicted)
+    scores += pair.scores()
+    facts["gallery"] = _gallery(pair, distance, rows, columns)
+    return facts
+
+
+class _Pairs:
+    """True and predicted labels in a form that can be shown and compared.
+
+    Attributes
+    ----------
+    kind : {"image", "curve", "tags", "text"}
+    true, predicted : list
+        Arrays, sets of str, or str.
+    """
+
+    true: list[Any]
+    predicted: list[Any]
+
+    def __init__(self, embedding: Any, true: Any, predicted: Any) -> None:
+        self.is_ranking = isinstance(embedding, RankingEmbedding)
+        if isinstance(embedding, LabelSetEmbedding):
+            self.kind = "tags"
+            self.true, self.predicted = _sets(true), _sets(predicted)
+            return
+        if isinstance(embedding, DistributionEmbedding):
+            self.predicted = [np.asarray(p, dtype=np.float64) for p in predicted]
+            levels = (np.arange(len(self.predicted[0])) + 0.5) / len(self.predicted[0])
+            self.true = [np.quantile(np.asarray(t, dtype=np.float64), levels) for t in true]
+            self.kind = "curve"
+            return
+        if self.is_ranking:
+            self.ranks = np.asarray(true), np.asarray(predicted)
+            self.kind, self.true, self.predicted = "text", *map(_orders, self.ranks)
+            return
+        arrays = _numbers(true), _numbers(predicted)
+        if arrays[0] is not None and arrays[1] is not None and arrays[0].ndim > 1:
+            self.kind = "image" if arrays[0].ndim > 2 else "curve"
+            self.true, self.predicted = list(arrays[0]), list(arrays[1])
+            return
+        self.kind = "text"
+        self.true = [shortened(label, 80) for label in true]
+        self.predicted = [shortened(label, 80) for label in predicted]
+
+    def scores(self) -> list[dict[str, Any]]:
+        """Figures of merit of this kind of labels."""
+        if self.kind in ("image", "curve"):
+            error = np.asarray(self.true) - np.asarray(self.predicted)
+            name = "pixel RMSE" if self.kind == "image" else "entry RMSE"
+            says = "root of the mean squared error of the single numbers"
+            return [score(name, float(np.sqrt((error**2).mean())), None, "lower", says)]
+        equal = [t == p for t, p in zip(self.true, self.predicted, strict=True)]
+        found = [
+            score("exactly right", float(np.mean(equal)), None, "higher", "rows without an error")
+        ]
+        if self.kind == "tags":
+            both = zip(self.true, self.predicted, strict=True)
+            f1 = [2 * len(t & p) / (len(t) + len(p)) if t or p else 1.0 for t, p in both]
+            says = "mean over the rows of 2 · common / (true + predicted) labels"
+            found.append(score("F1 of rows", float(np.mean(f1)), None, "higher", says))
+        if self.is_ranking and self.ranks[0].shape[1] > 1:
+            tau = [kendalltau(t, p).statistic for t, p in zip(*self.ranks, strict=True)]
+            if np.isfinite(tau).all():
+                says = "mean Kendall τ of true and predicted ranking, from −1 to 1"
+                found.append(score("Kendall τ", float(np.mean(tau)), 0.0, "higher", says))
+        return found
+
+
+def _numbers(labels: Any) -> NDArray[Any] | None:
+    try:
+        array = np.asarray(labels)
+    except ValueError:  # ragged
+        return None
+    return array if array.dtype.kind in "biuf" else None
+
+
+def _sets(labels: Any) -> list[set[str]]:
+    """Sets of names; of a table of zeros and ones, sets of column numbers."""
+    if hasattr(labels, "tocsr"):
+        labels = labels.toarray()
+    if hasattr(labels, "columns"):
+        names, table = [str(name) for name in labels.columns], labels.to_numpy()
+        return [{names[k] for k in np.flatnonzero(row)} for row in table]
+    if hasattr(labels, "shape") and getattr(labels, "ndim", 1) == 2:
+        return [{str(k) for k in np.flatnonzero(row)} for row in np.asarray(labels)]
+    return [{shortened(name, 30) for name in one} for one in labels]
+
+
+def _orders(ranks: NDArray[Any]) -> list[str]:
+    """Items by rank, counted from 1, those of equal rank joined by "="."""
+    texts = []
+    for row in ranks:
+        groups = [np.flatnonzero(row == rank) + 1 for rank in np.unique(row)]
+        texts.append(" › ".join("=".join(str(k) for k in group) for group in groups))
+    return texts
+
+
+def _gallery(
+    pair: _Pairs, distance: Floats, rows: NDArray[np.intp], columns: Columns
+) -> dict[str, Any]:
+    order = np.argsort(-distance, kind="stable")
+    n = len(order)
+    middle = max(0, n // 2 - _SHOWN // 2)
+    parts = [
+        ("worst", order[: min(_SHOWN, n)]),
+        ("middling", order[middle : middle + _SHOWN] if n >= 3 * _SHOWN else order[:0]),
+        ("best", order[::-1][: min(_SHOWN, n)] if n >= 2 * _SHOWN else order[:0]),
+    ]
+    show = _Shower(pair, columns)
+    return {
+        "kind": pair.kind,
+        "input_shape": show.input_shape,
+        "parts": [
+            {
+                "name": name,
+                "items": [
+                    {
+                        "row": int(rows[k]),
+                        "error": float(distance[k]),
+                        **show(int(k), int(rows[k])),
+                    }
+                    for k in chosen
+                ],
+            }
+            for name, chosen in parts
+            if len(chosen)
+        ],
+    }
+
+
+class _Shower:
+    """A pair of labels as facts."""
+
+    def __init__(self, pair: _Pairs, columns: Columns) -> None:
+        self.pair, self.columns = pair, columns
+        self.input_shape: tuple[int, ...] | None = None
+        if pair.kind != "image":
+            return
+        shape = np.shape(pair.true[0])
+        self.colour = len(shape) == 3 and shape[2] in (3, 4)
+        self.range = float(np.min(pair.true)), float(np.max(pair.true))
+        table = columns.source
+        numeric = not hasattr(table, "iloc") and table.dtype.kind in "biuf"
+        if numeric and table.shape[1] == shape[0] * shape[1] and len(shape) == 2:
+            # As many inputs as pixels: most likely another part of the same picture.
+            self.input_shape = shape
+            self.input_range = float(np.nanmin(table)), float(np.nanmax(table))
+
+    def __call__(self, k: int, row: int) -> dict[str, Any]:
+        true, predicted = self.pair.true[k], self.pair.predicted[k]
+        if self.pair.kind == "tags":
+            return {
+                "both": sorted(true & predicted),
+                "missed": sorted(true - predicted),
+                "extra": sorted(predicted - true),
+            }
+        if self.pair.kind == "curve":
+            return {"true": _thinned(true), "predicted": _thinned(predicted)}
+        if self.pair.kind == "text":
+            return {"true": true, "predicted": predicted}
+        facts = {"true": _pixels(true, self.range), "predicted": _pixels(predicted, self.range)}
+        if self.input_shape is not None:
+            picture = self.columns.source[row].reshape(self.input_shape)
+            facts["input"] = _pixels(picture, self.input_range)
+        return facts
+
+
+def _thinned(curve: Any) -> list[float]:
+    flat = np.ravel(curve)
+    at = np.unique(np.linspace(0, len(flat) - 1, min(len(flat), _CURVE_POINTS)).astype(int))
+    return [float(value) for value in flat[at]]
+
+
+def _pixels(picture: Any, span: tuple[float, float]) -> list[Any]:
+    """Grey values or colours 0 … 255; of higher dimension, the first slice."""
+    picture = np.nan_to_num(np.asarray(picture, dtype=np.float64))
+    while picture.ndim > 2 and not (picture.ndim == 3 and picture.shape[2] in (3, 4)):
+        picture = picture[..., 0]
+    step = -(-max(picture.shape[:2]) // _LARGEST_PICTURE)
+    picture = picture[::step, ::step]
+    low, high = span
+    scaled = (picture - low) / (high - low) if high > low else np.zeros_like(picture)
+    return np.round(255 * np.clip(scaled, 0, 1)).astype(int).tolist()

@@ -1,0 +1,190 @@
+"""The inputs of a report, column by column, as the model itself takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.errors import InvalidData
+
+N_BINS = 8
+_LABEL_LENGTH = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A table whose columns can be looked at and exchanged.
+
+    Attributes
+    ----------
+    source : (n, d) array or pandas.DataFrame
+        What ``predict`` takes.
+    names : list of d str
+    """
+
+    source: Any
+    names: list[str]
+
+    @classmethod
+    def of(cls, model: Any, X: Any) -> Columns:
+        """The table of what a user calls ``X``; other frames by way of pandas, sparse ones dense.
+
+        Raises
+        ------
+        InvalidData
+            It is no table.
+        """
+        if hasattr(X, "collect") and not hasattr(X, "iloc"):
+            X = X.collect()
+        if hasattr(X, "to_pandas"):
+            X = X.to_pandas()
+        if hasattr(X, "iloc"):
+            return cls(X, [str(name) for name in X.columns])
+        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        if X.ndim != 2 or len(X) == 0:
+            raise InvalidData(
+                f"X must be a table of at least one row (n, d); got the shape {X.shape}."
+            )
+        names = getattr(model, "feature_names_in_", None)
+        if names is None or len(names) != X.shape[1]:
+            names = [f"column {number}" for number in range(X.shape[1])]
+        return cls(X, [str(name) for name in names])
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return len(self.source)
+
+    def raw(self, number: int) -> Any:
+        """A column as it is in the table."""
+        is_frame = hasattr(self.source, "iloc")
+        return self.source.iloc[:, number] if is_frame else self.source[:, number]
+
+    def values(self, number: int) -> NDArray[Any]:
+        """A column, (n,): float64 with NaN for missing, or objects with ``None`` for missing."""
+        column = self.raw(number)
+        kind = getattr(column.dtype, "kind", "O")
+        if kind in "iufb" and getattr(column.dtype, "name", "") != "category":
+            if hasattr(column, "to_numpy") and not isinstance(column.dtype, np.dtype):
+                return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+            return np.asarray(column, dtype=np.float64)
+        objects = np.asarray(column, dtype=object)
+        return np.array([None if _is_missing(value) else value for value in objects], dtype=object)
+
+    def rows(self, index: NDArray[np.intp]) -> Columns:
+        """Some rows, by number."""
+        is_frame = hasattr(self.source, "iloc")
+        return replace(self, source=self.source.iloc[index] if is_frame else self.source[index])
+
+    def with_value(self, number: int, other: Columns, row: int) -> Any:
+        """What ``predict`` takes, one column holding everywhere what it holds in a row of another.
+
+        Parameters
+        ----------
+        number : int
+            The column.
+        other : Columns
+            A table with the same columns.
+        row : int
+            Of ``other``.
+        """
+        if not hasattr(self.source, "iloc"):
+            table = self.source.copy()
+            table[:, number] = other.source[row, number]
+            return table
+        frame = self.source.copy(deep=False)
+        # Taken from a column rather than made of a value: its dtype and levels stay.
+        column = other.raw(number).iloc[np.full(self.n_rows, row)]
+        frame.isetitem(number, column.set_axis(frame.index))
+        return frame
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Rows whose value in a column is alike.
+
+    Attributes
+    ----------
+    label : str
+    rows : (m,) int, not empty
+    """
+
+    label: str
+    rows: NDArray[np.intp]
+
+
+def bins_of(values: NDArray[Any], n_bins: int = N_BINS) -> list[Bin]:
+    """Bins of a column, the missing values last.
+
+    Parameters
+    ----------
+    values : (n,) float64 or object
+        As :meth:`Columns.values` gives them.
+    n_bins : int
+        Numbers with more distinct values are cut at quantiles; of more levels, the most frequent
+        have a bin each and the others one together.
+    """
+    if values.dtype == object:
+        missing = np.array([value is None for value in values])
+        bins = _levels(values, missing, n_bins)
+    else:
+        missing = np.isnan(values)
+        bins = _intervals(values, missing, n_bins)
+    if missing.any():
+        bins.append(Bin("missing", np.flatnonzero(missing)))
+    return bins
+
+
+def _levels(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) -> list[Bin]:
+    names = np.array([shortened(value) for value in values], dtype=object)
+    levels, counts = np.unique(names[~missing].astype(str), return_counts=True)
+    frequent = levels[np.argsort(-counts, kind="stable")]
+    shown = frequent if len(frequent) <= n_bins else frequent[: n_bins - 1]
+    bins = [Bin(str(level), np.flatnonzero((names == level) & ~missing)) for level in shown]
+    rest = ~missing & ~np.isin(names.astype(str), shown)
+    if rest.any():
+        bins.append(Bin(f"{len(frequent) - len(shown)} other levels", np.flatnonzero(rest)))
+    return bins
+
+
+def _intervals(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) -> list[Bin]:
+    present = values[~missing]
+    distinct = np.unique(present)
+    if len(distinct) <= n_bins:
+        return [Bin(number_text(v), np.flatnonzero(values == v)) for v in distinct]
+    inner = np.quantile(present, np.linspace(0, 1, n_bins + 1)[1:-1], method="lower")
+    cuts = np.unique(inner)
+    places = np.where(missing, -1, np.searchsorted(cuts, values, side="left"))
+    bins = []
+    for place in range(len(cuts) + 1):
+        rows = np.flatnonzero(places == place)
+        if len(rows):
+            low, high = values[rows].min(), values[rows].max()
+            label = number_text(low, 3)
+            bins.append(Bin(label if low == high else f"{label} … {number_text(high, 3)}", rows))
+    return bins
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """A number for people: few digits, thousands apart."""
+    value = float(value)
+    if not np.isfinite(value):
+        return "–"
+    size = abs(value)
+    if 1e4 <= size < 1e9:
+        return f"{value:,.0f}".replace(",", "\u202f").replace("-", "−")
+    text = f"{value:.0f}" if 10**digits <= size < 1e4 else f"{value:.{digits}g}"
+    return text.replace("-", "−")
+
+
+def shortened(value: Any, length: int = _LABEL_LENGTH) -> str:
+    """Text of any value, cut where it is long."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,0 +1,333 @@
+"""`hilboost evaluate`, `report`, `inspect`, `export`, and the wider options of `fit`."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics
+from typer.testing import CliRunner
+
+import hilboost
+from hilboost.cli.app import app
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
+FAST = ("--n-estimators", 5, "--random-state", 0)
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def done(*arguments, **more):
+    result = run(*arguments, **more)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refused(*arguments, code=1):
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+def houses(n, seed):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)).round(3), columns=["area", "age", "floor"])
+    frame["price"] = (3 * frame["area"] + frame["age"] + rng.normal(scale=0.1, size=n)).round(4)
+    return frame
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    houses(150, 0).to_csv("houses.csv", index=False)
+    houses(60, 1).to_csv("sold.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder):
+    done("fit", "houses.csv", "--target", "price", "--out", "model", *FAST)
+    return hilboost.load("model")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report", "inspect", "export"])
+def test_help_has_examples(command):
+    assert "Examples" in done(command, "--help")
+
+
+def test_every_line_of_the_guide_runs(folder, monkeypatch):
+    weighted = houses(150, 0).assign(importance=1.0)
+    houses(5, 2).drop(columns="price").to_csv("new.csv", index=False)
+    (toml,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+    Path("fit.toml").write_text(toml)
+    lines = [
+        line
+        for block in re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert len(lines) > 12
+    for line in lines:
+        frame = weighted if "importance" in line else houses(150, 0)
+        frame.to_csv("houses.csv", index=False)
+        piped = re.match(r"cat (\S+) \| ", line)
+        stdin = Path(piped[1]).read_bytes() if piped else None
+        words = shlex.split(line[piped.end() :] if piped else line)
+        assert words[0] == "hilboost"
+        done(*words[1:], stdin=stdin)
+    assert hilboost.load("toml.model").get_params()["max_depth"] == 4
+    assert hilboost.load("toml.model").random_state == 1
+
+
+def test_figures_are_scikit_learns(model):
+    sold = pd.read_csv("sold.csv")
+    predicted = model.predict(sold.drop(columns="price"))
+    told = json.loads(done("evaluate", "model", "sold.csv", "--json"))
+    assert told["rows"] == 60
+    assert told["scores"]["r2"] == pytest.approx(metrics.r2_score(sold["price"], predicted))
+    rmse = metrics.root_mean_squared_error(sold["price"], predicted)
+    (line,) = done("evaluate", "model", "sold.csv", "--metric", "rmse").splitlines()
+    assert line.split() == ["rmse", f"{rmse:.6g}"]
+
+
+def test_figures_of_classes(folder):
+    frame = houses(150, 0)
+    frame["kind"] = np.where(frame.pop("price") > 0, "dear", "cheap")
+    frame.to_csv("kinds.csv", index=False)
+    done("fit", "kinds.csv", "--target", "kind", "--out", "model", *FAST)
+    scores = json.loads(done("evaluate", "model", "kinds.csv", "--json"))["scores"]
+    proba = hilboost.load("model").predict_proba(frame.drop(columns="kind"))[:, 1]
+    assert scores["roc_auc"] == pytest.approx(metrics.roc_auc_score(frame["kind"], proba))
+    frame["kind"] = "free"
+    frame.to_csv("other.csv", index=False)
+    assert "'free', which is not among" in refused("evaluate", "model", "other.csv")
+
+
+def test_the_target_must_be_clear(model):
+    houses(9, 0).assign(colour=1).to_csv("more.csv", index=False)
+    message = refused("evaluate", "model", "more.csv", code=2)
+    assert "--target" in message
+    assert "'price', 'colour'" in message
+    assert "note: compared with the column 'price'" in run("evaluate", "model", "sold.csv").stderr
+    message = refused("evaluate", "model", "sold.csv", "--target", "prize")
+    assert "no column 'prize'; near names are 'price'" in message
+    houses(9, 0).assign(price=[None, *range(8)]).to_csv("gap.csv", index=False)
+    message = refused("evaluate", "model", "gap.csv")
+    assert "no value in 1 of 9 rows (first in data row 1)" in message
+    houses(9, 0).assign(price="dear").to_csv("text.csv", index=False)
+    assert "the model predicts numbers" in refused("report", "model", "text.csv", "--out", "r.html")
+    assert "Did you mean 'rmse'" in refused("evaluate", "model", "sold.csv", "--metric", "rmsse")
+
+
+def test_a_model_without_names_needs_the_target(folder):
+    frame = houses(60, 0)
+    X = frame.drop(columns="price").to_numpy()
+    hilboost.save(hilboost.BoostingRegressor(n_estimators=2).fit(X, frame["price"]), "model")
+    assert "--target" in refused("evaluate", "model", "sold.csv", code=2)
+    assert "r2" in done("evaluate", "model", "sold.csv", "--target", "price")
+    assert "column 2" in done("inspect", "model")
+
+
+def test_report_writes_a_page(model, folder):
+    assert "The report is in 'r.html'." in done("report", "model", "sold.csv", "--out", "r.html")
+    assert "<title>model on 60 rows of sold.csv</title>" in Path("r.html").read_text()
+    done("report", "model", "sold.csv", "--out", "r.html", "--title", "A & B")
+    assert "<title>A &amp; B</title>" in Path("r.html").read_text()
+    assert "no folder" in refused("report", "model", "sold.csv", "--out", "x/r.html")
+    assert "would replace" in refused("report", "model", "sold.csv", "--out", "model")
+
+
+def test_inspect_says_what_a_model_is(model):
+    text = done("inspect", "model")
+    assert "BoostingRegressor, loss squared_error" in text
+    assert "n_estimators=5" in text
+    assert re.search(r"area +\d+\.\d % of the gain", text)
+    facts = json.loads(done("inspect", "model", "--json"))
+    assert facts["class"] == "BoostingRegressor"
+    assert facts["n_stages"] == model.n_estimators_
+    assert [c["name"] for c in facts["columns"]] == ["area", "age", "floor"]
+    assert sum(one["gain"] for one in facts["importances"]) == pytest.approx(1)
+    assert facts["bytes"] == Path("model").stat().st_size
+
+
+def test_inspect_knows_kernel_machines(folder):
+    done(
+        "fit",
+        "houses.csv",
+        "--target",
+        "price",
+        "--out",
+        "smooth",
+        "--family",
+        "kernel",
+        "--set",
+        "kernel=gaussian",
+        "--set",
+        "regularization=0.1",
+    )
+    text = done("inspect", "smooth")
+    assert "kernel: Gaussian" in text
+    assert "λ 0.1" in text
+    assert "1 stage;" in text
+
+
+def test_export_calls_the_function_of_the_format(model, monkeypatch):
+    calls = []
+
+    def write(exported, path):
+        calls.append((type(exported).__name__, path))
+        Path(path).write_text("model")
+
+    monkeypatch.setattr(hilboost, "to_onnx", write, raising=False)
+    assert "'m.onnx'" in done("export", "model", "--format", "onnx", "--out", "m.onnx")
+    assert calls == [("BoostingRegressor", Path("m.onnx"))]
+    monkeypatch.setitem(sys.modules["hilboost.cli.model_jobs"].EXPORTS, "onnx", "to_nothing")
+    message = refused("export", "model", "--format", "onnx", "--out", "m.onnx")
+    assert "cannot write onnx" in message
+    assert run("export", "model", "--format", "pmml", "--out", "m").exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["houses.parquet", "houses.pq", "houses.csv.gz"])
+def test_other_files_give_the_same_model(model, name):
+    frame = houses(150, 0)
+    frame.to_csv(name, index=False) if "csv" in name else frame.to_parquet(name)
+    done("fit", name, "--target", "price", "--out", "again", *FAST)
+    assert done("predict", "again", "sold.csv") == done("predict", "model", "sold.csv")
+
+
+def test_standard_input_gives_the_same_model(model):
+    data = Path("houses.csv").read_bytes()
+    done("fit", "-", "--target", "price", "--out", "again", *FAST, stdin=data)
+    sold = Path("sold.csv").read_bytes()
+    assert done("predict", "again", "-", stdin=sold) == done("predict", "model", "sold.csv")
+    assert "'-' is empty" in refused("predict", "model", "-")
+
+
+def test_broken_files_are_refused(folder, monkeypatch):
+    Path("bad.parquet").write_bytes(b"PAR1 and no more")
+    start = ("--target", "price", "--out", "model")
+    assert "not a regular Parquet" in refused("fit", "bad.parquet", *start)
+    Path("bad.csv.gz").write_bytes(b"no gzip")
+    assert "not a whole gzip file" in refused("fit", "bad.csv.gz", *start)
+
+    def no_pyarrow(path):
+        raise ImportError("no engine")
+
+    monkeypatch.setattr(pd, "read_parquet", no_pyarrow)
+    assert "needs pyarrow" in refused("fit", "bad.parquet", *start)
+
+
+def test_weights_are_those_of_a_column(folder):
+    frame = houses(150, 0).assign(weight=np.arange(150) % 3)
+    frame.to_csv("weighted.csv", index=False)
+    done("fit", "weighted.csv", "--target", "price", "--out", "model", "--weights", "weight", *FAST)
+    X = frame[["area", "age", "floor"]]
+    expected = hilboost.BoostingRegressor(n_estimators=5, random_state=0)
+    expected.fit(X, frame["price"], frame["weight"])
+    np.testing.assert_array_equal(hilboost.load("model").predict(X), expected.predict(X))
+    start = ("fit", "weighted.csv", "--target", "price", "--out", "model", "--weights")
+    assert "no column 'wait' for the weights" in refused(*start, "wait")
+    frame["weight"] = None
+    frame.to_csv("weighted.csv", index=False)
+    assert "must be numbers without gaps" in refused(*start, "weight")
+    frame[["price", "weight"]].assign(weight=1).to_csv("weighted.csv", index=False)
+    assert "no feature column left" in refused(*start, "weight")
+
+
+def test_held_out_rows_stop_the_fit(folder):
+    start = ("fit", "houses.csv", "--target", "price", "--out", "model", "--random-state", 0)
+    told = json.loads(done(*start, "--valid", "sold.csv", "--metric", "mae", "--json"))
+    assert set(told["scores"]) == {"mae"}
+    assert hilboost.load("model").history_.validation is not None
+    text = done(*start, "--valid", "sold.csv", *FAST)
+    assert "On the rows of 'sold.csv': r2 " in text
+    assert "--valid" in refused(*start, "--metric", "mae", code=2)
+    houses(9, 0).drop(columns="age").to_csv("lacking.csv", index=False)
+    assert "lacks 1 of the 3 columns" in refused(*start, "--valid", "lacking.csv")
+
+
+def test_a_time_budget_ends_the_fit(folder):
+    start = ("fit", "houses.csv", "--target", "price", "--out", "model", "--time-budget")
+    options = ("--n-estimators", 100_000, "--set", "early_stopping=False")
+    told = json.loads(done(*start, 0.2, *options, "--json"))
+    assert 1 <= told["stages"] < 100_000
+    assert hilboost.load("model").max_features == 1.0
+    assert "must be positive" in refused(*start, 0, code=2)
+
+
+def test_any_parameter_can_be_set(folder):
+    start = ("fit", "houses.csv", "--target", "price", "--out", "model", *FAST)
+    done(
+        *start,
+        "--set",
+        "max_depth=3",
+        "--set",
+        "monotonic_cst=[1,0,0]",
+        "--set",
+        "tol=1e-3",
+        "--set",
+        "multi-output=shared",
+        "--set",
+        "max_leaf_nodes=none",
+    )
+    parameters = hilboost.load("model").get_params()
+    assert parameters["max_depth"] == 3
+    assert parameters["monotonic_cst"] == [1, 0, 0]
+    assert parameters["multi_output"] == "shared"
+    assert parameters["max_leaf_nodes"] is None
+    assert "no parameter 'max_dept'; did you mean 'max_depth'" in refused(
+        *start, "--set", "max_dept=3"
+    )
+    assert "known are loss" in refused(*start, "--set", "qqqq=3")
+    assert "--set takes name=value" in refused(*start, "--set", "max_depth")
+    assert "--set gives 'tol' twice" in refused(*start, "--set", "tol=1", "--set", "tol=2")
+    assert "by its own option and by --set" in refused(*start, "--set", "n_estimators=7")
+    assert "'max_depth' parameter" in refused(*start, "--set", "max_depth=deep")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tabel = 'a.csv'", "unknown key 'tabel'; did you mean 'table'"),
+        ("n-estimators = 'many'", "n_estimators must be a whole number; got 'many'"),
+        ("learning-rate = true", "learning_rate must be a number; got True"),
+        ("family = 'forest'", "family must be one of tree, kernel; got 'forest'"),
+        ("quantile = []", "quantile must be a number or a list of numbers"),
+        ("set = 3", "set must be a table"),
+        ("loss = 'a'\nloss = 'b'", "not a TOML file"),
+        ("n-estimators = 1\nn_estimators = 2", "gives 'n_estimators' twice"),
+        ("[set]\nmax_dept = 3", "did you mean 'max_depth'"),
+        ("nothing at all", "not a TOML file"),
+    ],
+)
+def test_mistakes_in_a_toml_file_are_told(folder, text, message):
+    Path("fit.toml").write_text(text)
+    start = ("fit", "houses.csv", "--target", "price", "--out", "model", "--config", "fit.toml")
+    assert message in refused(*start)
+
+
+def test_options_win_over_the_toml_file(folder):
+    Path("inner").mkdir()
+    Path("inner/fit.toml").write_text(
+        "table = '../houses.csv'\ntarget = 'price'\nout = 'model'\nloss = 'quantile'\n"
+        "quantile = [0.1, 0.9]\nn-estimators = 3\n[set]\nmax_depth = 2"
+    )
+    done("fit", "--config", "inner/fit.toml", "--n-estimators", 4, "--set", "max_depth=3")
+    model = hilboost.load("inner/model")
+    assert (model.n_estimators, model.max_depth, model.quantile) == (4, 3, [0.1, 0.9])
+
+
+@pytest.mark.parametrize(("missing", "words"), [(0, "a TABLE"), (1, "--target"), (2, "--out")])
+def test_incomplete_commands_are_usage_errors(folder, missing, words):
+    parts = [("houses.csv",), ("--target", "price"), ("--out", "model")]
+    del parts[missing]
+    message = refused("fit", *(word for part in parts for word in part), code=2)
+    assert f"needs {words}" in message

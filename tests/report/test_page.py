@@ -1,0 +1,109 @@
+"""The page of a report, by itself and in a browser."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.image import imread
+from sklearn.datasets import make_friedman1
+from tests.cases import PLAIN
+
+from hilboost import BoostingRegressor, OutputKernelBoostingRegressor
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = make_friedman1(200, n_features=5, random_state=0)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d", "<e>"])
+    return BoostingRegressor(**PLAIN).fit(frame[:100], y[:100]), frame[100:], y[100:]
+
+
+def test_the_page_is_one_file(model, tmp_path):
+    fitted, X, y = model
+    report = fitted.report(X, y, tmp_path / "report.html", title="Friedman's function")
+    assert report.path.read_text(encoding="utf-8") == report.html
+    assert "Friedman&#39;s function" in report.html
+    assert "http:" not in report.html
+    assert "https:" not in report.html
+    for address in re.findall(r'(?:src|href)="([^"]*)"', report.html):
+        assert address.startswith(("data:", "#"))
+    ids = re.findall(r' id="(\w+)"', report.html)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#(\w+)"', report.html)) <= set(ids)
+    assert all("aria-label" in svg or "aria-hidden" in svg for svg in svgs(report.html))
+
+
+def svgs(html):
+    return re.findall(r"<svg [^>]*>", html)
+
+
+def test_reports_show_themselves_in_notebooks(model):
+    report = model[0].report(*model[1:])
+    assert report._repr_html_().startswith("<iframe")
+    assert report.path is None
+    assert "BoostingRegressor on 100 rows" in repr(report)
+
+
+def test_a_failed_write_leaves_the_old_file(model, tmp_path, monkeypatch):
+    fitted, X, y = model
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    report = fitted.report(X, y)
+
+    def fail(self, *_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(path), "write_text", fail)
+        with pytest.raises(OSError, match="No space"):
+            report.save(path)
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
+
+
+def images():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 6))
+    Y = X.reshape(60, 2, 3)[:, ::-1]
+    fitted = OutputKernelBoostingRegressor("gaussian", n_estimators=5, random_state=0)
+    return fitted.fit(X[:30], Y[:30]), X[30:], Y[30:]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+@pytest.mark.parametrize("kind", ["trees", "images"])
+def test_a_browser_shows_the_page_without_complaint(kind, model, tmp_path):
+    fitted, X, y = model if kind == "trees" else images()
+    page, shot = tmp_path / "report.html", tmp_path / "shot.png"
+    fitted.report(X, y, page)
+    done = subprocess.run(
+        [
+            BROWSER,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--enable-logging=stderr",
+            "--virtual-time-budget=3000",
+            "--window-size=800,2400",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--screenshot={shot}",
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert shot.exists(), done.stderr
+    # The page forbids itself the network, so that a request would be a message here too.
+    assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    picture = imread(shot)[..., :3]
+    assert picture.shape[:2] == (2400, 800)
+    drawn = (np.abs(picture - picture[0, 0]) > 0.1).any(axis=2)
+    assert drawn.mean() > 0.02
+    # From top to bottom, not only a title.
+    assert all(band.any() for band in np.array_split(drawn, 8))
