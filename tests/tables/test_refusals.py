@@ -4,6 +4,7 @@ import datetime
 from decimal import Decimal
 from fractions import Fraction
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -192,8 +193,6 @@ def test_streams_without_a_library_that_reads_them(monkeypatch):
         def __arrow_c_stream__(self, requested_schema=None):
             raise AssertionError
 
-    import narwhals.stable.v2 as nw
-
     def nobody(*_, **__):
         raise ModuleNotFoundError
 
@@ -202,11 +201,14 @@ def test_streams_without_a_library_that_reads_them(monkeypatch):
         read(Stream())
 
 
-def test_tables_that_are_still_to_be_computed(monkeypatch):
-    lazy = pl.LazyFrame({"a": [1.0]})
-    monkeypatch.setattr(type(reading._frame(lazy).implementation), "is_polars", lambda _: False)
-    with pytest.raises(InvalidType, match=r"still to be computed; compute it first"):
-        read(lazy)
+def test_tables_that_are_still_to_be_computed():
+    class Lazy:
+        """Stands for the tables of Dask, DuckDB and others, which are not here."""
+
+        implementation = type(nw.from_native(pl.DataFrame({"a": [1.0]})).implementation).DUCKDB
+
+    with pytest.raises(InvalidType, match=r"DUCKDB that is still to be computed; compute it first"):
+        reading._collected(Lazy())
 
 
 def test_kinds_that_change_after_the_fit():

@@ -140,8 +140,8 @@ def _collected(frame: Any) -> Any:
     if frame.implementation.is_polars():
         return frame.collect()
     raise InvalidType(
-        f"X is a table of {frame.implementation} that is still to be computed; compute it first, "
-        "for instance with .collect() or .compute()."
+        f"X is a table of {frame.implementation.name} that is still to be computed; compute it "
+        "first, for instance with .collect() or .compute()."
     )
 
 
@@ -175,7 +175,7 @@ def _read(series: Any, name: object) -> ReadColumn:
 
     dtype = series.dtype
     if dtype.is_float():
-        return Numbers(_floats(series.to_numpy(), dtype in (nw.Float32, nw.Float16)))
+        return Numbers(_floats(series.to_numpy(), str(dtype) in ("Float32", "Float16")))
     if dtype.is_integer():
         if dtype in (nw.Int128, nw.UInt128):
             return read_objects(series.to_list(), name)
