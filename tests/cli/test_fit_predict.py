@@ -123,14 +123,29 @@ def test_empty_fields_are_missing_values(folder):
     assert np.isfinite([float(line) for line in result.stdout.splitlines()[1:]]).all()
 
 
-def test_text_in_a_feature_is_refused(folder):
-    frame = table()
-    frame["depth"] = frame["depth"].round(3).astype(str)
+def test_text_columns_are_categories_in_every_table(folder):
+    frame = table(300).drop(columns="kind")
+    code = np.random.default_rng(0).choice(["007", "12", "x"], 300)
+    frame["code"], frame["price"] = code, frame["price"] + 5.0 * (code == "12")
+    assert fit(frame, "price", "--random-state", 0).exit_code == 0
+    model = hilboost.BoostingRegressor(n_estimators=5, random_state=0)
+    expected = model.fit(frame.drop(columns="price"), frame["price"])
+    for kept in ["007", "12"], ["12"], ["x"]:  # the first two look like numbers by themselves
+        rows = frame[frame["code"].isin(kept)].drop(columns="price")
+        write(rows, "new.csv")
+        result = run("predict", "model", "new.csv", "--out", "out.csv")
+        assert result.exit_code == 0, result.output
+        assert (pd.read_csv("out.csv").prediction == expected.predict(rows)).all()
+    valid = write(frame[frame["code"] == "12"], "valid.csv")
+    assert fit(frame, "price", "--valid", valid).exit_code == 0
+
+
+def test_text_where_the_fit_had_numbers_is_refused(regression_model):
+    frame = regression_model.drop(columns="price").astype(object)
     frame.loc[4, "depth"] = "deep"
-    write(frame.drop(columns="kind"), "train.csv")
-    message = refused("fit", "train.csv", "--target", "price", "--out", "model")
-    assert "Column 'depth' holds text ('deep' in data row 5)" in message
-    assert "encode it as numbers" in message
+    message = refused("predict", "model", write(frame, "new.csv"))
+    assert "depth" in message
+    assert "number" in message
 
 
 def test_missing_target_lists_near_names(folder):

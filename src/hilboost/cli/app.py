@@ -198,7 +198,7 @@ def fit(
     as_json: Annotated[bool, typer.Option("--json", help="Tell it as one JSON object.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Fit a model on a table of numbers; empty fields are missing values."""
+    """Fit a model on a table; text columns are categories, empty fields missing values."""
     given = {
         "table": train,
         "target": target,

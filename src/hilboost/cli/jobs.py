@@ -103,7 +103,8 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     rows = _rows(features, column, job, task.name)
     valid = None
     if job.valid is not None:
-        held_out, held_column = split_target(read_table(job.valid), target)
+        text = [str(name) for name, dtype in rows.X.dtypes.items() if dtype.kind != "f"]
+        held_out, held_column = split_target(read_table(job.valid, text), target)
         needed = [*rows.X.columns, *([job.weights] if job.weights else [])]
         valid = _rows(align_columns(held_out, needed)[0], held_column, job, task.name)
 
@@ -253,14 +254,19 @@ def run_predict(job: PredictJob) -> None:
     check_input(job.model)
     if job.out is not None:
         check_output(job.out, job.model, job.table)
-    frame = read_table(job.table)
 
     import hilboost
 
     model = hilboost.load(job.model)
+    frame = read_table(job.table, text_columns(model))
     if job.proba and not hasattr(model, "classes_"):
         raise CliError("--proba needs a classification model; this one is for regression.")
     write_table(_predictions(model, model_columns(model, frame), job.proba), job.out)
+
+
+def text_columns(model: Any) -> list[str]:
+    """Columns whose categories are text, as a fit saw them."""
+    return [str(column.name) for column in model._schema.columns if column.holds_text]
 
 
 def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_input, check_output
-from hilboost.cli.jobs import chosen_scores, model_columns
+from hilboost.cli.jobs import chosen_scores, model_columns, text_columns
 from hilboost.cli.tables import near_names, read_table
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _load(path: Path) -> Any:
 
 def _rows(model: Any, table: Path, target: str | None) -> tuple[Any, "np.ndarray[Any, Any]"]:
     """Features and true values of a table."""
-    frame = read_table(table)
+    frame = read_table(table, text_columns(model))
     target = target or _only_other_column(model, frame)
     if target not in frame.columns:
         raise CliError(f"There is no column '{target}'; {near_names(target, frame)}.")
@@ -175,16 +175,14 @@ def _importances(model: Any) -> list[dict[str, Any]] | None:
 
 def _columns(model: Any) -> list[dict[str, Any]]:
     """Names, and levels where columns hold categories."""
-    schema = getattr(model, "_schema", None)
-    if schema is not None:
-        return [
-            {"name": str(c.name), "kind": c.kind, "levels": [str(level) for level in c.levels]}
-            for c in schema.columns
-        ]
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        names = [f"column {k}" for k in range(model.n_features_in_)]
-    return [{"name": str(name), "kind": "number", "levels": []} for name in names]
+    return [
+        {
+            "name": column.name if isinstance(column.name, str) else f"column {column.name}",
+            "kind": column.kind,
+            "levels": [str(level) for level in column.levels],
+        }
+        for column in model._schema.columns
+    ]
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

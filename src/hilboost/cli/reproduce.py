@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.cli.claims import Claim, Value, claim_named, find_folder, function_of, read_claims
-from hilboost.cli.errors import CliError, note
+from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.reproduce_page import write_figure, write_page, write_summary
 
 __all__ = ["ReproduceJob", "list_claims", "run_reproduce", "verdict"]
@@ -78,7 +78,7 @@ def run_reproduce(job: ReproduceJob) -> str:
     folder = find_folder()
     claim = claim_named(job.key, read_claims(folder))
     if job.runs is not None and job.recorded is not None:
-        raise CliError("--runs measures and --recorded does not; give one of them.")
+        raise UsageError("--runs measures and --recorded does not; give one of them.")
     if job.recorded is None and claim.minutes >= 1:
         note(f"about {claim.minutes:g} minutes for {claim.runs} runs on two cores")
     began = time.perf_counter()

@@ -4,6 +4,7 @@ import gzip
 import io
 import sys
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -50,7 +51,7 @@ class Task:
     reason: str
 
 
-def read_table(path: Path) -> "pd.DataFrame":
+def read_table(path: Path, text: Collection[str] = ()) -> "pd.DataFrame":
     """Read a table with a header and at least one row.
 
     Parameters
@@ -58,6 +59,8 @@ def read_table(path: Path) -> "pd.DataFrame":
     path : Path
         A comma-separated file in UTF-8, possibly compressed (``.csv.gz``), a Parquet file
         (``.parquet``, ``.pq``), or ``-`` for CSV on standard input.
+    text : collection of str
+        Columns of a CSV file that are text even where all of it looks like numbers.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def read_table(path: Path) -> "pd.DataFrame":
         Empty fields are missing values.
     """
     check_input(path)
-    frame = _read_parquet(path) if path.suffix in PARQUET_SUFFIXES else _read_csv(path)
+    frame = _read_parquet(path) if path.suffix in PARQUET_SUFFIXES else _read_csv(path, text)
     if len(frame) == 0:
         raise CliError(f"'{path}' has a header but no rows.")
     frame.columns = frame.columns.astype(str)
@@ -86,7 +89,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
         raise CliError(f"'{path}' is not a regular Parquet table: {detail}.") from None
 
 
-def _read_csv(path: Path) -> "pd.DataFrame":
+def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
     import pandas as pd
 
     # Standard input is read once, but its header is looked at before its rows.
@@ -101,9 +104,10 @@ def _read_csv(path: Path) -> "pd.DataFrame":
         with warnings.catch_warnings():
             # pandas only warns when it cuts off the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(source(), index_col=False, low_memory=False)
+            kinds = dict.fromkeys(text, str)
+            return pd.read_csv(source(), index_col=False, low_memory=False, dtype=kinds)
     except pd.errors.EmptyDataError:
-        raise CliError(f"'{path}' is empty; it needs a header line and rows of numbers.") from None
+        raise CliError(f"'{path}' is empty; it needs a header line and rows.") from None
     except pd.errors.ParserWarning:
         raise CliError(f"'{path}' has rows with more fields than its header names.") from None
     except pd.errors.ParserError as error:
@@ -301,13 +305,8 @@ def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        Numbers; whether text is refused is decided here and nowhere else.
+        Numbers and booleans as floats, text as it is.
     """
-    return _features(frame, keep_text=True)
-
-
-def _features(frame: "pd.DataFrame", *, keep_text: bool) -> "pd.DataFrame":
-    """Numbers and booleans as floats; text as it is, or refused."""
     from pandas.api import types
 
     found: dict[str, Any] = {}
@@ -316,14 +315,8 @@ def _features(frame: "pd.DataFrame", *, keep_text: bool) -> "pd.DataFrame":
             found[str(name)] = column.to_numpy(dtype=float)
         elif types.infer_dtype(column, skipna=True) == "boolean":
             found[str(name)] = column.map({True: 1.0, False: 0.0}).to_numpy(dtype=float)
-        elif keep_text:
-            found[str(name)] = column.array
         else:
-            row, value = _first_text(column)
-            raise CliError(
-                f"Column '{name}' holds text ('{value}' in data row {row}), but features must "
-                "be numbers: encode it as numbers, leave unknown values empty, or remove it."
-            )
+            found[str(name)] = column.array
     return type(frame)(found)
 
 
