@@ -18,12 +18,21 @@ from hilboost.callbacks import Checkpoint
 from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
+from hilboost.estimators._labels import Classes
 from hilboost.estimators._shell import Shell
+from hilboost.estimators.categories import (
+    Encoder,
+    Encoding,
+    Levels,
+    category_columns,
+    check_continued,
+)
 from hilboost.estimators.checkpoints import Identity, Writer, checkpoint_among, resume
 from hilboost.estimators.checks import warn_of_light_weights
 from hilboost.estimators.constraints import interaction_groups, monotonic_directions
 from hilboost.estimators.defaults import Resolved, resolve
 from hilboost.estimators.fitting import (
+    Begun,
     Fit,
     boost_until_interrupted,
     pass_interrupt_on,
@@ -34,6 +43,7 @@ from hilboost.learners.kernel_machine import SparseLearner
 from hilboost.learners.tree import Forest, TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import OneHotSquaredError, SquaredError
+from hilboost.model import mean_of
 from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
 
 _AUTO = StrOptions({"auto"})
@@ -45,6 +55,8 @@ class BaseBoosting(Shell):
     """The shell around the loop; not to be used by itself."""
 
     _resolved: Resolved
+    _levels: Levels | None = None
+    _encoding: Encoding | None = None
     _can_resume = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -64,6 +76,7 @@ class BaseBoosting(Shell):
         "multi_output": [StrOptions({"separate", "shared"})],
         "sketch": [Interval(Integral, 1, None, closed="left"), None],
         "monotonic_cst": ["array-like", dict, None],
+        "categorical_features": ["array-like", None],
         "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
         "line_search": [_AUTO, "boolean"],
         "early_stopping": [_AUTO, "boolean"],
@@ -99,6 +112,7 @@ class BaseBoosting(Shell):
         sketch: int | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        categorical_features: Any = None,
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -129,6 +143,7 @@ class BaseBoosting(Shell):
         self.sketch = sketch
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
+        self.categorical_features = categorical_features
         self.line_search = line_search
         self.early_stopping = early_stopping
         self.cv_folds = cv_folds
@@ -148,6 +163,7 @@ class BaseBoosting(Shell):
         continued: Progress | None,
         callbacks: Sequence[Callback],
     ) -> None:
+        X, held_out = self._coded(X, held_out, continued)
         fit = self._started(X, target, held_out, continued)
         checkpoint = checkpoint_among(callbacks)
         if checkpoint is not None:
@@ -172,7 +188,10 @@ class BaseBoosting(Shell):
             n_folds = 1  # a kernel machine remembers one function
         if early and held_out is None and n_folds == 1:
             fit = fit.hold_out(self.validation_fraction)
+        fit = self._with_encoder(fit)
         learner = self._make_learner(chosen)
+        if isinstance(learner, TreeLearner) and fit.encoder is not None:
+            learner = replace(learner, categorical=fit.encoder.categorical)
         if isinstance(learner, TreeLearner):
             warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.X.size * n_trees * n_folds)
@@ -186,10 +205,12 @@ class BaseBoosting(Shell):
             callbacks=with_printer(callbacks, self.verbose),
             seed=fit.seed,
         )
-        progress, validation = fit.begin(plan, n_threads, n_folds, continued)
-        X, target = fit.X, fit.target
+        begun = fit.begin(plan, n_threads, n_folds, continued)
+        progress, validation = begun.progress, begun.validation
+        self._take_encoding(begun.encoding, continued)
+        target, n_columns = fit.target, begun.seen[0].shape[1]
         with Team(n_threads) as team:
-            data = learner.prepare(X, target.weight, fit.seed, n_threads if n_folds == 1 else 1)
+            data = _prepare(learner, begun, target, fit.seed, n_threads if n_folds == 1 else 1)
             try:
                 own = isinstance(self.learner, str) and isinstance(learner, TreeLearner)
                 tries = self.max_features == "auto" and own
@@ -198,14 +219,60 @@ class BaseBoosting(Shell):
                 if isinstance(plan.learner, TreeLearner):
                     chosen = replace(chosen, max_features=plan.learner.max_features)
                 if checkpoint is not None:
-                    writer = Writer(checkpoint, identity, fit.seed, chosen, progress, X.shape[1])
+                    writer = Writer(checkpoint, identity, fit.seed, chosen, progress, n_columns)
                     plan = writer.in_place_of(checkpoint, plan)
                 boost_until_interrupted(plan, data, target, progress, team, validation)
             finally:
-                learner.close(data)
+                _close(learner, data, progress)
         self._resolved = chosen
         self._keep(plan, progress)
+        self._place_members()
         pass_interrupt_on(progress, self.n_estimators_)
+
+    def _coded(
+        self,
+        X: Floats,
+        held_out: tuple[Floats, Target] | None,
+        continued: Progress | None,
+    ) -> tuple[Floats, tuple[Floats, Target] | None]:
+        """The inputs with codes in the columns of categories."""
+        if continued is None:
+            self._levels = None
+            columns = category_columns(self.categorical_features, X.shape[1])
+            self._levels = Levels.of(X, columns) if columns else None
+        if self._levels is None:
+            return X, held_out
+        if continued is not None:
+            check_continued(self._levels, X)
+        if held_out is not None:
+            held_out = self._levels.codes(held_out[0]), held_out[1]
+        return self._levels.codes(X), held_out
+
+    def _with_encoder(self, fit: Fit) -> Fit:
+        if self._levels is None:
+            return fit
+        n_classes = len(self.classes_) if isinstance(self, Classes) else None
+        return replace(fit, encoder=Encoder.of(fit.X, self._levels, fit.target, n_classes))
+
+    def _take_encoding(self, encoding: Encoding | None, continued: Progress | None) -> None:
+        if continued is not None and encoding != self._encoding:
+            raise InvalidData(
+                "warm_start with target statistics of categories needs the rows of the first fit; "
+                "set warm_start=False to fit anew."
+            )
+        self._encoding = encoding
+
+    def _place_members(self) -> None:
+        if self._encoding is not None and self._members is not None:
+            self.model_ = mean_of(
+                [self._encoding.placed(k, model) for k, model in enumerate(self._members)]
+            )
+
+    def _checked(self, X: Any) -> Floats:
+        X = super()._checked(X)
+        if self._levels is None or self._encoding is None:
+            return X
+        return self._encoding.encode(self._levels.codes(X))
 
     def _resume(
         self, checkpoint: Checkpoint, fit: Fit, continued: Progress | None
@@ -231,7 +298,7 @@ class BaseBoosting(Shell):
     def _make_learner(self, chosen: Resolved) -> Learner:
         learner = self.learner
         if not (isinstance(learner, str) and learner == "tree"):
-            for name in ("monotonic_cst", "interaction_cst"):
+            for name in ("monotonic_cst", "interaction_cst", "categorical_features"):
                 if getattr(self, name) is not None:
                     raise InvalidParameter(
                         f"{name} works with the built-in trees only; set learner='tree', or "
@@ -327,12 +394,15 @@ class BaseBoosting(Shell):
     def feature_importances_(self) -> Floats:
         """Part of the total gain of all splits that each column brought, (d,); sums to one."""
         check_is_fitted(self)
-        gains = np.zeros(self.n_features_in_)
+        encoding = self._encoding
+        gains = np.zeros(self.n_features_in_ if encoding is None else encoding.full_width)
         self._forest()
         for stage in self.model_.stages:
             for part in stage.parts:
                 tree: Any = part.model
                 np.add.at(gains, tree.column, tree.gain)
+        if encoding is not None:
+            gains = encoding.attributed(gains)
         total = gains.sum()
         return gains / total if total > 0 else gains
 
@@ -348,3 +418,20 @@ class BaseBoosting(Shell):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = isinstance(self.learner, str) and self.learner == "tree"
         return tags
+
+
+def _prepare(learner: Learner, begun: Begun, target: Target, seed: int, n_threads: int) -> Any:
+    """The learner's data of the first member; others get their own where they see other inputs."""
+    first = begun.seen[0]
+    data = learner.prepare(first, target.weight, seed, n_threads)
+    for member, X in zip(begun.progress.members, begun.seen, strict=True):
+        member.data = data if X is first else learner.prepare(X, target.weight, seed, n_threads)
+    return data
+
+
+def _close(learner: Learner, data: Any, progress: Progress) -> None:
+    learner.close(data)
+    for member in progress.members:
+        if member.data is not data:
+            learner.close(member.data)
+        member.data = None

@@ -66,6 +66,9 @@ default=None
         Groups of columns that may interact: every path of a tree stays within one of them.  Columns
         that are in none form one more group.  "pairwise" is all pairs, "no_interactions" every
         column by itself.
+    categorical_features : array-like of int or bool, or None, default=None
+        Columns that hold categories: their numbers, or a mask (d,).  Any numbers may stand for
+        the levels; NaN is missing.
     line_search : bool or "auto", default="auto"
         Search the step length of every stage; "auto" does so for learners that are not trees.
     early_stopping : bool or "auto", default="auto"
@@ -143,6 +146,7 @@ default=None
         sketch: int | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        categorical_features: Any = None,
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -174,6 +178,7 @@ default=None
             sketch=sketch,
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
+            categorical_features=categorical_features,
             line_search=line_search,
             early_stopping=early_stopping,
             cv_folds=cv_folds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +51,12 @@ class BinnedTable:
 
 
 def bin_table(
-    X: Floats, weight: Floats | None, max_bins: int, seed: int, team: Team
+    X: Floats,
+    weight: Floats | None,
+    max_bins: int,
+    seed: int,
+    team: Team,
+    levels: Mapping[int, int] | None = None,
 ) -> BinnedTable:
     """Find the bins of every column on a sample of the rows and bin all rows.
 
@@ -64,6 +70,8 @@ def bin_table(
     seed : int
         For the sample of at most 200,000 rows.
     team : Team
+    levels : mapping from int to int, optional
+        Columns that hold codes of categories, 0, 1, …, and how many; every code is a bin.
 
     Notes
     -----
@@ -75,7 +83,14 @@ def bin_table(
         rows = np.sort(np.random.default_rng(seed).choice(n, SAMPLE_ROWS, replace=False))
     sample_weight = weight if weight is None or rows is None else weight[rows]
     sample = X if rows is None else X[rows]
-    edges = tuple(team.map(lambda k: column_edges(sample[:, k], sample_weight, max_bins), range(d)))
+    levels = levels or {}
+
+    def edges_of(k: int) -> Floats:
+        if k in levels:
+            return np.arange(levels[k] - 1) + 0.5
+        return column_edges(sample[:, k], sample_weight, max_bins)
+
+    edges = tuple(team.map(edges_of, range(d)))
     n_values = np.array([len(e) + 1 for e in edges], dtype=np.int64)
     n_bins = int(n_values.max()) + 1
     n_steps = np.ceil(np.log2(n_values)).astype(np.int64)

@@ -1,0 +1,269 @@
+"""Columns of categories: from what users give to codes, and to what trees learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats, Part, Stage, Target
+from hilboost.encoders import LevelKeys, TargetStatistics, kept_levels
+from hilboost.learners.tree import MAX_LEVELS, Tree
+from hilboost.model import AdditiveModel
+
+MANY_LEVELS = 32
+"""Columns with more levels have target statistics besides."""
+_MOST_STATISTICS = 64
+_PRIOR_STRENGTH = 1.0
+
+
+def category_columns(given: Any, d: int) -> tuple[int, ...]:
+    """Numbers of the category columns, ascending.
+
+    Parameters
+    ----------
+    given : array-like of int, or of bool (d,), or None
+    d : int
+        Number of columns.
+
+    Raises
+    ------
+    InvalidParameter
+        Anything else, or numbers that no column has.
+    """
+    if given is None:
+        return ()
+    array = np.asarray(given)
+    if array.size == 0:
+        return ()
+    if array.dtype == np.bool_ and array.shape == (d,):
+        return tuple(np.flatnonzero(array).tolist())
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InvalidParameter(
+            f"categorical_features is {given!r}; it must be a row of column numbers, or of {d} "
+            "booleans, one a column."
+        )
+    outside = array[(array < 0) | (array >= d)]
+    if len(outside):
+        raise InvalidParameter(
+            f"categorical_features names column {outside[0]}, and X has {d} columns; give numbers "
+            f"from 0 to {d - 1}."
+        )
+    return tuple(sorted(set(array.tolist())))
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The values that category columns had in the fit.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    values : tuple of (n_levels,) arrays, ascending
+    """
+
+    columns: tuple[int, ...]
+    values: tuple[NDArray, ...]
+
+    @classmethod
+    def of(cls, X: Floats, columns: Sequence[int]) -> Self:
+        """Those of a table; NaN is missing and no level."""
+        return cls(
+            tuple(columns),
+            tuple(np.unique(X[~np.isnan(X[:, k]), k]) for k in columns),
+        )
+
+    def codes(self, X: Floats) -> Floats:
+        """The table with codes 0, 1, … in these columns, NaN where missing, -1 where not known."""
+        if not self.columns:
+            return X
+        X = X.copy()
+        for k, values in zip(self.columns, self.values, strict=True):
+            column = X[:, k]
+            found = np.searchsorted(values, column)
+            found[found == len(values)] = 0
+            known = values[found] == column if len(values) else np.zeros(len(column), dtype=bool)
+            X[:, k] = np.where(known, found, np.where(np.isnan(column), np.nan, -1.0))
+        return X
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """From codes to the columns that trees see.
+
+    ::
+
+        codes (n, d)   ->   codes, rare levels merged | statistics of member 0 | of member 1 | …
+
+    A member learns from its own statistics, which know the rows it learns from and no others.
+
+    Attributes
+    ----------
+    n_columns : int
+        Of the codes.
+    kept : tuple of (column, new codes of its levels)
+        Columns with more levels than trees tell apart.
+    statistics : tuple of TargetStatistics
+        One a member, or none at all.
+    """
+
+    n_columns: int
+    kept: tuple[tuple[int, NDArray[np.int64]], ...]
+    statistics: tuple[TargetStatistics, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Columns that a member sees."""
+        return self.n_columns + (self.statistics[0].width if self.statistics else 0)
+
+    @property
+    def full_width(self) -> int:
+        """Columns of the model, the mean of all members."""
+        return self.n_columns + sum(statistics.width for statistics in self.statistics)
+
+    def merged(self, codes: Floats) -> Floats:
+        """The codes with rare levels merged."""
+        if not self.kept:
+            return codes
+        codes = codes.copy()
+        for column, new in self.kept:
+            known = codes[:, column] >= 0
+            codes[known, column] = new[codes[known, column].astype(np.int64)]
+        return codes
+
+    def encode(self, codes: Floats) -> Floats:
+        """What the model sees of rows to be predicted, (n, full_width)."""
+        columns = [self.merged(codes), *(s.encode(codes) for s in self.statistics)]
+        return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+    def placed(self, member: int, model: AdditiveModel) -> AdditiveModel:
+        """A member's model with its statistics where the whole model has them."""
+        by = self.statistics[member].width * member if self.statistics else 0
+        if by == 0:
+            return model
+        return AdditiveModel(
+            model.start,
+            tuple(
+                Stage(tuple(_shifted(part, self.n_columns, by) for part in stage.parts))
+                for stage in model.stages
+            ),
+        )
+
+    def attributed(self, gains: Floats) -> Floats:
+        """Gains of the model's columns as those of the columns of codes they come from."""
+        own = gains[: self.n_columns].copy()
+        origins = [origin for statistics in self.statistics for origin in statistics.origins]
+        for gain, origin in zip(gains[self.n_columns :], origins, strict=True):
+            own[list(origin)] += gain / len(origin)
+        return own
+
+
+def _shifted(part: Part, first: int, by: int) -> Part:
+    tree = part.model
+    assert isinstance(tree, Tree)
+    column = np.where(tree.column >= first, tree.column + by, tree.column).astype(np.int32)
+    return part.with_model(replace(tree, column=column))
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How to encode the rows of a fit, before it is known which rows members learn from.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        Without statistics.
+    categorical : tuple of (column, number of levels)
+        As trees see them.
+    sources : tuple of LevelKeys
+        What has target statistics.
+    n_classes : int or None
+        Where targets are classes.
+    """
+
+    encoding: Encoding
+    categorical: tuple[tuple[int, int], ...]
+    sources: tuple[LevelKeys, ...]
+    n_classes: int | None
+
+    @classmethod
+    def of(cls, codes: Floats, levels: Levels, target: Target, n_classes: int | None) -> Self:
+        """For a table of codes, (n, d)."""
+        weight, n_targets = target.weight, statistic_targets(target, n_classes).shape[1]
+        sizes = {k: len(values) for k, values in zip(levels.columns, levels.values, strict=True)}
+        kept = tuple(
+            (k, kept_levels(codes[:, k], size, MAX_LEVELS, weight))
+            for k, size in sizes.items()
+            if size > MAX_LEVELS
+        )
+        categorical = tuple((k, min(size, MAX_LEVELS)) for k, size in sizes.items())
+        many = [k for k, size in sizes.items() if size > MANY_LEVELS]
+        groups = [(k,) for k in many]
+        room = _MOST_STATISTICS // n_targets - len(many)
+        groups += sorted(combinations(many, 2), key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])[
+            : max(0, room)
+        ]
+        sources = tuple(LevelKeys.of(codes, g, tuple(sizes[k] for k in g)) for g in sorted(groups))
+        return cls(Encoding(codes.shape[1], kept), categorical, sources, n_classes)
+
+    def learn(
+        self,
+        codes: Floats,
+        target: Target,
+        rows: Sequence[NDArray[np.uint32] | None],
+        seed: int,
+    ) -> tuple[Encoding, list[Floats]]:
+        """The encoding, and what every member sees of all rows.
+
+        Parameters
+        ----------
+        codes : (n, d)
+        target : Target
+        rows : sequence of (m,) or None
+            Those that each member learns from.
+        seed : int
+        """
+        merged = self.encoding.merged(codes)
+        if not self.sources:
+            return self.encoding, [merged] * len(rows)
+        numbers = [source.numbers(codes) for source in self.sources]
+        y = statistic_targets(target, self.n_classes)
+        statistics, seen = [], []
+        for member, learnt in enumerate(rows):
+            rng = np.random.default_rng((seed, member))
+            found, columns = TargetStatistics.learn(
+                self.sources, numbers, y, target.weight, learnt, _PRIOR_STRENGTH, rng
+            )
+            statistics.append(found)
+            seen.append(np.column_stack([merged, columns]))
+        return replace(self.encoding, statistics=tuple(statistics)), seen
+
+
+def statistic_targets(target: Target, n_classes: int | None) -> Floats:
+    """What target statistics are means of, (n, q): the targets, or indicators of the classes.
+
+    Two classes have one indicator, and more one each for the most frequent, at most five.
+    """
+    if n_classes is None:
+        return target.y
+    if n_classes == 2:
+        return target.y[:, :1]
+    counts = np.bincount(target.y[:, 0].astype(np.int64), target.weight, n_classes)
+    chosen = np.sort(np.argsort(-counts, kind="stable")[:5])
+    return (target.y[:, :1] == chosen).astype(np.float64)
+
+
+def check_continued(levels: Levels, X: Floats) -> None:
+    """Refuse levels that a continued fit did not begin with."""
+    codes = levels.codes(X)
+    for k in levels.columns:
+        if (codes[:, k] == -1).any():
+            raise InvalidData(
+                f"warm_start: column {k} holds levels that the first fit did not see; set "
+                "warm_start=False to fit anew."
+            )
