@@ -1,12 +1,12 @@
 """Target statistics: a level of a category, or of a pair of them, by the mean target of its rows.
 
-A row never sees its own target.  The rows that a model learns from are dealt into five parts, and
-each part is encoded by the other four; every other row (held out, or to be predicted) is encoded by
+A row never sees its own target.  The rows that a model learns from are dealt into ten parts, and
+each part is encoded by the other nine; every other row (held out, or to be predicted) is encoded by
 all rows learnt from, and by none else::
 
     rows      learnt from                     held out
-    parts     0  1  2  3  4
-    encoded   by the four other parts         by parts 0 to 4
+    parts     0  1  2 …  9
+    encoded   by the nine other parts         by parts 0 to 9
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.records import Floats
 
-N_PARTS = 5
+N_PARTS = 10
 
 
 @dataclass(frozen=True)
@@ -92,17 +92,13 @@ class TargetStatistics:
 
     @property
     def width(self) -> int:
-        """Columns it makes: a mean a source and target, and a share of the weight for each category."""
-        return sum(len(self.prior) + (len(s.columns) == 1) for s in self.sources)
+        """Columns it makes: a mean for each source and target."""
+        return len(self.prior) * len(self.sources)
 
     @property
     def origins(self) -> list[tuple[int, ...]]:
         """The columns of codes that each column it makes comes from."""
-        return [
-            source.columns
-            for source in self.sources
-            for _ in range(len(self.prior) + (len(source.columns) == 1))
-        ]
+        return [source.columns for source in self.sources for _ in range(len(self.prior))]
 
     @classmethod
     def learn(
@@ -161,10 +157,11 @@ class TargetStatistics:
         strength: float,
     ) -> Self:
         """Sums over rows, all of which are learnt from."""
-        weights, sums = [], []
+        weights: list[Floats] = []
+        sums: list[Floats] = []
         for source, keys in zip(sources, numbers, strict=True):
             size = len(source.keys) + 1
-            weights.append(np.bincount(keys, weight, size))
+            weights.append(np.bincount(keys, weight, size).astype(np.float64))
             sums.append(
                 np.column_stack([np.bincount(keys, weight * column, size) for column in y.T])
             )
@@ -176,11 +173,7 @@ class TargetStatistics:
 
     def _encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:
         columns = []
-        for source, keys, weight, sums in zip(
-            self.sources, numbers, self.weights, self.sums, strict=True
-        ):
+        for keys, weight, sums in zip(numbers, self.weights, self.sums, strict=True):
             table = (sums + self.strength * self.prior) / (weight + self.strength)[:, None]
-            if len(source.columns) == 1:
-                table = np.column_stack([table, weight / max(weight.sum(), 1e-300)])
             columns.append(table[keys])
         return np.column_stack(columns)

@@ -77,6 +77,7 @@ class BaseBoosting(Shell):
         "sketch": [Interval(Integral, 1, None, closed="left"), None],
         "monotonic_cst": ["array-like", dict, None],
         "categorical_features": ["array-like", None],
+        "target_statistics": [_AUTO, "boolean"],
         "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
         "line_search": [_AUTO, "boolean"],
         "early_stopping": [_AUTO, "boolean"],
@@ -113,6 +114,7 @@ class BaseBoosting(Shell):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         categorical_features: Any = None,
+        target_statistics: bool | str = "auto",
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -144,6 +146,7 @@ class BaseBoosting(Shell):
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.categorical_features = categorical_features
+        self.target_statistics = target_statistics
         self.line_search = line_search
         self.early_stopping = early_stopping
         self.cv_folds = cv_folds
@@ -252,10 +255,11 @@ class BaseBoosting(Shell):
         if self._levels is None:
             return fit
         n_classes = len(self.classes_) if isinstance(self, Classes) else None
-        return replace(fit, encoder=Encoder.of(fit.X, self._levels, fit.target, n_classes))
+        encoder = Encoder.of(fit.X, self._levels, fit.target, n_classes, self.target_statistics)
+        return replace(fit, encoder=encoder)
 
     def _take_encoding(self, encoding: Encoding | None, continued: Progress | None) -> None:
-        if continued is not None and encoding != self._encoding:
+        if continued is not None and encoding is not None and not encoding.equals(self._encoding):
             raise InvalidData(
                 "warm_start with target statistics of categories needs the rows of the first fit; "
                 "set warm_start=False to fit anew."

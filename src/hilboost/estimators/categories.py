@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +20,7 @@ from hilboost.model import AdditiveModel
 MANY_LEVELS = 32
 """Columns with more levels have target statistics besides."""
 _MOST_STATISTICS = 64
-_PRIOR_STRENGTH = 1.0
+_PRIOR_STRENGTH = 3.0
 
 
 def category_columns(given: Any, d: int) -> tuple[int, ...]:
@@ -98,7 +99,7 @@ class Encoding:
 
     ::
 
-        codes (n, d)   ->   codes, rare levels merged | statistics of member 0 | of member 1 | …
+        codes (n, d)  ->  codes or shares (n, d) | statistics of member 0 | of member 1 | …
 
     A member learns from its own statistics, which know the rows it learns from and no others.
 
@@ -108,18 +109,16 @@ class Encoding:
         Of the codes.
     kept : tuple of (column, new codes of its levels)
         Columns with more levels than trees tell apart.
+    shares : tuple of (column, part of the rows that each level has)
+        Columns with target statistics.
     statistics : tuple of TargetStatistics
         One a member, or none at all.
     """
 
     n_columns: int
     kept: tuple[tuple[int, NDArray[np.int64]], ...]
+    shares: tuple[tuple[int, Floats], ...]
     statistics: tuple[TargetStatistics, ...] = ()
-
-    @property
-    def width(self) -> int:
-        """Columns that a member sees."""
-        return self.n_columns + (self.statistics[0].width if self.statistics else 0)
 
     @property
     def full_width(self) -> int:
@@ -127,13 +126,17 @@ class Encoding:
         return self.n_columns + sum(statistics.width for statistics in self.statistics)
 
     def merged(self, codes: Floats) -> Floats:
-        """The codes with rare levels merged."""
-        if not self.kept:
+        """The codes with rare levels merged, and shares of levels for codes of many."""
+        if not self.kept and not self.shares:
             return codes
         codes = codes.copy()
         for column, new in self.kept:
             known = codes[:, column] >= 0
             codes[known, column] = new[codes[known, column].astype(np.int64)]
+        for column, share in self.shares:
+            known = codes[:, column] >= 0
+            codes[known, column] = share[codes[known, column].astype(np.int64)]
+            codes[~known & ~np.isnan(codes[:, column]), column] = 0.0
         return codes
 
     def encode(self, codes: Floats) -> Floats:
@@ -153,6 +156,10 @@ class Encoding:
                 for stage in model.stages
             ),
         )
+
+    def equals(self, other: Encoding | None) -> bool:
+        """Whether the other encodes alike."""
+        return other is not None and joblib.hash(self) == joblib.hash(other)
 
     def attributed(self, gains: Floats) -> Floats:
         """Gains of the model's columns as those of the columns of codes they come from."""
@@ -192,24 +199,39 @@ class Encoder:
     n_classes: int | None
 
     @classmethod
-    def of(cls, codes: Floats, levels: Levels, target: Target, n_classes: int | None) -> Self:
-        """For a table of codes, (n, d)."""
-        weight, n_targets = target.weight, statistic_targets(target, n_classes).shape[1]
+    def of(
+        cls,
+        codes: Floats,
+        levels: Levels,
+        target: Target,
+        n_classes: int | None,
+        statistics: str | bool,
+    ) -> Self:
+        """For a table of codes, (n, d); ``statistics`` says where there are target statistics.
+
+        Trees divide the levels of a column without; with them they see the levels' shares of the
+        rows in its place.
+        """
+        weight = target.weight
         sizes = {k: len(values) for k, values in zip(levels.columns, levels.values, strict=True)}
+        most = {"auto": MANY_LEVELS, True: 0, False: np.inf}[statistics]
+        many = [k for k, size in sizes.items() if size > most]
+        few = [k for k in sizes if k not in many]
         kept = tuple(
-            (k, kept_levels(codes[:, k], size, MAX_LEVELS, weight))
-            for k, size in sizes.items()
-            if size > MAX_LEVELS
+            (k, kept_levels(codes[:, k], sizes[k], MAX_LEVELS, weight))
+            for k in few
+            if sizes[k] > MAX_LEVELS
         )
-        categorical = tuple((k, min(size, MAX_LEVELS)) for k, size in sizes.items())
-        many = [k for k, size in sizes.items() if size > MANY_LEVELS]
-        groups = [(k,) for k in many]
+        categorical = tuple((k, min(sizes[k], MAX_LEVELS)) for k in few)
+        shares = tuple((k, _shares(codes[:, k], sizes[k], weight)) for k in many)
+        groups: list[tuple[int, ...]] = [(k,) for k in many]
+        n_targets = statistic_targets(target, n_classes).shape[1]
         room = _MOST_STATISTICS // n_targets - len(many)
         groups += sorted(combinations(many, 2), key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])[
             : max(0, room)
         ]
         sources = tuple(LevelKeys.of(codes, g, tuple(sizes[k] for k in g)) for g in sorted(groups))
-        return cls(Encoding(codes.shape[1], kept), categorical, sources, n_classes)
+        return cls(Encoding(codes.shape[1], kept, shares), categorical, sources, n_classes)
 
     def learn(
         self,
@@ -242,6 +264,15 @@ class Encoder:
             statistics.append(found)
             seen.append(np.column_stack([merged, columns]))
         return replace(self.encoding, statistics=tuple(statistics)), seen
+
+
+def _shares(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
+    """Part of the rows that each level has."""
+    known = codes >= 0
+    mass = np.bincount(
+        codes[known].astype(np.int64), None if weight is None else weight[known], n_levels
+    )
+    return mass / max(mass.sum(), np.finfo(float).tiny)
 
 
 def statistic_targets(target: Target, n_classes: int | None) -> Floats:

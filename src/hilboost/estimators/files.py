@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost import __version__
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType
 from hilboost.core.records import History
+from hilboost.estimators import category_files
+from hilboost.estimators._base import BaseBoosting
 from hilboost.estimators._kernel import BaseKernelBoosting
 from hilboost.estimators._labels import Classes, Numbers
 from hilboost.estimators._shell import Shell
@@ -104,6 +106,8 @@ def save(model: Shell, path: str | Path) -> None:
     arrays: Arrays = {}
     if isinstance(model, BaseKernelBoosting):
         header["machine"], arrays = _machine(fitted)
+    elif isinstance(model, BaseBoosting) and fitted._levels is not None:
+        header["categories"], arrays = category_files.to_file(fitted._levels, fitted._encoding)
     files.write(path, fitted.model_, header, arrays)
 
 
@@ -214,6 +218,10 @@ def load(path: str | Path) -> Any:
             _read_machine(model, header["machine"], arrays)
         else:
             require(model.learner in ("tree", "kernel"), "learner")
+            if "categories" in header:
+                model._levels, model._encoding = category_files.from_file(
+                    header["categories"], arrays, model.n_features_in_
+                )
             model.learner_ = TreeLearner() if model.learner == "tree" else SparseLearner()
         _check_model(model)
     except files.DAMAGE as error:

@@ -69,6 +69,10 @@ default=None
     categorical_features : array-like of int or bool, or None, default=None
         Columns that hold categories: their numbers, or a mask (d,).  Any numbers may stand for
         the levels; NaN is missing.
+    target_statistics : bool or "auto", default="auto"
+        Which of these columns trees see by the mean targets of their levels, and of the levels of
+        pairs of columns: "auto" those with more than 32 levels.  Trees divide the levels of the
+        others.
     line_search : bool or "auto", default="auto"
         Search the step length of every stage; "auto" does so for learners that are not trees.
     early_stopping : bool or "auto", default="auto"
@@ -147,6 +151,7 @@ default=None
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         categorical_features: Any = None,
+        target_statistics: bool | str = "auto",
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -179,6 +184,7 @@ default=None
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
             categorical_features=categorical_features,
+            target_statistics=target_statistics,
             line_search=line_search,
             early_stopping=early_stopping,
             cv_folds=cv_folds,

@@ -87,7 +87,7 @@ def bin_table(
 
     def edges_of(k: int) -> Floats:
         if k in levels:
-            return np.arange(levels[k] - 1) + 0.5
+            return np.arange(0.5, levels[k] - 1)
         return column_edges(sample[:, k], sample_weight, max_bins)
 
     edges = tuple(team.map(edges_of, range(d)))

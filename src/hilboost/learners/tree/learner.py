@@ -228,7 +228,7 @@ class TreeLearner(Learner):
             n_bins=table.n_bins,
             n_threads=min(team.n_threads, len(table.n_values)),
             max_leaves=leaves,
-            has_levels=bool(self.categorical),
+            n_sets=2 * leaves - 1 if self.categorical else 0,
         )
         space.learn_from(m)
         return space

@@ -45,7 +45,7 @@ class Workspace:
         n_bins: int,
         n_threads: int,
         max_leaves: int,
-        has_levels: bool = False,
+        n_sets: int = 0,
     ) -> None:
         self._pool, self._key = pool, key
         self.n_rows, self.n_threads, self.max_leaves = n_rows, n_threads, max_leaves
@@ -56,7 +56,7 @@ class Workspace:
         self.flags = np.empty(n_rows, dtype=np.uint8)
         self.learn_from(n_rows)
         self.nodes = np.zeros((n_nodes, N_NODE_FIELDS), dtype=np.int64)
-        self.left_sets = np.zeros((n_nodes if has_levels else 0, SET_WORDS), dtype=np.uint64)
+        self.left_sets = np.zeros((n_sets, SET_WORDS), dtype=np.uint64)
         self.gains = np.empty(n_nodes)
         self.drawn = np.empty((2, n_columns), dtype=np.uint8)
         self.best_gain = np.empty((n_threads, 2, 8))

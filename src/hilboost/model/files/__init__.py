@@ -1,7 +1,7 @@
 """Model files: safetensors arrays and a JSON header; nothing in them is ever executed.
 
-Format 1
---------
+Format 1, and 2 where trees split on categories or see more columns than a row has
+-----------------------------------------------------------------------------------
 Metadata: ``format`` (the number), ``header`` (JSON).  Arrays: ``start`` (r,); those of the trees,
 as :mod:`~hilboost.model.files.trees` says, unless there are only kernel expansions; those of the
 kernel expansions, as :mod:`~hilboost.model.files.expansions` says, and their kernels in the header
@@ -30,7 +30,7 @@ from hilboost.model.files.checks import Arrays, require, require_array
 
 __all__ = ["DAMAGE", "FORMAT", "read", "write"]
 
-FORMAT = 1
+FORMAT, FORMAT_OF_CATEGORIES = 1, 2
 DAMAGE = (KeyError, ValueError, TypeError, IndexError, OverflowError, RecursionError)
 """What building a model from a damaged file may raise."""
 
@@ -67,7 +67,8 @@ def write(
     if descriptions:
         header = {**header, "kernels": descriptions}
     try:
-        metadata = {"format": str(FORMAT), "header": json.dumps(header)}
+        number = FORMAT_OF_CATEGORIES if _has_categories(own, header) else FORMAT
+        metadata = {"format": str(number), "header": json.dumps(header)}
     except TypeError as error:
         raise IncompatibleParts(
             f"model files hold numbers and text, in JSON: {error}. Keep such a model with pickle "
@@ -100,19 +101,25 @@ def read(path: str | Path) -> tuple[AdditiveModel, dict[str, Any], Arrays]:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, AttributeError, *DAMAGE) as error:
         raise InvalidModelFile(f"{path} is not a hilboost model file: {error}") from error
-    if metadata.get("format") != str(FORMAT):
+    if metadata.get("format") not in (str(FORMAT), str(FORMAT_OF_CATEGORIES)):
         raise InvalidModelFile(
-            f"{path} has format {metadata.get('format')!r}; this version reads format {FORMAT}. "
-            "Update hilboost, or save the model again."
+            f"{path} has format {metadata.get('format')!r}; this version reads formats {FORMAT} "
+            f"and {FORMAT_OF_CATEGORIES}. Update hilboost, or save the model again."
         )
     try:
         header = json.loads(metadata["header"])
         require(isinstance(header, dict), "the header")
         n_features = int(header["n_features_in"])
         require(n_features > 0, "n_features_in")
+        if "categories" in header:
+            n_features = int(header["categories"]["n_columns"])
         return _from_arrays(arrays, header.get("kernels", []), n_features), header, arrays
     except DAMAGE as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
+
+
+def _has_categories(arrays: Arrays, header: dict[str, Any]) -> bool:
+    return "categories" in header or len(arrays.get("left_sets", ())) > 0
 
 
 def _to_arrays(model: AdditiveModel) -> tuple[Arrays, list[Any]]:
