@@ -194,7 +194,7 @@ class BaseBoosting(Shell):
         fit = self._with_encoder(fit)
         learner = self._make_learner(chosen)
         if isinstance(learner, TreeLearner) and fit.encoder is not None:
-            learner = replace(learner, categorical=fit.encoder.categorical)
+            learner = fit.encoder.told_to(learner)
         if isinstance(learner, TreeLearner):
             warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.X.size * n_trees * n_folds)
@@ -240,7 +240,7 @@ class BaseBoosting(Shell):
     ) -> tuple[Floats, tuple[Floats, Target] | None]:
         """The inputs with codes in the columns of categories."""
         if continued is None:
-            self._levels = None
+            self._encoding = None
             columns = category_columns(self.categorical_features, X.shape[1])
             self._levels = Levels.of(X, columns) if columns else None
         if self._levels is None:
@@ -259,7 +259,8 @@ class BaseBoosting(Shell):
         return replace(fit, encoder=encoder)
 
     def _take_encoding(self, encoding: Encoding | None, continued: Progress | None) -> None:
-        if continued is not None and encoding is not None and not encoding.equals(self._encoding):
+        first = self._encoding
+        if continued is not None and first is not None and not first.equals(encoding):
             raise InvalidData(
                 "warm_start with target statistics of categories needs the rows of the first fit; "
                 "set warm_start=False to fit anew."

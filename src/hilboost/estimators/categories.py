@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Part, Stage, Target
 from hilboost.encoders import LevelKeys, TargetStatistics, kept_levels
-from hilboost.learners.tree import MAX_LEVELS, Tree
+from hilboost.learners.tree import MAX_LEVELS, Tree, TreeLearner
 from hilboost.model import AdditiveModel
 
 MANY_LEVELS = 32
@@ -232,6 +232,22 @@ class Encoder:
         ]
         sources = tuple(LevelKeys.of(codes, g, tuple(sizes[k] for k in g)) for g in sorted(groups))
         return cls(Encoding(codes.shape[1], kept, shares), categorical, sources, n_classes)
+
+    def told_to(self, learner: TreeLearner) -> TreeLearner:
+        """The learner with the columns whose levels it divides.
+
+        Raises
+        ------
+        InvalidParameter
+            Some category column has a direction, or trees have vector leaves.
+        """
+        for column, _ in (*self.categorical, *self.encoding.shares):
+            if learner.monotonic and learner.monotonic[column] != 0:
+                raise InvalidParameter(
+                    f"column {column} holds categories, which have no order to be monotonic in; "
+                    "set its direction to 0."
+                )
+        return replace(learner, categorical=self.categorical)
 
     def learn(
         self,
