@@ -64,9 +64,7 @@ def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
 def test_threads_change_nothing(estimator, classes, further, monkeypatch):
     X, y = draw(classes=classes)
     monkeypatch.setattr("hilboost.estimators._shell._CELLS_WORTH_A_THREAD", 1)
-    raws = [
-        estimator(**SETTINGS | further, n_jobs=n_jobs).fit(X, y)._raw(X) for n_jobs in (1, 2)
-    ]
+    raws = [estimator(**SETTINGS | further, n_jobs=n_jobs).fit(X, y)._raw(X) for n_jobs in (1, 2)]
     np.testing.assert_array_equal(*raws)
 
 

@@ -31,9 +31,9 @@ def fit(learner, X, gradients, sample=None, n_threads=1):
 
 def draw(seed, n=600, missing=True):
     rng = np.random.default_rng(seed)
-    X = np.column_stack(
-        [rng.integers(0, 7, n), rng.normal(size=n), rng.integers(0, 90, n)]
-    ).astype(float)
+    X = np.column_stack([rng.integers(0, 7, n), rng.normal(size=n), rng.integers(0, 90, n)]).astype(
+        float
+    )
     effects = rng.normal(size=90)
     y = effects[X[:, 0].astype(int)] + effects[X[:, 2].astype(int)] + 0.3 * rng.normal(size=n)
     if missing:
