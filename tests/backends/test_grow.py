@@ -54,7 +54,7 @@ def numbers_of(before, after):
 
 
 def limits_of(after):
-    l2, min_count, min_hessian, min_gain = after["limits"]
+    l2, min_count, min_hessian, min_gain = after["limits"][:4]
     max_leaves, max_depth, _, columns_per_node, seed = (int(x) for x in after["limits_int"])
     start = after["group_start"]
     return Limits(

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import itertools
 import pkgutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tests.reference import cells as cells_twin
 from tests.reference import fixed_point as fixed_point_twin
 from tests.reference import grow as grow_twin
 from tests.reference import histogram as histogram_twin
+from tests.reference import levels as levels_twin
 from tests.reference import order as order_twin
 from tests.reference import partition as partition_twin
 from tests.reference import split as split_twin
@@ -25,6 +27,7 @@ from hilboost.backends import (
     fixed_point,
     grow,
     histogram,
+    levels,
     order,
     partition,
     split,
@@ -201,6 +204,75 @@ def test_scan(seed, curved, limits):
     for direction, bounds in draw_bounds(rng, 1):
         arguments = (*before, direction, bounds, *scratch)
         assert split.scan(*arguments) == split_twin.scan(*arguments)
+
+
+LEVEL_LIMITS = [(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0), (1.0, 3.0, 0.5, 0.0, 4.0, 3.0, 2.0)]
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("count_channel", [False, True])
+@pytest.mark.parametrize("limits", LEVEL_LIMITS)
+def test_levels(seed, curved, count_channel, limits):
+    rng = np.random.default_rng(seed)
+    layout, scales = draw_layout(rng, curved)
+    if count_channel:
+        layout, curved = np.array([0, 4095, 0, 12]), True
+        scales = np.array([0.25, 0.125, 0.0, 1.0])
+    n_channels, n_bins = 1 + count_channel, 9
+    column = draw_histogram(rng, n_bins, n_channels, layout, curved, count_channel)
+    totals = column.sum(axis=0)
+    flat = np.concatenate([rng.integers(99, size=n_channels), column.ravel()])
+    shared = flat, 1, n_bins, totals, layout, scales, np.array(limits)
+    results = []
+    for module in (levels, levels_twin):
+        order, steps = np.zeros(n_bins, np.int64), np.zeros(n_bins)
+        size = module.order_levels(*shared, order, steps)
+        results.append([size, order[:size].tolist(), steps[order[:size]].tolist()])
+        for _, bounds in draw_bounds(np.random.default_rng(seed), 1):
+            scratch = np.zeros(n_channels, np.int64), order, steps
+            gain, place = module.scan_levels(*shared, bounds, *scratch)
+            results[-1] += [gain, place]
+        left_totals, left_set = np.zeros(n_channels, np.int64), np.zeros(4, np.uint64)
+        missing = module.settle_levels(*shared, results[-1][4], order, steps, left_totals, left_set)
+        results[-1] += [missing, left_totals.tolist(), left_set.tolist()]
+    compiled, naive = results
+    for found, expected in zip(compiled, naive, strict=True):
+        if isinstance(found, float):
+            assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        else:
+            assert found == expected
+
+
+@seeded
+@pytest.mark.parametrize("curved", [False, True])
+def test_numbers(seed, curved):
+    rng = np.random.default_rng(seed)
+    layout, scales = draw_layout(rng, curved)
+    packed = int(draw_histogram(rng, 9, 1, layout, curved, False)[:, 0].sum())
+    arguments = packed, 3, layout, scales
+    assert levels.numbers(*arguments) == levels_twin.numbers(*arguments)
+
+
+@seeded
+@pytest.mark.parametrize("missing_left", [0, 1])
+def test_flag_level_rows_and_level_goes_left(seed, missing_left):
+    rng = np.random.default_rng(seed)
+    n, d = 80, 11
+    words = draw_words(rng, n, d, 256)
+    rows, begin, end = draw_rows(rng, n)
+    (left_set,) = draw_sets(rng, 1)
+    results = []
+    for module in (levels, levels_twin):
+        flags = np.full(len(rows), 9, dtype=np.uint8)
+        bins = words.reshape(-1).view(np.uint8)
+        arguments = bins, n, int(rng.integers(1)), left_set, 255, missing_left, rows, begin, end
+        results.append((module.flag_level_rows(*arguments, flags), flags))
+    for compiled, naive in zip(*results, strict=True):
+        np.testing.assert_array_equal(compiled, naive)
+    for value in (-1.0, 0.0, 77.0, 254.0, 255.0, 1e300):
+        arguments = left_set[None], 0, value
+        assert levels.level_goes_left(*arguments) == levels_twin.level_goes_left(*arguments)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -480,7 +552,8 @@ def draw_nodes(rng, n_leaves, d, n_bins):
 
 
 @seeded
-def test_binned_cells(seed):
+@pytest.mark.parametrize("with_levels", [False, True])
+def test_binned_cells(seed, with_levels):
     rng = np.random.default_rng(seed)
     n, d, n_bins = 60, 10, 7
     words = draw_words(rng, n, d, n_bins)
@@ -488,13 +561,26 @@ def test_binned_cells(seed):
     leaf_of = np.full(len(nodes), -1, dtype=np.int32)
     leaf_of[nodes[:, grow.LEFT] < 0] = np.arange(6)
     rows = rng.permutation(n)
+    marked = rng.integers(2, size=d if with_levels else 0).astype(np.uint8)
+    left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
     results = []
     for module in (traverse, traverse_twin):
         result = np.full(n, -5, dtype=np.int32)
         bins = words.reshape(-1).view(np.uint8)
-        module.binned_cells(bins, n, nodes, leaf_of, n_bins - 1, rows, 5, 50, result)
+        arguments = bins, n, nodes, leaf_of, marked, left_sets, n_bins - 1, rows, 5, 50
+        module.binned_cells(*arguments, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
+
+
+def draw_sets(rng, n_sets):
+    return rng.integers(2**63, size=(n_sets, levels.SET_WORDS)).astype(np.uint64) * np.uint64(3)
+
+
+def with_sets(rng, tree):
+    """The tree, some of its inner nodes splitting on categories."""
+    by_level = (tree.leaf_number < 0) & (rng.uniform(size=len(tree.child)) < 0.5)
+    return replace(tree, by_level=by_level, left_sets=draw_sets(rng, int(by_level.sum())))
 
 
 def draw_tree(rng, n_leaves, width, d):
@@ -517,7 +603,7 @@ def draw_tree(rng, n_leaves, width, d):
     )
 
 
-def draw_forest(rng, d):
+def draw_forest(rng, d, sets=False):
     """Trees of all sizes that prediction treats differently, to several columns of ``raw``."""
     sizes = (
         (1, 1, 0),
@@ -531,8 +617,13 @@ def draw_forest(rng, d):
     )
     return Forest.of(
         [
-            Part.of(draw_tree(rng, n_leaves, width, d), slice(first, first + width))
-            for n_leaves, width, first in sizes
+            Part.of(
+                with_sets(rng, draw_tree(rng, n_leaves, width, d))
+                if sets and i % 2
+                else draw_tree(rng, n_leaves, width, d),
+                slice(first, first + width),
+            )
+            for i, (n_leaves, width, first) in enumerate(sizes)
         ]
     )
 
@@ -551,8 +642,10 @@ def call(kernel, forest, **values):
     return arguments
 
 
-def draw_inputs(rng, n, d, dtype, missing):
+def draw_inputs(rng, n, d, dtype, missing, sets=False):
     X = rng.normal(size=(n, d)).astype(dtype)
+    if sets:
+        X = rng.integers(-1, 256, size=(n, d)).astype(dtype)
     if missing:
         X[rng.uniform(size=(n, d)) < 0.3] = np.nan
     return X
@@ -565,9 +658,10 @@ many_inputs = pytest.mark.parametrize(
 
 
 @many_inputs
-def test_add_forest(n, dtype, missing):
+@pytest.mark.parametrize("sets", [False, True])
+def test_add_forest(n, dtype, missing, sets):
     rng = np.random.default_rng(n)
-    forest, X = draw_forest(rng, 5), draw_inputs(rng, n, 5, dtype, missing)
+    forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
     compiled = rng.normal(size=(n, 4))
     naive = compiled.copy()
     arguments = call(
@@ -578,9 +672,10 @@ def test_add_forest(n, dtype, missing):
 
 
 @many_inputs
-def test_forest_cells(n, dtype, missing):
+@pytest.mark.parametrize("sets", [False, True])
+def test_forest_cells(n, dtype, missing, sets):
     rng = np.random.default_rng(n)
-    forest, X = draw_forest(rng, 5), draw_inputs(rng, n, 5, dtype, missing)
+    forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
     compiled = np.full((n, len(forest.depths)), -1, dtype=np.int32)
     naive = compiled.copy()
     arguments = call(traverse.forest_cells, forest, X=X, begin=0, end=n, cells=compiled)

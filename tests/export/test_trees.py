@@ -1,7 +1,5 @@
 """Trees as a table and as a picture."""
 
-from dataclasses import replace
-
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -17,8 +15,7 @@ from hilboost import (
     tree_table,
 )
 from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
-from hilboost.core.records import Stage
-from hilboost.model import AdditiveModel
+from hilboost.learners.tree import TreeLearner
 
 matplotlib.use("agg")
 RNG = np.random.default_rng(0)
@@ -154,12 +151,21 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence():
             function(BoostingRegressor(learner=Ridge(), n_estimators=1).fit(np.nan_to_num(X), Y))
 
 
-def test_splits_that_are_not_numeric_are_refused_everywhere():
-    model = BoostingRegressor(**SHORT).fit(X, Y)
-    part = model.model_.stages[0].parts[0]
-    threshold = np.where(np.arange(len(part.model.threshold)) == 0, np.nan, part.model.threshold)
-    changed = part.with_model(replace(part.model, threshold=threshold))
-    model.model_ = AdditiveModel(model.model_.start, (Stage((changed,)),))
+@pytest.mark.parametrize("statistics", [False, True])
+def test_models_of_categories_are_refused_everywhere(statistics):
+    table = np.column_stack([X[:, 0], np.arange(len(X)) % 5])
+    model = BoostingRegressor(**SHORT, categorical_features=[1], target_statistics=statistics)
+    model.fit(table, Y + (table[:, 1] == 3))
+    for function in (plot_tree, tree_table, to_onnx):
+        with pytest.raises(IncompatibleParts, match="column 1 of this one holds categories"):
+            function(model)
+
+
+def test_splits_on_codes_are_refused_everywhere():
+    table = np.column_stack([X[:, 0], np.arange(len(X)) % 5])
+    learner = TreeLearner(categorical=((1, 5),), min_samples_leaf=2)
+    model = BoostingRegressor(learner=learner, n_estimators=5)
+    model.fit(table, 9.0 * np.isin(table[:, 1], [1, 3]))
     for function in (plot_tree, tree_table, to_onnx):
         with pytest.raises(IncompatibleParts, match="trees with category splits"):
             function(model)

@@ -1,24 +1,35 @@
 """Naive twins of :mod:`hilboost.backends.traverse`: one row, one tree, one step at a time."""
 
 import numpy as np
+from tests.reference.levels import level_goes_left
 
 
-def binned_cells(bins, n, nodes, leaf_of, missing_bin, rows, begin, end, cells):
+def binned_cells(bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, begin, end, cells):
     table = bins.reshape(-1, n, 8)
     for row in rows[begin:end]:
         node = 0
         while nodes[node, 8] >= 0:
             column, cut, missing_left, left, right = nodes[node, 5:10]
             b = table[column // 8, row, column % 8]
-            goes_left = bool(missing_left) if b == missing_bin else b <= cut
+            if b == missing_bin:
+                goes_left = bool(missing_left)
+            elif len(levels) and levels[column]:
+                goes_left = level_goes_left(left_sets, node, b)
+            else:
+                goes_left = b <= cut
             node = left if goes_left else right
         cells[row] = leaf_of[node]
 
 
-def _leaf(x, node, columns, thresholds, missing_right, children):
+def _leaf(x, node, columns, thresholds, missing_right, children, set_numbers, left_sets):
     while children[node] != node:
         value = x[columns[node]]
-        right = missing_right[node] if np.isnan(value) else value > thresholds[node]
+        if np.isnan(value):
+            right = missing_right[node]
+        elif len(set_numbers) and set_numbers[node] >= 0:
+            right = not level_goes_left(left_sets, set_numbers[node], value)
+        else:
+            right = value > thresholds[node]
         node = children[node] + int(right)
     return node
 
@@ -31,6 +42,8 @@ def add_forest(
     thresholds,
     missing_right,
     children,
+    set_numbers,
+    left_sets,
     value_offset,
     values,
     widths,
@@ -42,17 +55,46 @@ def add_forest(
 ):
     for i in range(begin, end):
         for tree, (width, first) in enumerate(zip(widths, first_output, strict=True)):
-            leaf = _leaf(X[i], roots[tree], columns, thresholds, missing_right, children)
+            leaf = _leaf(
+                X[i],
+                roots[tree],
+                columns,
+                thresholds,
+                missing_right,
+                children,
+                set_numbers,
+                left_sets,
+            )
             at = value_offset[leaf]
             raw[i, first : first + width] += values[at : at + width]
 
 
 def forest_cells(
-    X, roots, columns, thresholds, missing_right, children, leaf_number, begin, end, cells
+    X,
+    roots,
+    columns,
+    thresholds,
+    missing_right,
+    children,
+    set_numbers,
+    left_sets,
+    leaf_number,
+    begin,
+    end,
+    cells,
 ):
     for i in range(begin, end):
         for tree in range(cells.shape[1]):
-            leaf = _leaf(X[i], roots[tree], columns, thresholds, missing_right, children)
+            leaf = _leaf(
+                X[i],
+                roots[tree],
+                columns,
+                thresholds,
+                missing_right,
+                children,
+                set_numbers,
+                left_sets,
+            )
             cells[i, tree] = leaf_number[leaf]
 
 

@@ -7,6 +7,7 @@ any number of threads.  Nothing is allocated here: an exception in one thread wo
 waiting at a barrier.
 """
 
+import numpy as np
 from numba import uint64
 
 from hilboost.backends.compiled import compiled
@@ -18,6 +19,7 @@ from hilboost.backends.histogram import (
     merge,
     subtract,
 )
+from hilboost.backends.levels import flag_level_rows, scan_levels, settle_levels
 from hilboost.backends.partition import flag_rows, move_rows
 from hilboost.backends.split import (
     COUNT_MASK,
@@ -132,6 +134,7 @@ def _search(
     limits,
     monotonic,
     bounds,
+    levels,
     scratch,
     scan_sums,
     scan_gains,
@@ -145,7 +148,22 @@ def _search(
         if not drawn[f] or n_values[f] == 0:
             continue
         direction = monotonic[f] if monotonic.shape[0] > 0 else 0
-        if totals.shape[0] == 1:
+        if levels.shape[0] > 0 and levels[f]:
+            left = np.int64(0)
+            gain, cut = scan_levels(
+                histogram,
+                f * stride,
+                n_bins,
+                totals,
+                layout,
+                scales,
+                limits,
+                bounds,
+                scratch[0],
+                scan_sums[1],
+                scan_gains,
+            )
+        elif totals.shape[0] == 1:
             gain, cut, left = scan(
                 histogram,
                 f * stride,
@@ -203,7 +221,12 @@ def _settle(
     best_gain,
     best_split,
     layout,
-    min_gain,
+    scales,
+    limits,
+    levels,
+    left_sets,
+    scan_sums,
+    scan_gains,
 ):
     """Choose among the threads' candidates and note the split and the sums of its left side.
 
@@ -218,7 +241,7 @@ def _settle(
             chosen = t
     gain = best_gain[chosen, 0]
     gains[node] = NO_GAIN
-    if gain == NO_GAIN or gain < min_gain or gain <= 0.0:
+    if gain == NO_GAIN or gain < limits[MIN_GAIN] or gain <= 0.0:
         return
     gains[node] = gain
     column, cut, missing_left = (
@@ -227,6 +250,23 @@ def _settle(
         best_split[chosen, 2],
     )
     base = column * (STRIDE if n_channels == 1 else n_bins)
+    if levels.shape[0] > 0 and levels[column]:
+        missing_left = settle_levels(
+            histogram,
+            base,
+            n_bins,
+            totals[node],
+            layout,
+            scales,
+            limits,
+            cut,
+            scan_sums[1],
+            scan_gains,
+            left_totals[node],
+            left_sets[node],
+        )
+        nodes[node, COLUMN], nodes[node, BIN], nodes[node, MISSING_LEFT] = column, 0, missing_left
+        return
     for c in range(n_channels):
         left = 0
         for b in range(cut + 1):
@@ -325,7 +365,22 @@ def _permit_columns(node, nodes, allowed, group_start, group_columns, used, perm
 
 
 @compiled
-def _partition(thread, n_threads, sync, bins, n, n_bins, node, nodes, rows, ordered, flags, counts):
+def _partition(
+    thread,
+    n_threads,
+    sync,
+    bins,
+    n,
+    n_bins,
+    node,
+    nodes,
+    levels,
+    left_sets,
+    rows,
+    ordered,
+    flags,
+    counts,
+):
     """Divide a node's rows; returns, in the threads that took part, how many go left.
 
     The caller has the threads meet before the rows are read.
@@ -336,18 +391,33 @@ def _partition(thread, n_threads, sync, bins, n, n_bins, node, nodes, rows, orde
     if thread < n_parts:
         low, high = _share(end - begin, thread, n_parts)
         low, high = begin + low, begin + high
-        counts[8 * thread] = flag_rows(
-            bins,
-            n,
-            nodes[node, COLUMN],
-            nodes[node, BIN],
-            n_bins - 1,
-            nodes[node, MISSING_LEFT],
-            rows[source],
-            low,
-            high,
-            flags,
-        )
+        column = nodes[node, COLUMN]
+        if levels.shape[0] > 0 and levels[column]:
+            counts[8 * thread] = flag_level_rows(
+                bins,
+                n,
+                column,
+                left_sets[node],
+                n_bins - 1,
+                nodes[node, MISSING_LEFT],
+                rows[source],
+                low,
+                high,
+                flags,
+            )
+        else:
+            counts[8 * thread] = flag_rows(
+                bins,
+                n,
+                column,
+                nodes[node, BIN],
+                n_bins - 1,
+                nodes[node, MISSING_LEFT],
+                rows[source],
+                low,
+                high,
+                flags,
+            )
     if n_parts > 1:
         barrier(sync, n_threads)
     n_left, before = 0, 0
@@ -409,6 +479,8 @@ def grow(
     group_columns,
     used,
     permitted,
+    levels,
+    left_sets,
 ):
     """Grow one tree, best first.
 
@@ -447,6 +519,9 @@ def grow(
         the root; (0,) where all may
     used : (n_nodes, d) uint8, columns split on above a node, ``used[0]`` zero; (0, d) where all may
     permitted : (d,) uint8, filled with ``allowed``
+    levels : (d,) uint8, 1 at columns of categories, for one output; (0,) without any
+    left_sets : (n_nodes, SET_WORDS) uint64, written at nodes that such a column splits; (0,
+        SET_WORDS) without any
 
     Notes
     -----
@@ -466,7 +541,20 @@ def grow(
     while True:
         if node >= 0:
             n_left = _partition(
-                thread, n_threads, sync, bins, n, n_bins, node, nodes, rows, ordered, flags, counts
+                thread,
+                n_threads,
+                sync,
+                bins,
+                n,
+                n_bins,
+                node,
+                nodes,
+                levels,
+                left_sets,
+                rows,
+                ordered,
+                flags,
+                counts,
             )
             if thread == 0:
                 _open_children(node, n_left, nodes, gains, totals, left_totals, control)
@@ -572,6 +660,7 @@ def grow(
                     limits,
                     monotonic,
                     bounds[which],
+                    levels,
                     scratch[thread],
                     scan_sums[thread],
                     scan_gains[thread],
@@ -594,7 +683,12 @@ def grow(
                         best_gain[:, child],
                         best_split[:, child],
                         layout,
-                        limits[MIN_GAIN],
+                        scales,
+                        limits,
+                        levels,
+                        left_sets,
+                        scan_sums[0],
+                        scan_gains[0],
                     )
         if thread == 0:
             control[NODE] = _choose(nodes, gains, control[N_NODES], limits_int[MAX_LEAVES])

@@ -10,17 +10,19 @@ from numba import types, uint64
 from numba.extending import intrinsic
 
 from hilboost.backends.compiled import compiled
+from hilboost.backends.levels import level_goes_left
 
 BLOCK = 64
 FEWEST_ROWS_FOR_BITS = 8
 
 
 @compiled
-def binned_cells(bins, n, nodes, leaf_of, missing_bin, rows, begin, end, cells):
+def binned_cells(bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, begin, end, cells):
     """Leaf number of ``rows[begin:end]`` of the learnt table, written to ``cells`` at the rows.
 
     bins : (n_words * n * 8,) uint8; nodes : (n_nodes, N_NODE_FIELDS) int64
     leaf_of : (n_nodes,) int32, the leaf number of a node that is one
+    levels, left_sets : see :func:`hilboost.backends.grow.grow`
     """
     for i in range(begin, end):
         row = rows[i]
@@ -28,7 +30,12 @@ def binned_cells(bins, n, nodes, leaf_of, missing_bin, rows, begin, end, cells):
         while nodes[node, 8] >= 0:
             column = nodes[node, 5]
             b = bins[uint64((column // 8) * n * 8 + column % 8) + uint64(8) * uint64(row)]
-            left = nodes[node, 7] != 0 if b == missing_bin else b <= nodes[node, 6]
+            if b == missing_bin:
+                left = nodes[node, 7] != 0
+            elif levels.shape[0] > 0 and levels[column]:
+                left = level_goes_left(left_sets, node, np.float64(b))
+            else:
+                left = b <= nodes[node, 6]
             node = nodes[node, 8] if left else nodes[node, 9]
         cells[row] = leaf_of[node]
 
@@ -104,6 +111,41 @@ def _leaves_by_walking(
 
 
 @compiled
+def _goes_right(value, node, thresholds, missing_right, set_numbers, left_sets):
+    if value != value:
+        return missing_right[node]
+    if left_sets.shape[0] > 0 and set_numbers[node] >= 0:
+        return not level_goes_left(left_sets, set_numbers[node], value)
+    return value > thresholds[node]
+
+
+@compiled
+def _leaves_by_sets(
+    nodes,
+    root,
+    depth,
+    columns,
+    thresholds,
+    missing_right,
+    children,
+    set_numbers,
+    left_sets,
+    X,
+    first,
+    count,
+):
+    """The same in a tree that splits on categories."""
+    for i in range(count):
+        nodes[i] = root
+    for _ in range(depth):
+        for i in range(count):
+            node = nodes[i]
+            value = np.float64(X[first + i, columns[node]])
+            right = _goes_right(value, node, thresholds, missing_right, set_numbers, left_sets)
+            nodes[i] = children[node] + right
+
+
+@compiled
 def _leaves_by_bits(words, inner, begin, end, columns, thresholds, missing_right, masks, block):
     """Words whose lowest bit is the leaf of every row; ``block`` (d, 64) holds the rows."""
     everything = masks[0] | ~masks[0]
@@ -131,6 +173,9 @@ def add_forest(
     thresholds,
     missing_right,
     children,
+    set_numbers,
+    left_sets,
+    has_sets,
     inner,
     inner_start,
     masks,
@@ -155,6 +200,10 @@ def add_forest(
     columns, children : (n_nodes,) int32; a leaf is its own child
     thresholds : (n_nodes,) float64, ``inf`` at leaves
     missing_right : (n_nodes,) bool
+    set_numbers : (n_nodes,) int32, the set of a node that splits on categories, else -1; (0,)
+        without any
+    left_sets : (n_sets, SET_WORDS) uint64, a bit a level that goes left
+    has_sets : (n_trees,) bool, trees with such nodes; these are walked
     inner : (n_inner,) int32, the nodes that are not leaves; tree ``t`` has those from
         ``inner_start[t]`` to ``inner_start[t + 1]``
     masks, half_masks : (n_nodes,) uint64, uint32, see :func:`mark_left_leaves`
@@ -182,7 +231,7 @@ def add_forest(
                     block[k, i] = X[start + i, k]
         for tree in range(depths.shape[0]):
             first, width = first_output[tree], widths[tree]
-            if by_bits and tree_leaves[tree] <= 64:
+            if by_bits and tree_leaves[tree] <= 64 and not has_sets[tree]:
                 low, high = inner_start[tree], inner_start[tree + 1]
                 # Half words do for the usual small trees, and are twice as fast.
                 if tree_leaves[tree] <= 32:
@@ -212,19 +261,35 @@ def add_forest(
                         for k in range(width):
                             raw[start + i, first + k] += values[at + k]
             else:
-                _leaves_by_walking(
-                    nodes,
-                    roots[tree],
-                    depths[tree],
-                    columns,
-                    thresholds,
-                    missing_right,
-                    children,
-                    X,
-                    start,
-                    count,
-                    has_missing,
-                )
+                if has_sets[tree]:
+                    _leaves_by_sets(
+                        nodes,
+                        roots[tree],
+                        depths[tree],
+                        columns,
+                        thresholds,
+                        missing_right,
+                        children,
+                        set_numbers,
+                        left_sets,
+                        X,
+                        start,
+                        count,
+                    )
+                else:
+                    _leaves_by_walking(
+                        nodes,
+                        roots[tree],
+                        depths[tree],
+                        columns,
+                        thresholds,
+                        missing_right,
+                        children,
+                        X,
+                        start,
+                        count,
+                        has_missing,
+                    )
                 for i in range(count):
                     at = value_offset[nodes[i]]
                     for k in range(width):
@@ -233,14 +298,25 @@ def add_forest(
 
 @compiled
 def forest_cells(
-    X, roots, columns, thresholds, missing_right, children, leaf_number, begin, end, cells
+    X,
+    roots,
+    columns,
+    thresholds,
+    missing_right,
+    children,
+    set_numbers,
+    left_sets,
+    leaf_number,
+    begin,
+    end,
+    cells,
 ):
     """Leaf number of every row in every tree, (n, n_trees) int32."""
     for i in range(begin, end):
         for tree in range(cells.shape[1]):
             node = roots[tree]
             while children[node] != node:
-                value = X[i, columns[node]]
-                right = value > thresholds[node] or (value != value and missing_right[node])
+                value = np.float64(X[i, columns[node]])
+                right = _goes_right(value, node, thresholds, missing_right, set_numbers, left_sets)
                 node = children[node] + right
             cells[i, tree] = leaf_number[node]

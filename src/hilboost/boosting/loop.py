@@ -58,12 +58,15 @@ class Member:
     raw : (n, r) float64
         For all rows of the table, those it does not learn from included.  It lies column by column:
         a stage adds to whole columns, and sums over classes vectorise.
+    data : what ``plan.learner.prepare`` returned, or None
+        Where members see inputs of their own.
     """
 
     start: Floats
     rows: NDArray[np.uint32] | None = None
     stages: list[Stage] = field(default_factory=list)
     raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    data: Any = None
 
     def model(self) -> AdditiveModel:
         """What it is so far."""
@@ -133,7 +136,7 @@ def boost(
     Parameters
     ----------
     plan : Plan
-    data : what ``plan.learner.prepare`` returned
+    data : what ``plan.learner.prepare`` returned, for members without their own
     target : Target
     progress : Progress, changed in place
     team : Team
@@ -190,6 +193,7 @@ def advance(
     plan: Plan, data: Any, target: Target, member: Member, rng: np.random.Generator, team: Team
 ) -> None:
     """One stage of one member: gradients, base models, rules, addition."""
+    data = data if member.data is None else member.data
     loss = _loss_now(plan.loss, target, member)
     now = gradients(loss, target, member.raw, team)
     sample = plan.sampling.draw(target, member.rows, rng)

@@ -18,12 +18,15 @@ from hilboost.callbacks import Checkpoint
 from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
+from hilboost.estimators._labels import Classes
 from hilboost.estimators._shell import Shell
+from hilboost.estimators.categories import Encoder, Encoding, check_continued
 from hilboost.estimators.checkpoints import Identity, Writer, checkpoint_among, resume
 from hilboost.estimators.checks import check_learner, learner_name, warn_of_light_weights
 from hilboost.estimators.constraints import interaction_groups, monotonic_directions
 from hilboost.estimators.defaults import Resolved, resolve
 from hilboost.estimators.fitting import (
+    Begun,
     Fit,
     boost_until_interrupted,
     pass_interrupt_on,
@@ -34,6 +37,7 @@ from hilboost.learners.kernel_machine import Setting, SparseLearner
 from hilboost.learners.tree import Forest, TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import OneHotSquaredError, SquaredError
+from hilboost.model import mean_of
 from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
 from hilboost.tables import category_columns
 
@@ -46,6 +50,7 @@ class BaseBoosting(Shell):
     """The shell around the loop; not to be used by itself."""
 
     _resolved: Resolved
+    _encoding: Encoding | None = None
     _can_resume = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -67,6 +72,7 @@ class BaseBoosting(Shell):
         "monotonic_cst": ["array-like", dict, None],
         "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
         "categorical_features": [str, "array-like", None],
+        "target_statistics": [_AUTO, "boolean"],
         "line_search": [_AUTO, "boolean"],
         "early_stopping": [_AUTO, "boolean"],
         "cv_folds": [_AUTO, Interval(Integral, 1, None, closed="left")],
@@ -102,6 +108,7 @@ class BaseBoosting(Shell):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        target_statistics: bool | str = "auto",
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -133,6 +140,7 @@ class BaseBoosting(Shell):
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.categorical_features = categorical_features
+        self.target_statistics = target_statistics
         self.line_search = line_search
         self.early_stopping = early_stopping
         self.cv_folds = cv_folds
@@ -152,6 +160,10 @@ class BaseBoosting(Shell):
         continued: Progress | None,
         callbacks: Sequence[Callback],
     ) -> None:
+        if continued is None:
+            self._encoding = None
+        else:
+            check_continued(self._schema, X)
         fit = self._started(X, target, held_out, continued)
         checkpoint = checkpoint_among(callbacks)
         if checkpoint is not None:
@@ -179,6 +191,9 @@ class BaseBoosting(Shell):
         learner = self._make_learner(chosen)
         check_learner(learner, self._schema, f"learner {learner_name(self.learner)}")
         if isinstance(learner, TreeLearner):
+            fit = self._with_encoder(fit, learner.shared)
+            if fit.encoder is not None:
+                learner = fit.encoder.told_to(learner)
             warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.X.size * n_trees * n_folds)
         plan = Plan(
@@ -191,10 +206,12 @@ class BaseBoosting(Shell):
             callbacks=with_printer(callbacks, self.verbose),
             seed=fit.seed,
         )
-        progress, validation = fit.begin(plan, n_threads, n_folds, continued)
-        X, target = fit.X, fit.target
+        begun = fit.begin(plan, n_threads, n_folds, continued)
+        progress, validation = begun.progress, begun.validation
+        self._take_encoding(begun.encoding, continued)
+        target, n_columns = fit.target, begun.seen[0].shape[1]
         with Team(n_threads) as team:
-            data = learner.prepare(X, target.weight, fit.seed, n_threads if n_folds == 1 else 1)
+            data = _prepare(learner, begun, target, fit.seed, n_threads if n_folds == 1 else 1)
             try:
                 own = isinstance(self.learner, str) and isinstance(learner, TreeLearner)
                 tries = self.max_features == "auto" and own
@@ -203,14 +220,43 @@ class BaseBoosting(Shell):
                 if isinstance(plan.learner, TreeLearner):
                     chosen = replace(chosen, max_features=plan.learner.max_features)
                 if checkpoint is not None:
-                    writer = Writer(checkpoint, identity, fit.seed, chosen, progress, X.shape[1])
+                    writer = Writer(checkpoint, identity, fit.seed, chosen, progress, n_columns)
                     plan = writer.in_place_of(checkpoint, plan)
                 boost_until_interrupted(plan, data, target, progress, team, validation)
             finally:
-                learner.close(data)
+                _close(learner, data, progress)
         self._resolved = chosen
         self._keep(plan, progress)
+        self._place_members()
         pass_interrupt_on(progress, self.n_estimators_)
+
+    def _with_encoder(self, fit: Fit, shared: bool) -> Fit:
+        """The fit, told which columns hold categories and how trees see them."""
+        columns = category_columns(self._schema)
+        if not columns:
+            return fit
+        n_classes = len(self.classes_) if isinstance(self, Classes) else None
+        by_mean = True if shared and self.target_statistics == "auto" else self.target_statistics
+        return replace(fit, encoder=Encoder.of(fit.X, columns, fit.target, n_classes, by_mean))
+
+    def _take_encoding(self, encoding: Encoding | None, continued: Progress | None) -> None:
+        first = self._encoding
+        if continued is not None and first is not None and not first.equals(encoding):
+            raise InvalidData(
+                "warm_start with target statistics of categories needs the rows of the first fit; "
+                "set warm_start=False to fit anew."
+            )
+        self._encoding = encoding
+
+    def _place_members(self) -> None:
+        if self._encoding is not None and self._members is not None:
+            self.model_ = mean_of(
+                [self._encoding.placed(k, model) for k, model in enumerate(self._members)]
+            )
+
+    def _checked(self, X: Any) -> Floats:
+        X = super()._checked(X)
+        return X if self._encoding is None else self._encoding.encode(X)
 
     def _resume(
         self, checkpoint: Checkpoint, fit: Fit, continued: Progress | None
@@ -339,12 +385,15 @@ class BaseBoosting(Shell):
     def feature_importances_(self) -> Floats:
         """Part of the total gain of all splits that each column brought, (d,); sums to one."""
         check_is_fitted(self)
-        gains = np.zeros(self.n_features_in_)
+        encoding = self._encoding
+        gains = np.zeros(self.n_features_in_ if encoding is None else encoding.full_width)
         self._forest()
         for stage in self.model_.stages:
             for part in stage.parts:
                 tree: Any = part.model
                 np.add.at(gains, tree.column, tree.gain)
+        if encoding is not None:
+            gains = encoding.attributed(gains)
         total = gains.sum()
         return gains / total if total > 0 else gains
 
@@ -361,3 +410,20 @@ class BaseBoosting(Shell):
         tags.input_tags.allow_nan = isinstance(self.learner, str) and self.learner == "tree"
         tags.input_tags.sparse = self._takes_sparse()
         return tags
+
+
+def _prepare(learner: Learner, begun: Begun, target: Target, seed: int, n_threads: int) -> Any:
+    """The learner's data of the first member; others get their own where they see other inputs."""
+    first = begun.seen[0]
+    data = learner.prepare(first, target.weight, seed, n_threads)
+    for member, X in zip(begun.progress.members, begun.seen, strict=True):
+        member.data = data if X is first else learner.prepare(X, target.weight, seed, n_threads)
+    return data
+
+
+def _close(learner: Learner, data: Any, progress: Progress) -> None:
+    learner.close(data)
+    for member in progress.members:
+        if member.data is not data:
+            learner.close(member.data)
+        member.data = None

@@ -188,7 +188,8 @@ class BaseKernelBoosting(Shell):
             seed=fit.seed,
         )
         given = data.is_tuned and self.tuning == "auto"
-        progress, validation = fit.begin(plan, n_threads)
+        begun = fit.begin(plan, n_threads)
+        progress, validation = begun.progress, begun.validation
         with Team(n_threads) as team:
             try:
                 boost_until_interrupted(plan, data, target, progress, team, validation)

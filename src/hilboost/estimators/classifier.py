@@ -27,9 +27,9 @@ class BoostingClassifier(ClassifierMixin, Classes, BaseBoosting):
         Weights of the classes, multiplied into the sample weights.
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
-subsample, bootstrap, multi_output, sketch, monotonic_cst, interaction_cst, categorical_features, \
-line_search, early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, warm_start, \
-random_state, n_jobs, verbose : optional
+subsample, bootstrap, multi_output, sketch, monotonic_cst, interaction_cst, \
+categorical_features, target_statistics, line_search, early_stopping, cv_folds, \
+validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose : optional
         As in :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with vector
         leaves for all classes.  ``monotonic_cst`` takes two classes and speaks of the probability
         of the second one.
@@ -78,6 +78,7 @@ random_state, n_jobs, verbose : optional
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        target_statistics: bool | str = "auto",
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -110,6 +111,7 @@ random_state, n_jobs, verbose : optional
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
             categorical_features=categorical_features,
+            target_statistics=target_statistics,
             line_search=line_search,
             early_stopping=early_stopping,
             cv_folds=cv_folds,

@@ -15,6 +15,8 @@ from hilboost import __version__
 from hilboost.core.contracts import Learner
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType
 from hilboost.core.records import History
+from hilboost.estimators import category_files
+from hilboost.estimators._base import BaseBoosting
 from hilboost.estimators._file_machines import (
     positive,
     read_machine,
@@ -139,6 +141,8 @@ def save(model: Shell, path: str | Path) -> None:
         header["machine"], arrays = write_machine(fitted, writer)
     elif isinstance(model, BaseOutputKernel):
         header["output"], arrays = write_output(fitted, writer)
+    elif isinstance(model, BaseBoosting) and model._encoding is not None:
+        header["encoding"], arrays = category_files.to_file(model._encoding)
     files.write(path, fitted.model_, header, arrays, writer)
 
 
@@ -229,6 +233,10 @@ def _built(additive: AdditiveModel, header: dict[str, Any], arrays: Arrays, read
             read_machine(model, header["machine"], arrays, reader)
         else:
             model.learner_ = _read_learner(model)
+            if "encoding" in header:
+                model._encoding = category_files.from_file(
+                    header["encoding"], arrays, model._schema
+                )
         _check_outputs(model)
     kind = _BASE_MODELS.get(type(model.learner_))
     parts = (part for stage in additive.stages for part in stage.parts)

@@ -23,6 +23,7 @@ from hilboost.boosting import (
 from hilboost.core.contracts import Loss
 from hilboost.core.errors import FitWarning, InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Target
+from hilboost.estimators.categories import Encoder, Encoding
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.learners.tree import TreeLearner
 from hilboost.rules import Shrinkage
@@ -48,6 +49,8 @@ class Fit:
     held_out : (X, target) or None
     strata : (n,) array or None
         What a split keeps the proportions of.
+    encoder : Encoder or None
+        Where some columns of ``X`` hold codes of categories.
     """
 
     loss: Loss
@@ -57,6 +60,7 @@ class Fit:
     target: Target
     held_out: tuple[Floats, Target] | None
     strata: NDArray[Any] | None
+    encoder: Encoder | None = None
 
     def hold_out(self, fraction: float) -> Fit:
         """Split a part of the rows off for validation; one row is not split."""
@@ -79,7 +83,7 @@ class Fit:
 
     def begin(
         self, plan: Plan, n_threads: int, n_folds: int = 1, continued: Progress | None = None
-    ) -> tuple[Progress, Validation | None]:
+    ) -> Begun:
         """Members and held-out rows with their ``raw``, ready for the first new stage.
 
         Raises
@@ -100,14 +104,40 @@ class Fit:
             holds_out = self.held_out is not None or n_folds > 1
             _check_continued(plan, progress, len(rows), len(self.start), holds_out)
         progress.folds = folds
-        for member, r in zip(progress.members, rows, strict=True):
+        encoding, seen = None, [self.X] * len(rows)
+        if self.encoder is not None:
+            encoding, seen = self.encoder.learn(self.X, self.target, rows, plan.seed)
+        for member, r, X in zip(progress.members, rows, seen, strict=True):
             member.rows = r
-            raw = member.model().predict_raw(self.X, n_threads)
+            raw = member.model().predict_raw(X, n_threads)
             member.raw = np.asarray(raw, order=plan.learner.layout)
         if self.held_out is None:
-            return progress, None
-        raw = progress.members[0].model().predict_raw(self.held_out[0], n_threads)
-        return progress, Validation(*self.held_out, raw)
+            return Begun(progress, None, seen, encoding)
+        held_X, held = self.held_out
+        if encoding is not None:
+            held_X = encoding.encode(held_X)
+        raw = progress.members[0].model().predict_raw(held_X, n_threads)
+        return Begun(progress, Validation(held_X, held, raw), seen, encoding)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A fit before its first new stage.
+
+    Attributes
+    ----------
+    progress : Progress
+    validation : Validation or None
+    seen : list of (n, …) arrays
+        The inputs as every member sees them, often one and the same array.
+    encoding : Encoding or None
+        From codes of categories to these.
+    """
+
+    progress: Progress
+    validation: Validation | None
+    seen: list[Floats]
+    encoding: Encoding | None
 
 
 def _check_continued(

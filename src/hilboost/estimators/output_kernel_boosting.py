@@ -246,7 +246,8 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
                 callbacks=(*with_printer(callbacks, self.verbose), *ending),
                 seed=fit.seed,
             )
-            progress, validation = fit.begin(plan, n_threads)
+            begun = fit.begin(plan, n_threads)
+            progress, validation = begun.progress, begun.validation
             with Team(n_threads) as team:
                 boost_until_interrupted(plan, data, fit.target, progress, team, validation)
         finally:

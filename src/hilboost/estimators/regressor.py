@@ -69,7 +69,11 @@ default=None
     categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
 default="from_dtype"
         Columns of categories; by default those of text or of a dtype made for categories.  Levels
-        not seen in ``fit`` are a level of their own.
+        not seen in ``fit`` follow the larger side of a split, or count as an average level.
+    target_statistics : bool or "auto", default="auto"
+        Which of these columns trees see by the mean targets of their levels, and of the levels of
+        pairs of columns: "auto" those with more than 32 levels, and all of them where trees are
+        shared.  Trees divide the levels of the others.
     line_search : bool or "auto", default="auto"
         Search the step length of every stage; "auto" does so for learners that are not trees.
     early_stopping : bool or "auto", default="auto"
@@ -148,6 +152,7 @@ default="from_dtype"
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        target_statistics: bool | str = "auto",
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -180,6 +185,7 @@ default="from_dtype"
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
             categorical_features=categorical_features,
+            target_statistics=target_statistics,
             line_search=line_search,
             early_stopping=early_stopping,
             cv_folds=cv_folds,

@@ -24,7 +24,7 @@ from hilboost.export.onnx_kernels import add_expansion
 from hilboost.export.onnx_links import add_inverse_link
 from hilboost.export.onnx_trees import add_trees, constants_of
 from hilboost.export.packages import required
-from hilboost.export.scalar_trees import scalar_trees
+from hilboost.export.scalar_trees import require_numbers, scalar_trees
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.tree import Tree
@@ -92,6 +92,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         names = ", ".join(cls.__name__ for cls in _CLASSES)
         raise InvalidType(f"to_onnx takes {names}; got {type(model).__name__}.")
     check_is_fitted(model)
+    require_numbers(model, "to_onnx")
     graph = Graph()
     X = "X" if dtype == "float64" else graph.as_numbers("X")
     raw = _add_raw(graph, X, model.model_)

@@ -70,6 +70,7 @@ def fitted_trees(model: Any, purpose: str) -> list[ScalarTree]:
             f"{type(model).__name__}."
         )
     check_is_fitted(model)
+    require_numbers(model, purpose)
     trees = []
     for stage, parts in enumerate(model.model_.stages):
         for number, part in enumerate(parts.parts):
@@ -109,14 +110,23 @@ def constant_tree(output: int, value: float) -> ScalarTree:
     return ScalarTree(0, -1, output, tree, np.array([value]))
 
 
-def _require_numeric_splits(tree: Tree) -> None:
-    """The one place that refuses trees with splits other than ``x <= threshold``.
+def require_numbers(model: Any, purpose: str) -> None:
+    """Refuse models of categories: other formats see numbers and splits ``x <= threshold`` only.
 
     Raises
     ------
     IncompatibleParts
     """
-    if np.isnan(tree.threshold).any():
+    if model._schema.categories:
+        column = model._schema.columns[model._schema.categories[0]]
+        raise IncompatibleParts(
+            f"{purpose} takes models of numbers; column {column.name!r} of this one holds "
+            "categories. Encode them as numbers before fit, or keep the model with hilboost.save."
+        )
+
+
+def _require_numeric_splits(tree: Tree) -> None:
+    if len(tree.left_sets):
         raise IncompatibleParts(
             "exports hold splits x <= threshold; this model has trees with category splits. Encode "
             "the categories as numbers before fit, or keep the model with hilboost.save."

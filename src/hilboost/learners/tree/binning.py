@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -54,7 +54,12 @@ class BinnedTable:
 
 
 def bin_table(
-    X: Floats | SparseTable, weight: Floats | None, max_bins: int, seed: int, team: Team
+    X: Floats | SparseTable,
+    weight: Floats | None,
+    max_bins: int,
+    seed: int,
+    team: Team,
+    levels: Mapping[int, int] | None = None,
 ) -> BinnedTable:
     """Find the bins of every column on a sample of the rows and bin all rows.
 
@@ -68,6 +73,8 @@ def bin_table(
     seed : int
         For the sample of at most 200,000 rows.
     team : Team
+    levels : mapping from int to int, optional
+        Columns that hold codes of categories, 0, 1, …, and how many; every code is a bin.
 
     Notes
     -----
@@ -80,14 +87,20 @@ def bin_table(
         rows = np.sort(np.random.default_rng(seed).choice(n, SAMPLE_ROWS, replace=False))
     sample_weight = weight if weight is None or rows is None else weight[rows]
     sample = X if rows is None else X[rows]
-    column = _columns_of(sample)
-    edges = tuple(team.map(lambda k: column_edges(column(k), sample_weight, max_bins), range(d)))
+    column, levels = _columns_of(sample), levels or {}
+
+    def edges_of(k: int) -> Floats:
+        if k in levels:
+            return np.arange(0.5, levels[k] - 1)
+        return column_edges(column(k), sample_weight, max_bins)
+
+    edges = tuple(team.map(edges_of, range(d)))
     n_values = np.array([len(e) + 1 for e in edges], dtype=np.int64)
     n_bins = int(n_values.max()) + 1
     n_steps = np.ceil(np.log2(n_values)).astype(np.int64)
     thresholds = np.full((d, 2 ** int(n_steps.max())), np.inf)
-    for k, column in enumerate(edges):
-        thresholds[k, : len(column)] = column
+    for k, cuts in enumerate(edges):
+        thresholds[k, : len(cuts)] = cuts
     words = np.empty((-(-d // 8), n), dtype=dtypes.WORD)
     if isinstance(X, SparseTable):
         _pack_sparse(X, thresholds, n_steps, n_bins - 1, words, team)

@@ -13,9 +13,11 @@ from hilboost.backends.grow import (
     N_NODES,
     grow,
 )
+from hilboost.backends.levels import UNSEEN
 from hilboost.backends.team import Team
 from hilboost.backends.traverse import binned_cells
 from hilboost.core.contracts import Fitted, Learner
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.records import Floats, Gradients, Part, Sample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.constraints import GrowthConstraints, LeafOrder
@@ -32,6 +34,8 @@ from hilboost.learners.tree.workspace import Workspace
 from hilboost.tables import SparseTable
 
 UNLIMITED = 2**31
+MAX_LEVELS = UNSEEN
+"""A byte a cell: 255 levels, and one value for missing."""
 
 
 @dataclass
@@ -73,6 +77,16 @@ class TreeLearner(Learner):
     groups : sequence of sequences of int
         Columns that may meet on a path from the root: all of its splits are in columns of one
         group.  Empty where all columns may meet.
+    categorical : sequence of (int, int)
+        Columns of categories and their numbers of levels, at most 255: such a column holds codes
+        0, 1, …, NaN where the value is missing and, when predicting, -1 for a level not seen.
+        One tree an output, and no direction in such columns.
+    level_smoothing : float
+        Levels are sorted by their steps, each shrunk as if so many more rows lay on the node's.
+    min_samples_level : float
+        Levels of less weight in a node are not told apart there.
+    level_l2 : float
+        Added to the hessian of both sides in the gain of a split on categories.
 
     Notes
     -----
@@ -99,6 +113,31 @@ class TreeLearner(Learner):
     sketch: int | None = None
     monotonic: tuple[int, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
+    categorical: tuple[tuple[int, int], ...] = ()
+    level_smoothing: float = 10.0
+    min_samples_level: float = 10.0
+    level_l2: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot go together."""
+        if not self.categorical:
+            return
+        if self.shared:
+            raise InvalidParameter(
+                "trees with vector leaves cannot split on categories; set "
+                "multi_output='separate', or encode the categories as numbers."
+            )
+        for column, n_levels in self.categorical:
+            if n_levels > MAX_LEVELS:
+                raise InvalidParameter(
+                    f"column {column} has {n_levels} levels and trees tell at most {MAX_LEVELS} "
+                    "apart; merge the rare ones."
+                )
+            if self.monotonic and self.monotonic[column] != 0:
+                raise InvalidParameter(
+                    f"column {column} holds categories, which have no order to be monotonic in; "
+                    "set its direction to 0."
+                )
 
     @property
     def takes_categories(self) -> bool:
@@ -115,7 +154,8 @@ class TreeLearner(Learner):
     ) -> TreeData:
         """Bin the table."""
         team = Team(n_threads)
-        return TreeData(bin_table(X, weight, self.max_bins, seed, team), team, {})
+        levels = dict(self.categorical)
+        return TreeData(bin_table(X, weight, self.max_bins, seed, team, levels), team, {})
 
     def close(self, data: TreeData) -> None:
         """End the threads."""
@@ -165,7 +205,8 @@ class TreeLearner(Learner):
             packed = self._pack(space, negative, hessian, weight, sample, team, rng)
             constraints = self._grow(table, team, space, packed, rng)
             nodes = space.nodes[: int(space.control[N_NODES])]
-            tree = tree_of(nodes, space.gains, table.thresholds[nodes[:, COLUMN], nodes[:, BIN]])
+            thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
+            tree = tree_of(nodes, space.gains, thresholds, self._levels(table), space.left_sets)
             cells = self._cells(table, team, space, tree, sample)
             sums = sums_in_leaves(team, nodes, space.rows, negative, hessian, weight)
             values = newton_steps(*sums, self.l2_regularization)
@@ -177,6 +218,12 @@ class TreeLearner(Learner):
             lower, upper = constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
             values = np.clip(values, lower, upper)
         return Fitted(Part.of(tree.with_values(values), columns), cells=cells, order=order)
+
+    def _levels(self, table: BinnedTable) -> NDArray[np.uint8]:
+        """(d,), 1 at columns of categories; (0,) without any"""
+        levels = np.zeros(len(table.n_values) if self.categorical else 0, dtype=np.uint8)
+        levels[[column for column, _ in self.categorical]] = 1
+        return levels
 
     def _n_sketched(self, r: int) -> int:
         return r if self.sketch is None or not self.shared else min(r, self.sketch)
@@ -194,6 +241,7 @@ class TreeLearner(Learner):
             n_bins=table.n_bins,
             n_threads=min(team.n_threads, len(table.n_values)),
             max_leaves=leaves,
+            n_sets=2 * leaves - 1 if self.categorical else 0,
         )
         space.learn_from(m)
         return space
@@ -247,7 +295,15 @@ class TreeLearner(Learner):
         # A node with fewer rows than this cannot be split: a row weighs at most max_weight.
         min_rows = max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED)))
         limits = np.array(
-            [self.l2_regularization, self.min_samples_leaf, self.min_hessian, self.min_gain]
+            [
+                self.l2_regularization,
+                self.min_samples_leaf,
+                self.min_hessian,
+                self.min_gain,
+                self.level_smoothing,
+                self.min_samples_level,
+                self.level_l2,
+            ]
         )
         limits_int = np.array(
             [
@@ -293,6 +349,8 @@ class TreeLearner(Learner):
             limits,
             limits_int,
             *constraints.arrays(),
+            self._levels(table),
+            space.left_sets,
         )
         n_threads = space.n_threads
         if n_threads == 1:
@@ -313,8 +371,17 @@ class TreeLearner(Learner):
         cells = learnt_cells(team, space.nodes[: len(tree.child)], space.rows, n)
         if sample.rows is not None:
             others = np.flatnonzero(cells < 0)
-            nodes, leaf_of = space.nodes, tree.leaf_number
             binned_cells(
-                table.bytes, n, nodes, leaf_of, table.n_bins - 1, others, 0, len(others), cells
+                table.bytes,
+                n,
+                space.nodes,
+                tree.leaf_number,
+                self._levels(table),
+                space.left_sets,
+                table.n_bins - 1,
+                others,
+                0,
+                len(others),
+                cells,
             )
         return cells

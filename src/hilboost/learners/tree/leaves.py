@@ -16,16 +16,30 @@ from hilboost.core.records import Floats
 from hilboost.learners.tree.tree import Tree
 
 
-def tree_of(nodes: NDArray[np.int64], gains: Floats, thresholds: Floats) -> Tree:
+def tree_of(
+    nodes: NDArray[np.int64],
+    gains: Floats,
+    thresholds: Floats,
+    levels: NDArray[np.uint8] | None = None,
+    left_sets: NDArray[np.uint64] | None = None,
+) -> Tree:
     """The tree, its leaf values still zero; ``gains`` and ``thresholds`` are those of the splits.
 
     At leaves these are ignored: below an open leaf stands the best split that was not taken.
+    ``levels`` (d,) marks columns of categories, ``left_sets`` (n_nodes, 4) holds the sets of
+    levels that go left at their nodes.
     """
     n_nodes = len(nodes)
     is_leaf = nodes[:, LEFT] < 0
     leaves = leaves_of(nodes)
     leaf_number = np.full(n_nodes, -1, dtype=np.int32)
     leaf_number[leaves] = np.arange(len(leaves))
+    of_levels: dict[str, NDArray] = {}
+    if levels is not None and left_sets is not None and len(levels):
+        by_level = ~is_leaf & (levels[nodes[:, COLUMN]] != 0)
+        if by_level.any():
+            of_levels = {"by_level": by_level, "left_sets": left_sets[:n_nodes][by_level]}
+            thresholds = np.where(by_level, 0.0, thresholds)
     return Tree(
         column=np.where(is_leaf, 0, nodes[:, COLUMN]).astype(np.int32),
         threshold=np.where(is_leaf, np.inf, thresholds),
@@ -35,6 +49,7 @@ def tree_of(nodes: NDArray[np.int64], gains: Floats, thresholds: Floats) -> Tree
         leaf_number=leaf_number,
         depth=int(nodes[:, DEPTH].max()),
         leaf_values=np.zeros((len(leaves), 1)),
+        **of_levels,
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.levels import SET_WORDS
 from hilboost.backends.team import Team
 from hilboost.backends.traverse import (
     BLOCK,
@@ -25,6 +26,14 @@ from hilboost.tables import SparseTable
 
 _ROWS_WORTH_A_THREAD = 2000
 _BLOCK_ROWS = 64 * BLOCK
+
+
+def _no_nodes() -> NDArray[np.bool_]:
+    return np.empty(0, dtype=np.bool_)
+
+
+def _no_sets() -> NDArray[np.uint64]:
+    return np.empty((0, SET_WORDS), dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,11 @@ class Tree(CellModel):
         -1 at inner nodes.
     depth : int
     leaf_values : (n_leaves, r) float64
+    by_level : (n_nodes,) bool
+        Where levels of a category are divided, the threshold then being 0; (0,) if nowhere.
+    left_sets : (n_sets, 4) uint64
+        For these nodes in turn a bit for each level (codes 0 to 254) that goes left; the last bit
+        is that of levels which the fit did not see.
     """
 
     column: NDArray[np.int32]
@@ -55,6 +69,8 @@ class Tree(CellModel):
     leaf_number: NDArray[np.int32]
     depth: int
     leaf_values: Floats
+    by_level: NDArray[np.bool_] = field(default_factory=_no_nodes)
+    left_sets: NDArray[np.uint64] = field(default_factory=_no_sets)
 
     @property
     def values(self) -> Floats:
@@ -100,6 +116,9 @@ class Forest:
     values: Floats
     widths: NDArray[np.int32]
     first_output: NDArray[np.int32]
+    set_numbers: NDArray[np.int32]
+    left_sets: NDArray[np.uint64]
+    has_sets: NDArray[np.bool_]
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Forest:
@@ -140,11 +159,21 @@ class Forest:
             values=np.concatenate(values),
             widths=widths,
             first_output=np.array([part.columns.start for part in parts], dtype=np.int32),
+            set_numbers=_set_numbers(trees),
+            left_sets=np.concatenate([t.left_sets for t in trees]),
+            has_sets=np.array([len(t.left_sets) > 0 for t in trees]),
         )
 
     @cached_property
-    def _nodes(self) -> tuple[NDArray[np.int32], Floats, NDArray[np.bool_], NDArray[np.int32]]:
-        return self.column, self.threshold, self.missing_right, self.child
+    def _nodes(self) -> tuple[NDArray, ...]:
+        return (
+            self.column,
+            self.threshold,
+            self.missing_right,
+            self.child,
+            self.set_numbers,
+            self.left_sets,
+        )
 
     def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
         """Add all trees' outputs to ``raw`` (n, r); ``X`` is (n, d) float32 or float64, or sparse.
@@ -167,6 +196,7 @@ class Forest:
                 self.roots,
                 self.depths,
                 *self._nodes,
+                self.has_sets,
                 self.inner,
                 self.inner_start,
                 self.masks,
@@ -208,3 +238,13 @@ class Forest:
         with Team(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
             team.map(work, range(0, n, _BLOCK_ROWS))
         return cells
+
+
+def _set_numbers(trees: Sequence[Tree]) -> NDArray[np.int32]:
+    """Which of all sets a node splits by, -1 for none; empty where no tree has sets."""
+    if not any(len(t.left_sets) for t in trees):
+        return np.empty(0, dtype=np.int32)
+    by_level = np.concatenate(
+        [t.by_level if len(t.by_level) else np.zeros(len(t.column), dtype=bool) for t in trees]
+    )
+    return np.where(by_level, np.cumsum(by_level) - 1, -1).astype(np.int32)

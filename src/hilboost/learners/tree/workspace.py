@@ -21,6 +21,7 @@ from hilboost.backends.grow import (
     SLOT,
 )
 from hilboost.backends.histogram import STRIDE
+from hilboost.backends.levels import SET_WORDS
 from hilboost.backends.split import NO_GAIN
 from hilboost.backends.sync import ABORT, SYNC_SIZE
 from hilboost.core import dtypes
@@ -44,6 +45,7 @@ class Workspace:
         n_bins: int,
         n_threads: int,
         max_leaves: int,
+        n_sets: int = 0,
     ) -> None:
         self._pool, self._key = pool, key
         self.n_rows, self.n_threads, self.max_leaves = n_rows, n_threads, max_leaves
@@ -54,6 +56,7 @@ class Workspace:
         self.flags = np.empty(n_rows, dtype=np.uint8)
         self.learn_from(n_rows)
         self.nodes = np.zeros((n_nodes, N_NODE_FIELDS), dtype=np.int64)
+        self.left_sets = np.zeros((n_sets, SET_WORDS), dtype=np.uint64)
         self.gains = np.empty(n_nodes)
         self.drawn = np.empty((2, n_columns), dtype=np.uint8)
         self.best_gain = np.empty((n_threads, 2, 8))

@@ -8,8 +8,8 @@ of the kernel expansions, as :mod:`~hilboost.model.files.expansions` says, and t
 header (``kernels``), if there are any.  Linear base models and those of classes of the user's own
 are in the header (``others``), as :mod:`~hilboost.model.files.values` writes them, and so are the
 names of all such classes (``imports``).  Other arrays are their owner's, who checks them.
-Format 2 is format 1 with category columns (``categories`` in the header), which a reader must not
-overlook.
+Format 2 is format 1 with category columns (``categories`` in the header, for trees ``encoding``
+too), which a reader must not overlook.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def write(
     if writer.imports:
         header["imports"] = writer.imports
     try:
-        number = 2 if "categories" in header else 1
+        number = FORMAT if _has_categories(own, header) else 1
         metadata = {"format": str(number), "header": json.dumps(header)}
     except TypeError as error:
         raise IncompatibleParts(
@@ -148,6 +148,8 @@ def read(
         require(isinstance(header, dict), "the header")
         n_features = int(header["n_features_in"])
         require(n_features > 0, "n_features_in")
+        if "encoding" in header:
+            n_features = int(header["encoding"]["n_columns"])
         _check_trust(header.get("imports", []), trusted)
         reader = ValueReader(arrays, trusted)
         return _from_arrays(arrays, header, n_features, reader), header, arrays
@@ -155,6 +157,10 @@ def read(
         raise InvalidModelFile(f"{path}: {error}") from error
     except DAMAGE as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
+
+
+def _has_categories(arrays: Arrays, header: dict[str, Any]) -> bool:
+    return "categories" in header or len(arrays.get("left_sets", ())) > 0
 
 
 def _check_trust(imports: Any, trusted: Collection[str]) -> None:

@@ -1,13 +1,17 @@
 """Trees in model files, one behind the other.
 
 ``stage``, ``n_nodes``, ``n_leaves``, ``first_column``, ``n_columns``, ``depth`` (n_trees,), the
-node arrays of :class:`~hilboost.learners.tree.Tree`, ``values`` and ``coefficient`` (flat).
+node arrays of :class:`~hilboost.learners.tree.Tree`, ``values`` and ``coefficient`` (flat).  Where
+some tree splits on categories, ``by_level`` (all nodes) and ``left_sets`` (n_sets, 4) as well.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from hilboost.backends.levels import SET_WORDS
 from hilboost.core.records import Part
 from hilboost.learners.tree import Tree
 from hilboost.model.files.checks import Arrays, require, require_array, require_finite
@@ -21,7 +25,8 @@ _NODE_ARRAYS = {
     "leaf_number": np.int32,
 }
 _TREE_ARRAYS = ("stage", "n_nodes", "n_leaves", "first_column", "n_columns", "depth")
-NAMES = frozenset({*_TREE_ARRAYS, *_NODE_ARRAYS, "values", "coefficient"})
+_SETS = ("by_level", "left_sets")
+NAMES = frozenset({*_TREE_ARRAYS, *_NODE_ARRAYS, *_SETS, "values", "coefficient"})
 
 
 def to_arrays(parts: list[tuple[int, Part]]) -> Arrays:
@@ -44,6 +49,10 @@ def to_arrays(parts: list[tuple[int, Part]]) -> Arrays:
     for name, dtype in _NODE_ARRAYS.items():
         nodes = [getattr(tree, name) for tree in trees]
         arrays[name] = np.concatenate(nodes or [np.empty(0)]).astype(dtype)
+    if any(len(tree.left_sets) for tree in trees):
+        by_level = [t.by_level if len(t.by_level) else np.zeros(len(t.column), bool) for t in trees]
+        arrays["by_level"] = np.concatenate(by_level)
+        arrays["left_sets"] = np.concatenate([tree.left_sets for tree in trees])
     return arrays
 
 
@@ -64,8 +73,9 @@ def from_arrays(arrays: Arrays, n_outputs: int, n_features: int) -> list[tuple[i
     table = np.column_stack([arrays[name] for name in _TREE_ARRAYS])
     require(bool((table >= 0).all() and (table[:, 1] < 2**31).all()), "tree sizes")
     require(int(table[:, 1].sum()) == len(arrays["column"]), "node counts")
+    by_level, left_sets = _sets(arrays)
     parts: list[tuple[int, Part]] = []
-    node, value, output = 0, 0, 0
+    node, value, output, first_set = 0, 0, 0, 0
     for number, n_nodes, n_leaves, first, width, depth in table.tolist():
         require(first + width <= n_outputs and width > 0, "first_column")
         tree_arrays = {name: arrays[name][node : node + n_nodes] for name in _NODE_ARRAYS}
@@ -73,6 +83,11 @@ def from_arrays(arrays: Arrays, n_outputs: int, n_features: int) -> list[tuple[i
         values = all_values[value : value + size]
         require(len(values) == size, "values")
         tree = Tree(**tree_arrays, depth=depth, leaf_values=values.reshape(n_leaves, width))
+        here = by_level[node : node + n_nodes]
+        if here.any():
+            last_set = first_set + int(here.sum())
+            tree = replace(tree, by_level=here, left_sets=left_sets[first_set:last_set])
+            first_set = last_set
         _check_tree(tree, n_features)
         factors = coefficient[output : output + width]
         require(len(factors) == width, "coefficient")
@@ -80,6 +95,17 @@ def from_arrays(arrays: Arrays, n_outputs: int, n_features: int) -> list[tuple[i
         node, value, output = node + n_nodes, value + size, output + width
     require(value == len(all_values) and output == len(coefficient), "values")
     return parts
+
+
+def _sets(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    """Where levels are divided, and how."""
+    if "by_level" not in arrays and "left_sets" not in arrays:
+        return np.zeros(len(arrays["column"]), bool), np.empty((0, SET_WORDS), np.uint64)
+    by_level = require_array(arrays, "by_level", np.bool_)
+    left_sets = require_array(arrays, "left_sets", np.uint64, 2)
+    require(len(by_level) == len(arrays["column"]), "by_level")
+    require(left_sets.shape == (int(by_level.sum()), SET_WORDS), "left_sets")
+    return by_level, left_sets
 
 
 def _check_tree(tree: Tree, n_features: int) -> None:
@@ -99,6 +125,7 @@ def _check_tree(tree: Tree, n_features: int) -> None:
     require(bool((tree.threshold[is_leaf] == np.inf).all()), "threshold")
     require(not bool(tree.missing_right[is_leaf].any()), "missing_right")
     require(not bool(np.isnan(tree.threshold).any()), "threshold")
+    require(not bool(tree.by_level.any()) or not bool(is_leaf[tree.by_level].any()), "by_level")
     leaves = tree.leaf_number[is_leaf]
     require(bool(np.array_equal(np.sort(leaves), np.arange(len(tree.values)))), "leaf_number")
     require(bool(np.isfinite(tree.values).all()), "values")

@@ -1,0 +1,230 @@
+"""Tables with text columns: every library at its defaults, told which columns are categories.
+
+AUC (larger is better) for two classes, R² for numbers, over five stratified folds (plain ones for
+numbers); the seconds are those of the fit and mean something only on an otherwise idle machine.
+Nothing but verbosity, seed, thread count and the list of category columns is set. hilboost, which
+compiles at run time, makes an untimed fit on 2,000 rows of every table first.
+
+Run::
+
+    python benchmarks/categories.py                                       # everything
+    python benchmarks/categories.py --tables adult,bank --libraries hilboost,catboost --folds 0,1
+    python benchmarks/categories.py --render                              # Markdown from the JSON
+
+Records are kept and replaced one by one (table, library, fold), so a run may be done in parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from _common import (
+    RESULTS,
+    comma_list,
+    data_folder,
+    describe_error,
+    environment,
+    environment_markdown,
+    markdown_table,
+    timed,
+    version_of,
+    write_json,
+)
+
+FLIGHTS = 60_000
+N_FOLDS = 5
+
+
+class Table(NamedTuple):
+    """``frame`` holds the category columns ``categories`` as text (None for missing)."""
+
+    frame: pd.DataFrame
+    y: np.ndarray
+    categories: list[str]
+    task: str
+
+
+def _table(frame: pd.DataFrame, y: np.ndarray, categories: list[str], task: str) -> Table:
+    frame = frame.copy()
+    for name in categories:
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), None)
+    return Table(frame.reset_index(drop=True), y, categories, task)
+
+
+def _classes(name: str, target: str, positive: Any, dropped: tuple[str, ...] = ()) -> Table:
+    frame = pd.read_csv(data_folder() / f"{name}.csv.gz").drop(columns=list(dropped))
+    y = (frame.pop(target) == positive).to_numpy().astype(np.int64)
+    texts = [c for c in frame if not pd.api.types.is_numeric_dtype(frame[c])]
+    return _table(frame, y, texts, "binary")
+
+
+def adult() -> Table:
+    return _classes("adult_ydf", "income", ">50K", ("split",))
+
+
+def bank() -> Table:
+    return _classes("bank_marketing_small", "y", "yes")
+
+
+def amazon() -> Table:
+    frame = pd.read_csv(data_folder() / "amazon_employee_access.csv.gz")
+    y = frame.pop("ACTION").to_numpy().astype(np.int64)
+    return _table(frame.astype(str), y, list(frame.columns), "binary")
+
+
+def flights() -> Table:
+    """Arrival delay from what is known before departure, a fixed sample of the rows."""
+    frame = pd.read_parquet(data_folder() / "nycflights13.parquet")
+    frame = frame[frame["arr_delay"].notna()]
+    frame = frame.sample(FLIGHTS, random_state=0)
+    y = frame["arr_delay"].to_numpy(np.float64)
+    known_later = ["dep_time", "dep_delay", "arr_time", "air_time", "arr_delay"]
+    frame = frame.drop(columns=[*known_later, "year", "time_hour"])
+    return _table(frame, y, ["carrier", "tailnum", "origin", "dest"], "regression")
+
+
+TABLES: dict[str, Callable[[], Table]] = {f.__name__: f for f in (adult, bank, amazon, flights)}
+
+
+def _codes(table: Table) -> tuple[np.ndarray, list[int]]:
+    """Categories as numbers (NaN for missing), and where they are."""
+    columns = []
+    for name in table.frame:
+        if name in table.categories:
+            codes = pd.factorize(table.frame[name], sort=True)[0].astype(np.float64)
+            columns.append(np.where(codes < 0, np.nan, codes))
+        else:
+            columns.append(table.frame[name].to_numpy(np.float64))
+    places = [i for i, name in enumerate(table.frame) if name in table.categories]
+    return np.column_stack(columns), places
+
+
+def _typed(table: Table) -> pd.DataFrame:
+    return table.frame.astype(dict.fromkeys(table.categories, "category"))
+
+
+def hilboost(table: Table, threads: int) -> tuple[Any, Any, dict[str, Any]]:
+    from hilboost import BoostingClassifier, BoostingRegressor
+
+    X, places = _codes(table)
+    make = BoostingRegressor if table.task == "regression" else BoostingClassifier
+    return make(categorical_features=places, random_state=0, n_jobs=threads), X, {}
+
+
+def lightgbm(table: Table, threads: int) -> tuple[Any, Any, dict[str, Any]]:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    make = LGBMRegressor if table.task == "regression" else LGBMClassifier
+    return make(random_state=0, n_jobs=threads, verbose=-1), _typed(table), {}
+
+
+def xgboost(table: Table, threads: int) -> tuple[Any, Any, dict[str, Any]]:
+    from xgboost import XGBClassifier, XGBRegressor
+
+    make = XGBRegressor if table.task == "regression" else XGBClassifier
+    return make(random_state=0, n_jobs=threads, enable_categorical=True), _typed(table), {}
+
+
+def catboost(table: Table, threads: int) -> tuple[Any, Any, dict[str, Any]]:
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    make = CatBoostRegressor if table.task == "regression" else CatBoostClassifier
+    frame = table.frame.fillna(dict.fromkeys(table.categories, "missing"))
+    model = make(random_seed=0, thread_count=threads, verbose=0, allow_writing_files=False)
+    return model, frame, {"cat_features": table.categories}
+
+
+LIBRARIES: dict[str, Callable[[Table, int], tuple[Any, Any, dict[str, Any]]]] = {
+    f.__name__: f for f in (hilboost, lightgbm, catboost, xgboost)
+}
+
+
+def folds(table: Table) -> list[tuple[np.ndarray, np.ndarray]]:
+    kind = KFold if table.task == "regression" else StratifiedKFold
+    return list(kind(N_FOLDS, shuffle=True, random_state=0).split(table.frame, table.y))
+
+
+def measure(library: str, table: Table, fold: int, threads: int) -> dict[str, Any]:
+    learn, test = folds(table)[fold]
+    record: dict[str, Any] = {"version": version_of(library)}
+    try:
+        model, X, further = LIBRARIES[library](table, threads)
+        rows = (lambda i: X.iloc[i]) if isinstance(X, pd.DataFrame) else (lambda i: X[i])
+        seconds, _ = timed(lambda: model.fit(rows(learn), table.y[learn], **further))
+        if table.task == "regression":
+            score = r2_score(table.y[test], model.predict(rows(test)))
+        else:
+            score = roc_auc_score(table.y[test], model.predict_proba(rows(test))[:, 1])
+        record |= {"seconds": seconds, "score": float(score)}
+    except Exception as error:
+        record["error"] = describe_error(error)
+    return record
+
+
+def render(results: dict[str, Any]) -> str:
+    records = results["records"]
+    rows, notes = [], []
+    for name in TABLES:
+        row: list[Any] = [name]
+        for library in LIBRARIES:
+            found = [records.get(f"{name} {library} {fold}", {}) for fold in range(N_FOLDS)]
+            done = [record for record in found if "score" in record]
+            if len(done) == N_FOLDS:
+                score = np.mean([record["score"] for record in done])
+                seconds = np.mean([record["seconds"] for record in done])
+                row.append(f"{score:.4f} ({seconds:.1f} s)")
+            else:
+                row.append(f"{len(done)} of {N_FOLDS} folds" if done else "-")
+            notes += [f"{name} {library}: {r['error']}" for r in found if "error" in r]
+        rows.append(row)
+    return "\n\n".join(
+        [
+            "# Categories: libraries at their defaults",
+            environment_markdown(results["environment"]),
+            "AUC (adult, bank, amazon) or R² (flights, a sample of 60,000 rows), larger is better: "
+            "mean over five folds; in brackets the seconds of one fit. The records were made in "
+            "parts while other work ran, so that the seconds are a rough guide only.",
+            markdown_table(["table", *LIBRARIES], rows),
+            *sorted(set(notes)),
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", type=comma_list, default=list(TABLES))
+    parser.add_argument("--libraries", type=comma_list, default=list(LIBRARIES))
+    parser.add_argument("--folds", type=comma_list, default=[str(k) for k in range(N_FOLDS)])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--render", action="store_true")
+    options = parser.parse_args()
+    path = RESULTS / "categories.json"
+    old = json.loads(path.read_text()) if path.exists() else {"records": {}}
+    results = {"environment": environment(options.threads), "records": old["records"]}
+    if options.render:
+        results["environment"] = old["environment"]
+    for name in [] if options.render else options.tables:
+        table = TABLES[name]()
+        if "hilboost" in options.libraries:  # it compiles at run time: once untimed
+            few = slice(0, 2_000)
+            part = table._replace(frame=table.frame[few], y=table.y[few])
+            measure("hilboost", part, 0, options.threads)
+        for fold in map(int, options.folds):
+            for library in options.libraries:
+                record = measure(library, table, fold, options.threads)
+                results["records"][f"{name} {library} {fold}"] = record
+                print(name, library, fold, record, flush=True)
+                write_json(path, results)
+    path.with_suffix(".md").write_text(render(results) + "\n")
+
+
+if __name__ == "__main__":
+    main()

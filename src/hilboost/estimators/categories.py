@@ -1,0 +1,249 @@
+"""Columns of categories: from codes to what trees learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Self
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.records import Floats, Part, Stage, Target
+from hilboost.encoders import LevelKeys, TargetStatistics, kept_levels
+from hilboost.learners.tree import MAX_LEVELS, Tree, TreeLearner
+from hilboost.model import AdditiveModel
+from hilboost.tables import Schema
+
+MANY_LEVELS = 32
+"""Columns with more levels have target statistics besides."""
+_MOST_STATISTICS = 64
+_PRIOR_STRENGTH = 3.0
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """From codes to the columns that trees see.
+
+    ::
+
+        codes (n, d)  ->  codes or shares (n, d) | statistics of member 0 | of member 1 | …
+
+    A member learns from its own statistics, which know the rows it learns from and no others.
+
+    Attributes
+    ----------
+    n_columns : int
+        Of the codes.
+    kept : tuple of (column, new codes of its levels)
+        Columns with more levels than trees tell apart.
+    shares : tuple of (column, part of the rows that each level has)
+        Columns with target statistics.
+    statistics : tuple of TargetStatistics
+        One a member, or none at all.
+    """
+
+    n_columns: int
+    kept: tuple[tuple[int, NDArray[np.int64]], ...]
+    shares: tuple[tuple[int, Floats], ...]
+    statistics: tuple[TargetStatistics, ...] = ()
+
+    @property
+    def full_width(self) -> int:
+        """Columns of the model, the mean of all members."""
+        return self.n_columns + sum(statistics.width for statistics in self.statistics)
+
+    def merged(self, codes: Floats) -> Floats:
+        """The codes with rare levels merged, and shares of levels for codes of many."""
+        if not self.kept and not self.shares:
+            return codes
+        codes = codes.copy()
+        for column, new in self.kept:
+            known = codes[:, column] >= 0
+            codes[known, column] = new[codes[known, column].astype(np.int64)]
+        for column, share in self.shares:
+            known = codes[:, column] >= 0
+            codes[known, column] = share[codes[known, column].astype(np.int64)]
+            codes[~known & ~np.isnan(codes[:, column]), column] = 0.0
+        return codes
+
+    def encode(self, codes: Floats) -> Floats:
+        """What the model sees of rows to be predicted, (n, full_width)."""
+        columns = [self.merged(codes), *(s.encode(codes) for s in self.statistics)]
+        return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+    def placed(self, member: int, model: AdditiveModel) -> AdditiveModel:
+        """A member's model with its statistics where the whole model has them."""
+        by = self.statistics[member].width * member if self.statistics else 0
+        if by == 0:
+            return model
+        return AdditiveModel(
+            model.start,
+            tuple(
+                Stage(tuple(_shifted(part, self.n_columns, by) for part in stage.parts))
+                for stage in model.stages
+            ),
+        )
+
+    def equals(self, other: Encoding | None) -> bool:
+        """Whether the other encodes alike."""
+        return other is not None and joblib.hash(self) == joblib.hash(other)
+
+    def attributed(self, gains: Floats) -> Floats:
+        """Gains of the model's columns as those of the columns of codes they come from."""
+        own = gains[: self.n_columns].copy()
+        origins = [origin for statistics in self.statistics for origin in statistics.origins]
+        for gain, origin in zip(gains[self.n_columns :], origins, strict=True):
+            own[list(origin)] += gain / len(origin)
+        return own
+
+
+def _shifted(part: Part, first: int, by: int) -> Part:
+    tree = part.model
+    assert isinstance(tree, Tree)
+    column = np.where(tree.column >= first, tree.column + by, tree.column).astype(np.int32)
+    return part.with_model(replace(tree, column=column))
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How to encode the rows of a fit, before it is known which rows members learn from.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        Without statistics.
+    categorical : tuple of (column, number of levels)
+        As trees see them.
+    sources : tuple of LevelKeys
+        What has target statistics.
+    n_classes : int or None
+        Where targets are classes.
+    """
+
+    encoding: Encoding
+    categorical: tuple[tuple[int, int], ...]
+    sources: tuple[LevelKeys, ...]
+    n_classes: int | None
+
+    @classmethod
+    def of(
+        cls,
+        codes: Floats,
+        columns: Sequence[tuple[int, int]],
+        target: Target,
+        n_classes: int | None,
+        statistics: str | bool,
+    ) -> Self:
+        """For codes (n, d) and the category columns with their numbers of levels.
+
+        ``statistics`` says where there are target statistics.
+
+        Trees divide the levels of a column without; with them they see the levels' shares of the
+        rows in its place.
+        """
+        weight = target.weight
+        sizes = dict(columns)
+        most = {"auto": MANY_LEVELS, True: 0, False: np.inf}[statistics]
+        many = [k for k, size in sizes.items() if size > most]
+        few = [k for k in sizes if k not in many]
+        kept = tuple(
+            (k, kept_levels(codes[:, k], sizes[k], MAX_LEVELS, weight))
+            for k in few
+            if sizes[k] > MAX_LEVELS
+        )
+        categorical = tuple((k, min(sizes[k], MAX_LEVELS)) for k in few)
+        shares = tuple((k, _shares(codes[:, k], sizes[k], weight)) for k in many)
+        groups: list[tuple[int, ...]] = [(k,) for k in many]
+        n_targets = statistic_targets(target, n_classes).shape[1]
+        room = _MOST_STATISTICS // n_targets - len(many)
+        groups += sorted(combinations(many, 2), key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])[
+            : max(0, room)
+        ]
+        sources = tuple(LevelKeys.of(codes, g, tuple(sizes[k] for k in g)) for g in sorted(groups))
+        return cls(Encoding(codes.shape[1], kept, shares), categorical, sources, n_classes)
+
+    def told_to(self, learner: TreeLearner) -> TreeLearner:
+        """The learner with the columns whose levels it divides.
+
+        Raises
+        ------
+        InvalidParameter
+            Some category column has a direction, or trees have vector leaves.
+        """
+        for column, _ in (*self.categorical, *self.encoding.shares):
+            if learner.monotonic and learner.monotonic[column] != 0:
+                raise InvalidParameter(
+                    f"column {column} holds categories, which have no order to be monotonic in; "
+                    "set its direction to 0."
+                )
+        return replace(learner, categorical=self.categorical)
+
+    def learn(
+        self,
+        codes: Floats,
+        target: Target,
+        rows: Sequence[NDArray[np.uint32] | None],
+        seed: int,
+    ) -> tuple[Encoding, list[Floats]]:
+        """The encoding, and what every member sees of all rows.
+
+        Parameters
+        ----------
+        codes : (n, d)
+        target : Target
+        rows : sequence of (m,) or None
+            Those that each member learns from.
+        seed : int
+        """
+        merged = self.encoding.merged(codes)
+        if not self.sources:
+            return self.encoding, [merged] * len(rows)
+        numbers = [source.numbers(codes) for source in self.sources]
+        y = statistic_targets(target, self.n_classes)
+        statistics, seen = [], []
+        for member, learnt in enumerate(rows):
+            rng = np.random.default_rng((seed, member))
+            found, columns = TargetStatistics.learn(
+                self.sources, numbers, y, target.weight, learnt, _PRIOR_STRENGTH, rng
+            )
+            statistics.append(found)
+            seen.append(np.column_stack([merged, columns]))
+        return replace(self.encoding, statistics=tuple(statistics)), seen
+
+
+def _shares(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
+    """Part of the rows that each level has."""
+    known = codes >= 0
+    mass = np.bincount(
+        codes[known].astype(np.int64), None if weight is None else weight[known], n_levels
+    )
+    return mass / max(mass.sum(), np.finfo(float).tiny)
+
+
+def statistic_targets(target: Target, n_classes: int | None) -> Floats:
+    """What target statistics are means of, (n, q): the targets, or indicators of the classes.
+
+    Two classes have one indicator, and more one each for the most frequent, at most five.
+    """
+    if n_classes is None:
+        return target.y
+    if n_classes == 2:
+        return target.y[:, :1]
+    counts = np.bincount(target.y[:, 0].astype(np.int64), target.weight, n_classes)
+    chosen = np.sort(np.argsort(-counts, kind="stable")[:5])
+    return (target.y[:, :1] == chosen).astype(np.float64)
+
+
+def check_continued(schema: Schema, codes: Floats) -> None:
+    """Refuse levels that a continued fit did not begin with."""
+    for k in schema.categories:
+        if (codes[:, k] == -1).any():
+            name = schema.columns[k].name
+            raise InvalidData(
+                f"warm_start: column {name!r} holds levels that the first fit did not see; set "
+                "warm_start=False to fit anew."
+            )

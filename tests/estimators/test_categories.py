@@ -1,0 +1,181 @@
+"""Columns of categories in the estimators."""
+
+import pickle
+
+import numpy as np
+import pytest
+from tests.model.editing import contents, edit
+
+import hilboost
+from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
+
+
+def draw(seed=0, n=400, classes=0):
+    """A few levels, many levels, a number; level names are any numbers."""
+    rng = np.random.default_rng(seed)
+    few, many = rng.integers(0, 6, n), rng.integers(0, 60, n)
+    number = rng.normal(size=n)
+    effects = np.random.default_rng(9).normal(size=60)
+    y = effects[few] + effects[many] + 0.5 * number + 0.2 * rng.normal(size=n)
+    X = np.column_stack([10.0 * few + 3, 1e5 - many, number])
+    X[rng.uniform(size=n) < 0.05, 0] = np.nan
+    if classes:
+        y = np.searchsorted(np.quantile(y, np.arange(1, classes) / classes), y)
+    return X, y
+
+
+SETTINGS = {"categorical_features": [0, 1], "n_estimators": 12, "random_state": 0}
+CASES = [
+    pytest.param(BoostingRegressor, 0, {}, id="regression"),
+    pytest.param(BoostingClassifier, 2, {}, id="two classes"),
+    pytest.param(BoostingClassifier, 3, {}, id="three classes"),
+    pytest.param(BoostingRegressor, 0, {"target_statistics": False}, id="no statistics"),
+    pytest.param(BoostingRegressor, 0, {"target_statistics": True}, id="statistics of all"),
+    pytest.param(BoostingRegressor, 0, {"early_stopping": False}, id="one model"),
+    pytest.param(BoostingRegressor, 0, {"cv_folds": 1}, id="held-out part"),
+]
+cases = pytest.mark.parametrize(("estimator", "classes", "further"), CASES)
+
+
+@cases
+def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
+    X, y = draw(classes=classes)
+    model = estimator(**SETTINGS | further).fit(X, y)
+    new = draw(1)[0]
+    new[:3] = [[77, 1e5, 0], [np.nan, -5, 0], [3, np.nan, np.nan]]
+    expected = model._raw(new)
+    assert np.isfinite(expected).all()
+    hilboost.save(model, tmp_path / "model")
+    for other in (hilboost.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other._raw(new), expected)
+        np.testing.assert_array_equal(other.apply(new), model.apply(new))
+        np.testing.assert_array_equal(other.feature_importances_, model.feature_importances_)
+    *_, last = model._staged_raw(new)
+    np.testing.assert_allclose(last, expected, rtol=1e-12)
+    assert model.feature_importances_.shape == (3,)
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    assert model.feature_importances_[0] > 0.1
+    # Seven rows a level: too few to tell levels apart without statistics.
+    assert model.feature_importances_[1] > 0.1 or further == {"target_statistics": False}
+
+
+@cases
+def test_threads_change_nothing(estimator, classes, further, monkeypatch):
+    X, y = draw(classes=classes)
+    monkeypatch.setattr("hilboost.estimators._shell._CELLS_WORTH_A_THREAD", 1)
+    raws = [estimator(**SETTINGS | further, n_jobs=n_jobs).fit(X, y)._raw(X) for n_jobs in (1, 2)]
+    np.testing.assert_array_equal(*raws)
+
+
+def test_categories_beat_their_codes():
+    X, y = draw(n=800)
+    new, truth = draw(1, n=800)
+    scores = [
+        BoostingRegressor(n_estimators=80, random_state=0, categorical_features=given)
+        .fit(X, y)
+        .score(new, truth)
+        for given in ([0, 1], None)
+    ]
+    assert scores[0] > max(0.85, scores[1] + 0.05)
+
+
+@pytest.mark.parametrize("cv_folds", [1, 4])
+@pytest.mark.parametrize("target_statistics", ["auto", False])
+def test_levels_that_mean_nothing_do_not_look_as_if_they_did(cv_folds, target_statistics):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 150, 600), rng.integers(0, 150, 600)]).astype(float)
+    model = BoostingRegressor(
+        categorical_features=[0, 1],
+        cv_folds=cv_folds,
+        target_statistics=target_statistics,
+        random_state=0,
+    ).fit(X, rng.normal(size=600))
+    assert model.history_.validation.min() > 0.98 * model.history_.validation[0]
+
+
+def test_a_mask_is_as_good_as_numbers():
+    X, y = draw()
+    models = [
+        BoostingRegressor(**SETTINGS | {"categorical_features": given}).fit(X, y)
+        for given in ([1, 0], [True, True, False], np.array([0, 1]))
+    ]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.predict(X), models[0].predict(X))
+
+
+@pytest.mark.parametrize("further", [{}, {"early_stopping": False}])
+def test_two_halves_are_one_go(further):
+    X, y = draw()
+    halves = BoostingRegressor(**SETTINGS | further | {"n_estimators": 6, "warm_start": True})
+    halves.set_params(learning_rate=0.1).fit(X, y).set_params(n_estimators=12).fit(X, y)
+    whole = BoostingRegressor(**SETTINGS | further | {"learning_rate": 0.1}).fit(X, y)
+    np.testing.assert_array_equal(halves.predict(X), whole.predict(X))
+
+
+def test_a_continued_fit_needs_the_same_rows_and_levels():
+    X, y = draw()
+    model = BoostingRegressor(**SETTINGS | {"warm_start": True}).fit(X, y)
+    with pytest.raises(InvalidData, match="rows of the first fit"):
+        model.set_params(n_estimators=14).fit(X[::-1], y)
+    X[5, 0] = 99
+    with pytest.raises(InvalidData, match="column 0 holds levels that the first fit did not see"):
+        model.fit(X, y)
+
+
+def test_a_checkpoint_goes_on(tmp_path):
+    from hilboost.callbacks import Checkpoint
+
+    X, y = draw()
+    settings = SETTINGS | {"learning_rate": 0.1}
+    stop = lambda event: event.stage == 5  # noqa: E731
+    path = tmp_path / "fit"
+    BoostingRegressor(**settings).fit(X, y, callbacks=[stop, Checkpoint(path)])
+    resumed = BoostingRegressor(**settings).fit(X, y, callbacks=[Checkpoint(path)])
+    whole = BoostingRegressor(**settings).fit(X, y)
+    np.testing.assert_array_equal(resumed.predict(X), whole.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"categorical_features": [0, 5]}, "names column 5; X has columns 0 to 2"),
+        ({"categorical_features": [-1]}, "names column -1"),
+        ({"categorical_features": ["colour"]}, "X has no column names"),
+        ({"categorical_features": [True, False]}, "a mask of 2 columns; X has 3"),
+        ({"monotonic_cst": [1, 0, 0]}, "no order to be monotonic in"),
+        ({"monotonic_cst": [0, 1, 0]}, "no order to be monotonic in"),
+        ({"multi_output": "shared", "target_statistics": False}, "vector leaves"),
+    ],
+)
+def test_refusals(settings, words):
+    X, y = draw(n=60)
+    with pytest.raises(InvalidParameter, match=words):
+        BoostingRegressor(**SETTINGS | settings).fit(np.nan_to_num(X), y)
+
+
+DAMAGE = {
+    "category_shares": lambda a: a[1:],
+    "statistic_keys": lambda a: a - 1,
+    "statistic_weights": lambda a: -a,
+    "statistic_sums": lambda a: a[1:],
+    "statistic_prior": lambda a: a * np.nan,
+    "by_level": lambda a: ~a,
+    "left_sets": lambda a: a[1:],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_files(name, tmp_path):
+    path = tmp_path / "model"
+    hilboost.save(BoostingRegressor(**SETTINGS).fit(*draw()), path)
+    edit(path, arrays={name: DAMAGE[name](contents(path)[0][name])})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+def test_shared_trees_see_statistics():
+    X, y = draw()
+    Y = np.column_stack([y, -y])
+    model = BoostingRegressor(**SETTINGS | {"multi_output": "shared"}).fit(X, Y)
+    assert model.score(X, Y) > 0.5
