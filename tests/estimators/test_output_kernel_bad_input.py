@@ -18,6 +18,7 @@ from hilboost import (
 from hilboost.core.errors import (
     DataWarning,
     HilboostError,
+    IncompatibleParts,
     InvalidData,
     InvalidParameter,
     InvalidType,
@@ -245,10 +246,10 @@ def test_held_out_labels_are_checked():
 @models
 def test_inputs_that_cannot_be_used_are_refused(name):
     table = pd.DataFrame({"p": X[:, 0], "q": ["text"] * N})
-    with pytest.raises(InvalidData, match="X holds text in column 'q'; inputs must be numbers"):
-        build(name).fit(table, Y)
-    with pytest.raises(InvalidData, match="X holds text in column 1"):
-        build(name).fit(table.to_numpy(), Y)
+    for X_text, column in ((table, "'q'"), (table.to_numpy(), "1")):
+        words = f"column {column} holds categories, and .* takes numbers only.*learner='kernel'"
+        with pytest.raises(IncompatibleParts, match=words):
+            build(name).fit(X_text, Y)
     bad = X.copy()
     bad[4, 2] = np.inf
     with pytest.raises(InvalidData, match="Input X contains infinity .* in column 2"):

@@ -189,7 +189,8 @@ class BaseBoosting(Shell):
         if early and held_out is None and n_folds == 1:
             fit = fit.hold_out(self.validation_fraction)
         learner = self._make_learner(chosen)
-        check_learner(learner, self._schema, f"learner {learner_name(self.learner)}")
+        name = f"learner {learner_name(self.learner)}"
+        check_learner(learner, self._schema, name, "set learner='tree'")
         if isinstance(learner, TreeLearner):
             fit = self._with_encoder(fit, learner.shared)
             if fit.encoder is not None:

@@ -172,7 +172,7 @@ def learner_name(learner: Any) -> str:
     return repr(learner) if isinstance(learner, str) else type(learner).__name__
 
 
-def check_learner(learner: Learner, schema: Schema, name: str) -> None:
+def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> None:
     """Refuse categories that a learner would take for numbers.
 
     Parameters
@@ -181,6 +181,8 @@ def check_learner(learner: Learner, schema: Schema, name: str) -> None:
     schema : Schema
     name : str
         What messages call the learner.
+    instead : str
+        The learner of this estimator that takes categories, in words.
 
     Raises
     ------
@@ -190,8 +192,8 @@ def check_learner(learner: Learner, schema: Schema, name: str) -> None:
         column = schema.columns[schema.categories[0]]
         raise IncompatibleParts(
             f"column {column.name!r} holds categories, and {name} takes numbers only. Turn it into "
-            "numbers, for instance with scikit-learn's OneHotEncoder or OrdinalEncoder, or set "
-            "learner='tree'."
+            "numbers, for instance with scikit-learn's OneHotEncoder or OrdinalEncoder, or "
+            f"{instead}."
         )
 
 

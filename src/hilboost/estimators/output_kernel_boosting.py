@@ -227,7 +227,8 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         if isinstance(self.learner, KernelBoostingRegressor):
             check_kernel(self.learner.kernel, self._given_categories(), self._schema)
         learner = self._make_learner(len(fit.X), target.y.shape[1], self._schema.categories)
-        check_learner(learner, self._schema, f"learner {learner_name(self.learner)}")
+        name = f"learner {learner_name(self.learner)}"
+        check_learner(learner, self._schema, name, "set learner='kernel'")
         if isinstance(learner, VectorTreeLearner | TreeLearner):
             warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.target.y.size * fit.X.shape[1])

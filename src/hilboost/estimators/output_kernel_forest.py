@@ -95,7 +95,8 @@ class _Forest(BaseOutputKernel):
     ) -> None:
         warn_of_light_weights(target.weight, self.min_samples_leaf)
         learner = self._make_learner()
-        check_learner(learner, self._schema, type(self).__name__)
+        instead = "boost with learner='kernel' of OutputKernelBoostingRegressor"
+        check_learner(learner, self._schema, type(self).__name__, instead)
         n_trees, sampling, seed = self._n_trees(), self._sampling(), self._seed(None)
         n_threads = self._n_threads(target.y.size * n_trees)
         data = learner.prepare(X, target.weight, seed, n_threads)
