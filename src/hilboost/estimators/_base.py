@@ -181,6 +181,7 @@ class BaseBoosting(Shell):
             held_out is not None,
             self.learner,
             isinstance(fit.loss, CellLoss),
+            isinstance(self, Classes) and not isinstance(fit.loss, OneHotSquaredError),
         )
         early = chosen.early_stopping
         n_folds = min(chosen.cv_folds, len(X)) if early and held_out is None else 1

@@ -41,6 +41,7 @@ def resolve(
     held_out: bool,
     learner: Any,
     cells: bool,
+    chances: bool,
 ) -> Resolved:
     """Replace ``"auto"`` by what suits data of this size.
 
@@ -60,6 +61,8 @@ def resolve(
         The estimator's.  With ``"kernel"``, 20 full steps; with another object, 100 plain stages.
     cells : bool
         The loss sets leaf values itself (medians, quantiles), where L2 cannot steady small leaves.
+    chances : bool
+        The loss is one of probabilities, whose hessian is 1/4 a row at most.
 
     Notes
     -----
@@ -81,7 +84,7 @@ def resolve(
         "n_estimators": n_estimators,
         "max_leaf_nodes": 63 if large and early else 31,
         "min_samples_leaf": 20 if cells or large else 1 if careful else 5,
-        "l2_regularization": 10.0 if careful else 1.0,
+        "l2_regularization": 10.0 if careful and not chances else 1.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful else 1.0,
         "cv_folds": _n_folds(n * n_trees * d),

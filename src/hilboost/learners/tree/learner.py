@@ -116,7 +116,7 @@ class TreeLearner(Learner):
     categorical: tuple[tuple[int, int], ...] = ()
     level_smoothing: float = 10.0
     min_samples_level: float = 10.0
-    level_l2: float = 10.0
+    level_l2: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot go together."""
