@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.model.editing import contents, edit
 
@@ -143,8 +144,8 @@ def test_a_checkpoint_goes_on(tmp_path):
         ({"categorical_features": [-1]}, "names column -1"),
         ({"categorical_features": ["colour"]}, "X has no column names"),
         ({"categorical_features": [True, False]}, "a mask of 2 columns; X has 3"),
-        ({"monotonic_cst": [1, 0, 0]}, "no order to be monotonic in"),
-        ({"monotonic_cst": [0, 1, 0]}, "no order to be monotonic in"),
+        ({"monotonic_cst": [1, 0, 0]}, "column 0 holds categories, which have no order"),
+        ({"monotonic_cst": [0, 1, 0]}, "column 1 holds categories, which have no order"),
         ({"multi_output": "shared", "target_statistics": False}, "vector leaves"),
     ],
 )
@@ -152,6 +153,13 @@ def test_refusals(settings, words):
     X, y = draw(n=60)
     with pytest.raises(InvalidParameter, match=words):
         BoostingRegressor(**SETTINGS | settings).fit(np.nan_to_num(X), y)
+
+
+def test_directions_of_categories_are_refused_by_name():
+    table = pd.DataFrame({"town": ["a", "b"] * 30, "km": np.arange(60.0)})
+    model = BoostingRegressor(monotonic_cst={"town": 1, "km": 1})
+    with pytest.raises(InvalidParameter, match="column 'town' holds categories"):
+        model.fit(table, table["km"])
 
 
 DAMAGE = {
@@ -179,3 +187,42 @@ def test_shared_trees_see_statistics():
     Y = np.column_stack([y, -y])
     model = BoostingRegressor(**SETTINGS | {"multi_output": "shared"}).fit(X, Y)
     assert model.score(X, Y) > 0.5
+
+
+CONSTRAINED = [
+    pytest.param({}, id="one column by statistics"),
+    pytest.param({"target_statistics": True}, id="pairs"),
+    pytest.param({"target_statistics": True, "multi_output": "shared"}, id="shared trees"),
+    pytest.param({"cv_folds": 3, "early_stopping": True}, id="committee"),
+]
+
+
+@pytest.mark.parametrize("further", CONSTRAINED)
+@pytest.mark.parametrize("direction", [1, -1])
+def test_directions_beside_statistics(further, direction):
+    X, y = draw()
+    further = {"monotonic_cst": [0, 0, direction]} | further
+    model = BoostingRegressor(**SETTINGS | further).fit(X, y)
+    for row in X[:40]:
+        line = np.tile(row, (30, 1))
+        line[:, 2] = np.linspace(-3, 3, 30)
+        assert (direction * np.diff(model.predict(line)) >= 0).all()
+    assert model.score(X, y) > 0.4
+
+
+@pytest.mark.parametrize("further", CONSTRAINED)
+@pytest.mark.parametrize("groups", ["no_interactions", [{0, 2}, {1}], [{0, 1}, {2}]], ids=str)
+def test_groups_hold_for_statistics(further, groups):
+    """Whatever is not in a group with column 1 adds to it, also where levels have means."""
+    X, y = draw()
+    model = BoostingRegressor(**SETTINGS | {"interaction_cst": groups} | further).fit(X, y)
+    apart = [0, 1] if isinstance(groups, list) and {0, 1} in groups else [1]
+    first, second = X[:150], X[150:300]
+    swapped = first.copy(), second.copy()
+    swapped[0][:, apart], swapped[1][:, apart] = second[:, apart], first[:, apart]
+    np.testing.assert_allclose(
+        model.predict(first) + model.predict(second),
+        model.predict(swapped[0]) + model.predict(swapped[1]),
+        rtol=1e-10,
+    )
+    assert model.feature_importances_[:2].min() > 0.05

@@ -192,9 +192,9 @@ class BaseBoosting(Shell):
         name = f"learner {learner_name(self.learner)}"
         check_learner(learner, self._schema, name, "set learner='tree'")
         if isinstance(learner, TreeLearner):
-            fit = self._with_encoder(fit, learner.shared)
+            fit = self._with_encoder(fit, learner)
             if fit.encoder is not None:
-                learner = fit.encoder.told_to(learner)
+                learner = fit.encoder.told_to(learner, self._schema)
             warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.X.size * n_trees * n_folds)
         plan = Plan(
@@ -231,14 +231,16 @@ class BaseBoosting(Shell):
         self._place_members()
         pass_interrupt_on(progress, self.n_estimators_)
 
-    def _with_encoder(self, fit: Fit, shared: bool) -> Fit:
+    def _with_encoder(self, fit: Fit, learner: TreeLearner) -> Fit:
         """The fit, told which columns hold categories and how trees see them."""
         columns = category_columns(self._schema)
         if not columns:
             return fit
         n_classes = len(self.classes_) if isinstance(self, Classes) else None
-        by_mean = True if shared and self.target_statistics == "auto" else self.target_statistics
-        return replace(fit, encoder=Encoder.of(fit.X, columns, fit.target, n_classes, by_mean))
+        auto = self.target_statistics == "auto"
+        by_mean = True if learner.shared and auto else self.target_statistics
+        encoder = Encoder.of(fit.X, columns, fit.target, n_classes, by_mean, learner.groups)
+        return replace(fit, encoder=encoder)
 
     def _take_encoding(self, encoding: Encoding | None, continued: Progress | None) -> None:
         first = self._encoding
