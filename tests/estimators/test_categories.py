@@ -182,6 +182,22 @@ def test_damaged_files(name, tmp_path):
         hilboost.load(path)
 
 
+@pytest.mark.parametrize("target_statistics", ["auto", True, False])
+def test_levels_of_rows_without_weight_are_not_there(target_statistics):
+    """Thirty levels of the first column are in such rows only: with them it would have many."""
+    X, y = draw()
+    weight = np.where(np.arange(len(X)) % 3, 1.0, 0.0)
+    left_out = np.flatnonzero(weight == 0)
+    X[left_out, 0] = 500 + np.arange(len(left_out)) % 30
+    X[left_out, 1] = -5
+    settings = SETTINGS | {"target_statistics": target_statistics}
+    weighted = BoostingRegressor(**settings).fit(X, y, sample_weight=weight)
+    fewer = BoostingRegressor(**settings).fit(X[weight > 0], y[weight > 0])
+    np.testing.assert_array_equal(weighted.predict(X), fewer.predict(X))
+    weighted.set_params(warm_start=True, n_estimators=14).fit(X, y, sample_weight=weight)
+    assert weighted.n_estimators_ == 14
+
+
 def test_shared_trees_see_statistics():
     X, y = draw()
     Y = np.column_stack([y, -y])

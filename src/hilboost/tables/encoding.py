@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,23 @@ def encode_array(X: Floats, schema: Schema) -> Floats:
         _check_kind(labels, schema.columns[k])
         X[:, k] = _codes(labels, schema.columns[k].levels)
     return X
+
+
+def without_unused_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
+    """:func:`learn` as if only these rows had been there; ``X`` (n, d) is changed in place.
+
+    Returns
+    -------
+    matrix, schema
+        Without the levels that no row has.  Cost O(n) a category column.
+    """
+    found: list[tuple[int, tuple[Level, ...]]] = []
+    for k, levels in schema.levels:
+        codes = X[:, k]
+        present = ~np.isnan(codes)
+        used, codes[present] = np.unique(codes[present], return_inverse=True)
+        found.append((k, tuple(levels[int(code)] for code in used)))
+    return X, replace(schema, levels=tuple(found))
 
 
 def _numbers_of(values: NDArray[Any]) -> Numbers:
