@@ -136,14 +136,14 @@ class TargetStatistics:
         known, target = [number[inside] for number in numbers], y[inside]
         prior = np.average(target, axis=0, weights=w)
         statistics = cls._of(sources, known, target, w, prior, strength)
-        encoded = statistics._encode(numbers)
+        encoded = statistics.encode(numbers)
         parts = rng.permutation(len(inside)) % N_PARTS
         for part in range(N_PARTS):
             here, others = parts == part, parts != part
             rest = cls._of(
                 sources, [k[others] for k in known], target[others], w[others], prior, strength
             )
-            encoded[inside[here]] = rest._encode([k[here] for k in known])
+            encoded[inside[here]] = rest.encode([k[here] for k in known])
         return statistics, encoded
 
     @classmethod
@@ -167,13 +167,15 @@ class TargetStatistics:
             )
         return cls(tuple(sources), tuple(weights), tuple(sums), prior, strength)
 
-    def encode(self, codes: Floats) -> Floats:
-        """Columns of rows that were not learnt from, (n, width); ``codes`` is (n, d)."""
-        return self._encode([source.numbers(codes) for source in self.sources])
+    def encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:
+        """Columns of rows that were not learnt from, (n, width).
 
-    def _encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:
+        ``numbers`` are the rows' keys, (n,) for each source, as :meth:`LevelKeys.numbers` has them.
+        Cost O(n width).
+        """
         columns = []
         for keys, weight, sums in zip(numbers, self.weights, self.sums, strict=True):
-            table = (sums + self.strength * self.prior) / (weight + self.strength)[:, None]
-            columns.append(table[keys])
+            # Looked up before they are divided: one row must not cost as much as all keys.
+            prior = self.strength * self.prior
+            columns.append((sums[keys] + prior) / (weight[keys] + self.strength)[:, None])
         return np.column_stack(columns)

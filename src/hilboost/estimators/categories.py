@@ -72,8 +72,11 @@ class Encoding:
 
     def encode(self, codes: Floats) -> Floats:
         """What the model sees of rows to be predicted, (n, full_width)."""
-        columns = [self.merged(codes), *(s.encode(codes) for s in self.statistics)]
-        return columns[0] if len(columns) == 1 else np.column_stack(columns)
+        if not self.statistics:
+            return self.merged(codes)
+        # Members have the same sources.
+        numbers = [source.numbers(codes) for source in self.statistics[0].sources]
+        return np.column_stack([self.merged(codes), *(s.encode(numbers) for s in self.statistics)])
 
     def placed(self, member: int, model: AdditiveModel) -> AdditiveModel:
         """A member's model with its statistics where the whole model has them."""
