@@ -155,6 +155,13 @@ def test_refusals(settings, words):
         BoostingRegressor(**SETTINGS | settings).fit(np.nan_to_num(X), y)
 
 
+def test_a_set_of_columns_is_saved(tmp_path):
+    X, y = draw()
+    model = BoostingRegressor(**SETTINGS | {"categorical_features": {1, 0}}).fit(X, y)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(hilboost.load(tmp_path / "model").predict(X), model.predict(X))
+
+
 def test_directions_of_categories_are_refused_by_name():
     table = pd.DataFrame({"town": ["a", "b"] * 30, "km": np.arange(60.0)})
     model = BoostingRegressor(monotonic_cst={"town": 1, "km": 1})

@@ -246,8 +246,8 @@ class BaseBoosting(Shell):
         first = self._encoding
         if continued is not None and first is not None and not first.equals(encoding):
             raise InvalidData(
-                "warm_start with target statistics of categories needs the rows of the first fit; "
-                "set warm_start=False to fit anew."
+                "warm_start with target statistics of categories needs the rows of the first fit, "
+                "and its target_statistics; set warm_start=False to fit anew."
             )
         self._encoding = encoding
 
