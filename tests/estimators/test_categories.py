@@ -8,7 +8,7 @@ import pytest
 from tests.model.editing import contents, edit
 
 import hilboost
-from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelForestRegressor
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 
 
@@ -187,6 +187,20 @@ def test_damaged_files(name, tmp_path):
     edit(path, arrays={name: DAMAGE[name](contents(path)[0][name])})
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
+
+
+def test_an_encoding_in_the_file_of_another_estimator(tmp_path):
+    """It would let trees name columns that no table has."""
+    X, _ = draw(n=60)
+    X = np.nan_to_num(X)
+    OutputKernelForestRegressor(n_estimators=2, random_state=0).fit(X, X[:, :2]).save(
+        tmp_path / "model"
+    )
+    column = contents(tmp_path / "model")[0]["column"].copy()
+    column[0] = 900
+    edit(tmp_path / "model", arrays={"column": column}, header={"encoding": {"n_columns": 1000}})
+    with pytest.raises(InvalidModelFile, match="encoding"):
+        hilboost.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("target_statistics", ["auto", True, False])
