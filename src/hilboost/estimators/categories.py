@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Part, Stage, Target
-from hilboost.encoders import LevelKeys, TargetStatistics, kept_levels
+from hilboost.encoders import LevelKeys, TargetStatistics, kept_levels, level_weights
 from hilboost.learners.tree import MAX_LEVELS, Tree, TreeLearner
 from hilboost.model import AdditiveModel
 from hilboost.tables import Schema, place
@@ -242,10 +242,7 @@ def _meet(columns: Sequence[int], groups: Sequence[Sequence[int]]) -> bool:
 
 def _shares(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
     """Part of the rows that each level has."""
-    known = codes >= 0
-    mass = np.bincount(
-        codes[known].astype(np.int64), None if weight is None else weight[known], n_levels
-    )
+    mass = level_weights(codes, n_levels, weight)
     return mass / max(mass.sum(), np.finfo(float).tiny)
 
 
