@@ -43,8 +43,9 @@ class LevelKeys:
     @classmethod
     def of(cls, codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...]) -> Self:
         """All keys of a table of codes, (n, d) with NaN for missing and -1 for unseen levels."""
-        keys = np.unique(_keys(codes, columns, sizes))
-        return cls(columns, sizes, keys[keys >= 0])
+        keys = np.sort(_keys(codes, columns, sizes))
+        # Sorting takes a tenth of the time of ``np.unique``, which hashes.
+        return cls(columns, sizes, keys[np.diff(keys, prepend=-1) > 0])
 
     def numbers(self, codes: Floats) -> NDArray[np.int64]:
         """Number of the key of every row, (n,); the number of keys where it is not among them."""
