@@ -119,6 +119,11 @@ def test_a_continued_fit_needs_the_same_rows_and_levels():
     model = BoostingRegressor(**SETTINGS | {"warm_start": True}).fit(X, y)
     with pytest.raises(InvalidData, match="rows of the first fit"):
         model.set_params(n_estimators=14).fit(X[::-1], y)
+    before = model.predict(X)
+    with pytest.raises(InvalidData, match="and its target_statistics"):
+        model.set_params(target_statistics=False).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    model.set_params(target_statistics="auto")
     X[5, 0] = 99
     with pytest.raises(InvalidData, match="column 0 holds levels that the first fit did not see"):
         model.fit(X, y)

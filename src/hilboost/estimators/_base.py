@@ -207,9 +207,9 @@ class BaseBoosting(Shell):
             callbacks=with_printer(callbacks, self.verbose),
             seed=fit.seed,
         )
-        begun = fit.begin(plan, n_threads, n_folds, continued)
+        begun = fit.begin(plan, n_threads, n_folds, continued, self._encoding)
         progress, validation = begun.progress, begun.validation
-        self._take_encoding(begun.encoding, continued)
+        self._encoding = begun.encoding
         target, n_columns = fit.target, begun.seen[0].shape[1]
         with Team(n_threads) as team:
             data = _prepare(learner, begun, target, fit.seed, n_threads if n_folds == 1 else 1)
@@ -241,15 +241,6 @@ class BaseBoosting(Shell):
         by_mean = True if learner.shared and auto else self.target_statistics
         encoder = Encoder.of(fit.X, columns, fit.target, n_classes, by_mean, learner.groups)
         return replace(fit, encoder=encoder)
-
-    def _take_encoding(self, encoding: Encoding | None, continued: Progress | None) -> None:
-        first = self._encoding
-        if continued is not None and first is not None and not first.equals(encoding):
-            raise InvalidData(
-                "warm_start with target statistics of categories needs the rows of the first fit, "
-                "and its target_statistics; set warm_start=False to fit anew."
-            )
-        self._encoding = encoding
 
     def _place_members(self) -> None:
         if self._encoding is not None and self._members is not None:
