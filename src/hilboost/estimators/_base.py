@@ -21,7 +21,13 @@ from hilboost.core.records import Floats, Target
 from hilboost.estimators._labels import Classes
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.categories import Encoder, Encoding, check_continued
-from hilboost.estimators.checkpoints import Identity, Writer, checkpoint_among, resume
+from hilboost.estimators.checkpoints import (
+    Identity,
+    Writer,
+    check_width,
+    checkpoint_among,
+    resume,
+)
 from hilboost.estimators.checks import check_learner, learner_name, warn_of_light_weights
 from hilboost.estimators.constraints import interaction_groups, monotonic_directions
 from hilboost.estimators.defaults import Resolved, resolve
@@ -207,6 +213,8 @@ class BaseBoosting(Shell):
             callbacks=with_printer(callbacks, self.verbose),
             seed=fit.seed,
         )
+        if checkpoint is not None and continued is not None:
+            check_width(checkpoint, continued, fit.width)
         begun = fit.begin(plan, n_threads, n_folds, continued, self._encoding)
         progress, validation = begun.progress, begun.validation
         self._encoding = begun.encoding

@@ -174,6 +174,11 @@ class Encoder:
         encoding = Encoding(codes.shape[1], kept, shares)
         return cls(encoding, categorical, sources, n_classes, n_targets)
 
+    @property
+    def width(self) -> int:
+        """Columns that a member sees."""
+        return self.encoding.n_columns + self.n_targets * len(self.sources)
+
     def told_to(self, learner: TreeLearner, schema: Schema) -> TreeLearner:
         """The learner for the columns that trees see, with those whose levels it divides.
 

@@ -62,6 +62,11 @@ class Fit:
     strata: NDArray[Any] | None
     encoder: Encoder | None = None
 
+    @property
+    def width(self) -> int:
+        """Columns that a member sees."""
+        return self.X.shape[1] if self.encoder is None else self.encoder.width
+
     def hold_out(self, fraction: float) -> Fit:
         """Split a part of the rows off for validation; one row is not split."""
         n = len(self.X)
