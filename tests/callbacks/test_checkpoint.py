@@ -13,6 +13,7 @@ from safetensors import safe_open
 from sklearn.linear_model import Ridge
 from tests.callbacks.killed import CASES, LABELS, X, Y
 from tests.cases import PLAIN, assert_same_model
+from tests.model.editing import contents, edit
 
 import hilboost
 from hilboost import (
@@ -327,6 +328,13 @@ def test_a_damaged_header(written):
     written.write_bytes(content.replace(b'\\"n_members\\": 1', b'\\"n_members\\": 7'))
     assert written.read_bytes() != content
     refused(written, "is damaged")
+
+
+def test_columns_that_the_data_do_not_have(written):
+    column = contents(written)[0]["column"].copy()
+    column[0] = 90_000
+    edit(written, arrays={"column": column}, header={"n_features_in": 100_000})
+    refused(written, "is damaged: it names columns that the data do not have")
 
 
 def test_where_no_file_can_be(tmp_path):

@@ -3,11 +3,12 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.model.editing import contents, edit
 
 import hilboost
-from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelForestRegressor
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 
 
@@ -118,6 +119,11 @@ def test_a_continued_fit_needs_the_same_rows_and_levels():
     model = BoostingRegressor(**SETTINGS | {"warm_start": True}).fit(X, y)
     with pytest.raises(InvalidData, match="rows of the first fit"):
         model.set_params(n_estimators=14).fit(X[::-1], y)
+    before = model.predict(X)
+    with pytest.raises(InvalidData, match="and its target_statistics"):
+        model.set_params(target_statistics=False).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    model.set_params(target_statistics="auto")
     X[5, 0] = 99
     with pytest.raises(InvalidData, match="column 0 holds levels that the first fit did not see"):
         model.fit(X, y)
@@ -143,8 +149,8 @@ def test_a_checkpoint_goes_on(tmp_path):
         ({"categorical_features": [-1]}, "names column -1"),
         ({"categorical_features": ["colour"]}, "X has no column names"),
         ({"categorical_features": [True, False]}, "a mask of 2 columns; X has 3"),
-        ({"monotonic_cst": [1, 0, 0]}, "no order to be monotonic in"),
-        ({"monotonic_cst": [0, 1, 0]}, "no order to be monotonic in"),
+        ({"monotonic_cst": [1, 0, 0]}, "column 0 holds categories, which have no order"),
+        ({"monotonic_cst": [0, 1, 0]}, "column 1 holds categories, which have no order"),
         ({"multi_output": "shared", "target_statistics": False}, "vector leaves"),
     ],
 )
@@ -152,6 +158,20 @@ def test_refusals(settings, words):
     X, y = draw(n=60)
     with pytest.raises(InvalidParameter, match=words):
         BoostingRegressor(**SETTINGS | settings).fit(np.nan_to_num(X), y)
+
+
+def test_a_set_of_columns_is_saved(tmp_path):
+    X, y = draw()
+    model = BoostingRegressor(**SETTINGS | {"categorical_features": {1, 0}}).fit(X, y)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(hilboost.load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_directions_of_categories_are_refused_by_name():
+    table = pd.DataFrame({"town": ["a", "b"] * 30, "km": np.arange(60.0)})
+    model = BoostingRegressor(monotonic_cst={"town": 1, "km": 1})
+    with pytest.raises(InvalidParameter, match="column 'town' holds categories"):
+        model.fit(table, table["km"])
 
 
 DAMAGE = {
@@ -174,8 +194,77 @@ def test_damaged_files(name, tmp_path):
         hilboost.load(path)
 
 
+def test_an_encoding_in_the_file_of_another_estimator(tmp_path):
+    """It would let trees name columns that no table has."""
+    X, _ = draw(n=60)
+    X = np.nan_to_num(X)
+    OutputKernelForestRegressor(n_estimators=2, random_state=0).fit(X, X[:, :2]).save(
+        tmp_path / "model"
+    )
+    column = contents(tmp_path / "model")[0]["column"].copy()
+    column[0] = 900
+    edit(tmp_path / "model", arrays={"column": column}, header={"encoding": {"n_columns": 1000}})
+    with pytest.raises(InvalidModelFile, match="encoding"):
+        hilboost.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("target_statistics", ["auto", True, False])
+def test_levels_of_rows_without_weight_are_not_there(target_statistics):
+    """Thirty levels of the first column are in such rows only: with them it would have many."""
+    X, y = draw()
+    weight = np.where(np.arange(len(X)) % 3, 1.0, 0.0)
+    left_out = np.flatnonzero(weight == 0)
+    X[left_out, 0] = 500 + np.arange(len(left_out)) % 30
+    X[left_out, 1] = -5
+    settings = SETTINGS | {"target_statistics": target_statistics}
+    weighted = BoostingRegressor(**settings).fit(X, y, sample_weight=weight)
+    fewer = BoostingRegressor(**settings).fit(X[weight > 0], y[weight > 0])
+    np.testing.assert_array_equal(weighted.predict(X), fewer.predict(X))
+    weighted.set_params(warm_start=True, n_estimators=14).fit(X, y, sample_weight=weight)
+    assert weighted.n_estimators_ == 14
+
+
 def test_shared_trees_see_statistics():
     X, y = draw()
     Y = np.column_stack([y, -y])
     model = BoostingRegressor(**SETTINGS | {"multi_output": "shared"}).fit(X, Y)
     assert model.score(X, Y) > 0.5
+
+
+CONSTRAINED = [
+    pytest.param({}, id="one column by statistics"),
+    pytest.param({"target_statistics": True}, id="pairs"),
+    pytest.param({"target_statistics": True, "multi_output": "shared"}, id="shared trees"),
+    pytest.param({"cv_folds": 3, "early_stopping": True}, id="committee"),
+]
+
+
+@pytest.mark.parametrize("further", CONSTRAINED)
+@pytest.mark.parametrize("direction", [1, -1])
+def test_directions_beside_statistics(further, direction):
+    X, y = draw()
+    further = {"monotonic_cst": [0, 0, direction]} | further
+    model = BoostingRegressor(**SETTINGS | further).fit(X, y)
+    for row in X[:40]:
+        line = np.tile(row, (30, 1))
+        line[:, 2] = np.linspace(-3, 3, 30)
+        assert (direction * np.diff(model.predict(line)) >= 0).all()
+    assert model.score(X, y) > 0.4
+
+
+@pytest.mark.parametrize("further", CONSTRAINED)
+@pytest.mark.parametrize("groups", ["no_interactions", [{0, 2}, {1}], [{0, 1}, {2}]], ids=str)
+def test_groups_hold_for_statistics(further, groups):
+    """Whatever is not in a group with column 1 adds to it, also where levels have means."""
+    X, y = draw()
+    model = BoostingRegressor(**SETTINGS | {"interaction_cst": groups} | further).fit(X, y)
+    apart = [0, 1] if isinstance(groups, list) and {0, 1} in groups else [1]
+    first, second = X[:150], X[150:300]
+    swapped = first.copy(), second.copy()
+    swapped[0][:, apart], swapped[1][:, apart] = second[:, apart], first[:, apart]
+    np.testing.assert_allclose(
+        model.predict(first) + model.predict(second),
+        model.predict(swapped[0]) + model.predict(swapped[1]),
+        rtol=1e-10,
+    )
+    assert model.feature_importances_[:2].min() > 0.05

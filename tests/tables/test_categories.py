@@ -1,5 +1,8 @@
 """Columns of categories: which they are, their levels, and what later tables may hold."""
 
+import enum
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -127,6 +130,34 @@ def test_codes_count_by_value_and_code_point():
     np.testing.assert_array_equal(read(numbers)[0][:, 0], [1, 0, 2, 0])
     text = numbers.astype(str)
     np.testing.assert_array_equal(read(text)[0][:, 0], [0, 2, 1, 2])
+
+
+class Town(str, enum.Enum):  # noqa: UP042 - str() of it is not its value
+    GHENT = "ghent"
+    MONS = "mons"
+
+
+@pytest.mark.parametrize(
+    ("values", "levels"),
+    [
+        ([Decimal("2.3"), Decimal("1.1"), None, Decimal("2.3")], (1.1, 2.3)),
+        ([Town.MONS, Town.GHENT, None, "mons"], ("ghent", "mons")),
+        ([np.str_("b"), np.str_("a"), None, "b"], ("a", "b")),
+        ([np.float32(2.5), np.float32(0.5), None, 2.5], (0.5, 2.5)),
+    ],
+    ids=["decimals", "text enum", "NumPy text", "NumPy numbers"],
+)
+def test_levels_are_python_s_own_types(values, levels):
+    as_category = pd.Series(values, dtype=object).astype("category")
+    for column in (as_category, pd.Series(values, dtype=object)):
+        matrix, estimator = read(pd.DataFrame({"x": column}), [0])
+        np.testing.assert_array_equal(matrix[:, 0], [1, 0, np.nan, 1])
+        found = estimator._schema.columns[0].levels
+        assert found == levels
+        assert [type(level) for level in found] == [type(level) for level in levels]
+        for other in (list(levels), as_category.cat.categories):
+            same = later(estimator, pd.DataFrame({"x": pd.Categorical(other)}))
+            np.testing.assert_array_equal(np.sort(same[:, 0]), [0, 1])
 
 
 def test_text_that_is_missing_throughout():

@@ -182,7 +182,7 @@ def test_series_and_rows_of_different_lengths():
 
 
 def test_text_in_other_forms():
-    with pytest.raises(InvalidData, match="X holds text in a form that is not read"):
+    with pytest.raises(InvalidData, match="Expected 2D array, got 1D array instead"):
         read(["a", "b"])
     with pytest.raises(InvalidData, match="X holds text in column 0 in a form that is not read"):
         read(np.array([[b"a"]]))
@@ -264,3 +264,24 @@ def test_numbers_of_any_type_among_objects():
     values += [None, pd.NA, pd.NaT, np.bool_(False), Decimal("NaN")]
     expected = [1.0, 2.0, 2.0**70, 1.5, 0.25, 0.5, *[np.nan] * 4, 0.0, np.nan]
     np.testing.assert_array_equal(read_objects(values, "x").values, expected)
+
+
+RECORDS = {
+    "a dict": lambda frame: frame.to_dict("list"),
+    "a list of dicts": lambda frame: frame.to_dict("records"),
+    "a structured array": lambda frame: frame.to_records(index=False),
+}
+
+
+@pytest.mark.parametrize("what", RECORDS)
+def test_records_are_no_table(what):
+    frame = pd.DataFrame({"town": ["a", "b"] * 30, "km": np.arange(60.0)})
+    with pytest.raises(InvalidType, match=f"X is {what}; give a data frame"):
+        BoostingRegressor().fit(RECORDS[what](frame), frame["km"])
+
+
+def test_one_row_is_no_table():
+    frame = pd.DataFrame({"town": ["a", "b"] * 30, "km": np.arange(60.0)})
+    model = BoostingRegressor(n_estimators=2).fit(frame.to_numpy(), frame["km"])
+    with pytest.raises(InvalidData, match=r"got 1D array.*X\.iloc\[\[0\]\]"):
+        model.predict(frame.iloc[0])

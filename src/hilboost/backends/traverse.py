@@ -10,7 +10,7 @@ from numba import types, uint64
 from numba.extending import intrinsic
 
 from hilboost.backends.compiled import compiled
-from hilboost.backends.levels import level_goes_left
+from hilboost.backends.levels import UNSEEN, level_goes_left
 
 BLOCK = 64
 FEWEST_ROWS_FOR_BITS = 8
@@ -165,6 +165,48 @@ def _leaves_by_bits(words, inner, begin, end, columns, thresholds, missing_right
 
 
 @compiled
+def _leaves_by_bits_and_sets(
+    words,
+    inner,
+    begin,
+    end,
+    columns,
+    thresholds,
+    missing_right,
+    masks,
+    block,
+    set_numbers,
+    left_sets,
+):
+    """The same in a tree that splits on categories."""
+    everything = masks[0] | ~masks[0]
+    for i in range(BLOCK):
+        words[i] = everything
+    for i in range(begin, end):
+        node = inner[i]
+        column, mask = block[columns[node]], masks[node]
+        of_missing = mask if missing_right[node] else everything
+        number = set_numbers[node]
+        if number < 0:
+            threshold = thresholds[node]
+            for k in range(BLOCK):
+                value = column[k]
+                of_number = mask if value > threshold else everything
+                words[k] &= of_number if value == value else of_missing
+        else:
+            first, second = left_sets[number, 0], left_sets[number, 1]
+            third, fourth = left_sets[number, 2], left_sets[number, 3]
+            for k in range(BLOCK):
+                value = column[k]
+                code = np.int32(value) if 0.0 <= value < UNSEEN else np.int32(UNSEEN)
+                low, high = first if code < 64 else second, third if code < 192 else fourth
+                word = low if code < 128 else high
+                left = (word >> uint64(code & 63)) & uint64(1)
+                of_level = everything if left else mask
+                words[k] &= of_level if value == value else of_missing
+
+
+@compiled
 def add_forest(
     X,
     roots,
@@ -203,7 +245,7 @@ def add_forest(
     set_numbers : (n_nodes,) int32, the set of a node that splits on categories, else -1; (0,)
         without any
     left_sets : (n_sets, SET_WORDS) uint64, a bit a level that goes left
-    has_sets : (n_trees,) bool, trees with such nodes; these are walked
+    has_sets : (n_trees,) bool, trees with such nodes
     inner : (n_inner,) int32, the nodes that are not leaves; tree ``t`` has those from
         ``inner_start[t]`` to ``inner_start[t + 1]``
     masks, half_masks : (n_nodes,) uint64, uint32, see :func:`mark_left_leaves`
@@ -231,10 +273,24 @@ def add_forest(
                     block[k, i] = X[start + i, k]
         for tree in range(depths.shape[0]):
             first, width = first_output[tree], widths[tree]
-            if by_bits and tree_leaves[tree] <= 64 and not has_sets[tree]:
+            if by_bits and tree_leaves[tree] <= 64:
                 low, high = inner_start[tree], inner_start[tree + 1]
+                if has_sets[tree]:
+                    _leaves_by_bits_and_sets(
+                        words,
+                        inner,
+                        low,
+                        high,
+                        columns,
+                        thresholds,
+                        missing_right,
+                        masks,
+                        block,
+                        set_numbers,
+                        left_sets,
+                    )
                 # Half words do for the usual small trees, and are twice as fast.
-                if tree_leaves[tree] <= 32:
+                elif tree_leaves[tree] <= 32:
                     _leaves_by_bits(
                         half_words,
                         inner,

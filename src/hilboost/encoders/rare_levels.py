@@ -1,4 +1,4 @@
-"""The rare levels of a category with very many, merged into one."""
+"""How frequent the levels of a category are; the rare ones of very many merged into one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.records import Floats
+
+
+def level_weights(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
+    """Weight of the rows of every level, (n_levels,); the arguments are as in :func:`kept_levels`.
+
+    Cost O(n).
+    """
+    known = codes >= 0
+    mass = np.bincount(
+        codes[known].astype(np.int64), None if weight is None else weight[known], n_levels
+    )
+    return mass.astype(np.float64)
 
 
 def kept_levels(
@@ -28,10 +40,7 @@ def kept_levels(
     """
     if n_levels <= most:
         return np.arange(n_levels)
-    known = codes >= 0
-    mass = np.bincount(
-        codes[known].astype(np.int64), None if weight is None else weight[known], n_levels
-    )
+    mass = level_weights(codes, n_levels, weight)
     kept = np.sort(np.argsort(-mass, kind="stable")[: most - 1])
     new = np.full(n_levels, most - 1)
     new[kept] = np.arange(most - 1)

@@ -21,7 +21,13 @@ from hilboost.core.records import Floats, Target
 from hilboost.estimators._labels import Classes
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.categories import Encoder, Encoding, check_continued
-from hilboost.estimators.checkpoints import Identity, Writer, checkpoint_among, resume
+from hilboost.estimators.checkpoints import (
+    Identity,
+    Writer,
+    check_width,
+    checkpoint_among,
+    resume,
+)
 from hilboost.estimators.checks import check_learner, learner_name, warn_of_light_weights
 from hilboost.estimators.constraints import interaction_groups, monotonic_directions
 from hilboost.estimators.defaults import Resolved, resolve
@@ -193,9 +199,9 @@ class BaseBoosting(Shell):
         name = f"learner {learner_name(self.learner)}"
         check_learner(learner, self._schema, name, "set learner='tree'")
         if isinstance(learner, TreeLearner):
-            fit = self._with_encoder(fit, learner.shared)
+            fit = self._with_encoder(fit, learner)
             if fit.encoder is not None:
-                learner = fit.encoder.told_to(learner)
+                learner = fit.encoder.told_to(learner, self._schema)
             warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.X.size * n_trees * n_folds)
         plan = Plan(
@@ -208,9 +214,11 @@ class BaseBoosting(Shell):
             callbacks=with_printer(callbacks, self.verbose),
             seed=fit.seed,
         )
-        begun = fit.begin(plan, n_threads, n_folds, continued)
+        if checkpoint is not None and continued is not None:
+            check_width(checkpoint, continued, fit.width)
+        begun = fit.begin(plan, n_threads, n_folds, continued, self._encoding)
         progress, validation = begun.progress, begun.validation
-        self._take_encoding(begun.encoding, continued)
+        self._encoding = begun.encoding
         target, n_columns = fit.target, begun.seen[0].shape[1]
         with Team(n_threads) as team:
             data = _prepare(learner, begun, target, fit.seed, n_threads if n_folds == 1 else 1)
@@ -232,23 +240,16 @@ class BaseBoosting(Shell):
         self._place_members()
         pass_interrupt_on(progress, self.n_estimators_)
 
-    def _with_encoder(self, fit: Fit, shared: bool) -> Fit:
+    def _with_encoder(self, fit: Fit, learner: TreeLearner) -> Fit:
         """The fit, told which columns hold categories and how trees see them."""
         columns = category_columns(self._schema)
         if not columns:
             return fit
         n_classes = len(self.classes_) if isinstance(self, Classes) else None
-        by_mean = True if shared and self.target_statistics == "auto" else self.target_statistics
-        return replace(fit, encoder=Encoder.of(fit.X, columns, fit.target, n_classes, by_mean))
-
-    def _take_encoding(self, encoding: Encoding | None, continued: Progress | None) -> None:
-        first = self._encoding
-        if continued is not None and first is not None and not first.equals(encoding):
-            raise InvalidData(
-                "warm_start with target statistics of categories needs the rows of the first fit; "
-                "set warm_start=False to fit anew."
-            )
-        self._encoding = encoding
+        auto = self.target_statistics == "auto"
+        by_mean = True if learner.shared and auto else self.target_statistics
+        encoder = Encoder.of(fit.X, columns, fit.target, n_classes, by_mean, learner.groups)
+        return replace(fit, encoder=encoder)
 
     def _place_members(self) -> None:
         if self._encoding is not None and self._members is not None:

@@ -40,6 +40,7 @@ def _written(name: str, value: Any, writer: ValueWriter) -> Any:
     if isinstance(value, PLAIN):
         return value
     if name in _LISTS:
+        value = sorted(value) if isinstance(value, set | frozenset) else value
         return np.asarray(value).tolist()
     if name in _CONSTRAINTS:
         return plain_constraint(value)

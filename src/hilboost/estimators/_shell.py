@@ -25,7 +25,7 @@ from hilboost.estimators.fitting import Fit
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
 from hilboost.learners.kernel_machine.expansion import MergedExpansions
 from hilboost.model import AdditiveModel, mean_of
-from hilboost.tables import Schema
+from hilboost.tables import Schema, without_unused_levels
 
 _CELLS_WORTH_A_THREAD = 2**18
 
@@ -147,6 +147,8 @@ class Shell(CallbackSupportMixin, BaseEstimator):
         encoded = self._encode(y, len(X), reset=continued is None)
         weight = check_weights(sample_weight, X)
         X, target = _without_zero_weights(X, self._with_class_weights(Target(encoded, weight)))
+        if len(X) < len(encoded) and continued is None and self._schema.categories:
+            X, self._schema = without_unused_levels(X, self._schema)
         self._check_target(target)
         held_out = None
         if X_val is not None:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Part, Stage, Target
-from hilboost.encoders import LevelKeys, TargetStatistics, kept_levels
+from hilboost.encoders import LevelKeys, TargetStatistics, kept_levels, level_weights
 from hilboost.learners.tree import MAX_LEVELS, Tree, TreeLearner
 from hilboost.model import AdditiveModel
-from hilboost.tables import Schema
+from hilboost.tables import Schema, place
 
 MANY_LEVELS = 32
 """Columns with more levels have target statistics besides."""
@@ -72,8 +72,11 @@ class Encoding:
 
     def encode(self, codes: Floats) -> Floats:
         """What the model sees of rows to be predicted, (n, full_width)."""
-        columns = [self.merged(codes), *(s.encode(codes) for s in self.statistics)]
-        return columns[0] if len(columns) == 1 else np.column_stack(columns)
+        if not self.statistics:
+            return self.merged(codes)
+        # Members have the same sources.
+        numbers = [source.numbers(codes) for source in self.statistics[0].sources]
+        return np.column_stack([self.merged(codes), *(s.encode(numbers) for s in self.statistics)])
 
     def placed(self, member: int, model: AdditiveModel) -> AdditiveModel:
         """A member's model with its statistics where the whole model has them."""
@@ -122,12 +125,15 @@ class Encoder:
         What has target statistics.
     n_classes : int or None
         Where targets are classes.
+    n_targets : int
+        Means of every source.
     """
 
     encoding: Encoding
     categorical: tuple[tuple[int, int], ...]
     sources: tuple[LevelKeys, ...]
     n_classes: int | None
+    n_targets: int
 
     @classmethod
     def of(
@@ -137,10 +143,12 @@ class Encoder:
         target: Target,
         n_classes: int | None,
         statistics: str | bool,
+        groups: Sequence[Sequence[int]] = (),
     ) -> Self:
         """For codes (n, d) and the category columns with their numbers of levels.
 
-        ``statistics`` says where there are target statistics.
+        ``statistics`` says where there are target statistics, and ``groups`` which columns may
+        meet in a pair; all where it is empty.
 
         Trees divide the levels of a column without; with them they see the levels' shares of the
         rows in its place.
@@ -157,30 +165,47 @@ class Encoder:
         )
         categorical = tuple((k, min(sizes[k], MAX_LEVELS)) for k in few)
         shares = tuple((k, _shares(codes[:, k], sizes[k], weight)) for k in many)
-        groups: list[tuple[int, ...]] = [(k,) for k in many]
         n_targets = statistic_targets(target, n_classes).shape[1]
-        room = _MOST_STATISTICS // n_targets - len(many)
-        groups += sorted(combinations(many, 2), key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])[
-            : max(0, room)
-        ]
-        sources = tuple(LevelKeys.of(codes, g, tuple(sizes[k] for k in g)) for g in sorted(groups))
-        return cls(Encoding(codes.shape[1], kept, shares), categorical, sources, n_classes)
+        pairs = [p for p in combinations(many, 2) if not groups or _meet(p, groups)]
+        pairs.sort(key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])
+        room = max(0, _MOST_STATISTICS // n_targets - len(many))
+        chosen: list[tuple[int, ...]] = sorted([*((k,) for k in many), *pairs[:room]])
+        sources = tuple(LevelKeys.of(codes, c, tuple(sizes[k] for k in c)) for c in chosen)
+        encoding = Encoding(codes.shape[1], kept, shares)
+        return cls(encoding, categorical, sources, n_classes, n_targets)
 
-    def told_to(self, learner: TreeLearner) -> TreeLearner:
-        """The learner with the columns whose levels it divides.
+    @property
+    def width(self) -> int:
+        """Columns that a member sees."""
+        return self.encoding.n_columns + self.n_targets * len(self.sources)
+
+    def told_to(self, learner: TreeLearner, schema: Schema) -> TreeLearner:
+        """The learner for the columns that trees see, with those whose levels it divides.
+
+        Statistics have no direction, and are in the groups that hold the columns they come from.
 
         Raises
         ------
         InvalidParameter
             Some category column has a direction, or trees have vector leaves.
         """
-        for column, _ in (*self.categorical, *self.encoding.shares):
+        for column in schema.categories:
             if learner.monotonic and learner.monotonic[column] != 0:
                 raise InvalidParameter(
-                    f"column {column} holds categories, which have no order to be monotonic in; "
-                    "set its direction to 0."
+                    f"{place(schema.columns[column].name)} holds categories, which have no order "
+                    "to be monotonic in; set its direction to 0."
                 )
-        return replace(learner, categorical=self.categorical)
+        origins = [source.columns for source in self.sources for _ in range(self.n_targets)]
+        places = list(enumerate(origins, start=self.encoding.n_columns))
+        return replace(
+            learner,
+            categorical=self.categorical,
+            monotonic=learner.monotonic and learner.monotonic + (0,) * len(origins),
+            groups=tuple(
+                (*group, *(k for k, origin in places if _meet(origin, [group])))
+                for group in learner.groups
+            ),
+        )
 
     def learn(
         self,
@@ -215,12 +240,14 @@ class Encoder:
         return replace(self.encoding, statistics=tuple(statistics)), seen
 
 
+def _meet(columns: Sequence[int], groups: Sequence[Sequence[int]]) -> bool:
+    """Whether some group holds them all."""
+    return any(set(columns) <= set(group) for group in groups)
+
+
 def _shares(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
     """Part of the rows that each level has."""
-    known = codes >= 0
-    mass = np.bincount(
-        codes[known].astype(np.int64), None if weight is None else weight[known], n_levels
-    )
+    mass = level_weights(codes, n_levels, weight)
     return mass / max(mass.sum(), np.finfo(float).tiny)
 
 

@@ -28,6 +28,7 @@ from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, Inva
 from hilboost.core.records import Event, Floats, Stage
 from hilboost.estimators.defaults import Resolved
 from hilboost.estimators.fitting import Fit
+from hilboost.learners.tree import Tree
 from hilboost.model import AdditiveModel, files
 from hilboost.tables import Schema, SparseTable
 
@@ -188,6 +189,21 @@ def resume(checkpoint: Checkpoint, identity: Identity) -> Resumed | None:
         raise
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
+
+
+def check_width(checkpoint: Checkpoint, progress: Progress, width: int) -> None:
+    """Refuse stages in the columns of a wider table: nothing checks them later.
+
+    Raises
+    ------
+    InvalidModelFile
+    """
+    for member in progress.members:
+        parts = (part for stage in member.stages for part in stage.parts)
+        if any(isinstance(part.model, Tree) and part.model.column.max() >= width for part in parts):
+            raise InvalidModelFile(
+                f"{checkpoint.file} is damaged: it names columns that the data do not have."
+            )
 
 
 class Writer(AbstractContextManager["Writer"]):

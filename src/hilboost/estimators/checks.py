@@ -219,6 +219,12 @@ def check_kernel(kernel: Any, given: Any, schema: Schema) -> None:
 def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) -> ValueError:
     """The error with the column named, where the cause is text or an infinite value."""
     message = str(error)
+    if "could not convert" in message and np.ndim(X) == 1:
+        return InvalidData(
+            "Expected 2D array, got 1D array instead: X is a single row or column. Give a table, "
+            "for instance X.iloc[[0]] for the first row of a data frame, or X[['age']] for a "
+            "column."
+        )
     if "could not convert" in message:
         return InvalidData(
             f"X holds text{_first_column(X, _holds_text)} in a form that is not read. Give a data "

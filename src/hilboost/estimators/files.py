@@ -210,6 +210,8 @@ def _built(additive: AdditiveModel, header: dict[str, Any], arrays: Arrays, read
         require(names.shape == (n_features,), "feature_names_in")
         require(all(isinstance(name, str) for name in names), "feature_names_in")
         model.feature_names_in_ = names
+    # Without an encoding, trees may name the columns of the table alone.
+    require("encoding" not in header or isinstance(model, BaseBoosting), "encoding")
     model._schema = _read_schema(model, header)
     model._fitted_seed = int(header["seed"])
     model.model_ = additive

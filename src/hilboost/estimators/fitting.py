@@ -62,6 +62,11 @@ class Fit:
     strata: NDArray[Any] | None
     encoder: Encoder | None = None
 
+    @property
+    def width(self) -> int:
+        """Columns that a member sees."""
+        return self.X.shape[1] if self.encoder is None else self.encoder.width
+
     def hold_out(self, fraction: float) -> Fit:
         """Split a part of the rows off for validation; one row is not split."""
         n = len(self.X)
@@ -82,9 +87,16 @@ class Fit:
         )
 
     def begin(
-        self, plan: Plan, n_threads: int, n_folds: int = 1, continued: Progress | None = None
+        self,
+        plan: Plan,
+        n_threads: int,
+        n_folds: int = 1,
+        continued: Progress | None = None,
+        encoding: Encoding | None = None,
     ) -> Begun:
         """Members and held-out rows with their ``raw``, ready for the first new stage.
+
+        ``encoding`` is that of the stages so far, where they have one.
 
         Raises
         ------
@@ -104,9 +116,15 @@ class Fit:
             holds_out = self.held_out is not None or n_folds > 1
             _check_continued(plan, progress, len(rows), len(self.start), holds_out)
         progress.folds = folds
-        encoding, seen = None, [self.X] * len(rows)
+        before, encoding, seen = encoding, None, [self.X] * len(rows)
         if self.encoder is not None:
             encoding, seen = self.encoder.learn(self.X, self.target, rows, plan.seed)
+        if before is not None and not before.equals(encoding):
+            # The stages so far must not see other columns than their own, not even once.
+            raise InvalidData(
+                "warm_start with target statistics of categories needs the rows of the first fit, "
+                "and its target_statistics; set warm_start=False to fit anew."
+            )
         for member, r, X in zip(progress.members, rows, seen, strict=True):
             member.rows = r
             raw = member.model().predict_raw(X, n_threads)

@@ -6,9 +6,15 @@
 
 from hilboost.tables.choice import category_choice
 from hilboost.tables.columns import is_missing_value
-from hilboost.tables.encoding import encode, encode_array, learn, learn_array
+from hilboost.tables.encoding import (
+    encode,
+    encode_array,
+    learn,
+    learn_array,
+    without_unused_levels,
+)
 from hilboost.tables.reading import Table, as_array, read_table
-from hilboost.tables.schema import Column, Level, Schema, category_columns
+from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 from hilboost.tables.sparse import SparseTable, is_sparse
 
 __all__ = [
@@ -26,5 +32,7 @@ __all__ = [
     "is_sparse",
     "learn",
     "learn_array",
+    "place",
     "read_table",
+    "without_unused_levels",
 ]

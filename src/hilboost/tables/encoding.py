@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -109,6 +112,23 @@ def encode_array(X: Floats, schema: Schema) -> Floats:
     return X
 
 
+def without_unused_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
+    """:func:`learn` as if only these rows had been there; ``X`` (n, d) is changed in place.
+
+    Returns
+    -------
+    matrix, schema
+        Without the levels that no row has.  Cost O(n) a category column.
+    """
+    found: list[tuple[int, tuple[Level, ...]]] = []
+    for k, levels in schema.levels:
+        codes = X[:, k]
+        present = ~np.isnan(codes)
+        used, codes[present] = np.unique(codes[present], return_inverse=True)
+        found.append((k, tuple(levels[int(code)] for code in used)))
+    return X, replace(schema, levels=tuple(found))
+
+
 def _numbers_of(values: NDArray[Any]) -> Numbers:
     """Whole numbers where all are: an array has one dtype for all columns."""
     present = values[~np.isnan(values)]
@@ -157,9 +177,7 @@ def _levels(labels: Labels, name: object) -> tuple[Level, ...]:
     used = labels.used()
     values = [labels.distinct[i] for i in used]
     read = read_objects(values, name, lambda place: labels.row_of(used[place]))
-    if isinstance(read, Labels):
-        return tuple(sorted({str(text) for text in values}))
-    if not np.isfinite(read.values).all():
+    if isinstance(read, Numbers) and not np.isfinite(read.values).all():
         raise InvalidData(
             f"Input X contains infinity or a value too large in {place(name)}. Replace it by a "
             "finite number, or by NaN where it means missing."
@@ -168,18 +186,24 @@ def _levels(labels: Labels, name: object) -> tuple[Level, ...]:
 
 
 def _plain(value: Any) -> Level:
-    """A number as Python's own type."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if isinstance(value, (bool, int, float)) else float(value)
+    """Text or a number as Python's own type, also where it is of a class derived from that."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _codes(labels: Labels, levels: tuple[Level, ...]) -> Floats:
-    """Places of the levels, -1 for others, NaN for missing values."""
-    places = {level: float(i) for i, level in enumerate(levels)}
+    """Places of the levels, -1 for others, NaN for missing values; O(n + distinct log levels)."""
     # The code -1 of missing values takes the last one.
-    known = [places.get(value, UNSEEN) for value in labels.distinct]
-    return np.array([*known, np.nan])[labels.codes]
+    places = np.full(len(labels.distinct) + 1, np.nan)
+    ordered: Any = levels
+    for i in labels.used():
+        value: Any = _plain(labels.distinct[i])
+        k = bisect_left(ordered, value)
+        places[i] = k if k < len(levels) and levels[k] == value else UNSEEN
+    return places[labels.codes]
 
 
 def _check_kind(labels: Labels, column: Column) -> None:

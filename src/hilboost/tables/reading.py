@@ -7,6 +7,7 @@ codes from each library's own dictionary encoding.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,10 +63,11 @@ def read_table(X: Any) -> Table | None:
     ------
     InvalidData, InvalidType
         Dates, nested values, other objects, text amid numbers, a name that two columns have, a
-        frame that is still to be computed.
+        frame that is still to be computed, dicts and structured arrays.
     MissingPackage
         An Arrow stream, and neither PyArrow nor Polars to read it.
     """
+    _refuse_records(X)
     if isinstance(X, np.ndarray):
         return _of_objects(X) if X.ndim == 2 and X.dtype.kind in "OU" else None
     if isinstance(X, (list, tuple)):
@@ -78,6 +80,22 @@ def read_table(X: Any) -> Table | None:
         _read(series, name) for series, name in zip(frame.iter_columns(), names, strict=True)
     ]
     return Table(text_names(names), columns, len(frame))
+
+
+def _refuse_records(X: Any) -> None:
+    """What a data frame can be made of, but is none."""
+    if isinstance(X, Mapping):
+        what = "a dict"
+    elif isinstance(X, np.ndarray) and X.dtype.names is not None:
+        what = "a structured array"
+    elif isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
+        what = f"a {type(X).__name__} of dicts"
+    else:
+        return
+    raise InvalidType(
+        f"X is {what}; give a data frame, for instance pandas.DataFrame(X), or rows of str and "
+        "numbers."
+    )
 
 
 def text_names(names: list[Any]) -> list[str] | None:

@@ -23,7 +23,8 @@ def require_complete(X: Floats) -> None:
         column = int(np.flatnonzero(np.isnan(X).any(axis=0))[0])
         raise InvalidData(
             f"X holds NaN in column {column}; kernels need complete rows. Fill the gaps first, "
-            "for instance with scikit-learn's SimpleImputer, or use trees."
+            "numbers for instance with scikit-learn's SimpleImputer, text with .fillna('missing'), "
+            "or use trees."
         )
 
 
