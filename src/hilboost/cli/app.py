@@ -183,7 +183,9 @@ def fit(
         float | None,
         typer.Option(metavar="SECONDS", help="End the fit after about this time."),
     ] = None,
-    random_state: Annotated[int | None, typer.Option(metavar="SEED", help="Seed.")] = None,
+    random_state: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Seed; 0 if not given.")
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")
     ] = None,
