@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -27,6 +27,33 @@ class Resolved:
         """Parameters with ``"auto"`` replaced by these values; ``n_estimators`` stays as it is."""
         chosen = {**asdict(self), "n_estimators": parameters["n_estimators"]}
         return {name: _or(value, chosen.get(name, value)) for name, value in parameters.items()}
+
+    def to_file(self) -> dict[str, Any]:
+        """As plain values by their names."""
+        kinds = get_type_hints(Resolved)
+        return {
+            name: value if type(value) is int else kinds[name](value)
+            for name, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_file(cls, entry: Any) -> Resolved:
+        """What :meth:`to_file` made.
+
+        Raises
+        ------
+        ValueError
+            Other names, other types, or values that no fit can have chosen.
+        """
+        kinds = get_type_hints(cls)
+        if not isinstance(entry, dict) or set(entry) != set(kinds):
+            raise ValueError("chosen is inconsistent")
+        for name, kind in kinds.items():
+            value = entry[name]
+            known = type(value) is kind or (kind is float and type(value) is int)
+            if not known or not 0 <= value < np.inf:
+                raise ValueError(f"{name} of chosen is inconsistent")
+        return cls(**entry)
 
 
 _SMALLEST_EARLY = 200

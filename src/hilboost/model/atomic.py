@@ -32,7 +32,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, final)
     except OSError as error:
-        if error.filename is None:  # a full disk, for instance: say of which file
+        if error.errno is not None and error.filename is None:  # a full disk, say
             error.filename = str(path)
         raise
     finally:
