@@ -165,6 +165,40 @@ def _leaves_by_bits(words, inner, begin, end, columns, thresholds, missing_right
 
 
 @compiled
+def _leaves_by_bits_and_sets(
+    words,
+    inner,
+    begin,
+    end,
+    columns,
+    thresholds,
+    missing_right,
+    masks,
+    set_numbers,
+    left_sets,
+    block,
+):
+    """The same in a tree that splits on categories."""
+    everything = masks[0] | ~masks[0]
+    for i in range(BLOCK):
+        words[i] = everything
+    for i in range(begin, end):
+        node = inner[i]
+        threshold, mask, number = thresholds[node], masks[node], set_numbers[node]
+        column, right = block[columns[node]], missing_right[node]
+        if number >= 0:
+            for k in range(BLOCK):
+                value = column[k]
+                left = level_goes_left(left_sets, number, value)
+                words[k] &= everything if (not right if value != value else left) else mask
+        else:
+            for k in range(BLOCK):
+                value = column[k]
+                goes_right = value > threshold or (right and value != value)
+                words[k] &= mask if goes_right else everything
+
+
+@compiled
 def add_forest(
     X,
     roots,
@@ -203,7 +237,7 @@ def add_forest(
     set_numbers : (n_nodes,) int32, the set of a node that splits on categories, else -1; (0,)
         without any
     left_sets : (n_sets, SET_WORDS) uint64, a bit a level that goes left
-    has_sets : (n_trees,) bool, trees with such nodes; these are walked
+    has_sets : (n_trees,) bool, trees with such nodes
     inner : (n_inner,) int32, the nodes that are not leaves; tree ``t`` has those from
         ``inner_start[t]`` to ``inner_start[t + 1]``
     masks, half_masks : (n_nodes,) uint64, uint32, see :func:`mark_left_leaves`
@@ -215,8 +249,9 @@ def add_forest(
 
     Notes
     -----
-    Cost O(n · nodes / 8) for trees of up to 64 leaves, whose tests run in vector registers, and
-    O(n · depth) for larger ones.  For every row the trees are added in their order.
+    Cost O(n · nodes / 8) for trees of up to 64 leaves, whose tests run in vector registers (those
+    on categories one by one, O(n · nodes)), and O(n · depth) for larger ones.  For every row
+    the trees are added in their order.
     """
     nodes = np.empty(BLOCK, np.int32)
     words = np.empty(BLOCK, np.uint64)
@@ -231,10 +266,24 @@ def add_forest(
                     block[k, i] = X[start + i, k]
         for tree in range(depths.shape[0]):
             first, width = first_output[tree], widths[tree]
-            if by_bits and tree_leaves[tree] <= 64 and not has_sets[tree]:
+            if by_bits and tree_leaves[tree] <= 64:
                 low, high = inner_start[tree], inner_start[tree + 1]
+                if has_sets[tree]:
+                    _leaves_by_bits_and_sets(
+                        words,
+                        inner,
+                        low,
+                        high,
+                        columns,
+                        thresholds,
+                        missing_right,
+                        masks,
+                        set_numbers,
+                        left_sets,
+                        block,
+                    )
                 # Half words do for the usual small trees, and are twice as fast.
-                if tree_leaves[tree] <= 32:
+                elif tree_leaves[tree] <= 32:
                     _leaves_by_bits(
                         half_words,
                         inner,
