@@ -18,6 +18,7 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "reproductions/README.md": "reproductions/overview.md",
+    "benchmarks/results/fuzz.md": "benchmarks/results/fuzz.md",
 }
 BESIDES = ("benchmarks/results/*.png", "examples/*.py", "reproductions/*/results/*.*")
 LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)")

@@ -103,21 +103,6 @@ def _options(
     """Gradient boosting on tables: fit, predict, evaluate, and see it work."""
 
 
-@app.command(epilog=DEMO_EXAMPLES)
-def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the pictures.")] = Path(
-        "hilboost-demo"
-    ),
-    quick: Annotated[bool, typer.Option("--quick", help="Few rounds and few rows.")] = False,
-    debug: Debug = False,
-) -> None:
-    """Compare with scikit-learn on bundled data and draw pictures; under a minute, offline."""
-    with one_line_errors(debug):
-        from hilboost.cli.demo import run_demo
-
-        run_demo(out, quick=quick)
-
-
 @app.command(epilog=FIT_EXAMPLES)
 def fit(
     train: Annotated[
@@ -183,7 +168,9 @@ def fit(
         float | None,
         typer.Option(metavar="SECONDS", help="End the fit after about this time."),
     ] = None,
-    random_state: Annotated[int | None, typer.Option(metavar="SEED", help="Seed.")] = None,
+    random_state: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Seed; 0 if not given.")
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")
     ] = None,
@@ -259,6 +246,24 @@ def predict(
         run_predict(PredictJob(model=model, table=table, out=out, proba=proba))
 
 
+model_commands.add_to(app)
+
+
+@app.command(epilog=DEMO_EXAMPLES)
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the pictures.")] = Path(
+        "hilboost-demo"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Few rounds and few rows.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Compare with scikit-learn on bundled data and draw pictures; under a minute, offline."""
+    with one_line_errors(debug):
+        from hilboost.cli.demo import run_demo
+
+        run_demo(out, quick=quick)
+
+
 @app.command()
 def warmup(debug: Debug = False) -> None:
     """Compile everything once, so that later fits start at once."""
@@ -299,9 +304,6 @@ def reproduce(
             typer.echo(list_claims())
         else:
             typer.echo(run_reproduce(ReproduceJob(key, runs, recorded, out)))
-
-
-model_commands.add_to(app)
 
 
 def main() -> None:

@@ -1,12 +1,13 @@
 """Errors of the command line: one line on stderr, and an exit code."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
-from hilboost.core.errors import FitWarning, HilboostError
+from hilboost.core.errors import DataWarning, FitWarning, HilboostError
 
 __all__ = ["CliError", "UsageError", "note", "one_line_errors"]
 
@@ -40,6 +41,8 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         with warnings.catch_warnings():
             # An interrupted command keeps no model: how many stages it has is no news.
             warnings.simplefilter("ignore", FitWarning)
+            warnings.simplefilter("always", DataWarning)
+            warnings.showwarning = _note_of(warnings.showwarning)
             yield
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
@@ -49,6 +52,18 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         typer.echo(f"error: {_sentence(error)}", err=True)
         code = USAGE_EXIT_CODE if isinstance(error, UsageError) else EXIT_CODE
         raise typer.Exit(code) from None
+
+
+def _note_of(shown: Callable[..., None]) -> Callable[..., None]:
+    """How warnings are shown: those about the data as notes, others as before."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if issubclass(category, DataWarning):
+            note(" ".join(str(message).split()))
+        else:
+            shown(message, category, *where)
+
+    return show
 
 
 def _sentence(error: Exception) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_input, check_output
+from hilboost.cli.looks import numbers_as_text
 from hilboost.cli.settings import parameters_of
 from hilboost.cli.tables import (
     TaskName,
@@ -17,6 +18,7 @@ from hilboost.cli.tables import (
     features_for_fit,
     prepare_target,
     read_table,
+    refuse_text,
     split_target,
     split_weights,
     write_table,
@@ -101,6 +103,8 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
     rows = _rows(features, column, job, task.name)
+    for sentence in numbers_as_text(rows.X):
+        note(sentence)
     valid = None
     if job.valid is not None:
         text = [str(name) for name, dtype in rows.X.dtypes.items() if dtype.kind != "f"]
@@ -201,8 +205,9 @@ def _told(
                 "scores": scores,
             }
         )
+    rounds = "1 round" if stages == 1 else f"{stages} rounds"
     text = (
-        f"Fitted {stages} rounds on {len(rows.X)} rows and {rows.X.shape[1]} columns in "
+        f"Fitted {rounds} on {len(rows.X)} rows and {rows.X.shape[1]} columns in "
         f"{seconds:.1f} s (training loss {loss:.4g}); the model is in '{job.out}'."
     )
     if scores is not None:
@@ -223,11 +228,14 @@ def _new_model(job: FitJob, task: TaskName) -> Any:
         ("kernel", "classification"): "KernelBoostingClassifier",
     }
     estimator = getattr(hilboost, names[job.family, task])
+    seed = job.random_state
+    if seed is None and "random_state" not in job.settings:
+        seed = 0  # the same command gives the same model
     settings: dict[str, Any] = {
         "loss": job.loss,
         "n_estimators": job.n_estimators,
         "learning_rate": job.learning_rate,
-        "random_state": job.random_state,
+        "random_state": seed,
         "n_jobs": job.threads,
         "time_budget": job.time_budget if job.family == "kernel" else None,
     }
@@ -300,7 +308,23 @@ def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) 
         listed = ", ".join(f"'{name}'" for name in extra)
         columns = "1 column" if len(extra) == 1 else f"{len(extra)} columns"
         note(f"ignored {columns} the model does not use: {listed}.")
-    return features_for_fit(features)
+    features = features_for_fit(features)
+    refuse_text(features, [str(c.name) for c in model._schema.columns if c.kind == "number"])
+    _note_new_levels(model, features)
+    return features
+
+
+def _note_new_levels(model: Any, features: "pd.DataFrame") -> None:
+    """Say which columns hold nothing that the fit saw."""
+    for column in model._schema.columns:
+        if not column.holds_text:
+            continue
+        values = features[column.name].dropna().astype(str)
+        if len(values) and not values.isin(column.levels).any():
+            note(
+                f"no value of the column '{column.name}' occurred in fit, where it held "
+                f"'{column.levels[0]}', for instance, and not '{values.iloc[0]}'."
+            )
 
 
 def _predictions(model: Any, X: Any, proba: bool) -> "pd.DataFrame":

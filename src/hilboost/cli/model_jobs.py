@@ -204,6 +204,9 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         )
     chosen = [f"{p['name']}={p['value']}" for p in facts["parameters"] if p["chosen"]]
     lines.append(f"parameters chosen: {', '.join(chosen) or 'none, all are at their defaults'}")
+    became = [f"{p['name']}={p['became']}" for p in facts["parameters"] if p["became"] is not None]
+    if became:
+        lines.append(f"chosen by the data: {', '.join(became)}")
     lines.append("columns:")
     gains = {one["name"]: one["gain"] for one in facts["importances"] or ()}
     columns = facts["columns"]

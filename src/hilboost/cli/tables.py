@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import STDIN, check_input
+from hilboost.cli.looks import GZIP, HEAD, refuse_other_formats, refuse_other_separators
 from hilboost.model.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __all__ = [
     "near_names",
     "prepare_target",
     "read_table",
+    "refuse_text",
     "split_target",
     "split_weights",
     "write_table",
@@ -92,20 +94,28 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
 def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
     import pandas as pd
 
-    # Standard input is read once, but its header is looked at before its rows.
-    data = sys.stdin.buffer.read() if path == STDIN else b""
+    data = _piped(path)
 
     def source() -> Any:
-        return io.BytesIO(data) if path == STDIN else path
+        return path if data is None else io.BytesIO(data)
 
+    head = _head(path) if data is None else data[:HEAD]
+    refuse_other_formats(path, head)
+    packed: Any = "gzip" if head.startswith(GZIP) else "infer"
     try:
-        header = pd.read_csv(source(), header=None, nrows=1, dtype=str, keep_default_na=False)
-        _refuse_duplicates(path, [str(name) for name in header.iloc[0]])
+        header = pd.read_csv(
+            source(), header=None, nrows=1, dtype=str, keep_default_na=False, compression=packed
+        )
+        names = [str(name) for name in header.iloc[0]]
+        refuse_other_separators(path, names)
+        _refuse_duplicates(path, names)
         with warnings.catch_warnings():
             # pandas only warns when it cuts off the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             kinds = dict.fromkeys(text, str)
-            return pd.read_csv(source(), index_col=False, low_memory=False, dtype=kinds)
+            return pd.read_csv(
+                source(), index_col=False, low_memory=False, dtype=kinds, compression=packed
+            )
     except pd.errors.EmptyDataError:
         raise CliError(f"'{path}' is empty; it needs a header line and rows.") from None
     except pd.errors.ParserWarning:
@@ -117,6 +127,18 @@ def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
         raise CliError(f"'{path}' is not UTF-8 text; save it as CSV in UTF-8.") from None
     except (EOFError, gzip.BadGzipFile) as error:
         raise CliError(f"'{path}' is not a whole gzip file: {error}.") from None
+
+
+def _piped(path: Path) -> bytes | None:
+    """All of standard input or of a pipe: read once, though its header is looked at first."""
+    if path == STDIN:
+        return sys.stdin.buffer.read()
+    return None if path.is_file() else path.read_bytes()
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(HEAD)
 
 
 def _refuse_duplicates(path: Path, names: list[str]) -> None:
@@ -318,6 +340,26 @@ def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
         else:
             found[str(name)] = column.array
     return type(frame)(found)
+
+
+def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
+    """Refuse text in columns that are to hold numbers.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+        As :func:`features_for_fit` gives it.
+    names : collection of str
+        The columns that hold numbers.
+    """
+    for name in names:
+        column = features[name]
+        if column.dtype.kind != "f" and column.notna().any():
+            row, value = _first_text(column)
+            raise CliError(
+                f"Column '{name}' held numbers, or nothing, in fit and holds text now ('{value}' "
+                f"in data row {row}); put a number there, or nothing where the value is missing."
+            )
 
 
 def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:

@@ -187,7 +187,7 @@ class BaseBoosting(Shell):
             held_out is not None,
             self.learner,
             isinstance(fit.loss, CellLoss),
-            isinstance(self, Classes) and not isinstance(fit.loss, OneHotSquaredError),
+            len(self.classes_) if self._predicts_chances(fit.loss) else 0,
         )
         early = chosen.early_stopping
         n_folds = min(chosen.cv_folds, len(X)) if early and held_out is None else 1
@@ -260,6 +260,9 @@ class BaseBoosting(Shell):
     def _checked(self, X: Any) -> Floats:
         X = super()._checked(X)
         return X if self._encoding is None else self._encoding.encode(X)
+
+    def _predicts_chances(self, loss: Loss) -> bool:
+        return isinstance(self, Classes) and not isinstance(loss, OneHotSquaredError)
 
     def _resume(
         self, checkpoint: Checkpoint, fit: Fit, continued: Progress | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -28,6 +28,33 @@ class Resolved:
         chosen = {**asdict(self), "n_estimators": parameters["n_estimators"]}
         return {name: _or(value, chosen.get(name, value)) for name, value in parameters.items()}
 
+    def to_file(self) -> dict[str, Any]:
+        """As plain values by their names."""
+        kinds = get_type_hints(Resolved)
+        return {
+            name: value if type(value) is int else kinds[name](value)
+            for name, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_file(cls, entry: Any) -> Resolved:
+        """What :meth:`to_file` made.
+
+        Raises
+        ------
+        ValueError
+            Other names, other types, or values that no fit can have chosen.
+        """
+        kinds = get_type_hints(cls)
+        if not isinstance(entry, dict) or set(entry) != set(kinds):
+            raise ValueError("chosen is inconsistent")
+        for name, kind in kinds.items():
+            value = entry[name]
+            known = type(value) is kind or (kind is float and type(value) is int)
+            if not known or not 0 <= value < np.inf:
+                raise ValueError(f"{name} of chosen is inconsistent")
+        return cls(**entry)
+
 
 _SMALLEST_EARLY = 200
 _LARGE = 50_000
@@ -41,7 +68,7 @@ def resolve(
     held_out: bool,
     learner: Any,
     cells: bool,
-    chances: bool,
+    n_classes: int,
 ) -> Resolved:
     """Replace ``"auto"`` by what suits data of this size.
 
@@ -61,8 +88,8 @@ def resolve(
         The estimator's.  With ``"kernel"``, 20 full steps; with another object, 100 plain stages.
     cells : bool
         The loss sets leaf values itself (medians, quantiles), where L2 cannot steady small leaves.
-    chances : bool
-        The loss is one of probabilities, whose hessian is 1/4 a row at most.
+    n_classes : int
+        Where the loss is one of their probabilities, whose hessian is 1/4 a row at most; else 0.
 
     Notes
     -----
@@ -82,11 +109,11 @@ def resolve(
     chosen = {
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
-        "max_leaf_nodes": 63 if large and early else 31,
+        "max_leaf_nodes": 63 if large and early else 15 if careful and n_classes == 2 else 31,
         "min_samples_leaf": 20 if cells or large else 1 if careful else 5,
-        "l2_regularization": 10.0 if careful and not chances else 1.0,
+        "l2_regularization": 10.0 if careful and n_classes == 0 else 1.0,
         "max_features": 1.0,
-        "subsample": 0.8 if careful else 1.0,
+        "subsample": 0.8 if careful and n_classes != 2 else 1.0,
         "cv_folds": _n_folds(n * n_trees * d),
         "n_iter_no_change": 30 if careful else 20,
     }

@@ -30,6 +30,7 @@ from hilboost.estimators._labels import Classes, Numbers
 from hilboost.estimators._output_kernel import BaseOutputKernel
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.classifier import BoostingClassifier
+from hilboost.estimators.defaults import Resolved
 from hilboost.estimators.kernel_classifier import KernelBoostingClassifier
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
@@ -143,6 +144,8 @@ def save(model: Shell, path: str | Path) -> None:
         header["output"], arrays = write_output(fitted, writer)
     elif isinstance(model, BaseBoosting) and model._encoding is not None:
         header["encoding"], arrays = category_files.to_file(model._encoding)
+    if hasattr(model, "_resolved"):  # not of a model that was read from a file without it
+        header["chosen"] = fitted._resolved.to_file()
     files.write(path, fitted.model_, header, arrays, writer)
 
 
@@ -234,6 +237,8 @@ def _built(additive: AdditiveModel, header: dict[str, Any], arrays: Arrays, read
         if isinstance(model, BaseKernelBoosting):
             read_machine(model, header["machine"], arrays, reader)
         else:
+            if "chosen" in header:
+                model._resolved = Resolved.from_file(header["chosen"])
             model.learner_ = _read_learner(model)
             if "encoding" in header:
                 model._encoding = category_files.from_file(
@@ -292,6 +297,9 @@ def _read_learner(model: Any) -> Learner:
     if is_linear(model.learner):
         return WrappedLearner(model.learner)
     require(isinstance(model.learner, str) and model.learner in ("tree", "kernel"), "learner")
+    if model.learner == "tree" and hasattr(model, "_resolved"):
+        made: Learner = model._make_learner(model._resolved)
+        return made
     return TreeLearner() if model.learner == "tree" else SparseLearner()
 
 

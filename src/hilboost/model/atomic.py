@@ -31,5 +31,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         os.replace(temporary, final)
+    except OSError as error:
+        if error.errno is not None and error.filename is None:  # a full disk, say
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)

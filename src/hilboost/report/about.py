@@ -12,6 +12,7 @@ import sklearn
 import hilboost
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.records import Floats
+from hilboost.estimators._base import BaseBoosting
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.kernels import Kernel
@@ -104,6 +105,8 @@ def _became(model: Any, name: str) -> Any:
         return kernel_text(model.kernel_)
     if isinstance(model, OutputKernelBoostingRegressor) and name == "learning_rate":
         return model._pace(model.learner_)[1]
+    if isinstance(model, BaseBoosting) and not hasattr(model, "_resolved"):
+        return None  # an old model file: its learner has the defaults of learners
     holders = (
         (getattr(model, "_resolved", None), name),
         (model, f"{name}_"),

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from hilboost.report.table import number_text
 
 WIDTH, HEIGHT = 360, 230
-LEFT, RIGHT, TOP, BOTTOM = 52, 10, 10, 40
+LEFT, RIGHT, TOP, BOTTOM = 62, 18, 10, 40  # room for "10 000" beside a label, or half of it
 
 
 @dataclass(frozen=True)

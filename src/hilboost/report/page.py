@@ -94,6 +94,7 @@ def render(facts: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["num"] = _number
+    environment.filters["brief"] = lambda value: number_text(value, 2)
     environment.filters["percent"] = _percent
     environment.filters["plain"] = number_text
     return environment.get_template("report.html").render(f=facts, charts=charts)

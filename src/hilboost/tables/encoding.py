@@ -157,7 +157,8 @@ def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
         [read.distinct[i] for i in used], name, lambda place: read.row_of(used[place])
     )
     if isinstance(values, Labels):
-        row, text = read.row_of(used[0]), read.distinct[used[0]]
+        first = next((i for i in used if not _is_numeric(str(read.distinct[i]))), used[0])
+        row, text = read.row_of(first), read.distinct[first]
         if not in_fit:
             raise InvalidData(
                 f"{place(name)} held numbers (or nothing) in fit and holds text now ({text!r} in "
@@ -234,7 +235,8 @@ def _warn_of_names(labels: Labels, levels: tuple[Level, ...], name: object) -> N
     advice = (
         "They all read as numbers: convert the column, for instance with .astype(float)."
         if numeric
-        else "Names and identifiers say nothing of other rows: drop the column."
+        else "Names, identifiers and dates say nothing of other rows: drop the column, or make "
+        "numbers of it."
     )
     warnings.warn(
         f"{place(name)} holds a text of its own in each of {n_present} rows. {advice}",

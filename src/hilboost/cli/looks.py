@@ -1,0 +1,99 @@
+"""What a file that is no table of ours looks like, and text that looks like numbers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hilboost.cli.errors import CliError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["GZIP", "HEAD", "numbers_as_text", "refuse_other_formats", "refuse_other_separators"]
+
+HEAD = 8
+"""How many bytes tell a format."""
+GZIP = b"\x1f\x8b"
+_FORMATS = (
+    (b"PAR1", "a Parquet file; read it from a file whose name ends in .parquet"),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook; save the sheet as CSV in UTF-8"),
+    (b"PK\x03\x04", "an Excel workbook or another archive; save the sheet as CSV in UTF-8"),
+    (b"\xff\xfe", "UTF-16 text; save it as CSV in UTF-8"),
+    (b"\xfe\xff", "UTF-16 text; save it as CSV in UTF-8"),
+)
+_SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
+_PART_OF_NUMBERS = 0.5
+
+
+def refuse_other_formats(path: Path, head: bytes) -> None:
+    """Refuse what starts like a format that is no CSV.
+
+    Parameters
+    ----------
+    path : Path
+    head : bytes
+        The first :data:`HEAD` bytes.
+    """
+    if path.suffix == ".zip":  # with one CSV file in it
+        return
+    for start, what in _FORMATS:
+        if head.startswith(start):
+            raise CliError(f"'{path}' is {what}.")
+
+
+def refuse_other_separators(path: Path, names: list[str]) -> None:
+    """Refuse a header whose fields are not separated by commas.
+
+    Parameters
+    ----------
+    path : Path
+    names : list of str
+        The fields of the header.
+    """
+    found = [name for mark, name in _SEPARATORS.items() if len(names) == 1 and mark in names[0]]
+    if found:
+        raise CliError(
+            f"The fields of '{path}' are separated by {found[0]}; save it with commas between "
+            "them, and a point in decimal numbers."
+        )
+
+
+def numbers_as_text(features: "pd.DataFrame") -> Iterator[str]:
+    """Sentences about columns of text most of which are numbers.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+        As an estimator takes it: what is no float is text.
+    """
+    import pandas as pd
+
+    for name, column in features.items():
+        if column.dtype.kind == "f":
+            continue
+        counts = column.value_counts()
+        levels = pd.Series(counts.index.astype(str))
+        weights = counts.to_numpy()
+        n = int(weights.sum())
+        text = pd.to_numeric(levels, errors="coerce").isna().to_numpy()
+        n_text = int(weights[text].sum())
+        with_commas = pd.to_numeric(levels[text].str.replace(",", ""), errors="coerce").notna()
+        if n_text and with_commas.all():
+            row, value = _first_of(column, levels[text])
+            yield (
+                f"column '{name}' is text, so categories: its numbers have commas ('{value}' in "
+                f"data row {row}); write them with a point for the decimals and nothing else."
+            )
+        elif 0 < n_text < _PART_OF_NUMBERS * n:
+            row, value = _first_of(column, levels[text])
+            yield (
+                f"column '{name}' is text, so categories, because of {n_text} of its {n} values "
+                f"('{value}' in data row {row}); the others are numbers."
+            )
+
+
+def _first_of(column: "pd.Series[Any]", levels: "pd.Series[Any]") -> tuple[int, str]:
+    """The first row, from 1, with one of the levels, and what it holds."""
+    row = int(column.astype(str).isin(set(levels)).to_numpy().argmax())
+    value = str(column.iloc[row])
+    return row + 1, value if len(value) <= 40 else f"{value[:37]}..."
