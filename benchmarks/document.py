@@ -31,7 +31,7 @@ LightGBM 546 (106), scikit-learn 529 (88), XGBoost 548 (104), CatBoost 795 (332)
 One tree for all classes (`multi_output="shared"`) is faster and less accurate than one a class at
 equal leaves, as the Letter figures show; hence the default `"separate"`.
 """
-PARTS = ("trees", "cold_start", "quality", "kernels", "memory", "structured")
+PARTS = ("trees", "cold_start", "quality", "categories", "kernels", "memory", "structured")
 
 
 def main() -> None:

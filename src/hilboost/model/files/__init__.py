@@ -137,7 +137,10 @@ def read(
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, AttributeError, *DAMAGE) as error:
-        raise InvalidModelFile(f"{path} is not a hilboost model file: {error}") from error
+        raise InvalidModelFile(
+            f"{path} is not a hilboost model file, or only a part of one; give one that "
+            "hilboost.save wrote."
+        ) from error
     if metadata.get("format") not in [str(number + 1) for number in range(FORMAT)]:
         raise InvalidModelFile(
             f"{path} has format {metadata.get('format')!r}; this version reads formats 1 to "
