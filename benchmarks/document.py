@@ -12,11 +12,13 @@ The figures as they came out, of the scripts in `benchmarks/` (`pip install '.[b
 take turns on the same data in the same run with the same number of threads; compare ratios, not
 seconds of different runs.
 
-Every table is of one run; the tables are of several runs of one day, on a machine whose
-speed drifts. The quality tables are of the code shortly before its last corrections. The kernel
-tables are one run a setting and a part of the settings of the script; runs of kin40k on splits 1 to
-9 were made beside other processes, which makes their seconds longer and leaves their errors as they
-are. The same holds for the tables of structured outputs, except those under "Speed".
+Every table is of one run; the tables are of several runs of one day, on a machine whose speed
+drifts. In the quality tables the peers, and hilboost on letter and usps, are of an earlier run
+with the same settings. Of the tables with categories, CatBoost on amazon and flights was measured
+beside other processes, which makes its seconds longer. The kernel tables are one run a setting
+and a part of the settings of the script; runs of kin40k on splits 1 to 9 were made beside other
+processes, which makes their seconds longer and leaves their errors as they are. The same holds
+for the tables of structured outputs, except those under "Speed".
 
 How to read the speed tables: R² of a function with a pure product of centred columns differs more
 between two seeds of one library than between libraries, because no split on one such column gains

@@ -187,7 +187,7 @@ class BaseBoosting(Shell):
             held_out is not None,
             self.learner,
             isinstance(fit.loss, CellLoss),
-            len(self.classes_) if self._predicts_chances(fit.loss) else 0,
+            self._has_two_classes(fit.loss),
         )
         early = chosen.early_stopping
         n_folds = min(chosen.cv_folds, len(X)) if early and held_out is None else 1
@@ -261,8 +261,10 @@ class BaseBoosting(Shell):
         X = super()._checked(X)
         return X if self._encoding is None else self._encoding.encode(X)
 
-    def _predicts_chances(self, loss: Loss) -> bool:
-        return isinstance(self, Classes) and not isinstance(loss, OneHotSquaredError)
+    def _has_two_classes(self, loss: Loss) -> bool:
+        """Two, and a loss of their chances."""
+        squared = isinstance(loss, OneHotSquaredError)
+        return isinstance(self, Classes) and len(self.classes_) == 2 and not squared
 
     def _resume(
         self, checkpoint: Checkpoint, fit: Fit, continued: Progress | None

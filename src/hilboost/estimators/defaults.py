@@ -68,7 +68,7 @@ def resolve(
     held_out: bool,
     learner: Any,
     cells: bool,
-    n_classes: int,
+    two_classes: bool,
 ) -> Resolved:
     """Replace ``"auto"`` by what suits data of this size.
 
@@ -88,8 +88,8 @@ def resolve(
         The estimator's.  With ``"kernel"``, 20 full steps; with another object, 100 plain stages.
     cells : bool
         The loss sets leaf values itself (medians, quantiles), where L2 cannot steady small leaves.
-    n_classes : int
-        Where the loss is one of their probabilities, whose hessian is 1/4 a row at most; else 0.
+    two_classes : bool
+        The loss is one of the chances of two classes, whose hessian is 1/4 a row at most.
 
     Notes
     -----
@@ -109,11 +109,11 @@ def resolve(
     chosen = {
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
-        "max_leaf_nodes": 63 if large and early else 15 if careful and n_classes == 2 else 31,
+        "max_leaf_nodes": 63 if large and early else 15 if careful and two_classes else 31,
         "min_samples_leaf": 20 if cells or large else 1 if careful else 5,
-        "l2_regularization": 10.0 if careful and n_classes == 0 else 1.0,
+        "l2_regularization": 10.0 if careful and not two_classes else 1.0,
         "max_features": 1.0,
-        "subsample": 0.8 if careful and n_classes != 2 else 1.0,
+        "subsample": 0.8 if careful and not two_classes else 1.0,
         "cv_folds": _n_folds(n * n_trees * d),
         "n_iter_no_change": 30 if careful else 20,
     }
