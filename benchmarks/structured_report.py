@@ -251,7 +251,13 @@ def links_section(records: list[Record]) -> str:
         "fingerprints, targets that of their sequences; of ion channels' sequences there is none, "
         "and the profile of links takes its place. *One similarity* and Kronecker RLS see SIMCOMP "
         "only, trees the fingerprints, the other methods all four. Kronecker RLS has λ = 1; our λ "
-        "and smoothing were chosen on other shufflings of the same sets."
+        "and smoothing were chosen on other shufflings of the same sets.\n\n"
+        "The order of the methods: on G2007's enzymes extra-trees come first (AUC .785), boosted "
+        "random cuts right behind (.781), bagging and boosted exact cuts far behind (.710, .703). "
+        "Here, too, extra-trees and boosted random cuts are close, and boosting is ahead in the "
+        "first column. A kernel on the inputs, which the paper's trees cannot use, is ahead "
+        "of both on drugs, whose similarities are good, and behind both on the yeast proteins, whose "
+        "features say so little that counting the links of the known vertex beats every model."
     ]
     for name, found in by(records, "set").items():
         other = "auroc_new" if any("auroc_new" in r for r in found) else "average_precision"

@@ -342,9 +342,9 @@ def test_parameters_of_trees_are_refused_with_other_learners(learner, parameter)
 
 def test_parameters_at_their_defaults_are_not_refused():
     options = {"max_splits": np.int64(20), "min_samples_leaf": 1.0, "sketch": "auto"}
-    build(learner=Ridge(), **options).fit(X, Y)
+    assert build(learner=Ridge(), **options).fit(X, Y).n_estimators_ > 0
     machine = KernelBoostingRegressor(kernel="gaussian", regularization=0.1, learning_rate=1)
-    build(learner=machine).fit(X, Y)
+    assert build(learner=machine).fit(X, Y).n_estimators_ > 0
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,8 @@ def test_permutation_importance(model):
 @classifiers
 def test_decision_boundaries(model):
     fitted = clone(model).fit(X[:, :2], LABELS == "high")
-    DecisionBoundaryDisplay.from_estimator(fitted, X[:, :2], grid_resolution=5)
+    shown = DecisionBoundaryDisplay.from_estimator(fitted, X[:, :2], grid_resolution=5)
+    assert np.ptp(shown.response) > 0.5
     matplotlib.pyplot.close("all")
 
 

@@ -132,7 +132,10 @@ def test_outputs_that_are_alike_up_to_rounding(seed):
     rng = np.random.default_rng(seed)
     Y = rng.normal(size=(20, 30)) / np.sqrt(30)
     Y[10:] = Y[:10] + 10.0 ** rng.uniform(-9, -6) * rng.permutation(Y[:10])
-    factor_gram(Y @ Y.T, float(rng.choice([0.0, 0.1, 0.5])))
+    gram, tolerance = Y @ Y.T, float(rng.choice([0.0, 0.1, 0.5]))
+    codes = factor_gram(gram, tolerance).codes
+    left_out = np.trace(gram) - (codes**2).sum()
+    assert left_out <= (tolerance + 1e-6) * np.trace(gram)
 
 
 # Refusals
