@@ -255,8 +255,8 @@ def links_section(records: list[Record]) -> str:
         "The order of the methods: on G2007's enzymes extra-trees come first (AUC .785), boosted "
         "random cuts right behind (.781), bagging and boosted exact cuts far behind (.710, .703). "
         "Here, too, extra-trees and boosted random cuts are close, and boosting is ahead in the "
-        "first column. A kernel on the inputs, which the paper's trees cannot use, is ahead "
-        "of both on drugs, whose similarities are good, and behind both on the yeast proteins, whose "
+        "first column. A kernel on the inputs, which the paper's trees cannot use, is ahead of "
+        "both on drugs, whose similarities are good, and behind both on the yeast proteins, whose "
         "features say so little that counting the links of the known vertex beats every model."
     ]
     for name, found in by(records, "set").items():
