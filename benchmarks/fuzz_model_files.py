@@ -70,6 +70,17 @@ def seeds() -> dict[str, Any]:
         "boosted ridge": hb.BoostingRegressor(learner=Ridge(), **short).fit(X, y),
     }
     models["loss object"].fit(X, y)
+    rounded = np.round(X, 1)
+    models["levels of categories"] = hb.BoostingRegressor(
+        categorical_features=[1], target_statistics=False, min_samples_leaf=2, **short
+    ).fit(rounded, y)
+    committee = short | {"early_stopping": True, "cv_folds": 2, "max_leaf_nodes": 4}
+    models["target statistics"] = hb.BoostingClassifier(
+        categorical_features=[0, 1], target_statistics=True, **committee
+    ).fit(rounded, classes)
+    models["machine of categories"] = hb.KernelBoostingRegressor(
+        categorical_features=[1], **short
+    ).fit(rounded, y)
     two = np.column_stack([y, X[:, 2]])
     parents = {"cat": "pet", "dog": "pet", "elm": "tree"}
     outputs = {

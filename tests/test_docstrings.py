@@ -20,6 +20,7 @@ ROOMS = (
     "hilboost.core.contracts",
     "hilboost.core.errors",
     "hilboost.core.records",
+    "hilboost.core.spaces",
     "hilboost.estimators",
     "hilboost.estimators.combiners",
     "hilboost.export",

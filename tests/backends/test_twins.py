@@ -9,10 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
+from tests.backends.random_arguments import (
+    LEVEL_LIMITS,
+    LIMITS,
+    draw_bounds,
+    draw_histogram,
+    draw_layout,
+    draw_rows,
+    draw_words,
+)
 from tests.reference import binning as binning_twin
 from tests.reference import cells as cells_twin
 from tests.reference import fixed_point as fixed_point_twin
-from tests.reference import grow as grow_twin
 from tests.reference import histogram as histogram_twin
 from tests.reference import levels as levels_twin
 from tests.reference import order as order_twin
@@ -25,7 +33,6 @@ from hilboost.backends import (
     binning,
     cells,
     fixed_point,
-    grow,
     histogram,
     levels,
     order,
@@ -33,6 +40,7 @@ from hilboost.backends import (
     split,
     traverse,
 )
+from hilboost.backends import nodes as fields
 from hilboost.core.records import Part
 from hilboost.learners.tree import Forest, Tree
 
@@ -54,34 +62,6 @@ def test_every_kernel_has_a_twin():
         if names:
             twin = importlib.import_module(f"tests.reference.{info.name}")
             assert names <= set(vars(twin))
-
-
-def draw_words(rng, n, d, n_bins):
-    words = np.zeros((-(-d // 8), n), dtype=np.uint64)
-    for k in range(d):
-        words[k // 8] |= rng.integers(n_bins, size=n).astype(np.uint64) << np.uint64(8 * (k % 8))
-    return words
-
-
-def draw_rows(rng, n):
-    m = int(rng.integers(1, n + 1))
-    rows = np.sort(rng.choice(n, m, replace=False)).astype(np.uint32)
-    begin = int(rng.integers(0, m))
-    return rows, begin, int(rng.integers(begin, m + 1))
-
-
-def draw_layout(rng, curved=True):
-    count_bits, hessian_bits = (8, 12) if curved else (8, 0)
-    layout = np.array(
-        [
-            count_bits,
-            (1 << hessian_bits) - 1,
-            (1 << count_bits) - 1,
-            count_bits + hessian_bits,
-        ]
-    )
-    scales = np.array([0.25, 0.125 if curved else 0.0, 0.0 if curved else 1.0, 1.0])
-    return layout, scales
 
 
 @seeded
@@ -157,36 +137,6 @@ def test_flag_rows_and_move_rows(seed, missing_left):
         np.testing.assert_array_equal(compiled, naive)
 
 
-def draw_histogram(rng, n_bins, n_channels, layout, curved, count_channel):
-    """A column whose bins are partly empty; the last one is that of missing values."""
-    count = rng.integers(0, 4, size=n_bins)
-    if rng.uniform() < 0.5:
-        count[-1] = 0
-    result = np.zeros((n_bins, n_channels), dtype=np.int64)
-    n_outputs = n_channels - count_channel
-    for k in range(n_outputs):
-        gradient = rng.integers(-5, 6, size=n_bins) * (count > 0)
-        hessian = rng.integers(0, 9, size=n_bins) * (count > 0) if curved else 0
-        result[:, k] = (gradient << layout[3]) + (hessian << layout[0])
-        result[:, k] += 0 if count_channel else count
-    if count_channel:
-        result[:, -1] = count
-    return result
-
-
-def draw_bounds(rng, n_outputs):
-    """No bounds, endless ones, and narrow ones, with and without a direction."""
-    narrow = np.sort(0.1 * rng.normal(size=(2, n_outputs)), axis=0)
-    endless = np.array([[-np.inf], [np.inf]]) + np.zeros((2, n_outputs))
-    return [
-        (0, np.empty((0, 0))),
-        *((direction, bounds) for direction in (-1, 0, 1) for bounds in (endless, narrow)),
-    ]
-
-
-LIMITS = [(0.0, 1.0, 0.0, 0.0), (1.0, 3.0, 0.5, 0.0)]
-
-
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("limits", LIMITS)
@@ -204,9 +154,6 @@ def test_scan(seed, curved, limits):
     for direction, bounds in draw_bounds(rng, 1):
         arguments = (*before, direction, bounds, *scratch)
         assert split.scan(*arguments) == split_twin.scan(*arguments)
-
-
-LEVEL_LIMITS = [(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0), (1.0, 3.0, 0.5, 0.0, 4.0, 3.0, 2.0)]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -424,7 +371,7 @@ def test_pack_one(seed, curved):
 def draw_leaves(rng, n):
     """Rows in two buffers, and nodes of which some are leaves that cover all rows once."""
     bounds = np.unique(np.concatenate([[0, n], rng.integers(0, n, size=4)]))
-    nodes = np.full((2 * len(bounds), grow.N_NODE_FIELDS), -1, dtype=np.int64)
+    nodes = np.full((2 * len(bounds), fields.N_NODE_FIELDS), -1, dtype=np.int64)
     leaves = np.sort(rng.choice(len(nodes), len(bounds) - 1, replace=False))
     for node, begin, end in zip(leaves, bounds[:-1], bounds[1:], strict=True):
         nodes[node, :3] = begin, end, rng.integers(2)
@@ -539,13 +486,13 @@ def test_pack_bins(seed, dtype, d):
 
 def draw_nodes(rng, n_leaves, d, n_bins):
     """A random binary tree in the fields that growth fills."""
-    nodes = np.full((2 * n_leaves - 1, grow.N_NODE_FIELDS), -1, dtype=np.int64)
+    nodes = np.full((2 * n_leaves - 1, fields.N_NODE_FIELDS), -1, dtype=np.int64)
     open_nodes, n_nodes = [0], 1
     while n_nodes < len(nodes):
         node = open_nodes.pop(int(rng.integers(len(open_nodes))))
-        nodes[node, [grow.COLUMN, grow.BIN]] = rng.integers(d), rng.integers(n_bins - 1)
-        nodes[node, grow.MISSING_LEFT] = rng.integers(2)
-        nodes[node, [grow.LEFT, grow.RIGHT]] = n_nodes, n_nodes + 1
+        nodes[node, [fields.COLUMN, fields.BIN]] = rng.integers(d), rng.integers(n_bins - 1)
+        nodes[node, fields.MISSING_LEFT] = rng.integers(2)
+        nodes[node, [fields.LEFT, fields.RIGHT]] = n_nodes, n_nodes + 1
         open_nodes += [n_nodes, n_nodes + 1]
         n_nodes += 2
     return nodes
@@ -559,7 +506,7 @@ def test_binned_cells(seed, with_levels):
     words = draw_words(rng, n, d, n_bins)
     nodes = draw_nodes(rng, 6, d, n_bins)
     leaf_of = np.full(len(nodes), -1, dtype=np.int32)
-    leaf_of[nodes[:, grow.LEFT] < 0] = np.arange(6)
+    leaf_of[nodes[:, fields.LEFT] < 0] = np.arange(6)
     rows = rng.permutation(n)
     marked = rng.integers(2, size=d if with_levels else 0).astype(np.uint8)
     left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
@@ -586,13 +533,13 @@ def with_sets(rng, tree):
 def draw_tree(rng, n_leaves, width, d):
     """A random tree over ``d`` columns."""
     nodes = draw_nodes(rng, n_leaves, d, 3)
-    n_nodes, is_leaf = len(nodes), nodes[:, grow.LEFT] < 0
-    child = np.where(is_leaf, np.arange(n_nodes), nodes[:, grow.LEFT])
+    n_nodes, is_leaf = len(nodes), nodes[:, fields.LEFT] < 0
+    child = np.where(is_leaf, np.arange(n_nodes), nodes[:, fields.LEFT])
     depth = np.zeros(n_nodes, dtype=int)
     for i in np.flatnonzero(~is_leaf):
         depth[child[i] : child[i] + 2] = depth[i] + 1
     return Tree(
-        column=np.where(is_leaf, 0, nodes[:, grow.COLUMN]).astype(np.int32),
+        column=np.where(is_leaf, 0, nodes[:, fields.COLUMN]).astype(np.int32),
         threshold=np.where(is_leaf, np.inf, rng.normal(size=n_nodes)),
         missing_right=~is_leaf & (rng.uniform(size=n_nodes) < 0.5),
         child=child.astype(np.int32),
@@ -696,21 +643,6 @@ def test_mark_left_leaves(seed):
     small = np.repeat(forest.tree_leaves <= 64, 2 * forest.tree_leaves - 1)
     np.testing.assert_array_equal(marks[0][0], marks[1][0])
     np.testing.assert_array_equal(*(masks[is_inner & small] for _, masks in marks))
-
-
-@seeded
-@pytest.mark.parametrize("n_draw", [1, 3, 10, 99])
-def test_draw_columns(seed, n_draw):
-    rng = np.random.default_rng(seed)
-    allowed = (rng.uniform(size=20) < 0.7).astype(np.uint8)
-    results = []
-    for module in (grow, grow_twin):
-        drawn = np.full(20, 9, dtype=np.uint8)
-        module.draw_columns(allowed, n_draw, int(rng.integers(1)) + seed * 10**15, seed, drawn)
-        results.append(drawn)
-    np.testing.assert_array_equal(*results)
-    assert results[0].sum() == min(n_draw, allowed.sum())
-    assert (results[0] <= allowed).all()
 
 
 def test_random_rounding_is_right_on_average_and_a_function_of_the_row():

@@ -8,7 +8,7 @@ from tests.reference import vector_grow as twin
 from tests.reference.histogram import table_of
 
 from hilboost.backends import vector_grow as compiled
-from hilboost.backends.grow import (
+from hilboost.backends.nodes import (
     BEGIN,
     BIN,
     BUFFER,

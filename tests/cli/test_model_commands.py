@@ -225,6 +225,24 @@ def test_broken_files_are_refused(folder, monkeypatch):
     assert "needs pyarrow" in refused("fit", "bad.parquet", *start)
 
 
+def test_columns_may_be_left_out(folder):
+    """In rows held out, predictions and configuration files too."""
+    table = pd.read_csv("houses.csv").assign(key=range(len(pd.read_csv("houses.csv"))), late=1.5)
+    table.to_csv("keyed.csv", index=False)
+    fit = ("fit", "keyed.csv", "--target", "price", "--valid", "keyed.csv", *FAST)
+    done(*fit, "--out", "lean", "--ignore", "key", "--ignore", "late")
+    assert set(hilboost.load("lean").feature_names_in_) == set(table) - {"price", "key", "late"}
+    assert "ignored 3 columns" in run("predict", "lean", "keyed.csv").stderr
+    Path("lean.toml").write_text('ignore = ["key", "late"]\n')
+    done(*fit, "--out", "same", "--config", "lean.toml")
+    assert "key" not in hilboost.load("same").feature_names_in_
+    assert "no feature 'kee' to ignore; near names are 'key'" in refused(
+        *fit, "--out", "lean", "--ignore", "kee"
+    )
+    every = [word for name in set(table) - {"price"} for word in ("--ignore", name)]
+    assert "No feature column is left" in refused(*fit, "--out", "lean", *every)
+
+
 def test_weights_are_those_of_a_column(folder):
     frame = houses(150, 0).assign(weight=np.arange(150) % 3)
     frame.to_csv("weighted.csv", index=False)

@@ -23,6 +23,15 @@ X = RNG.normal(size=(150, 3))
 X[RNG.uniform(size=X.shape) < 0.1] = np.nan
 Y = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
 TABLE = pd.DataFrame(X, columns=["a", "b $x$", "a very long name of a column, indeed"])
+SHOPS = pd.DataFrame(
+    {
+        "colour": RNG.choice(["red", "green", "blue", None], 1200),
+        "street": [f"s{k}" for k in RNG.integers(0, 400, 1200)],
+        "size": RNG.normal(size=1200),
+    }
+)
+SALES = SHOPS["street"].str[1:].astype(float) % 7 + (SHOPS["colour"] == "red") + SHOPS["size"]
+KNOWN = {name: set(SHOPS[name].iloc[:900].dropna()) for name in ("colour", "street")}
 SHORT = {"n_estimators": 4, "max_leaf_nodes": 6, "random_state": 0}
 
 
@@ -31,7 +40,13 @@ def walk(nodes, row):
     node = nodes.iloc[0]
     while pd.isna(node["value"]):
         value = row[node["column"]]
-        left = node["missing"] == "left" if pd.isna(value) else value <= node["threshold"]
+        if pd.isna(value):
+            left = node["missing"] == "left"
+        elif node["levels"] is None:
+            left = value <= node["threshold"]
+        else:
+            known = value in KNOWN[node["column"]]
+            left = value in node["levels"] if known else node["unseen"] == "left"
         node = nodes.iloc[int(node["left"] if left else node["right"])]
     return node["value"]
 
@@ -151,21 +166,73 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence():
             function(BoostingRegressor(learner=Ridge(), n_estimators=1).fit(np.nan_to_num(X), Y))
 
 
+def summed(model, rows):
+    """Raw outputs by the table of the trees, for rows as mappings."""
+    raw = np.tile(model.model_.start, (len(rows), 1))
+    for (_, _, output), nodes in tree_table(model).groupby(["stage", "tree", "output"], sort=False):
+        raw[:, output] += [walk(nodes, row) for row in rows]
+    return raw[:, 0]
+
+
+def test_the_table_knows_which_levels_go_left():
+    """Also of a column with more levels than trees tell apart, of missing and unseen ones."""
+    table = SHOPS.iloc[:900]
+    model = BoostingRegressor(**SHORT | {"n_estimators": 20}, target_statistics=False)
+    model.fit(table, SALES[:900])
+    shown = tree_table(model)
+    assert set(shown["column"].dropna()) == {"colour", "street", "size"}
+    assert shown["levels"].map(type, na_action="ignore").dropna().unique().tolist() == [tuple]
+    assert (shown["levels"].isna() == shown["unseen"].isna()).all()
+    assert (shown["levels"].notna() & shown["threshold"].isna()).sum() == shown["levels"].count()
+    odd = table.iloc[:3].assign(colour=["mauve", None, "red"], street=["s1", "nowhere", None])
+    rows = pd.concat([table.iloc[:40], odd])
+    np.testing.assert_allclose(
+        summed(model, rows.to_dict("records")), model.predict(rows), rtol=1e-12
+    )
+
+
+def test_the_table_names_target_statistics():
+    alone = {"n_estimators": 20, "early_stopping": False}  # no committee: every name once
+    model = BoostingRegressor(**SHORT | alone, target_statistics=True).fit(SHOPS, SALES)
+    names = ["share of colour", "share of street", "size"]
+    names += ["mean by colour", "mean by colour × street", "mean by street"]
+    assert set(tree_table(model)["column"].dropna()) <= set(names)
+    rows = [dict(zip(names, row, strict=True)) for row in model._checked(SHOPS.iloc[:30])]
+    np.testing.assert_allclose(summed(model, rows), model.predict(SHOPS.iloc[:30]), rtol=1e-12)
+    classes = BoostingClassifier(**SHORT | alone, target_statistics=True)
+    classes.fit(SHOPS[["street"]].to_numpy(), SHOPS["street"].str[1:].astype(int) % 3)
+    assert set(tree_table(classes)["column"].dropna()) == {
+        *(f"mean {k} by x0" for k in range(3)),
+        "share of x0",
+    }
+
+
+def test_levels_are_drawn():
+    model = BoostingRegressor(**SHORT, target_statistics=False)
+    model.fit(SHOPS[["colour"]], -9.0 * SHOPS["colour"].isin(["blue", "red"]))
+    assert "colour: blue, red" in texts(plot_tree(model))
+    long = SHOPS[["street"]].map("avenue ${}".format)
+    model.fit(long, SHOPS["street"].str[1:].astype(int) % 7 < 3)
+    drawn = [text for text in texts(plot_tree(model)) if text.startswith("street")]
+    assert all(len(text.replace("\\", "")) < 60 and r"\$" in text for text in drawn)
+    assert any(" + " in text for text in drawn)
+    matplotlib.pyplot.close("all")
+
+
 @pytest.mark.parametrize("statistics", [False, True])
-def test_models_of_categories_are_refused_everywhere(statistics):
+def test_models_of_categories_do_not_leave_as_onnx(statistics):
     table = np.column_stack([X[:, 0], np.arange(len(X)) % 5])
     model = BoostingRegressor(**SHORT, categorical_features=[1], target_statistics=statistics)
     model.fit(table, Y + (table[:, 1] == 3))
-    for function in (plot_tree, tree_table, to_onnx):
-        with pytest.raises(IncompatibleParts, match="column 1 of this one holds categories"):
-            function(model)
+    with pytest.raises(IncompatibleParts, match="column 1 of this one holds categories"):
+        to_onnx(model)
 
 
-def test_splits_on_codes_are_refused_everywhere():
+def test_splits_on_codes():
     table = np.column_stack([X[:, 0], np.arange(len(X)) % 5])
     learner = TreeLearner(categorical=((1, 5),), min_samples_leaf=2)
     model = BoostingRegressor(learner=learner, n_estimators=5)
     model.fit(table, 9.0 * np.isin(table[:, 1], [1, 3]))
-    for function in (plot_tree, tree_table, to_onnx):
-        with pytest.raises(IncompatibleParts, match="trees with category splits"):
-            function(model)
+    assert tree_table(model)["levels"].dropna().isin([(1, 3), (0, 2, 4)]).any()
+    with pytest.raises(IncompatibleParts, match="trees of this model divide the levels"):
+        to_onnx(model)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hilboost import Loss
-from hilboost.core.contracts import BaseModel, Embedding, Fitted, Learner, OutputSpace
+from hilboost.core.contracts import BaseModel, Fitted, Learner
 from hilboost.core.records import Gradients, Part
+from hilboost.core.spaces import Embedding, OutputSpace
 from hilboost.kernels import Gaussian, Kernel
 from hilboost.learners.tree import TreeLearner
 

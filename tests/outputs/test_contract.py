@@ -8,8 +8,8 @@ from tests.cases import OUTPUTS, ids
 from tests.outputs.pairs import gram
 
 import hilboost.outputs
-from hilboost.core.contracts import Choice, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.spaces import Choice, OutputSpace
 from hilboost.outputs import Candidates, PrecomputedOutput
 
 N = 12

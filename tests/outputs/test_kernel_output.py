@@ -11,8 +11,8 @@ from sklearn.gaussian_process.kernels import RBF
 from tests.cases import OUTPUTS, ids
 from tests.outputs.pairs import gram, spectrum
 
-from hilboost.core.contracts import Choice
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, NotPositive
+from hilboost.core.spaces import Choice
 from hilboost.kernels import Gaussian, Laplace, Linear
 from hilboost.outputs import (
     KernelOutput,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hilboost.core.contracts import Choice
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.spaces import Choice
 from hilboost.outputs import LabelSets
 
 TABLE = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 1, 0]])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.core.contracts import Choice
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.spaces import Choice
 from hilboost.outputs import OUTPUT_NAMES, Hierarchy, Rankings, Strings, as_output
 
 PARENTS = {"cat": "pet", "dog": "pet", "pet": "animal", "elm": "tree", "oak": "tree", "ash": "elm"}

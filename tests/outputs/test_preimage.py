@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.core.contracts import Choice, Embedding
 from hilboost.core.errors import InvalidData
+from hilboost.core.spaces import Choice, Embedding
 from hilboost.kernels import Gaussian
 from hilboost.outputs import Candidates, KernelOutput, decode, fixed_point, preimage
 from hilboost.outputs.fixed_point import climb

@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from scipy.stats import wasserstein_distance
 from sklearn.isotonic import isotonic_regression
 
-from hilboost.core.contracts import Choice
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.spaces import Choice
 from hilboost.outputs import Compositions, Distributions, PositiveMatrices, Vectors
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from tests.reference.grow import mix
+from tests.reference.draws import mix
 
 NO_GAIN = -math.inf
 

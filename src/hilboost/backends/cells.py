@@ -6,6 +6,7 @@ Cells are numbered ``0 … n_cells - 1``; ``cells`` (n,) int32 holds the cell of
 import numpy as np
 
 from hilboost.backends.compiled import compiled
+from hilboost.backends.nodes import BEGIN, BUFFER, END
 
 
 @compiled
@@ -17,8 +18,8 @@ def mark_cells(thread, n_threads, nodes, leaves, rows, cells):
     """
     for cell in range(thread, leaves.shape[0], n_threads):
         node = leaves[cell]
-        order = rows[nodes[node, 2]]
-        for i in range(nodes[node, 0], nodes[node, 1]):
+        order = rows[nodes[node, BUFFER]]
+        for i in range(nodes[node, BEGIN], nodes[node, END]):
             cells[order[i]] = cell
 
 
@@ -36,8 +37,8 @@ def leaf_sums(
     curved = hessians.shape[1] > 0
     for cell in range(thread, leaves.shape[0], n_threads):
         node = leaves[cell]
-        order = rows[nodes[node, 2]]
-        begin, end = nodes[node, 0], nodes[node, 1]
+        order = rows[nodes[node, BUFFER]]
+        begin, end = nodes[node, BEGIN], nodes[node, END]
         total_w = 0.0
         if r == 1:
             total_g, total_h = 0.0, 0.0

@@ -7,10 +7,9 @@ any number of threads.  Nothing is allocated here: an exception in one thread wo
 waiting at a barrier.
 """
 
-import numpy as np
-from numba import uint64
-
 from hilboost.backends.compiled import compiled
+from hilboost.backends.constraints import bound_children, permit_columns
+from hilboost.backends.draws import draw_columns
 from hilboost.backends.histogram import (
     STRIDE,
     accumulate,
@@ -19,63 +18,32 @@ from hilboost.backends.histogram import (
     merge,
     subtract,
 )
-from hilboost.backends.levels import flag_level_rows, scan_levels, settle_levels
-from hilboost.backends.partition import flag_rows, move_rows
-from hilboost.backends.split import (
-    COUNT_MASK,
-    L2,
-    MIN_GAIN,
-    NO_GAIN,
-    bounded_score,
-    scan,
-    scan_channels,
+from hilboost.backends.levels import flag_level_rows
+from hilboost.backends.nodes import (
+    BEGIN,
+    BIN,
+    BUFFER,
+    COLUMN,
+    DEPTH,
+    END,
+    LEFT,
+    MISSING_LEFT,
+    N_NODES,
+    NODE,
+    RIGHT,
+    SLOT,
+    choose_node,
+    open_children,
 )
-from hilboost.backends.sync import ABORT, barrier, keep_apart
+from hilboost.backends.partition import flag_rows, move_rows
+from hilboost.backends.search import search_columns, settle_split
+from hilboost.backends.split import L2, NO_GAIN
+from hilboost.backends.sync import ABORT, barrier
 
-# Columns of ``nodes`` (n_nodes, N_NODE_FIELDS) int64.  COLUMN, BIN, MISSING_LEFT are the best split
-# found so far while LEFT is -1, and the node's split after.
-BEGIN, END, BUFFER, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT = range(10)
-N_NODE_FIELDS = 10
-# Columns of ``limits_int``.
+# Entries of ``limits_int``.
 MAX_LEAVES, MAX_DEPTH, MIN_ROWS, COLUMNS_PER_NODE, SEED = range(5)
-# ``control`` (int64): node to split (-1: stop), nodes so far.
-NODE, N_NODES = 0, 1
-CONTROL_SIZE = 2
 
 _ROWS_WORTH_SHARING = 4096
-
-
-@compiled
-def mix(x):
-    """One step of the SplitMix64 generator."""
-    x = (x + uint64(0x9E3779B97F4A7C15)) & uint64(0xFFFFFFFFFFFFFFFF)
-    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return x ^ (x >> uint64(31))
-
-
-@compiled
-def draw_columns(allowed, n_draw, seed, node, drawn):
-    """Mark ``n_draw`` of the allowed columns, chosen by a counter-based generator.
-
-    allowed, drawn : (n_columns,) uint8
-    """
-    keep_apart()
-    n_columns = allowed.shape[0]
-    left = 0
-    for f in range(n_columns):
-        left += allowed[f]
-    wanted = min(n_draw, left)
-    state = mix(uint64(seed) ^ (uint64(node + 1) * uint64(0xD1342543DE82EF95)))
-    for f in range(n_columns):
-        drawn[f] = 0
-        if allowed[f]:
-            state = mix(state)
-            # float(2**-53) * 53 random bits is uniform on [0, 1)
-            if (state >> uint64(11)) * 1.1102230246251565e-16 * left < wanted:
-                drawn[f] = 1
-                wanted -= 1
-            left -= 1
 
 
 @compiled
@@ -117,251 +85,6 @@ def _fill_histogram(
             words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, target
         )
     return n_parts
-
-
-@compiled
-def _search(
-    first,
-    last,
-    histogram,
-    n_bins,
-    n_values,
-    drawn,
-    totals,
-    n_outputs,
-    layout,
-    scales,
-    limits,
-    monotonic,
-    bounds,
-    levels,
-    scratch,
-    scan_sums,
-    scan_gains,
-    gain_out,
-    split_out,
-):
-    """Best split over the columns ``[first, last)``; the first one wins a tie."""
-    best = NO_GAIN
-    stride = STRIDE if totals.shape[0] == 1 else n_bins
-    for f in range(first, last):
-        if not drawn[f] or n_values[f] == 0:
-            continue
-        direction = monotonic[f] if monotonic.shape[0] > 0 else 0
-        if levels.shape[0] > 0 and levels[f]:
-            left = np.int64(0)
-            gain, cut = scan_levels(
-                histogram,
-                f * stride,
-                n_bins,
-                totals,
-                layout,
-                scales,
-                limits,
-                bounds,
-                scratch[0],
-                scan_sums[1],
-                scan_gains,
-            )
-        elif totals.shape[0] == 1:
-            gain, cut, left = scan(
-                histogram,
-                f * stride,
-                n_values[f],
-                n_bins - 1,
-                totals[0],
-                layout,
-                scales,
-                limits,
-                direction,
-                bounds,
-                scan_sums[0],
-                scan_sums[1],
-                scan_gains,
-            )
-        else:
-            gain, cut, left = scan_channels(
-                histogram,
-                f * stride,
-                n_values[f],
-                n_bins - 1,
-                totals,
-                n_outputs,
-                layout,
-                scales,
-                limits,
-                direction,
-                bounds,
-                scratch,
-            )
-        if gain > best:
-            best = gain
-            split_out[0], split_out[1], split_out[2] = f, cut, left
-    gain_out[0] = best
-
-
-@compiled
-def _is_empty(histogram, cell, n_channels):
-    empty = True
-    for c in range(n_channels):
-        empty &= histogram[cell + c] == 0
-    return empty
-
-
-@compiled
-def _settle(
-    node,
-    histogram,
-    n_bins,
-    n_values,
-    nodes,
-    gains,
-    totals,
-    left_totals,
-    best_gain,
-    best_split,
-    layout,
-    scales,
-    limits,
-    levels,
-    left_sets,
-    scan_sums,
-    scan_gains,
-):
-    """Choose among the threads' candidates and note the split and the sums of its left side.
-
-    A cut anywhere between two neighbouring bins that hold rows sends the same rows left: the middle
-    one is taken.  Rows without a value follow the larger part where none was seen.
-    """
-    keep_apart()
-    n_channels = left_totals.shape[1]
-    chosen = 0
-    for t in range(1, best_gain.shape[0]):
-        if best_gain[t, 0] > best_gain[chosen, 0]:
-            chosen = t
-    gain = best_gain[chosen, 0]
-    gains[node] = NO_GAIN
-    if gain == NO_GAIN or gain < limits[MIN_GAIN] or gain <= 0.0:
-        return
-    gains[node] = gain
-    column, cut, missing_left = (
-        best_split[chosen, 0],
-        best_split[chosen, 1],
-        best_split[chosen, 2],
-    )
-    base = column * (STRIDE if n_channels == 1 else n_bins)
-    if levels.shape[0] > 0 and levels[column]:
-        missing_left = settle_levels(
-            histogram,
-            base,
-            n_bins,
-            totals[node],
-            layout,
-            scales,
-            limits,
-            cut,
-            scan_sums[1],
-            scan_gains,
-            left_totals[node],
-            left_sets[node],
-        )
-        nodes[node, COLUMN], nodes[node, BIN], nodes[node, MISSING_LEFT] = column, 0, missing_left
-        return
-    for c in range(n_channels):
-        left = 0
-        for b in range(cut + 1):
-            left += histogram[(base + b) * n_channels + c]
-        if missing_left:
-            left += histogram[(base + n_bins - 1) * n_channels + c]
-        left_totals[node, c] = left
-    following = cut + 1
-    last = n_values[column]
-    while following < last and _is_empty(histogram, (base + following) * n_channels, n_channels):
-        following += 1
-    cut = (cut + following - 1) // 2 if following < last else last - 1
-    if _is_empty(histogram, (base + n_bins - 1) * n_channels, n_channels):
-        count_channel = 0 if layout[COUNT_MASK] != 0 else n_channels - 1
-        mask = layout[COUNT_MASK] if layout[COUNT_MASK] != 0 else -1
-        left_count = left_totals[node, count_channel] & mask
-        missing_left = 2 * left_count >= (totals[node, count_channel] & mask)
-    nodes[node, COLUMN], nodes[node, BIN], nodes[node, MISSING_LEFT] = column, cut, missing_left
-
-
-@compiled
-def _choose(nodes, gains, n_nodes, max_leaves):
-    """The open node with the largest gain, the first of equals; -1 where growth ends."""
-    if (n_nodes + 1) // 2 >= max_leaves:
-        return -1
-    chosen = -1
-    for i in range(n_nodes):
-        if nodes[i, LEFT] < 0 and gains[i] > NO_GAIN and (chosen < 0 or gains[i] > gains[chosen]):
-            chosen = i
-    return chosen
-
-
-@compiled
-def _open_children(node, n_left, nodes, gains, totals, left_totals, control):
-    left = control[N_NODES]
-    begin, end = nodes[node, BEGIN], nodes[node, END]
-    for child in (left, left + 1):
-        nodes[child, BUFFER] = 1 - nodes[node, BUFFER]
-        nodes[child, DEPTH] = nodes[node, DEPTH] + 1
-        nodes[child, SLOT] = -1
-        nodes[child, LEFT] = -1
-        nodes[child, RIGHT] = -1
-        gains[child] = NO_GAIN
-    nodes[left, BEGIN], nodes[left, END] = begin, begin + n_left
-    nodes[left + 1, BEGIN], nodes[left + 1, END] = begin + n_left, end
-    for c in range(totals.shape[1]):
-        totals[left, c] = left_totals[node, c]
-        totals[left + 1, c] = totals[node, c] - left_totals[node, c]
-    nodes[node, LEFT], nodes[node, RIGHT] = left, left + 1
-    control[N_NODES] = left + 2
-
-
-@compiled
-def _bound_children(node, direction, n_outputs, nodes, totals, layout, scales, l2, bounds):
-    """Values below a split that has a direction stay on their side of the middle of both sides.
-
-    ::
-
-        node    lower [ ------------------------- ] upper
-        left    lower [ -----l---- ] middle                    direction 1
-        right               middle [ -----r------ ] upper
-    """
-    keep_apart()
-    left, right = nodes[node, LEFT], nodes[node, RIGHT]
-    low, high = (left, right) if direction >= 0 else (right, left)
-    for k in range(n_outputs):
-        lower, upper = bounds[node, 0, k], bounds[node, 1, k]
-        bounds[left, 0, k], bounds[left, 1, k] = lower, upper
-        bounds[right, 0, k], bounds[right, 1, k] = lower, upper
-        if direction != 0:
-            left_value, _ = bounded_score(totals[left, k], layout, scales, l2, lower, upper)
-            right_value, _ = bounded_score(totals[right, k], layout, scales, l2, lower, upper)
-            middle = 0.5 * (left_value + right_value)
-            bounds[low, 1, k] = middle
-            bounds[high, 0, k] = middle
-
-
-@compiled
-def _permit_columns(node, nodes, allowed, group_start, group_columns, used, permitted):
-    """Permit below a split what some group holds together with all columns used so far."""
-    keep_apart()
-    left, right = nodes[node, LEFT], nodes[node, RIGHT]
-    n_used = 0
-    for f in range(allowed.shape[0]):
-        here = used[node, f] | (f == nodes[node, COLUMN])
-        used[left, f], used[right, f] = here, here
-        n_used += here
-        permitted[f] = 0
-    for group in range(group_start.shape[0] - 1):
-        n_shared = 0
-        for i in range(group_start[group], group_start[group + 1]):
-            n_shared += used[left, group_columns[i]]
-        if n_shared == n_used:
-            for i in range(group_start[group], group_start[group + 1]):
-                permitted[group_columns[i]] = allowed[group_columns[i]]
 
 
 @compiled
@@ -557,13 +280,13 @@ def grow(
                 counts,
             )
             if thread == 0:
-                _open_children(node, n_left, nodes, gains, totals, left_totals, control)
+                open_children(node, n_left, nodes, gains, totals, left_totals, control)
                 if monotonic.shape[0] > 0:
                     column = nodes[node, COLUMN]
                     direction = monotonic[column]
                     if nodes[node, BIN] == n_values[column] - 1:
                         direction = 0  # missing values have no place in the order
-                    _bound_children(
+                    bound_children(
                         node,
                         direction,
                         n_outputs,
@@ -575,7 +298,7 @@ def grow(
                         bounds,
                     )
                 if group_start.shape[0] > 0:
-                    _permit_columns(
+                    permit_columns(
                         node, nodes, allowed, group_start, group_columns, used, permitted
                     )
             barrier(sync, n_threads)
@@ -646,7 +369,7 @@ def grow(
                 best_gain[thread, child, 0] = NO_GAIN
                 if nodes[which, END] - nodes[which, BEGIN] < limits_int[MIN_ROWS]:
                     continue
-                _search(
+                search_columns(
                     first,
                     last,
                     histograms[small_slot if child == 0 else big_slot],
@@ -671,7 +394,7 @@ def grow(
             if thread == 0:
                 for child in range(children):
                     which = small if child == 0 else big
-                    _settle(
+                    settle_split(
                         which,
                         histograms[small_slot if child == 0 else big_slot],
                         n_bins,
@@ -691,7 +414,7 @@ def grow(
                         scan_gains[0],
                     )
         if thread == 0:
-            control[NODE] = _choose(nodes, gains, control[N_NODES], limits_int[MAX_LEAVES])
+            control[NODE] = choose_node(nodes, gains, control[N_NODES], limits_int[MAX_LEAVES])
         barrier(sync, n_threads)
         node = control[NODE]
         if node < 0 or sync[ABORT] != 0:

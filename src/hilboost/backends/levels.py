@@ -36,6 +36,8 @@ from hilboost.backends.sync import keep_apart, prefetch
 LEVEL_SMOOTHING, LEVEL_COUNT, LEVEL_L2 = 4, 5, 6
 UNSEEN = 255
 """The bit of a set that stands for levels which the fit did not see."""
+MAX_LEVELS = UNSEEN
+"""A byte a cell: 255 levels, and one value for missing."""
 SET_WORDS = 4
 
 _AHEAD = 32

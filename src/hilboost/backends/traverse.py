@@ -11,6 +11,7 @@ from numba.extending import intrinsic
 
 from hilboost.backends.compiled import compiled
 from hilboost.backends.levels import UNSEEN, level_goes_left
+from hilboost.backends.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 
 BLOCK = 64
 FEWEST_ROWS_FOR_BITS = 8
@@ -27,16 +28,16 @@ def binned_cells(bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, 
     for i in range(begin, end):
         row = rows[i]
         node = 0
-        while nodes[node, 8] >= 0:
-            column = nodes[node, 5]
+        while nodes[node, LEFT] >= 0:
+            column = nodes[node, COLUMN]
             b = bins[uint64((column // 8) * n * 8 + column % 8) + uint64(8) * uint64(row)]
             if b == missing_bin:
-                left = nodes[node, 7] != 0
+                left = nodes[node, MISSING_LEFT] != 0
             elif levels.shape[0] > 0 and levels[column]:
                 left = level_goes_left(left_sets, node, np.float64(b))
             else:
-                left = b <= nodes[node, 6]
-            node = nodes[node, 8] if left else nodes[node, 9]
+                left = b <= nodes[node, BIN]
+            node = nodes[node, LEFT] if left else nodes[node, RIGHT]
         cells[row] = leaf_of[node]
 
 

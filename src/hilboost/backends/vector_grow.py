@@ -13,7 +13,8 @@ import numpy as np
 from numba import int64, uint32, uint64
 
 from hilboost.backends.compiled import compiled, reordered
-from hilboost.backends.grow import (
+from hilboost.backends.draws import mix
+from hilboost.backends.nodes import (
     BEGIN,
     BIN,
     BUFFER,
@@ -26,7 +27,6 @@ from hilboost.backends.grow import (
     NODE,
     RIGHT,
     SLOT,
-    mix,
 )
 from hilboost.backends.partition import flag_rows, move_rows
 from hilboost.backends.split import NO_GAIN

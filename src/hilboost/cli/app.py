@@ -150,6 +150,12 @@ def fit(
         str | None,
         typer.Option(metavar="COLUMN", help="Column of weights; 2 counts as the row twice."),
     ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Column that is no feature, such as a key; may be repeated."
+        ),
+    ] = None,
     valid: Annotated[
         Path | None,
         typer.Option(metavar="TABLE", help="Rows held out: the fit stops where they are best."),
@@ -195,6 +201,7 @@ def fit(
         "loss": loss,
         "quantile": tuple(quantile or ()) or None,
         "weights": weights,
+        "ignore": tuple(ignore or ()) or None,
         "valid": valid,
         "metric": tuple(metric or ()) or None,
         "n_estimators": n_estimators,

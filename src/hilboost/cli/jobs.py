@@ -21,6 +21,7 @@ from hilboost.cli.tables import (
     refuse_text,
     split_target,
     split_weights,
+    without_columns,
     write_table,
 )
 
@@ -47,6 +48,7 @@ class FitJob:
     random_state: int | None = None
     threads: int | None = None
     weights: str | None = None
+    ignore: tuple[str, ...] = ()
     valid: Path | None = None
     metric: tuple[str, ...] = ()
     time_budget: float | None = None
@@ -100,6 +102,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     """
     path, target, out = _complete(job)
     features, column = split_target(read_table(path), target)
+    features = without_columns(features, job.ignore)
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
     rows = _rows(features, column, job, task.name)

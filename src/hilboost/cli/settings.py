@@ -21,6 +21,7 @@ _KEYS: dict[str, str] = {
     "target": _TEXT,
     "out": _TEXT,
     "weights": _TEXT,
+    "ignore": _TEXTS,
     "valid": _TEXT,
     "task": _TEXT,
     "family": _TEXT,

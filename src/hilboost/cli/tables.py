@@ -30,6 +30,7 @@ __all__ = [
     "refuse_text",
     "split_target",
     "split_weights",
+    "without_columns",
     "write_table",
 ]
 
@@ -188,6 +189,27 @@ def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "p
             "missing); fill in or remove these rows."
         )
     return features, column
+
+
+def without_columns(features: "pd.DataFrame", names: Collection[str]) -> "pd.DataFrame":
+    """Leave columns out, such as numbers of customers.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+    names : collection of str
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    for name in names:
+        if name not in features.columns:
+            raise CliError(f"There is no feature '{name}' to ignore; {near_names(name, features)}.")
+    rest = features.drop(columns=list(names))
+    if rest.shape[1] == 0:
+        raise CliError("No feature column is left; ignore fewer.")
+    return rest
 
 
 def split_weights(

@@ -1,6 +1,15 @@
 """Codes of categories to numbers that trees can order: what is known of a level's rows."""
 
+from hilboost.encoders.encoding import Encoder, Encoding, meet
 from hilboost.encoders.rare_levels import kept_levels, level_weights
 from hilboost.encoders.target_statistics import LevelKeys, TargetStatistics
 
-__all__ = ["LevelKeys", "TargetStatistics", "kept_levels", "level_weights"]
+__all__ = [
+    "Encoder",
+    "Encoding",
+    "LevelKeys",
+    "TargetStatistics",
+    "kept_levels",
+    "level_weights",
+    "meet",
+]

@@ -18,9 +18,10 @@ from hilboost.callbacks import Checkpoint
 from hilboost.core.contracts import Callback, CellLoss, Learner, Loss, Rule
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
+from hilboost.encoders import Encoder, Encoding
 from hilboost.estimators._labels import Classes
 from hilboost.estimators._shell import Shell
-from hilboost.estimators.categories import Encoder, Encoding, check_continued
+from hilboost.estimators.categories import check_continued, placed, told_of_categories
 from hilboost.estimators.checkpoints import (
     Identity,
     Writer,
@@ -43,6 +44,7 @@ from hilboost.learners.kernel_machine import Setting, SparseLearner
 from hilboost.learners.tree import Forest, TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import OneHotSquaredError, SquaredError
+from hilboost.losses.partly_known import ColumnLoss, PartlyKnown
 from hilboost.model import mean_of
 from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
 from hilboost.tables import category_columns
@@ -199,9 +201,10 @@ class BaseBoosting(Shell):
         name = f"learner {learner_name(self.learner)}"
         check_learner(learner, self._schema, name, "set learner='tree'")
         if isinstance(learner, TreeLearner):
+            learner = _told_of_gaps(learner, fit.loss)
             fit = self._with_encoder(fit, learner)
             if fit.encoder is not None:
-                learner = fit.encoder.told_to(learner, self._schema)
+                learner = told_of_categories(learner, fit.encoder, self._schema)
             warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
         n_threads = self._n_threads(fit.X.size * n_trees * n_folds)
         plan = Plan(
@@ -254,7 +257,7 @@ class BaseBoosting(Shell):
     def _place_members(self) -> None:
         if self._encoding is not None and self._members is not None:
             self.model_ = mean_of(
-                [self._encoding.placed(k, model) for k, model in enumerate(self._members)]
+                [placed(self._encoding, k, model) for k, model in enumerate(self._members)]
             )
 
     def _checked(self, X: Any) -> Floats:
@@ -286,6 +289,10 @@ class BaseBoosting(Shell):
             return identity, fit, None
         self._resolved, self._fitted_seed = resumed.chosen, resumed.seed
         return identity, replace(fit, seed=resumed.seed), resumed.progress
+
+    def _takes_gaps(self) -> bool:
+        trees = isinstance(self.learner, TreeLearner) or self.learner == "tree"
+        return trees and isinstance(self._make_loss(), ColumnLoss)
 
     def _takes_sparse(self) -> bool:
         learner = self.learner
@@ -418,6 +425,14 @@ class BaseBoosting(Shell):
         tags.input_tags.allow_nan = isinstance(self.learner, str) and self.learner == "tree"
         tags.input_tags.sparse = self._takes_sparse()
         return tags
+
+
+def _told_of_gaps(learner: TreeLearner, loss: Loss) -> TreeLearner:
+    """Where the hessian counts the rows whose target is known, leaves must have enough of these."""
+    if isinstance(loss, PartlyKnown) and isinstance(loss.loss, SquaredError):
+        fewest = max(learner.min_hessian, float(learner.min_samples_leaf))
+        return replace(learner, min_hessian=fewest)
+    return learner
 
 
 def _prepare(learner: Learner, begun: Begun, target: Target, seed: int, n_threads: int) -> Any:

@@ -53,7 +53,7 @@ class Numbers(Shell):
         return Quantile(self.quantile) if name == "quantile" else self._loss_names[name]()
 
     def _encode(self, y: Any, n: int, *, reset: bool) -> Floats:
-        encoded, flat = check_regression_target(y, n)
+        encoded, flat = check_regression_target(y, n, self._takes_gaps())
         if reset:
             self._n_targets, self._flat = encoded.shape[1], flat
         elif encoded.shape[1] != self._n_targets:

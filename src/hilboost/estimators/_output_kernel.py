@@ -13,9 +13,10 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import _safe_indexing
 
-from hilboost.core.contracts import Callback, Choice, Embedding, Loss
+from hilboost.core.contracts import Callback, Loss
 from hilboost.core.errors import InvalidData, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
+from hilboost.core.spaces import Choice, Embedding
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.checks import check_length, check_weights
 from hilboost.losses import SquaredError

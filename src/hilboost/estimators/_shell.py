@@ -24,6 +24,7 @@ from hilboost.estimators.checks import check_inputs, check_weights
 from hilboost.estimators.fitting import Fit
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
 from hilboost.learners.kernel_machine.expansion import MergedExpansions
+from hilboost.losses.partly_known import ColumnLoss, PartlyKnown
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.tables import Schema, without_unused_levels
 
@@ -75,6 +76,10 @@ class Shell(CallbackSupportMixin, BaseEstimator):
         """Which columns hold categories, as the user says it."""
         return self.categorical_features
 
+    def _takes_gaps(self) -> bool:
+        """Whether some of several targets of a row may be missing."""
+        return False
+
     def _takes_sparse(self) -> bool:
         """Whether the parameters call for a learner that takes sparse tables."""
         return False
@@ -101,7 +106,8 @@ class Shell(CallbackSupportMixin, BaseEstimator):
             Inputs.  NaN is a missing value, which trees learn from and kernel machines refuse.
             Text is categories, as ``categorical_features`` says; trees take sparse tables.
         y : array-like (n,) or (n, c)
-            Targets.
+            Targets.  Of several, some may be NaN in a row: trees learn from the others, under
+            losses that are sums over the targets (squared error, Poisson, gamma, Tweedie).
         sample_weight : array-like (n,), optional
             A weight of 2 counts as the row twice, and 0 leaves it out.
         X_val, y_val, sample_weight_val : array-like, optional
@@ -195,7 +201,7 @@ class Shell(CallbackSupportMixin, BaseEstimator):
         return {
             "_members": members,
             "model_": mean_of(members),
-            "loss_": plan.loss,
+            "loss_": plan.loss.loss if isinstance(plan.loss, PartlyKnown) else plan.loss,
             "learner_": plan.learner,
             "n_estimators_": len(members[0].stages),
             "history_": History(
@@ -214,6 +220,9 @@ class Shell(CallbackSupportMixin, BaseEstimator):
     ) -> Fit:
         """Loss, start value and seed, for targets that the loss can take."""
         loss = self._make_loss()
+        known = [target.y] if held_out is None else [target.y, held_out[1].y]
+        if isinstance(loss, ColumnLoss) and any(np.isnan(y).any() for y in known):
+            loss = PartlyKnown(loss)
         loss.check(target)
         if held_out is not None:
             # Together with the training target: held-out counts may all be zero.

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.encoders import LevelKeys, TargetStatistics
-from hilboost.estimators.categories import Encoding
+from hilboost.encoders import Encoding, LevelKeys, TargetStatistics
 from hilboost.learners.tree import MAX_LEVELS
 from hilboost.model.files.checks import Arrays, require, require_array, require_finite
 from hilboost.tables import Schema, category_columns

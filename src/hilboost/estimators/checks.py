@@ -283,8 +283,10 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
     return None if (weight == 1).all() else weight
 
 
-def check_regression_target(y: Any, n: int) -> tuple[Floats, bool]:
+def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats, bool]:
     """Target (n, c) float64, and whether it was one-dimensional.
+
+    With ``gaps`` some of several targets of a row may be NaN.
 
     Raises
     ------
@@ -312,25 +314,33 @@ def check_regression_target(y: Any, n: int) -> tuple[Floats, bool]:
             DataConversionWarning,
             stacklevel=4,
         )
-    _require_known_targets(y)
-    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=True)
+    _require_known_targets(y, gaps)
+    finite: Any = "allow-nan" if gaps else True
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=finite)
     if y.ndim > 2:
         raise InvalidData(f"y has {y.ndim} dimensions; it must have one (or two: n, targets).")
     check_length(y, n)
     return np.ascontiguousarray(y.reshape(n, -1)), flat
 
 
-def _require_known_targets(y: np.ndarray) -> None:
-    """Refuse a target with gaps, and say where the first one is."""
+def _require_known_targets(y: np.ndarray, gaps: bool) -> None:
+    """Refuse rows without a target, and single gaps unless these are allowed."""
     if y.dtype.kind != "f" or y.ndim not in (1, 2) or not np.isnan(y).any():
         return
-    row, column = (int(i) for i in np.argwhere(np.isnan(y.reshape(len(y), -1)))[0])
-    if y.ndim == 1 or y.shape[1] == 1:
-        raise InvalidData(f"Input y contains NaN in row {row}; leave out rows without a target.")
-    raise InvalidData(
-        f"Input y contains NaN in row {row} of target {column}; all targets of a row must be "
-        "known. Fit one model a target, each on the rows where its target is known."
-    )
+    missing = np.isnan(y.reshape(len(y), -1))
+    empty = np.flatnonzero(missing.all(axis=1))
+    if len(empty):
+        raise InvalidData(
+            f"Input y contains NaN in row {empty[0]}; leave out rows without a target."
+        )
+    if not gaps:
+        row, column = (int(i) for i in np.argwhere(missing)[0])
+        raise InvalidData(
+            f"Input y contains NaN in row {row} of target {column}. Trees learn from the targets "
+            "that are known under squared error, Poisson, gamma and Tweedie losses "
+            "(BoostingRegressor with learner='tree'); or fit one model a target, each on the rows "
+            "where its target is known."
+        )
 
 
 def check_labels(y: np.ndarray) -> None:

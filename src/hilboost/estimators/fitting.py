@@ -23,7 +23,7 @@ from hilboost.boosting import (
 from hilboost.core.contracts import Loss
 from hilboost.core.errors import FitWarning, InvalidData, InvalidParameter
 from hilboost.core.records import Floats, Target
-from hilboost.estimators.categories import Encoder, Encoding
+from hilboost.encoders import Encoder, Encoding
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.learners.tree import TreeLearner
 from hilboost.rules import Shrinkage

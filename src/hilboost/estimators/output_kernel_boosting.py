@@ -13,9 +13,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends.team import Team
 from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling
-from hilboost.core.contracts import Callback, Embedding, Learner, Loss, Rule
+from hilboost.core.contracts import Callback, Learner, Loss, Rule
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.records import Floats, Target
+from hilboost.core.spaces import Embedding
 from hilboost.estimators._kernel import Ending
 from hilboost.estimators._output_kernel import BaseOutputKernel, changed
 from hilboost.estimators.checks import (

@@ -9,8 +9,9 @@ import numpy as np
 
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.records import Floats
+from hilboost.export.columns import Columns, named
 from hilboost.export.scalar_trees import ScalarTree, fitted_trees
-from hilboost.export.tables import depths, feature_names
+from hilboost.export.tables import depths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _LINE, _INK = "#8a8f98", "#22262b"
 _INCHES_A_LEAF, _INCHES_A_LETTER = 0.3, 0.08
 _LONGEST_NAME = 24
+_LONGEST_LEVELS = 32
 _CAPTION = "up: the test is true; thick: the value is missing; leaves: added to the raw output"
 
 
@@ -27,7 +29,8 @@ def plot_tree(
     """Draw one tree of a model, from the root on the left to the leaves on the right.
 
     Rows that pass a test take the upper branch; those whose value is missing take the thick one.
-    Leaves are coloured by what they add to the raw output.
+    Leaves are coloured by what they add to the raw output.  Columns made of categories are called
+    as in :func:`tree_table`.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ def plot_tree(
     chosen = _chosen(model, stage, output, tree)
     depth = depths(chosen)
     y = _heights(chosen)
-    texts = _texts(chosen, feature_names(model))
+    texts = _texts(chosen, Columns.of(model))
     if ax is None:
         from matplotlib import pyplot
 
@@ -79,7 +82,7 @@ def plot_tree(
 
 
 def _chosen(model: Any, stage: int, output: int, number: int) -> ScalarTree:
-    trees = fitted_trees(model, "plot_tree")
+    trees = fitted_trees(model, "plot_tree", numbers_only=False)
     stage = _checked("stage", stage, model.n_estimators_, "the model", from_the_end=True)
     output = _checked("output", output, len(model.model_.start), "the model")
     found = [tree for tree in trees if tree.stage == stage and tree.output == output]
@@ -162,24 +165,42 @@ def _draw_nodes(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats, texts: lis
         ax.text(x[node], y[node], text, ha="center", va="center", fontsize=9, color=_INK, bbox=box)
 
 
-def _texts(tree: ScalarTree, names: list[Any]) -> list[str]:
+def _texts(tree: ScalarTree, seen: Columns) -> list[str]:
     """What stands in every node."""
     values = tree.node_values
     return [
-        _number(values[node], signed=True) if leaf else _test(tree, node, names)
+        _number(values[node], signed=True) if leaf else _test(tree, node, seen)
         for node, leaf in enumerate(tree.is_leaf)
     ]
 
 
-def _test(tree: ScalarTree, node: int, names: list[Any]) -> str:
+def _test(tree: ScalarTree, node: int, seen: Columns) -> str:
     """The test of an inner node; a dollar sign in a name is not mathematics."""
-    name = names[tree.tree.column[node]]
-    name = f"x{name}" if isinstance(name, int) else name
-    if len(name) > _LONGEST_NAME:
-        name = name[: _LONGEST_NAME - 1] + "…"
-    name = name.replace("$", r"\$")
+    name = _shortened(named(seen.names[tree.tree.column[node]]), _LONGEST_NAME)
     threshold = tree.tree.threshold[node]
-    return f"{name} known" if threshold == np.inf else f"{name} ≤ {_number(threshold)}"
+    if len(tree.tree.by_level) and tree.tree.by_level[node]:
+        levels, _ = seen.left_levels(tree.tree, node)
+        test = f"{name}: {_listed([str(level) for level in levels])}"
+    elif threshold == np.inf:
+        test = f"{name} known"
+    else:
+        test = f"{name} ≤ {_number(threshold)}"
+    return test.replace("$", r"\$")
+
+
+def _listed(levels: list[str]) -> str:
+    """As many as there is room for, and how many more there are."""
+    shown: list[str] = []
+    for level in levels:
+        level = _shortened(level, _LONGEST_NAME)
+        if shown and len(", ".join([*shown, level])) > _LONGEST_LEVELS:
+            return f"{', '.join(shown)} + {len(levels) - len(shown)}"
+        shown.append(level)
+    return ", ".join(shown) if shown else "none known"
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _number(value: float, signed: bool = False) -> str:

@@ -45,7 +45,7 @@ class ScalarTree:
         return np.where(self.is_leaf, self.values[self.tree.leaf_number], np.nan)
 
 
-def fitted_trees(model: Any, purpose: str) -> list[ScalarTree]:
+def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[ScalarTree]:
     """All trees of a fitted estimator, stage by stage and in their order within each.
 
     A tree with vector leaves is there once for every output it has.
@@ -56,13 +56,15 @@ def fitted_trees(model: Any, purpose: str) -> list[ScalarTree]:
         Fitted.
     purpose : str
         What the trees are wanted for, such as ``"plot_tree"``.
+    numbers_only : bool
+        Whether to refuse categories.
 
     Raises
     ------
     InvalidType
         It is something else.
     IncompatibleParts
-        Its base models are not trees, or their splits are not numeric ones.
+        Its base models are not trees, or have categories that are not wanted.
     """
     if not isinstance(model, BoostingRegressor | BoostingClassifier):
         raise InvalidType(
@@ -70,7 +72,8 @@ def fitted_trees(model: Any, purpose: str) -> list[ScalarTree]:
             f"{type(model).__name__}."
         )
     check_is_fitted(model)
-    require_numbers(model, purpose)
+    if numbers_only:
+        require_numbers(model, purpose)
     trees = []
     for stage, parts in enumerate(model.model_.stages):
         for number, part in enumerate(parts.parts):
@@ -87,7 +90,6 @@ def scalar_trees(stage: int, number: int, part: Part) -> list[ScalarTree]:
     """One tree for every output of a part, which holds a :class:`Tree`."""
     tree = part.model
     assert isinstance(tree, Tree)
-    _require_numeric_splits(tree)
     values = part.coefficient * tree.values
     outputs = range(part.columns.start, part.columns.stop)
     return [
@@ -117,17 +119,16 @@ def require_numbers(model: Any, purpose: str) -> None:
     ------
     IncompatibleParts
     """
+    remedy = "Encode them as numbers before fit, or keep the model with hilboost.save."
     if model._schema.categories:
         column = model._schema.columns[model._schema.categories[0]]
         raise IncompatibleParts(
             f"{purpose} takes models of numbers; column {column.name!r} of this one holds "
-            "categories. Encode them as numbers before fit, or keep the model with hilboost.save."
+            f"categories. {remedy}"
         )
-
-
-def _require_numeric_splits(tree: Tree) -> None:
-    if len(tree.left_sets):
+    parts = [part.model for stage in model.model_.stages for part in stage.parts]
+    if any(isinstance(part, Tree) and len(part.left_sets) for part in parts):
         raise IncompatibleParts(
-            "exports hold splits x <= threshold; this model has trees with category splits. Encode "
-            "the categories as numbers before fit, or keep the model with hilboost.save."
+            f"{purpose} takes splits x <= threshold; trees of this model divide the levels of "
+            f"categories. {remedy}"
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hilboost.export.columns import Columns
 from hilboost.export.scalar_trees import ScalarTree, fitted_trees
 
 if TYPE_CHECKING:
@@ -25,10 +26,14 @@ def tree_table(model: Any) -> pandas.DataFrame:
     pandas.DataFrame
         ``stage``, ``tree`` (number within the stage), ``output``, ``node`` (0 is the root),
         ``depth``; of inner nodes ``column`` (its name where ``X`` had names, else its number),
-        ``threshold`` (a row goes left where its value is at most this), ``missing`` ("left" or
-        "right"), ``left``, ``right`` (nodes), ``gain``; of leaves ``value``, what is added to the
-        raw output.  What a node does not have is missing.  A tree with vector leaves is there once
-        for every output.
+        ``threshold`` (a row goes left where its value is at most this) or ``levels`` (a tuple: a
+        row goes left where its category is among these), ``missing`` and ``unseen`` ("left" or
+        "right": where values that are missing go, and categories that fit did not see), ``left``,
+        ``right`` (nodes), ``gain``; of leaves ``value``, what is added to the raw output.  What a
+        node does not have is missing.  A tree with vector leaves is there once for every output.
+        Columns made of categories are called "mean by town" (target statistics), "mean by town ×
+        street", "mean 2 by town" (of target 2, or of the class of the third place) and "share of
+        town" (how frequent the row's category was).
 
     Raises
     ------
@@ -39,14 +44,14 @@ def tree_table(model: Any) -> pandas.DataFrame:
     """
     import pandas as pd
 
-    trees = fitted_trees(model, "tree_table")
-    names = feature_names(model)
-    frames = [_rows(tree, names) for tree in trees]
+    trees = fitted_trees(model, "tree_table", numbers_only=False)
+    seen = Columns.of(model)
+    frames = [_rows(tree, seen) for tree in trees]
     types = {
         **dict.fromkeys(("stage", "tree", "output", "node", "depth"), "int64"),
         "column": "object",
         "threshold": "float64",
-        "missing": "object",
+        **dict.fromkeys(("levels", "missing", "unseen"), "object"),
         **dict.fromkeys(("left", "right"), "Int64"),
         **dict.fromkeys(("gain", "value"), "float64"),
     }
@@ -54,13 +59,6 @@ def tree_table(model: Any) -> pandas.DataFrame:
         name: np.concatenate([frame[name] for frame in frames]) if frames else [] for name in types
     }
     return pd.DataFrame({name: pd.array(columns[name], dtype=types[name]) for name in types})
-
-
-def feature_names(model: Any) -> list[Any]:
-    """Names of the columns, or their numbers."""
-    if hasattr(model, "feature_names_in_"):
-        return [str(name) for name in model.feature_names_in_]
-    return list(range(model.n_features_in_))
 
 
 def depths(tree: ScalarTree) -> np.ndarray:
@@ -72,16 +70,19 @@ def depths(tree: ScalarTree) -> np.ndarray:
     return depth
 
 
-def _rows(tree: ScalarTree, names: list[Any]) -> dict[str, np.ndarray]:
+def _rows(tree: ScalarTree, seen: Columns) -> dict[str, np.ndarray]:
     nodes, inner = tree.tree, ~tree.is_leaf
     n = len(inner)
-    columns, sides = np.empty(n, dtype=object), np.empty(n, dtype=object)
-    columns[inner] = np.array([*names, None], dtype=object)[nodes.column[inner]]
-    sides[inner] = np.where(nodes.missing_right[inner], "right", "left")
-    left = np.full(n, None, dtype=object)
+    columns, levels, missing, unseen, left, right = np.full((6, n), None, dtype=object)
+    columns[inner] = np.array([*seen.names, None], dtype=object)[nodes.column[inner]]
+    missing[inner] = np.where(nodes.missing_right[inner], "right", "left")
     left[inner] = nodes.child[inner].tolist()
-    right = np.full(n, None, dtype=object)
     right[inner] = (nodes.child[inner] + 1).tolist()
+    by_level = np.zeros(n, dtype=bool)
+    by_level[: len(nodes.by_level)] = nodes.by_level
+    for node in np.flatnonzero(by_level):
+        levels[node], goes_left = seen.left_levels(nodes, int(node))
+        unseen[node] = "left" if goes_left else "right"
     return {
         "stage": np.full(n, tree.stage),
         "tree": np.full(n, tree.number),
@@ -89,8 +90,10 @@ def _rows(tree: ScalarTree, names: list[Any]) -> dict[str, np.ndarray]:
         "node": np.arange(n),
         "depth": depths(tree),
         "column": columns,
-        "threshold": np.where(inner, nodes.threshold, np.nan),
-        "missing": sides,
+        "threshold": np.where(inner & ~by_level, nodes.threshold, np.nan),
+        "levels": levels,
+        "missing": missing,
+        "unseen": unseen,
         "left": left,
         "right": right,
         "gain": np.where(inner, nodes.gain, np.nan),

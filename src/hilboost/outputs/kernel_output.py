@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.core.records import Floats
+from hilboost.core.spaces import Choice, Embedding, OutputSpace
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import mean_squared_distance

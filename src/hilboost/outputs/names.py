@@ -7,8 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from hilboost.core.contracts import OutputSpace
 from hilboost.core.errors import InvalidType, unknown_name
+from hilboost.core.spaces import OutputSpace
 from hilboost.kernels import KERNEL_NAMES, Kernel
 from hilboost.outputs.compositions import Compositions
 from hilboost.outputs.distributions import Distributions

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats
+from hilboost.core.spaces import Choice, Embedding, OutputSpace
 from hilboost.kernels.pivoted_cholesky import GramFactor, factor_gram
 from hilboost.outputs.checks import as_rows
 from hilboost.outputs.kernel_output import (

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats
+from hilboost.core.spaces import Choice, Embedding, OutputSpace
 from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
 from hilboost.outputs.preimage import Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
@@ -52,7 +52,7 @@ class Rankings(OutputSpace):
     ties: bool = False
 
     def fit(self, labels: Any) -> RankingEmbedding:
-        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        """See :class:`~hilboost.core.spaces.OutputSpace`."""
         check_choice("distance", self.distance, tuple(_GEOMETRIES))
         if self.ties and self.distance != "kemeny":
             raise InvalidParameter(

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData
 from hilboost.core.records import Floats
+from hilboost.core.spaces import Choice, Embedding, OutputSpace
 from hilboost.outputs.checks import as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import refuse_rows
@@ -32,7 +32,7 @@ class PositiveMatrices(OutputSpace):
     """
 
     def fit(self, labels: Any) -> PositiveMatrixEmbedding:
-        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        """See :class:`~hilboost.core.spaces.OutputSpace`."""
         return PositiveMatrixEmbedding(_matrices(labels, None))
 
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hilboost.core.contracts import Choice, Embedding, OutputSpace
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.records import Floats
+from hilboost.core.spaces import Choice, Embedding, OutputSpace
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects
 
@@ -42,7 +42,7 @@ class Strings(OutputSpace):
     normalise: bool = True
 
     def fit(self, labels: Any) -> StringEmbedding:
-        """See :class:`~hilboost.core.contracts.OutputSpace`."""
+        """See :class:`~hilboost.core.spaces.OutputSpace`."""
         lengths = self._lengths()
         training = list(dict.fromkeys(_strings(labels)))
         grams = sorted({gram for string in training for gram in _count(string, lengths)})

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.grow import (
-    BIN,
-    COLUMN,
-    N_NODES,
-    grow,
-)
-from hilboost.backends.levels import UNSEEN
+from hilboost.backends.grow import grow
+from hilboost.backends.levels import MAX_LEVELS
+from hilboost.backends.nodes import BIN, COLUMN, N_NODES
 from hilboost.backends.team import Team
 from hilboost.backends.traverse import binned_cells
 from hilboost.core.contracts import Fitted, Learner
@@ -34,8 +30,6 @@ from hilboost.learners.tree.workspace import Workspace
 from hilboost.tables import SparseTable
 
 UNLIMITED = 2**31
-MAX_LEVELS = UNSEEN
-"""A byte a cell: 255 levels, and one value for missing."""
 
 
 @dataclass

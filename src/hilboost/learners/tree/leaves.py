@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.cells import leaf_sums, mark_cells
-from hilboost.backends.grow import COLUMN, DEPTH, LEFT, MISSING_LEFT
+from hilboost.backends.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
 from hilboost.backends.team import Team
 from hilboost.core import dtypes
 from hilboost.core.records import Floats

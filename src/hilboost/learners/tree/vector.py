@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.grow import BEGIN, BUFFER, DEPTH, END, LEFT, N_NODE_FIELDS, N_NODES, NODE
+from hilboost.backends.nodes import BEGIN, BUFFER, DEPTH, END, LEFT, N_NODE_FIELDS, N_NODES, NODE
 from hilboost.backends.sync import ABORT, SYNC_SIZE
 from hilboost.backends.team import Team
 from hilboost.backends.vector_grow import CONTROL_SIZE, FOUND_SIZE, grow_vector, value_ranges

@@ -7,7 +7,9 @@ from typing import Self
 
 import numpy as np
 
-from hilboost.backends.grow import (
+from hilboost.backends.histogram import STRIDE
+from hilboost.backends.levels import SET_WORDS
+from hilboost.backends.nodes import (
     BEGIN,
     BUFFER,
     CONTROL_SIZE,
@@ -20,8 +22,6 @@ from hilboost.backends.grow import (
     RIGHT,
     SLOT,
 )
-from hilboost.backends.histogram import STRIDE
-from hilboost.backends.levels import SET_WORDS
 from hilboost.backends.split import NO_GAIN
 from hilboost.backends.sync import ABORT, SYNC_SIZE
 from hilboost.core import dtypes

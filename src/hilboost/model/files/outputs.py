@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.contracts import Embedding
 from hilboost.core.records import Floats
+from hilboost.core.spaces import Embedding
 from hilboost.kernels.pivoted_cholesky import GramFactor
 from hilboost.model.files.checks import Arrays, require, require_array, require_finite
 from hilboost.model.files.expansions import describe, read_kernel, try_kernel

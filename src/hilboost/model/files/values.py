@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.contracts import BaseModel, Embedding, Learner, Loss, OutputSpace
+from hilboost.core.contracts import BaseModel, Learner, Loss
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidParameter, InvalidType
+from hilboost.core.spaces import Embedding, OutputSpace
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.linear import LINEAR_REGRESSORS, LinearModel, is_linear
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner

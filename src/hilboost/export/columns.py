@@ -1,0 +1,80 @@
+"""What the columns of a model's trees hold, and which levels of a category a split sends left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from hilboost.learners.tree import MAX_LEVELS, Tree, TreeLearner
+
+_LEVELS_AND_UNSEEN = MAX_LEVELS + 1
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that the trees of a model see.
+
+    Attributes
+    ----------
+    names : list of str or int
+        Numbers where ``X`` had no names.  Behind the columns of ``X``, by member of a committee,
+        are the target statistics: ``"mean by town"``, ``"mean by town × street"``, and
+        ``"mean 2 by town"`` where there are several targets or classes.  A column of many levels,
+        whose trees see how frequent each is, is ``"share of town"``.
+    levels : dict of int to sequence of tuple
+        For columns whose levels are divided, the levels that each code stands for.
+    """
+
+    names: list[Any]
+    levels: dict[int, Sequence[tuple[Any, ...]]]
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Those of a fitted BoostingRegressor or BoostingClassifier."""
+        if hasattr(model, "feature_names_in_"):
+            names: list[Any] = [str(name) for name in model.feature_names_in_]
+        else:
+            names = list(range(model.n_features_in_))
+        levels: dict[int, Sequence[tuple[Any, ...]]] = {}
+        if isinstance(model.learner_, TreeLearner):
+            levels |= {k: [(code,) for code in range(n)] for k, n in model.learner_.categorical}
+        levels |= {k: [(level,) for level in found] for k, found in model._schema.levels}
+        encoding = model._encoding
+        if encoding is None:
+            return cls(names, levels)
+        own = [named(name) for name in names]
+        for column, new in encoding.kept:
+            codes = range(int(new.max()) + 1)
+            known = dict(model._schema.levels)[column]
+            levels[column] = [tuple(known[k] for k in np.flatnonzero(new == c)) for c in codes]
+        for column, _ in encoding.shares:
+            names[column] = f"share of {own[column]}"
+        for statistics in encoding.statistics:
+            n_targets = len(statistics.prior)
+            for source in statistics.sources:
+                by = "by " + " × ".join(own[column] for column in source.columns)
+                names += [
+                    f"mean {k} {by}" if n_targets > 1 else f"mean {by}" for k in range(n_targets)
+                ]
+        return cls(names, levels)
+
+    def left_levels(self, tree: Tree, node: int) -> tuple[tuple[Any, ...], bool]:
+        """The levels that an inner node sends left, and whether those unseen in fit go there.
+
+        Of a learner's own ``categorical`` columns they are codes.
+        """
+        words = tree.left_sets[int(tree.by_level[:node].sum())]
+        bits = np.arange(_LEVELS_AND_UNSEEN, dtype=np.uint64)
+        goes_left = (words[bits // 64] >> (bits % 64)) & np.uint64(1) == 1
+        codes = np.flatnonzero(goes_left[:MAX_LEVELS]).tolist()
+        groups = self.levels[int(tree.column[node])]
+        levels = tuple(level for k in codes if k < len(groups) for level in groups[k])
+        return levels, bool(goes_left[MAX_LEVELS])
+
+
+def named(name: str | int) -> str:
+    """A name for people: ``x3`` where the column has a number only."""
+    return f"x{name}" if isinstance(name, int) else name

@@ -1,0 +1,146 @@
+"""The steps of a tree's growth against their naive twins."""
+
+import numpy as np
+import pytest
+from tests.backends.random_arguments import (
+    LEVEL_LIMITS,
+    draw_bounds,
+    draw_histogram,
+    draw_layout,
+)
+from tests.reference import constraints as constraints_twin
+from tests.reference import draws as draws_twin
+from tests.reference import nodes as nodes_twin
+from tests.reference import search as search_twin
+
+from hilboost.backends import constraints, draws, nodes, search
+from hilboost.backends.nodes import COLUMN, CONTROL_SIZE, LEFT, N_NODE_FIELDS, N_NODES, RIGHT
+
+seeded = pytest.mark.parametrize("seed", range(6))
+N_BINS = 9
+
+
+@seeded
+@pytest.mark.parametrize("n_draw", [1, 3, 10, 99])
+def test_draw_columns(seed, n_draw):
+    rng = np.random.default_rng(seed)
+    allowed = (rng.uniform(size=20) < 0.7).astype(np.uint8)
+    results = []
+    for module in (draws, draws_twin):
+        drawn = np.full(20, 9, dtype=np.uint8)
+        module.draw_columns(allowed, n_draw, int(rng.integers(1)) + seed * 10**15, seed, drawn)
+        results.append(drawn)
+    np.testing.assert_array_equal(*results)
+    assert results[0].sum() == min(n_draw, allowed.sum())
+    assert (results[0] <= allowed).all()
+
+
+@seeded
+def test_choose_node(seed):
+    rng = np.random.default_rng(seed)
+    table = np.zeros((9, N_NODE_FIELDS), dtype=np.int64)
+    table[:, LEFT] = rng.choice([-1, 3], 9)
+    gains = rng.choice([-np.inf, 1.0, 2.0], 9)
+    for n_nodes in (1, 5, 9):
+        for max_leaves in (3, 5, 99):
+            arguments = table, gains, n_nodes, max_leaves
+            assert nodes.choose_node(*arguments) == nodes_twin.choose_node(*arguments)
+
+
+@seeded
+def test_open_children(seed):
+    results = []
+    for module in (nodes, nodes_twin):
+        rng = np.random.default_rng(seed)
+        table = rng.integers(9, size=(7, N_NODE_FIELDS))
+        totals, left_totals = rng.integers(-99, 99, size=(2, 7, 3))
+        gains, control = rng.normal(size=7), np.zeros(CONTROL_SIZE, dtype=np.int64)
+        control[N_NODES] = 3
+        module.open_children(1, 2, table, gains, totals, left_totals, control)
+        results.append((table, totals, gains, control))
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@seeded
+@pytest.mark.parametrize("direction", [-1, 0, 1])
+def test_bound_children(seed, direction):
+    results = []
+    for module in (constraints, constraints_twin):
+        rng = np.random.default_rng(seed)
+        layout, scales = draw_layout(rng)
+        totals = draw_histogram(rng, 3, 2, layout, True, False)
+        table = np.zeros((3, N_NODE_FIELDS), dtype=np.int64)
+        table[0, [LEFT, RIGHT]] = 1, 2
+        bounds = np.full((3, 2, 2), np.nan)
+        bounds[0] = [[-np.inf, -0.5], [np.inf, 0.5]]
+        module.bound_children(0, direction, 2, table, totals, layout, scales, 1.0, bounds)
+        results.append(bounds)
+    np.testing.assert_allclose(*results, rtol=1e-14)
+
+
+@seeded
+def test_permit_columns(seed):
+    results = []
+    for module in (constraints, constraints_twin):
+        rng = np.random.default_rng(seed)
+        groups = [rng.choice(8, rng.integers(1, 6), replace=False) for _ in range(3)]
+        start = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
+        used = np.zeros((3, 8), dtype=np.uint8)
+        used[0, groups[0][1:2]] = 1
+        table = np.zeros((3, N_NODE_FIELDS), dtype=np.int64)
+        table[0, [COLUMN, LEFT, RIGHT]] = groups[0][0], 1, 2
+        allowed, permitted = (rng.uniform(size=(2, 8)) < 0.8).astype(np.uint8)
+        module.permit_columns(0, table, allowed, start, np.concatenate(groups), used, permitted)
+        results.append((used, permitted))
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("n_channels", [1, 3])
+@pytest.mark.parametrize("with_levels", [False, True])
+@pytest.mark.parametrize("limits", LEVEL_LIMITS)
+def test_search_and_settle(seed, n_channels, with_levels, limits):
+    """Over columns that are drawn or not, of categories or not; the best of two threads."""
+    if n_channels > 1 and with_levels:
+        pytest.skip("trees with vector leaves have no columns of categories")
+    draw = np.random.default_rng(seed)
+    layout, scales = draw_layout(draw)
+    n_values = np.array([8, 5, 8, 0, 8])
+    rows = draw_histogram(draw, 30, n_channels, layout, True, False)
+    totals = rows.sum(axis=0)
+    stride = 256 if n_channels == 1 else N_BINS
+    histogram = np.zeros((5, stride, n_channels), dtype=np.int64)
+    for column, size in zip(histogram, n_values, strict=True):
+        bins = draw.integers(size + seed % 2, size=30) if size else np.zeros(30, dtype=int)
+        np.add.at(column, np.where(bins == size, N_BINS - 1, bins), rows)
+    drawn = (draw.uniform(size=5) < 0.8).astype(np.uint8)
+    levels = np.array([0, 0, 1, 0, 1][: 5 * with_levels], dtype=np.uint8)
+    monotonic = draw.integers(-1, 2, size=5)
+    for _, bounds in draw_bounds(draw, n_channels):
+        results = []
+        for module in (search, search_twin):
+            gain, split = np.full((2, 8), -np.inf), np.zeros((2, 8), dtype=np.int64)
+            shared = layout, scales, np.array(limits)
+            for thread, part in enumerate(((0, 2), (2, 5))):
+                module.search_columns(
+                    *(*part, histogram.ravel(), N_BINS, n_values, drawn, totals, n_channels),
+                    *(*shared, monotonic[: 5 * len(bounds)], bounds, levels),
+                    np.zeros((2, n_channels), dtype=np.int64),
+                    *(np.zeros((2, 512), dtype=np.int64), np.zeros(512)),
+                    *(gain[thread], split[thread]),
+                )
+            table = np.zeros((1, N_NODE_FIELDS), dtype=np.int64)
+            gains, sets = np.zeros(1), np.zeros((1, 4), dtype=np.uint64)
+            left_totals = np.zeros((1, n_channels), dtype=np.int64)
+            module.settle_split(
+                *(0, histogram.ravel(), N_BINS, n_values, table, gains, totals[None], left_totals),
+                *(gain, split, *shared, levels, sets),
+                *(np.zeros((2, 512), dtype=np.int64), np.zeros(512)),
+            )
+            results.append((split, table, left_totals, sets, gain, gains))
+        for found, expected in zip(*(result[:4] for result in results), strict=True):
+            np.testing.assert_array_equal(found, expected)
+        for found, expected in zip(*(result[4:] for result in results), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -1,0 +1,118 @@
+"""Several targets of which some are missing in some rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hilboost import BoostingRegressor, load
+from hilboost.core.errors import InvalidData
+from hilboost.core.records import Target
+from hilboost.losses import Gamma, Poisson, SquaredError, Tweedie
+from hilboost.losses.partly_known import PartlyKnown
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 30, size=(240, 3)).astype(float)
+FULL = np.column_stack([X[:, 0] + X[:, 1] ** 2 / 20, X[:, 2] - X[:, 0], np.cos(X[:, 1])])
+FULL += 0.1 * RNG.normal(size=FULL.shape)
+HOLED = FULL.copy()
+HOLED[np.arange(240), RNG.integers(0, 6, 240) % 3] = np.nan
+PLAIN = {
+    "n_estimators": 15,
+    "max_leaf_nodes": 8,
+    "learning_rate": 0.3,
+    "subsample": 1.0,
+    "max_features": 1.0,
+    "l2_regularization": 1.0,
+    "early_stopping": False,
+    "random_state": 0,
+}
+LOSSES = [SquaredError(), Poisson(), Gamma(), Tweedie()]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@given(st.integers(0, 2**31))
+@settings(max_examples=20, deadline=None)
+def test_it_is_the_sum_of_the_losses_of_what_is_known(loss, seed):
+    rng = np.random.default_rng(seed)
+    y, raw = rng.uniform(0.5, 3, size=(9, 3)), rng.normal(size=(9, 3))
+    y[rng.uniform(size=y.shape) < 0.4] = np.nan
+    y[0] = 1.0
+    weight = rng.uniform(0.1, 2, 9)
+    target, known = Target(y, weight), ~np.isnan(y)
+    partly = PartlyKnown(loss)
+    partly.check(target)
+    value = np.zeros(9)
+    found = partly.gradients(target, raw)
+    for k in range(3):
+        alone = Target(y[known[:, k], k : k + 1], weight[known[:, k]])
+        own = loss.gradients(alone, raw[known[:, k], k : k + 1])
+        hessian = 1.0 if own.hessian is None else own.hessian[:, 0]
+        value[known[:, k]] += loss.value(alone, raw[known[:, k], k : k + 1])
+        np.testing.assert_allclose(found.negative[known[:, k], k], own.negative[:, 0])
+        np.testing.assert_allclose(found.hessian[known[:, k], k], hessian)
+        assert partly.start(target)[k] == pytest.approx(loss.start(alone)[0], rel=1e-12)
+    np.testing.assert_allclose(partly.value(target, raw), value, rtol=1e-12, atol=1e-12)
+    assert not found.negative[~known].any()
+    assert not found.hessian[~known].any()
+
+
+def test_separate_trees_are_those_of_a_model_for_each_target():
+    """Leaves count the rows where it is known; cuts between their values may lie elsewhere."""
+    model = BoostingRegressor(**PLAIN, min_samples_leaf=7).fit(X, HOLED)
+    predicted = model.predict(X)
+    for k, y in enumerate(HOLED.T):
+        known = ~np.isnan(y)
+        alone = BoostingRegressor(**PLAIN, min_samples_leaf=7).fit(X[known], y[known])
+        np.testing.assert_allclose(predicted[known, k], alone.predict(X[known]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "tweedie"])
+@pytest.mark.parametrize("setting", [{}, {"multi_output": "shared"}], ids=["separate", "shared"])
+def test_they_are_learnt_from_what_is_known(loss, setting):
+    full = FULL if loss == "squared_error" else np.exp(FULL / FULL.std(axis=0))
+    holed = np.where(np.isnan(HOLED), np.nan, full)
+    plain = {"n_estimators": 60, "random_state": 0, **setting}
+    model = BoostingRegressor(loss, **plain).fit(X, holed)
+    unknown = np.isnan(holed)
+    for k in range(2):
+        predicted, true = model.predict(X)[unknown[:, k], k], full[unknown[:, k], k]
+        assert np.corrcoef(predicted, true)[0, 1] > 0.8
+    whole = BoostingRegressor(loss, **plain).fit(X, full)
+    assert type(model.loss_) is type(whole.loss_)
+
+
+def test_they_are_no_other_model_where_all_are_known(tmp_path):
+    """Held-out rows, weights, warm start, files and statistics of categories know them too."""
+    weight = RNG.integers(0, 3, 240)
+    once = BoostingRegressor(**PLAIN, warm_start=True).fit(X, HOLED, weight)
+    again = once.set_params(n_estimators=25).fit(X, HOLED, weight).predict(X)
+    straight = BoostingRegressor(**PLAIN | {"n_estimators": 25}).fit(X, HOLED, weight)
+    np.testing.assert_array_equal(again, straight.predict(X))
+    repeated = BoostingRegressor(**PLAIN | {"n_estimators": 25})
+    repeated.fit(np.repeat(X, weight, axis=0), np.repeat(HOLED, weight, axis=0))
+    np.testing.assert_allclose(repeated.predict(X), again, rtol=1e-9)
+    straight.save(tmp_path / "model.hilboost")
+    np.testing.assert_array_equal(load(tmp_path / "model.hilboost").predict(X), again)
+    stopped = BoostingRegressor(random_state=0).fit(X, FULL, X_val=X[:99], y_val=HOLED[:99])
+    assert np.isfinite(stopped.history_.validation).all()
+    folds = BoostingRegressor(random_state=0, early_stopping=True, cv_folds=3)
+    folds.set_params(categorical_features=[1], target_statistics=True).fit(X, HOLED)
+    assert np.isfinite(folds.predict(X)).all()
+
+
+def test_what_cannot_be_learnt_is_refused_in_a_sentence():
+    empty, nowhere = HOLED.copy(), HOLED.copy()
+    empty[7], nowhere[:, 1] = np.nan, np.nan
+    nowhere[:, 0] = 1.0
+    with pytest.raises(InvalidData, match="NaN in row 7; leave out rows without a target"):
+        BoostingRegressor(**PLAIN).fit(X, empty)
+    with pytest.raises(InvalidData, match="target 1 of y is missing in every row"):
+        BoostingRegressor(**PLAIN).fit(X, nowhere)
+    with pytest.raises(InvalidData, match="poisson loss takes zero or positive targets; row"):
+        BoostingRegressor("poisson", **PLAIN).fit(X, HOLED)
+    for loss in ("absolute_error", "huber", "quantile"):
+        with pytest.raises(InvalidData, match=r"NaN in row \d+ of target \d. Trees learn from"):
+            BoostingRegressor(loss, **PLAIN).fit(X, HOLED)
+    with pytest.raises(ValueError, match="infinity"):
+        BoostingRegressor(**PLAIN).fit(X, np.where(np.isnan(HOLED), np.inf, HOLED))
