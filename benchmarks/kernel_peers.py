@@ -5,8 +5,8 @@ choice of kernel and penalty on rows held out of the training part, restriction 
 where the method cannot take all rows (the record says how many it took).  Nothing sees the test
 rows before the prediction.
 
-``METHODS`` lists the methods, each with its settings.  The configurations of our own estimators are
-the dictionaries ``HILBOOST``, ``SUN_YAO_2006`` and ``SPARSE_RIDGE``.
+``METHODS`` lists the methods, each with its settings.  Our own estimators are configured in the
+dictionaries ``HILBOOST``, ``SUN_YAO_2006``, ``SPARSE_RIDGE`` and ``TREES``, and in ``fit_stacked``.
 """
 
 from __future__ import annotations
@@ -108,8 +108,10 @@ SPARSE_RIDGE: dict[str, Ours] = {
         (680, " (learned map)", "auto"),
     )
 }
+TREES: dict[str, Ours] = {"default": Ours("BoostingRegressor", "BoostingClassifier")}
 WARM_UP_SECONDS = 2.0
 WARM_UP_STAGES = 3
+STACKING_FOLDS = 3
 
 
 def fit_hilboost(
@@ -151,6 +153,24 @@ def our_settings(configs: Mapping[str, Ours]) -> tuple[Setting, ...]:
         )
         for name, config in configs.items()
     )
+
+
+def fit_stacked(train: Rows, seed: int, threads: int, warm_up: bool = False) -> Fitted:
+    """Trees and a kernel machine, weighted by scikit-learn on what they say of rows not theirs."""
+    from sklearn.ensemble import StackingRegressor
+    from sklearn.linear_model import LinearRegression
+
+    from hilboost import BoostingRegressor, KernelBoostingRegressor
+
+    both = {"random_state": seed, "n_jobs": threads}
+    budget = {"time_budget": WARM_UP_SECONDS} if warm_up else {}
+    members = [
+        ("trees", BoostingRegressor(**both)),
+        ("kernel", KernelBoostingRegressor(**both, **budget)),
+    ]
+    weights = LinearRegression(positive=True)
+    model = StackingRegressor(members, weights, cv=STACKING_FOLDS).fit(train.X, train.y)
+    return Fitted(model.predict, len(train))
 
 
 # scikit-learn
@@ -503,6 +523,16 @@ METHODS: dict[str, Method] = {
         "hilboost, single sparse KRR",
         ("hilboost",),
         our_settings(SPARSE_RIDGE),
+        warm_up_rows=3_000,
+        ours=True,
+    ),
+    "hilboost-trees": Method(
+        "hilboost, trees", ("hilboost",), our_settings(TREES), warm_up_rows=3_000, ours=True
+    ),
+    "hilboost-stacked": Method(
+        "hilboost, trees & kernel stacked",
+        ("hilboost",),
+        (Setting(f"{STACKING_FOLDS} folds", fit_stacked, tasks=(REGRESSION,)),),
         warm_up_rows=3_000,
         ours=True,
     ),

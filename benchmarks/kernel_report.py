@@ -319,6 +319,8 @@ OUR_COLOURS = {
     "hilboost": "#c8102e",
     "hilboost-sy2006": "#e0677b",
     "hilboost-sparse": "#eea5b1",
+    "hilboost-trees": "#b06a00",
+    "hilboost-stacked": "#7a0c1c",
 }
 PEER_COLOURS = (
     "#1f5a92",
