@@ -219,20 +219,9 @@ def test_levels_are_drawn():
     matplotlib.pyplot.close("all")
 
 
-@pytest.mark.parametrize("statistics", [False, True])
-def test_models_of_categories_do_not_leave_as_onnx(statistics):
-    table = np.column_stack([X[:, 0], np.arange(len(X)) % 5])
-    model = BoostingRegressor(**SHORT, categorical_features=[1], target_statistics=statistics)
-    model.fit(table, Y + (table[:, 1] == 3))
-    with pytest.raises(IncompatibleParts, match="column 1 of this one holds categories"):
-        to_onnx(model)
-
-
 def test_splits_on_codes():
     table = np.column_stack([X[:, 0], np.arange(len(X)) % 5])
     learner = TreeLearner(categorical=((1, 5),), min_samples_leaf=2)
     model = BoostingRegressor(learner=learner, n_estimators=5)
     model.fit(table, 9.0 * np.isin(table[:, 1], [1, 3]))
     assert tree_table(model)["levels"].dropna().isin([(1, 3), (0, 2, 4)]).any()
-    with pytest.raises(IncompatibleParts, match="trees of this model divide the levels"):
-        to_onnx(model)

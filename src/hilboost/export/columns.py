@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.learners.tree import MAX_LEVELS, Tree, TreeLearner
-
-_LEVELS_AND_UNSEEN = MAX_LEVELS + 1
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Columns:
         if isinstance(model.learner_, TreeLearner):
             levels |= {k: [(code,) for code in range(n)] for k, n in model.learner_.categorical}
         levels |= {k: [(level,) for level in found] for k, found in model._schema.levels}
-        encoding = model._encoding
+        encoding = getattr(model, "_encoding", None)
         if encoding is None:
             return cls(names, levels)
         own = [named(name) for name in names]
@@ -66,13 +65,18 @@ class Columns:
 
         Of a learner's own ``categorical`` columns they are codes.
         """
-        words = tree.left_sets[int(tree.by_level[:node].sum())]
-        bits = np.arange(_LEVELS_AND_UNSEEN, dtype=np.uint64)
-        goes_left = (words[bits // 64] >> (bits % 64)) & np.uint64(1) == 1
-        codes = np.flatnonzero(goes_left[:MAX_LEVELS]).tolist()
         groups = self.levels[int(tree.column[node])]
-        levels = tuple(level for k in codes if k < len(groups) for level in groups[k])
-        return levels, bool(goes_left[MAX_LEVELS])
+        goes_left, unseen = left_codes(tree, node, len(groups))
+        levels = tuple(level for k in np.flatnonzero(goes_left).tolist() for level in groups[k])
+        return levels, unseen
+
+
+def left_codes(tree: Tree, node: int, n_codes: int) -> tuple[NDArray[np.bool_], bool]:
+    """The codes that a node which divides levels sends left, (n_codes,), and whether others go."""
+    words = tree.left_sets[int(tree.by_level[:node].sum())]
+    bits = np.arange(MAX_LEVELS + 1, dtype=np.uint64)
+    goes_left = (words[bits // 64] >> (bits % 64)) & np.uint64(1) == 1
+    return goes_left[:n_codes], bool(goes_left[MAX_LEVELS])
 
 
 def named(name: str | int) -> str:

@@ -15,7 +15,7 @@ ML = "ai.onnx.ml"
 class Graph:
     """Operators in the order in which they are added, and constants; values go by name.
 
-    Every number is float64.
+    Every number is float64.  Names of values within begin with a slash.
     """
 
     nodes: list[tuple[str, tuple[str, ...], tuple[str, ...], str, dict[str, Any]]] = field(
@@ -25,7 +25,7 @@ class Graph:
 
     def constant(self, value: Any, dtype: Any = np.float64) -> str:
         """A constant array, or number."""
-        name = f"c{len(self.constants)}"
+        name = f"/{len(self.constants)}"
         self.constants[name] = np.asarray(value, dtype=dtype)
         return name
 
@@ -33,7 +33,7 @@ class Graph:
         self, operator: str, *inputs: str, domain: str = "", n_outputs: int = 1, **attributes: Any
     ) -> str:
         """One operator more; the name of its last output."""
-        outputs = tuple(f"{operator}_{len(self.nodes)}_{k}" for k in range(n_outputs))
+        outputs = tuple(f"/{operator}_{len(self.nodes)}_{k}" for k in range(n_outputs))
         self.nodes.append((operator, inputs, outputs, domain, attributes))
         return outputs[-1]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,14 @@ from hilboost.estimators import (
     SparseKernelClassifier,
     SparseKernelRidge,
 )
+from hilboost.export.columns import Columns
+from hilboost.export.onnx_columns import add_table, inputs_of
 from hilboost.export.onnx_graph import IR_VERSION, ML, ML_OPSET, OPSET, Graph
 from hilboost.export.onnx_kernels import add_expansion
 from hilboost.export.onnx_links import add_inverse_link
 from hilboost.export.onnx_trees import add_trees, constants_of
 from hilboost.export.packages import required
-from hilboost.export.scalar_trees import require_numbers, scalar_trees
+from hilboost.export.scalar_trees import scalar_trees
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.tree import Tree
@@ -61,9 +65,14 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     Returns
     -------
     onnx.ModelProto
-        Input ``X`` (n, d), NaN for missing.  Regressors have the output ``prediction``, (n,) or
-        (n, c) float64 as ``predict`` gives it.  Classifiers have ``label`` (n,) and
-        ``probabilities`` (n, n_classes) float64, or ``scores`` with ``loss="squared_hinge"``.
+        Input ``X`` (n, d), NaN for missing.  Where some columns hold text there is an input
+        (n, 1) for each column in its place, called as the column is (``x3`` where it has a number
+        only; ``"column label"`` where an output is called so), of text or of numbers; a missing
+        text is the empty one, unless this was a level.
+
+        Regressors have the output ``prediction``, (n,) or (n, c) float64 as ``predict`` gives it.
+        Classifiers have ``label`` (n,) and ``probabilities`` (n, n_classes) float64, or ``scores``
+        with ``loss="squared_hinge"``.
 
     Raises
     ------
@@ -92,17 +101,27 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         names = ", ".join(cls.__name__ for cls in _CLASSES)
         raise InvalidType(f"to_onnx takes {names}; got {type(model).__name__}.")
     check_is_fitted(model)
-    require_numbers(model, "to_onnx")
     graph = Graph()
-    X = "X" if dtype == "float64" else graph.as_numbers("X")
-    raw = _add_raw(graph, X, model.model_)
+    inputs = inputs_of(model._schema)
+    numbers = [
+        one if one.is_text or dtype == "float64" else replace(one, name=graph.as_numbers(one.name))
+        for one in inputs
+    ]
+    X = add_table(graph, numbers, model._schema, getattr(model, "_encoding", None))
+    sizes = {column: len(levels) for column, levels in Columns.of(model).levels.items()}
+    raw = _add_raw(graph, X, model.model_, sizes)
     predicted = add_inverse_link(graph, raw, model.loss_)
     outputs = _add_outputs(graph, predicted, model)
     helper = onnx.helper
     number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    source = helper.make_tensor_value_info("X", number, ["n", model.n_features_in_])
+    sources = [
+        helper.make_tensor_value_info(
+            one.name, onnx.TensorProto.STRING if one.is_text else number, ["n", one.width]
+        )
+        for one in inputs
+    ]
     proto = helper.make_model(
-        graph.proto(type(model).__name__, [source], outputs),
+        graph.proto(type(model).__name__, sources, outputs),
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)],
         ir_version=IR_VERSION,
         producer_name="hilboost",
@@ -117,7 +136,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     return proto
 
 
-def _add_raw(graph: Graph, X: str, model: AdditiveModel) -> str:
+def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, int]) -> str:
     """The sum of the start value and all stages, (n, r)."""
     trees, expansions = [], []
     for stage, parts in enumerate(model.stages):
@@ -133,7 +152,7 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel) -> str:
                 )
     r = len(model.start)
     sums = [graph.constant((model.start + constants_of(trees, r))[None, :])]
-    forest = add_trees(graph, X, trees, r)
+    forest = add_trees(graph, X, trees, r, n_codes)
     if forest is not None:
         sums.append(forest)
     for expansion, columns in merge(expansions):

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from hilboost.core.records import Floats
+from hilboost.export.columns import left_codes
 from hilboost.export.onnx_graph import ML, Graph
 from hilboost.export.scalar_trees import ScalarTree
 
-_LESS_OR_EQUAL, _SUM = 0, 1
+_LESS_OR_EQUAL, _MEMBER, _SUM = 0, 6, 1
 
 
-def add_trees(graph: Graph, X: str, trees: list[ScalarTree], n_outputs: int) -> str | None:
-    """The sum of all trees that split, (n, n_outputs); ``None`` where there are none."""
+def add_trees(
+    graph: Graph, X: str, trees: list[ScalarTree], n_outputs: int, n_codes: Mapping[int, int]
+) -> str | None:
+    """The sum of all trees that split, (n, n_outputs); ``None`` where there are none.
+
+    ``n_codes`` says how many levels the columns have whose levels are divided.
+    """
     columns: dict[str, list[Any]] = {name: [] for name in _NODES}
     roots, weights, targets = [], [], []
     n_nodes = n_leaves = 0
@@ -22,7 +29,7 @@ def add_trees(graph: Graph, X: str, trees: list[ScalarTree], n_outputs: int) -> 
         if len(tree.values) == 1:
             continue  # a constant, see constants_of
         roots.append(n_nodes)
-        for name, values in _nodes(tree, n_nodes, n_leaves).items():
+        for name, values in _nodes(tree, n_nodes, n_leaves, n_codes).items():
             columns[name].append(values)
         weights.append(tree.values)
         targets.append(np.full(len(tree.values), tree.output))
@@ -31,7 +38,10 @@ def add_trees(graph: Graph, X: str, trees: list[ScalarTree], n_outputs: int) -> 
     if not roots:
         return None
     flat = {name: np.concatenate(values) for name, values in columns.items()}
-    splits = flat.pop("nodes_splits")
+    arrays: dict[str, Any] = {name: flat.pop(name) for name in ("nodes_splits", "nodes_modes")}
+    members = flat.pop("membership_values")
+    if len(members):
+        arrays["membership_values"] = members
     return graph.add(
         "TreeEnsemble",
         X,
@@ -39,8 +49,7 @@ def add_trees(graph: Graph, X: str, trees: list[ScalarTree], n_outputs: int) -> 
         n_targets=n_outputs,
         aggregate_function=_SUM,
         tree_roots=roots,
-        nodes_splits=splits,
-        nodes_modes=np.full(n_nodes, _LESS_OR_EQUAL, dtype=np.uint8),
+        **arrays,
         leaf_weights=np.concatenate(weights),
         leaf_targetids=np.concatenate(targets).tolist(),
         **{name: values.tolist() for name, values in flat.items()},
@@ -59,6 +68,8 @@ def constants_of(trees: list[ScalarTree], n_outputs: int) -> Floats:
 _NODES = (
     "nodes_featureids",
     "nodes_splits",
+    "nodes_modes",
+    "membership_values",
     "nodes_missing_value_tracks_true",
     "nodes_truenodeids",
     "nodes_trueleafs",
@@ -67,18 +78,40 @@ _NODES = (
 )
 
 
-def _nodes(tree: ScalarTree, first_node: int, first_leaf: int) -> dict[str, np.ndarray]:
-    """Inner nodes in their order; "true" is the left child, ``x <= threshold``."""
+def _nodes(
+    tree: ScalarTree, first_node: int, first_leaf: int, n_codes: Mapping[int, int]
+) -> dict[str, np.ndarray]:
+    """Inner nodes in their order; "true" is the left child, ``x <= threshold``.
+
+    Where levels are divided, unseen ones are not listed: "true" is then the side without them.
+    """
     nodes, is_leaf = tree.tree, tree.is_leaf
     inner = np.flatnonzero(~is_leaf)
     number = np.where(is_leaf, first_leaf + nodes.leaf_number, first_node + np.cumsum(~is_leaf) - 1)
-    left, right = nodes.child[inner], nodes.child[inner] + 1
+    true, false = nodes.child[inner], nodes.child[inner] + 1
+    with_true = ~nodes.missing_right[inner]
+    splits, by_level = nodes.threshold[inner], np.zeros(len(inner), dtype=bool)
+    members: list[float] = []
+    if len(nodes.by_level):
+        by_level = nodes.by_level[inner]
+    for i in np.flatnonzero(by_level):
+        node = int(inner[i])
+        goes_left, unseen_left = left_codes(nodes, node, n_codes[int(nodes.column[node])])
+        if unseen_left:
+            true[i], false[i], with_true[i] = false[i], true[i], not with_true[i]
+        listed = np.flatnonzero(goes_left != unseen_left).tolist()
+        if listed:
+            members += [*listed, np.nan]
+        else:  # it divides missing values from all others
+            by_level[i], splits[i] = False, -np.inf
     return {
         "nodes_featureids": nodes.column[inner],
-        "nodes_splits": nodes.threshold[inner],
-        "nodes_missing_value_tracks_true": (~nodes.missing_right[inner]).astype(np.int64),
-        "nodes_truenodeids": number[left],
-        "nodes_trueleafs": is_leaf[left].astype(np.int64),
-        "nodes_falsenodeids": number[right],
-        "nodes_falseleafs": is_leaf[right].astype(np.int64),
+        "nodes_splits": splits,
+        "nodes_modes": np.where(by_level, _MEMBER, _LESS_OR_EQUAL).astype(np.uint8),
+        "membership_values": np.array(members),
+        "nodes_missing_value_tracks_true": with_true.astype(np.int64),
+        "nodes_truenodeids": number[true],
+        "nodes_trueleafs": is_leaf[true].astype(np.int64),
+        "nodes_falsenodeids": number[false],
+        "nodes_falseleafs": is_leaf[false].astype(np.int64),
     }

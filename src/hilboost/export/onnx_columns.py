@@ -1,0 +1,154 @@
+"""Columns of a table as ONNX inputs, and categories as the numbers that a model sees.
+
+::
+
+    X (n, d)  or  area (n, 1), town (n, 1), …        the inputs
+    codes of the levels, or their shares             what trees see of the columns
+    means of levels and of pairs of levels           target statistics, behind these
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.encoders import Encoding, LevelKeys
+from hilboost.export.columns import named
+from hilboost.export.onnx_graph import ML, Graph
+from hilboost.tables.encoding import UNSEEN
+from hilboost.tables.schema import Column, Schema
+
+OUTPUTS = ("prediction", "label", "probabilities", "scores")
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of the graph.
+
+    Attributes
+    ----------
+    name : str
+    width : int
+        It is (n, width).
+    is_text : bool
+    """
+
+    name: str
+    width: int
+    is_text: bool
+
+
+def inputs_of(schema: Schema) -> list[Input]:
+    """One matrix of numbers, or an input for each column where some hold text."""
+    if not any(column.holds_text for column in schema.columns):
+        return [Input("X", schema.n_columns, False)]
+    return [Input(_free(named(c.name)), 1, c.holds_text) for c in schema.columns]
+
+
+def _free(name: str) -> str:
+    """A name that neither an output has nor a value within the graph."""
+    return f"column {name}" if not name or name in OUTPUTS or name.startswith("/") else name
+
+
+def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encoding | None) -> str:
+    """The matrix that the model sees, (n, d) or wider, from inputs of float64 and text."""
+    if not schema.categories:
+        return inputs[0].name
+    if len(inputs) == 1 and not inputs[0].is_text:
+        names = [_column(graph, inputs[0].name, k) for k in range(schema.n_columns)]
+    else:
+        names = [one.name for one in inputs]
+    kept = dict(encoding.kept) if encoding else {}
+    shares = dict(encoding.shares) if encoding else {}
+    seen = list(names)
+    for k in schema.categories:
+        values, unseen = np.arange(len(schema.columns[k].levels), dtype=np.float64), UNSEEN
+        if k in kept:
+            values = kept[k].astype(np.float64)
+        elif k in shares:
+            values, unseen = shares[k], 0.0
+        seen[k] = _by_level(graph, names[k], schema.columns[k], values, unseen, np.nan)
+    columns = [*seen]
+    if encoding is not None and encoding.statistics:
+        columns.append(_add_statistics(graph, names, schema, encoding))
+    return graph.add("Concat", *columns, axis=1)
+
+
+def _column(graph: Graph, X: str, k: int) -> str:
+    """(n, 1)"""
+    return graph.add("Gather", X, graph.integers(k), axis=1)
+
+
+def _by_level(
+    graph: Graph, name: str, column: Column, values: NDArray[Any], unseen: float, missing: float
+) -> str:
+    """A value for every level, one for other ones and one where there is none, (n, 1).
+
+    A missing text is the empty one, unless this is a level.
+    """
+    keys: list[Any] = list(column.levels)
+    if column.holds_text and "" not in keys:
+        keys, values = [*keys, ""], np.append(values, np.array([missing], values.dtype))
+    found = graph.constant([[unseen]], values.dtype)
+    if keys:
+        found = graph.add(
+            "LabelEncoder",
+            name,
+            domain=ML,
+            keys_tensor=np.array(keys, dtype=object if column.holds_text else np.float64),
+            values_tensor=values,
+            default_tensor=np.array([unseen], values.dtype),
+        )
+    if column.holds_text:
+        return found
+    nothing = graph.constant([[missing]], values.dtype)
+    return graph.add("Where", graph.add("IsNaN", name), nothing, found)
+
+
+def _add_statistics(graph: Graph, names: list[str], schema: Schema, encoding: Encoding) -> str:
+    """Target statistics of all members, (n, width); members have the same sources."""
+    first = encoding.statistics[0]
+    blocks: list[str] = []
+    order: list[int] = []
+    n_targets = len(first.prior)
+    for number, source in enumerate(first.sources):
+        keys = _key_numbers(graph, names, schema, source)
+        tables = []
+        for member, statistics in enumerate(encoding.statistics):
+            mass = statistics.weights[number][:, None] + statistics.strength
+            prior = statistics.strength * statistics.prior
+            tables.append((statistics.sums[number] + prior) / mass)
+            place = (member * len(first.sources) + number) * n_targets
+            order += range(place, place + n_targets)
+        blocks.append(graph.add("Gather", graph.constant(np.hstack(tables)), keys, axis=0))
+    together = graph.add("Concat", *blocks, axis=1)
+    return graph.add("Gather", together, graph.integers(*np.argsort(order).tolist()), axis=1)
+
+
+def _key_numbers(graph: Graph, names: list[str], schema: Schema, source: LevelKeys) -> str:
+    """Number of the key of every row, (n,) int64, as :meth:`LevelKeys.numbers` has it."""
+    total, is_unseen = "", ""
+    for k, size in zip(source.columns, source.sizes, strict=True):
+        codes = _by_level(graph, names[k], schema.columns[k], np.arange(size), -1, size)
+        unseen = graph.add("Less", codes, graph.integers(0))
+        if not total:
+            total, is_unseen = codes, unseen
+            continue
+        total = graph.add("Add", graph.add("Mul", total, graph.integers(size + 1)), codes)
+        is_unseen = graph.add("Or", is_unseen, unseen)
+    key = graph.add("Where", is_unseen, graph.integers(-1), total)
+    n_keys = len(source.keys)
+    found = graph.integers(n_keys)
+    if n_keys:
+        found = graph.add(
+            "LabelEncoder",
+            key,
+            domain=ML,
+            keys_tensor=source.keys,
+            values_tensor=np.arange(n_keys),
+            default_tensor=np.array([n_keys]),
+        )
+    return graph.add("Squeeze", found, graph.integers(1))

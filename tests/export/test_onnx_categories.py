@@ -1,0 +1,122 @@
+"""Models of categories predict in onnxruntime what they predict here."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pandas as pd
+import pytest
+
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    load,
+    to_onnx,
+)
+from hilboost.learners.tree import TreeLearner
+
+RNG = np.random.default_rng(0)
+N = 600
+TABLE = pd.DataFrame(
+    {
+        "colour": RNG.choice(["red", "green", "blue", None], N),
+        "street": [f"s{k}" for k in RNG.integers(0, 300, N)],
+        "floor": RNG.choice([0.5, 1.0, 2.0, np.nan], N),
+        "label": RNG.normal(size=N),
+        "/1": np.where(RNG.uniform(size=N) < 0.1, np.nan, RNG.normal(size=N)),
+    }
+)
+NEW = pd.concat(
+    [
+        TABLE.iloc[:50],
+        TABLE.iloc[:4].assign(
+            colour=["mauve", None, "red", "é"],
+            street=["s1", "nowhere", None, "s2"],
+            floor=[7.0, np.nan, 1.0, -1.0],
+        ),
+    ]
+)
+Y = TABLE["street"].str[1:].astype(float) % 7 + 2 * (TABLE["colour"] == "red") + TABLE["label"]
+Y += 3 * (TABLE["floor"] == 1.0)
+NAMED = {"categorical_features": ["colour", "street", "floor"]}
+SHORT = {"n_estimators": 12, "random_state": 0}
+
+
+def run(model, rows, dtype="float64"):
+    proto = to_onnx(model, dtype=dtype)
+    onnx.checker.check_model(proto, full_check=True)
+    running = onnxruntime.InferenceSession(proto.SerializeToString())
+    inputs = running.get_inputs()
+    if inputs[0].name == "X":
+        return running.run(None, {"X": np.asarray(rows, dtype=dtype)})
+    feed = {}
+    for one, (_, column) in zip(inputs, rows.items(), strict=True):
+        text = one.type == "tensor(string)"
+        values = column.fillna("").to_numpy(object) if text else column.to_numpy().astype(dtype)
+        feed[one.name] = values[:, None]
+    return running.run(None, feed)
+
+
+@pytest.mark.parametrize("statistics", ["auto", True, False])
+@pytest.mark.parametrize("settings", [{}, {"early_stopping": True, "cv_folds": 3}])
+def test_regression(statistics, settings):
+    """Levels divided, merged where there are more than 255, or by their targets' means."""
+    model = BoostingRegressor(**SHORT, **NAMED, **settings, target_statistics=statistics)
+    model.fit(TABLE, Y)
+    for rows in (NEW, NEW.iloc[-1:]):
+        np.testing.assert_allclose(run(model, rows)[0], model.predict(rows), rtol=1e-12)
+
+
+def test_classes_and_shared_trees(tmp_path):
+    classes = pd.Series(np.where(Y > 5, "high", np.where(Y > 2, "middle", "low")))
+    model = BoostingClassifier(**SHORT, **NAMED, multi_output="shared").fit(TABLE, classes)
+    model.save(tmp_path / "model")
+    label, probabilities = run(load(tmp_path / "model"), NEW)
+    assert (label == model.predict(NEW)).all()
+    np.testing.assert_allclose(probabilities, model.predict_proba(NEW), rtol=1e-12)
+
+
+def test_categories_that_are_numbers_stay_in_one_matrix():
+    X = np.column_stack([TABLE["floor"], TABLE["label"], RNG.integers(0, 2, N)])
+    new = np.vstack([X[:40], [[9.0, 0.0, 1.0], [np.nan, np.nan, np.nan]]])
+    for statistics in (True, False):
+        model = BoostingRegressor(
+            **SHORT, categorical_features=[0, 2], target_statistics=statistics
+        ).fit(X, Y)
+        np.testing.assert_allclose(run(model, new)[0], model.predict(new), rtol=1e-12)
+    rounded = new.astype(np.float32)
+    np.testing.assert_allclose(run(model, rounded, "float32")[0], model.predict(rounded), rtol=1e-6)
+
+
+def test_levels_of_a_learner_of_ones_own():
+    X = np.column_stack([TABLE["label"], np.arange(N) % 5])
+    learner = TreeLearner(categorical=((1, 5),), min_samples_leaf=2)
+    model = BoostingRegressor(learner=learner, n_estimators=5).fit(X, 9.0 * (X[:, 1] % 2))
+    new = np.column_stack([X[:9, 0], [0, 1, 2, 3, 4, 7, 1000, -3, np.nan]])
+    np.testing.assert_allclose(run(model, new)[0], model.predict(new), rtol=1e-12)
+
+
+def test_kernel_machines():
+    columns = ["colour", "street", "label"]
+    table = TABLE[columns].fillna("")  # the empty text is a level here
+    model = KernelBoostingRegressor(random_state=0).fit(table.iloc[:200], Y[:200])
+    rows = pd.concat([table.iloc[190:210], table.iloc[:1].assign(colour="mauve")])
+    np.testing.assert_allclose(run(model, rows)[0], model.predict(rows), rtol=1e-9)
+
+
+def test_inputs_are_called_as_the_columns_are():
+    model = BoostingRegressor(**SHORT).fit(TABLE, Y)
+    inputs = to_onnx(model).graph.input
+    named = ["colour", "street", "floor", "column label", "column /1"]
+    assert [one.name for one in inputs] == named
+    text = onnx.TensorProto.STRING
+    assert [one.type.tensor_type.elem_type == text for one in inputs] == [True, True] + 3 * [False]
+    unnamed = BoostingRegressor(**SHORT).fit(TABLE.to_numpy(object), Y)
+    assert [one.name for one in to_onnx(unnamed).graph.input] == [f"x{k}" for k in range(5)]
+
+
+def test_a_column_without_any_level():
+    table = TABLE[["colour", "label"]].assign(shade=pd.Series([None] * N, dtype="str"))
+    model = BoostingRegressor(**SHORT).fit(table, Y)
+    rows = table.iloc[:9]
+    np.testing.assert_allclose(run(model, rows)[0], model.predict(rows), rtol=1e-12)
