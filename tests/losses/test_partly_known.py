@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hilboost import BoostingRegressor, load
 from hilboost.core.errors import InvalidData
 from hilboost.core.records import Target
+from hilboost.encoders import Encoder
 from hilboost.losses import Gamma, Poisson, SquaredError, Tweedie
 from hilboost.losses.partly_known import PartlyKnown
 
@@ -100,6 +101,17 @@ def test_they_are_no_other_model_where_all_are_known(tmp_path):
     folds = BoostingRegressor(random_state=0, early_stopping=True, cv_folds=3)
     folds.set_params(categorical_features=[1], target_statistics=True).fit(X, HOLED)
     assert np.isfinite(folds.predict(X)).all()
+
+
+def test_statistics_of_categories_know_no_held_out_target():
+    rows, other = np.arange(0, 240, 2, dtype=np.uint32), HOLED.copy()
+    other[1::2] += 5.0
+    learnt = []
+    for y in (HOLED, other):
+        encoder = Encoder.of(X[:, :1], [(0, 30)], Target(y), None, True)
+        learnt.append(encoder.learn(X[:, :1], Target(y), [rows], 0))
+    assert learnt[0][0].equals(learnt[1][0])
+    np.testing.assert_array_equal(learnt[0][1][0][rows], learnt[1][1][0][rows])
 
 
 def test_a_report_counts_the_rows_where_a_target_is_known():
