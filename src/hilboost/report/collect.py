@@ -37,7 +37,7 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     X : array-like or data frame (n, d)
         Rows, best such as the model was not fitted to.
     y : array-like (n,), (n, c), or sequence of n labels
-        What is true of them.
+        What is true of them; of several targets, NaN where one is missing.
     title : str, optional
 
     Returns
@@ -93,10 +93,10 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Columns, Floats, Floats]:
         raise InvalidData("a report compares with what is true: give y.")
     codes = model._encode(y, len(raw), reset=False)
     check_length(codes, len(raw))
-    nowhere = np.flatnonzero(np.isnan(codes).all(axis=0)) if isinstance(model, Numbers) else ()
-    if len(nowhere):
+    if isinstance(model, Numbers) and np.isnan(codes).all(axis=0).any():
+        nowhere = int(np.isnan(codes).all(axis=0).argmax())
         raise InvalidData(
-            f"target {nowhere[0]} of y is missing in every row; give rows in which it is known."
+            f"target {nowhere} of y is missing in every row; give rows in which it is known."
         )
     return columns, raw, codes
 
