@@ -236,9 +236,12 @@ def test_columns_may_be_left_out(folder):
     Path("lean.toml").write_text('ignore = ["key", "late"]\n')
     done(*fit, "--out", "same", "--config", "lean.toml")
     assert "key" not in hilboost.load("same").feature_names_in_
+    weighed = ("--weights", "late", "--ignore", "late")
     assert "no feature 'kee' to ignore; near names are 'key'" in refused(
         *fit, "--out", "lean", "--ignore", "kee"
     )
+    done("fit", "keyed.csv", "--target", "price", *FAST, "--out", "lean", *weighed)
+    assert set(hilboost.load("lean").feature_names_in_) == set(table) - {"price", "late"}
     every = [word for name in set(table) - {"price"} for word in ("--ignore", name)]
     assert "No feature column is left" in refused(*fit, "--out", "lean", *every)
 

@@ -447,6 +447,15 @@ def test_kinds_of_labels(labels):
     np.testing.assert_array_equal(model.classes_, labels)
 
 
+@pytest.mark.parametrize("values", [[3, 1, 3, 1], [3.0, 7.0, 7.0, 3.0], [True, False, True, True]])
+def test_numbers_of_a_category_dtype_are_classes(values):
+    y = pd.Series(values * 5, dtype="category")
+    X = np.arange(20.0)[:, None]
+    found = BoostingClassifier(n_estimators=1).fit(X, y).classes_
+    np.testing.assert_array_equal(found, np.unique(values))
+    assert found.dtype == np.asarray(values).dtype
+
+
 @pytest.mark.parametrize("loss", sorted(BoostingRegressor._loss_names))
 def test_one_row(loss):
     model = regressor(loss).fit([[1.0, 2.0]], [3.0])

@@ -211,6 +211,9 @@ def test_levels_are_drawn():
     model = BoostingRegressor(**SHORT, target_statistics=False)
     model.fit(SHOPS[["colour"]], -9.0 * SHOPS["colour"].isin(["blue", "red"]))
     assert "colour: blue, red" in texts(plot_tree(model))
+    lines = SHOPS[["colour"]].rename(columns={"colour": "colour\nof it"}).replace("red", "re\nd")
+    model.fit(lines, -9.0 * SHOPS["colour"].isin(["blue", "red"]))
+    assert "colour of it: blue, re d" in texts(plot_tree(model))
     long = SHOPS[["street"]].map("avenue ${}".format)
     model.fit(long, SHOPS["street"].str[1:].astype(int) % 7 < 3)
     drawn = [text for text in texts(plot_tree(model)) if text.startswith("street")]

@@ -1,6 +1,7 @@
 """Several targets of which some are missing in some rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from hilboost import BoostingRegressor, load
 from hilboost.core.errors import InvalidData
 from hilboost.core.records import Target
+from hilboost.encoders import Encoder
 from hilboost.losses import Gamma, Poisson, SquaredError, Tweedie
 from hilboost.losses.partly_known import PartlyKnown
 
@@ -101,6 +103,54 @@ def test_they_are_no_other_model_where_all_are_known(tmp_path):
     assert np.isfinite(folds.predict(X)).all()
 
 
+def test_statistics_of_categories_know_no_held_out_target():
+    rows, other = np.arange(0, 240, 2, dtype=np.uint32), HOLED.copy()
+    other[1::2] += 5.0
+    learnt = []
+    for y in (HOLED, other):
+        encoder = Encoder.of(X[:, :1], [(0, 30)], Target(y), None, True)
+        learnt.append(encoder.learn(X[:, :1], Target(y), [rows], 0))
+    assert learnt[0][0].equals(learnt[1][0])
+    np.testing.assert_array_equal(learnt[0][1][0][rows], learnt[1][1][0][rows])
+
+
+def test_a_report_counts_the_rows_where_a_target_is_known():
+    model = BoostingRegressor(**PLAIN).fit(X, HOLED)
+    facts, known = model.report_facts(X, HOLED), ~np.isnan(HOLED)
+    for k, of_output in enumerate(facts["regression"]):
+        y, predicted = HOLED[known[:, k], k], model.predict(X)[known[:, k], k]
+        found = {score["key"]: score["value"] for score in of_output["scores"]}
+        assert found["mae"] == pytest.approx(np.abs(y - predicted).mean())
+        worst = int(np.argmax(np.where(known[:, k], np.abs(HOLED - model.predict(X))[:, k], 0)))
+        assert of_output["worst"]["numbers"][0] == worst
+    assert facts["warnings"][0].startswith("The loss on these rows is that of the training")
+    nowhere = HOLED[known[:, 0] & known[:, 2]]
+    nowhere[:, 1] = np.nan
+    with pytest.raises(InvalidData, match="target 1 of y is missing in every row; give rows"):
+        model.report_facts(X[: len(nowhere)], nowhere)
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "float64[pyarrow]", "object"])
+def test_frames_of_pandas_that_have_gaps(dtype):
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(HOLED).astype(dtype)
+    frame = frame.where(~np.isnan(HOLED), None if dtype == "object" else pd.NA)
+    model = BoostingRegressor(**PLAIN).fit(X, frame)
+    np.testing.assert_array_equal(
+        model.predict(X), BoostingRegressor(**PLAIN).fit(X, HOLED).predict(X)
+    )
+
+
+class Coupled(SquaredError):
+    """A loss of the difference of two targets."""
+
+
+def test_losses_derived_from_these_may_be_anything():
+    with pytest.raises(InvalidData, match="Trees learn from the targets that are known under"):
+        BoostingRegressor(Coupled(), **PLAIN).fit(X, HOLED)
+
+
 def test_what_cannot_be_learnt_is_refused_in_a_sentence():
     empty, nowhere = HOLED.copy(), HOLED.copy()
     empty[7], nowhere[:, 1] = np.nan, np.nan
@@ -111,6 +161,10 @@ def test_what_cannot_be_learnt_is_refused_in_a_sentence():
         BoostingRegressor(**PLAIN).fit(X, nowhere)
     with pytest.raises(InvalidData, match="poisson loss takes zero or positive targets; row"):
         BoostingRegressor("poisson", **PLAIN).fit(X, HOLED)
+    below = np.ones_like(FULL)
+    below[:5, 1], below[5:9, 1] = np.nan, -300.0
+    with pytest.raises(InvalidData, match="row 5 holds -300"):
+        BoostingRegressor("poisson", **PLAIN).fit(X, below)
     for loss in ("absolute_error", "huber", "quantile"):
         with pytest.raises(InvalidData, match=r"NaN in row \d+ of target \d. Trees learn from"):
             BoostingRegressor(loss, **PLAIN).fit(X, HOLED)

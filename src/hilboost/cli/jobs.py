@@ -102,7 +102,8 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     """
     path, target, out = _complete(job)
     features, column = split_target(read_table(path), target)
-    features = without_columns(features, job.ignore)
+    # A column of weights is no feature anyway.
+    features = without_columns(features, [name for name in job.ignore if name != job.weights])
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
     rows = _rows(features, column, job, task.name)

@@ -182,9 +182,9 @@ class Encoder:
         if not self.sources:
             return self.encoding, [merged] * len(rows)
         numbers = [source.numbers(codes) for source in self.sources]
-        y = _statistic_targets(target, self.n_classes)
         statistics, seen = [], []
         for member, learnt in enumerate(rows):
+            y = _statistic_targets(target, self.n_classes, learnt)
             rng = np.random.default_rng((seed, member))
             found, columns = TargetStatistics.learn(
                 self.sources, numbers, y, target.weight, learnt, _PRIOR_STRENGTH, rng
@@ -205,19 +205,23 @@ def _shares(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
     return mass / max(mass.sum(), np.finfo(float).tiny)
 
 
-def _statistic_targets(target: Target, n_classes: int | None) -> Floats:
+def _statistic_targets(
+    target: Target, n_classes: int | None, rows: NDArray[np.uint32] | None = None
+) -> Floats:
     """What target statistics are means of, (n, q): the targets, or indicators of the classes.
 
     Two classes have one indicator, and more one each for the most frequent, at most five.  A target
-    that is missing counts as the mean of the others.
+    that is missing counts as the mean of the others, of ``rows`` where these are given.
     """
     if n_classes is None:
-        known = np.ma.masked_invalid(target.y)
-        if not known.mask.any():
+        known = ~np.isnan(target.y)
+        if known.all():
             return target.y
-        weight = np.ones(len(target.y)) if target.weight is None else target.weight
-        mean = np.asarray(np.ma.average(known, axis=0, weights=weight))
-        return np.where(known.mask, mean, target.y)
+        learnt = target if rows is None else target.rows(rows)
+        weight = ~np.isnan(learnt.y) * (1.0 if learnt.weight is None else learnt.weight[:, None])
+        total, mass = (weight * np.nan_to_num(learnt.y)).sum(axis=0), weight.sum(axis=0)
+        mean = np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
+        return np.where(known, target.y, mean)
     if n_classes == 2:
         return target.y[:, :1]
     counts = np.bincount(target.y[:, 0].astype(np.int64), target.weight, n_classes)

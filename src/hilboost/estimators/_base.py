@@ -44,7 +44,7 @@ from hilboost.learners.kernel_machine import Setting, SparseLearner
 from hilboost.learners.tree import Forest, TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import OneHotSquaredError, SquaredError
-from hilboost.losses.partly_known import ColumnLoss, PartlyKnown
+from hilboost.losses.partly_known import PartlyKnown, takes_gaps
 from hilboost.model import mean_of
 from hilboost.rules import LineSearch, ReestimateCells, Shrinkage
 from hilboost.tables import category_columns
@@ -292,7 +292,7 @@ class BaseBoosting(Shell):
 
     def _takes_gaps(self) -> bool:
         trees = isinstance(self.learner, TreeLearner) or self.learner == "tree"
-        return trees and isinstance(self._make_loss(), ColumnLoss)
+        return trees and takes_gaps(self._make_loss())
 
     def _takes_sparse(self) -> bool:
         learner = self.learner

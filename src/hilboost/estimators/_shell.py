@@ -24,7 +24,7 @@ from hilboost.estimators.checks import check_inputs, check_weights
 from hilboost.estimators.fitting import Fit
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
 from hilboost.learners.kernel_machine.expansion import MergedExpansions
-from hilboost.losses.partly_known import ColumnLoss, PartlyKnown
+from hilboost.losses.partly_known import PartlyKnown, of_known
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.tables import Schema, without_unused_levels
 
@@ -219,10 +219,8 @@ class Shell(CallbackSupportMixin, BaseEstimator):
         continued: Progress | None = None,
     ) -> Fit:
         """Loss, start value and seed, for targets that the loss can take."""
-        loss = self._make_loss()
-        known = [target.y] if held_out is None else [target.y, held_out[1].y]
-        if isinstance(loss, ColumnLoss) and any(np.isnan(y).any() for y in known):
-            loss = PartlyKnown(loss)
+        held_y = [] if held_out is None else [held_out[1].y]
+        loss = of_known(self._make_loss(), target.y, *held_y)
         loss.check(target)
         if held_out is not None:
             # Together with the training target: held-out counts may all be zero.

@@ -22,7 +22,7 @@ def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -
     Raises
     ------
     InvalidParameter
-        Some category column has a direction.
+        Some category column has a direction, or trees with vector leaves would divide levels.
     """
     for column in schema.categories:
         if learner.monotonic and learner.monotonic[column] != 0:

@@ -297,7 +297,7 @@ def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats,
     y = np.asarray(y) if not hasattr(y, "to_numpy") else y.to_numpy()
     if y.dtype.kind in "OUS":
         try:
-            y = y.astype(np.float64)
+            y = _without_na(y).astype(np.float64)
         except (TypeError, ValueError):
             raise InvalidData(
                 "y holds text or other objects; a regression target must be numbers. "
@@ -321,6 +321,13 @@ def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats,
         raise InvalidData(f"y has {y.ndim} dimensions; it must have one (or two: n, targets).")
     check_length(y, n)
     return np.ascontiguousarray(y.reshape(n, -1)), flat
+
+
+def _without_na(y: np.ndarray) -> np.ndarray:
+    """Objects with NaN in the place of pandas' NA, which is no number to NumPy."""
+    if y.dtype.kind != "O":
+        return y
+    return np.where(np.frompyfunc(is_missing_value, 1, 1)(y).astype(bool), np.nan, y)
 
 
 def _require_known_targets(y: np.ndarray, gaps: bool) -> None:

@@ -21,8 +21,9 @@ class Columns:
     names : list of str or int
         Numbers where ``X`` had no names.  Behind the columns of ``X``, by member of a committee,
         are the target statistics: ``"mean by town"``, ``"mean by town × street"``, and
-        ``"mean 2 by town"`` where there are several targets or classes.  A column of many levels,
-        whose trees see how frequent each is, is ``"share of town"``.
+        ``"mean 2 by town"`` where there are several targets or classes (of more than five classes,
+        the five most frequent in their order).  A column of many levels, whose trees see how
+        frequent each is, is ``"share of town"``.
     levels : dict of int to sequence of tuple
         For columns whose levels are divided, the levels that each code stands for.
     """

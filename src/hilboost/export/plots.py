@@ -200,6 +200,8 @@ def _listed(levels: list[str]) -> str:
 
 
 def _shortened(text: str, longest: int) -> str:
+    """In one line, cut where it is long."""
+    text = " ".join(text.split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

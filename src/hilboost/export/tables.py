@@ -32,8 +32,8 @@ def tree_table(model: Any) -> pandas.DataFrame:
         ``right`` (nodes), ``gain``; of leaves ``value``, what is added to the raw output.  What a
         node does not have is missing.  A tree with vector leaves is there once for every output.
         Columns made of categories are called "mean by town" (target statistics), "mean by town ×
-        street", "mean 2 by town" (of target 2, or of the class of the third place) and "share of
-        town" (how frequent the row's category was).
+        street", "mean 2 by town" (of target 2, or of the third class; of more than five classes
+        the five most frequent count) and "share of town" (how frequent the row's category was).
 
     Raises
     ------

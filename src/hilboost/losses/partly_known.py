@@ -7,11 +7,26 @@ import numpy as np
 from hilboost.core.contracts import Loss
 from hilboost.core.errors import InvalidData
 from hilboost.core.records import Floats, Gradients, Target
-from hilboost.losses._log_link import LogLinkLoss
+from hilboost.losses.gamma import Gamma
+from hilboost.losses.poisson import Poisson
 from hilboost.losses.squared_error import SquaredError
+from hilboost.losses.tweedie import Tweedie
 
-ColumnLoss = SquaredError | LogLinkLoss
-"""Losses that are sums over the columns of the target, each of which has a ``raw`` of its own."""
+_OF_COLUMNS = (SquaredError, Poisson, Gamma, Tweedie)
+
+
+def takes_gaps(loss: Loss) -> bool:
+    """Whether it is a sum over the columns of the target, each with a ``raw`` of its own.
+
+    Classes derived from these may be anything.
+    """
+    return type(loss) in _OF_COLUMNS
+
+
+def of_known(loss: Loss, *ys: Floats) -> Loss:
+    """The loss, or :class:`PartlyKnown` where some target (n, c) is missing."""
+    gaps = takes_gaps(loss) and any(np.isnan(y).any() for y in ys)
+    return PartlyKnown(loss) if gaps else loss
 
 
 class PartlyKnown(Loss):
@@ -19,10 +34,11 @@ class PartlyKnown(Loss):
 
     Parameters
     ----------
-    loss : ColumnLoss
+    loss : Loss
+        One that :func:`takes_gaps`.
     """
 
-    def __init__(self, loss: ColumnLoss) -> None:
+    def __init__(self, loss: Loss) -> None:
         self.loss = loss
 
     def check(self, target: Target) -> None:
@@ -33,16 +49,15 @@ class PartlyKnown(Loss):
                 f"target {nowhere[0]} of y is missing in every row (of positive weight); leave it "
                 "out."
             )
-        # The mean of a column is a value that it may have.
-        self.loss.check(Target(_filled(target.y, np.nanmean(target.y, axis=0)), target.weight))
+        # All rows first, so that their numbers are right; no loss refuses a one.
+        self.loss.check(Target(_filled(target.y, 1.0), target.weight))
+        for column in range(target.y.shape[1]):
+            self.loss.check(_known(target, column))
 
     def start(self, target: Target) -> Floats:
         """The best constants, each for the rows where its target is known."""
-        found = []
-        for column in range(target.y.shape[1]):
-            alone = _column(target, column)
-            found.append(self.loss.start(alone.rows(~np.isnan(alone.y[:, 0]))))
-        return np.concatenate(found)
+        columns = range(target.y.shape[1])
+        return np.concatenate([self.loss.start(_known(target, k)) for k in columns])
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """(n,)"""
@@ -64,10 +79,16 @@ class PartlyKnown(Loss):
         return self.loss.inverse_link(raw)
 
 
+def _known(target: Target, k: int) -> Target:
+    """A column, its gaps left out."""
+    alone = _column(target, k)
+    return alone.rows(~np.isnan(alone.y[:, 0]))
+
+
 def _column(target: Target, k: int) -> Target:
     return Target(target.y[:, k : k + 1], target.weight)
 
 
-def _filled(y: Floats, values: Floats | float) -> Floats:
-    """Numbers in the place of NaN."""
-    return np.where(np.isnan(y), values, y)
+def _filled(y: Floats, value: float) -> Floats:
+    """A number in the place of NaN."""
+    return np.where(np.isnan(y), value, y)

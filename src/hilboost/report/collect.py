@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.core.records import Floats
-from hilboost.estimators._labels import Classes
+from hilboost.estimators._labels import Classes, Numbers
 from hilboost.estimators._output_kernel import BaseOutputKernel
 from hilboost.estimators._shell import Shell
 from hilboost.estimators.checks import check_length
@@ -37,7 +37,7 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     X : array-like or data frame (n, d)
         Rows, best such as the model was not fitted to.
     y : array-like (n,), (n, c), or sequence of n labels
-        What is true of them.
+        What is true of them; of several targets, NaN where one is missing.
     title : str, optional
 
     Returns
@@ -93,6 +93,11 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Columns, Floats, Floats]:
         raise InvalidData("a report compares with what is true: give y.")
     codes = model._encode(y, len(raw), reset=False)
     check_length(codes, len(raw))
+    if isinstance(model, Numbers) and np.isnan(codes).all(axis=0).any():
+        nowhere = int(np.isnan(codes).all(axis=0).argmax())
+        raise InvalidData(
+            f"target {nowhere} of y is missing in every row; give rows in which it is known."
+        )
     return columns, raw, codes
 
 
@@ -134,7 +139,8 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
 def _number_scores(model: Any, y: Floats, raw: Floats) -> list[dict[str, Any]]:
     """Of the first output; of quantiles, those of the one nearest to the median, and all losses."""
     predicted, guess, k = _means(model, raw)
-    found = number_scores(y[:, 0], predicted[:, k], float(guess[k]))
+    known = ~np.isnan(y[:, 0])
+    found = number_scores(y[known, 0], predicted[known, k], float(guess[k]))
     if isinstance(model.loss_, Quantile):
         pinball = loss_of_rows(model, y, raw).mean()
         says = "mean pinball loss, summed over the quantiles"
@@ -205,7 +211,7 @@ def _of_numbers(
 ) -> dict[str, Any]:
     found: dict[str, Any] = {
         "task": "regression",
-        "target": {"kind": "number", "histogram": histogram(y[:, 0])},
+        "target": {"kind": "number", "histogram": histogram(y[~np.isnan(y[:, 0]), 0])},
     }
     predicted, guess, first = _means(model, raw)
     loss = model.loss_

@@ -13,6 +13,7 @@ from hilboost.core.contracts import AdaptiveLoss, Loss
 from hilboost.core.records import Floats, Target
 from hilboost.estimators._shell import Shell
 from hilboost.learners.tree import TreeLearner
+from hilboost.losses.partly_known import of_known
 from hilboost.report.table import Columns
 
 _MOST_ROWS = 1000
@@ -32,7 +33,7 @@ def draw_rows(n: int, most: int) -> NDArray[np.intp]:
 
 def loss_of_rows(model: Any, codes: Floats, raw: Floats) -> Floats:
     """The loss that the model was fitted with, (n,), at encoded targets and ``raw``."""
-    loss: Loss = model.loss_
+    loss: Loss = of_known(model.loss_, codes)
     target = Target(codes)
     if isinstance(loss, AdaptiveLoss):
         # The parameter of the loss as it was before the first stage.

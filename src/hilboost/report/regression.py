@@ -25,7 +25,7 @@ _COVERAGES = (0.5, 0.8, 0.9, 0.95)
 def regression_facts(
     columns: Columns, order: Sequence[int], y: Floats, mean: Floats, guess: Floats
 ) -> list[dict[str, Any]]:
-    """Errors of every output, the first few only of many.
+    """Errors of every output where its target is known, the first few outputs only of many.
 
     Parameters
     ----------
@@ -33,14 +33,19 @@ def regression_facts(
     order : sequence of int
         Column numbers, the most important first.
     y, mean : (n, c) float64
-        True and predicted values.
+        True values, NaN where they are missing, and predicted ones.
     guess : (c,) float64
         Predictions of the model without any stage.
     """
-    return [
-        _output(columns, order, y[:, k], mean[:, k], float(guess[k]))
-        for k in range(min(y.shape[1], _OUTPUTS))
-    ]
+    found = []
+    for k in range(min(y.shape[1], _OUTPUTS)):
+        rows = np.flatnonzero(~np.isnan(y[:, k]))
+        known = columns if len(rows) == len(y) else columns.rows(rows)
+        of_output = _output(known, order, y[rows, k], mean[rows, k], float(guess[k]))
+        worst = of_output["worst"]
+        worst["numbers"] = rows[worst["numbers"]].tolist()
+        found.append(of_output)
+    return found
 
 
 def _output(

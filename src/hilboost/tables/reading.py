@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -272,7 +273,8 @@ def _factorised_arrow(column: Any) -> Labels:
 def as_array(values: Any) -> Any:
     """Series, columns and frames of targets or weights as an array; anything else as it is.
 
-    Numbers have NaN where a value is missing, text and categories ``None``.
+    Numbers have NaN where a value is missing, text and categories ``None``.  Categories that are
+    numbers and all known have the dtype of numbers.
     """
     if isinstance(values, (np.ndarray, list, tuple)):
         return values
@@ -300,4 +302,7 @@ def _array_of(series: Any) -> Any:
     if isinstance(read, Numbers):
         exact = read.kind == "b" and not np.isnan(read.values).any()
         return read.values.astype(bool) if exact else read.values
+    all_numbers = all(isinstance(level, (Real, np.bool_)) for level in read.distinct)
+    if all_numbers and (read.codes >= 0).all():
+        return np.array(read.distinct)[read.codes]
     return np.array([*read.distinct, None], dtype=object)[read.codes]
