@@ -115,6 +115,14 @@ def test_inputs_are_called_as_the_columns_are():
     assert [one.name for one in to_onnx(unnamed).graph.input] == [f"x{k}" for k in range(5)]
 
 
+def test_no_two_inputs_are_called_the_same():
+    table = TABLE[["colour", "label", "/1"]].set_axis(["column label", "label", ""], axis=1)
+    model = BoostingRegressor(**SHORT).fit(table, Y)
+    inputs = to_onnx(model).graph.input
+    assert [one.name for one in inputs] == ["column label", "column column label", "column "]
+    np.testing.assert_allclose(run(model, table)[0], model.predict(table), rtol=1e-12)
+
+
 def test_a_column_without_any_level():
     table = TABLE[["colour", "label"]].assign(shade=pd.Series([None] * N, dtype="str"))
     model = BoostingRegressor(**SHORT).fit(table, Y)

@@ -45,12 +45,21 @@ def inputs_of(schema: Schema) -> list[Input]:
     """One matrix of numbers, or an input for each column where some hold text."""
     if not any(column.holds_text for column in schema.columns):
         return [Input("X", schema.n_columns, False)]
-    return [Input(_free(named(c.name)), 1, c.holds_text) for c in schema.columns]
+    inputs: list[Input] = []
+    taken = {named(column.name) for column in schema.columns}
+    for column in schema.columns:
+        name = named(column.name)
+        if _is_reserved(name):
+            while name in taken:
+                name = f"column {name}"
+            taken.add(name)
+        inputs.append(Input(name, 1, column.holds_text))
+    return inputs
 
 
-def _free(name: str) -> str:
-    """A name that neither an output has nor a value within the graph."""
-    return f"column {name}" if not name or name in OUTPUTS or name.startswith("/") else name
+def _is_reserved(name: str) -> bool:
+    """Whether an output is called so, a value within the graph may be, or nothing."""
+    return not name or name in OUTPUTS or name.startswith("/")
 
 
 def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encoding | None) -> str:
