@@ -45,6 +45,8 @@ SHORT = {"n_estimators": 12, "random_state": 0}
 def run(model, rows, dtype="float64"):
     proto = to_onnx(model, dtype=dtype)
     onnx.checker.check_model(proto, full_check=True)
+    used = {name for node in proto.graph.node for name in node.input}
+    assert used >= {constant.name for constant in proto.graph.initializer}  # or runtimes warn
     running = onnxruntime.InferenceSession(proto.SerializeToString())
     inputs = running.get_inputs()
     if inputs[0].name == "X":
