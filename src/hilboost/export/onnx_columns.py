@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.errors import IncompatibleParts
 from hilboost.encoders import Encoding, LevelKeys
 from hilboost.export.columns import named
 from hilboost.export.onnx_graph import ML, Graph
 from hilboost.tables.encoding import UNSEEN
-from hilboost.tables.schema import Column, Schema, category_columns
+from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 
 OUTPUTS = ("prediction", "label", "probabilities", "scores")
 
@@ -40,6 +41,35 @@ class Input:
     name: str
     width: int
     is_text: bool
+
+
+def require_levels(schema: Schema, dtype: str) -> None:
+    """Refuse levels that inputs of text, or of numbers of this dtype, cannot hold.
+
+    Raises
+    ------
+    IncompatibleParts
+    """
+    for column in schema.columns:
+        level = next((level for level in column.levels if not _is_held(level, dtype)), None)
+        if level is None:
+            continue
+        if column.holds_text:
+            reason = "is not valid Unicode text; mend it and fit again"
+        elif dtype == "float32":
+            reason = "is no number of float32; leave dtype at 'float64'"
+        else:
+            reason = "is no number of float64; fit with the levels as text"
+        raise IncompatibleParts(
+            f"to_onnx cannot write {place(column.name)}, whose level {level!r} {reason}."
+        )
+
+
+def _is_held(level: Level, dtype: str) -> bool:
+    if isinstance(level, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in level)
+    with np.errstate(over="ignore"):
+        return bool(np.float64(level).astype(dtype).item() == level)
 
 
 def inputs_of(schema: Schema) -> list[Input]:
