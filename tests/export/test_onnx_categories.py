@@ -13,6 +13,7 @@ from hilboost import (
     load,
     to_onnx,
 )
+from hilboost.core.errors import IncompatibleParts
 from hilboost.learners.tree import TreeLearner
 
 RNG = np.random.default_rng(0)
@@ -45,6 +46,8 @@ SHORT = {"n_estimators": 12, "random_state": 0}
 def run(model, rows, dtype="float64"):
     proto = to_onnx(model, dtype=dtype)
     onnx.checker.check_model(proto, full_check=True)
+    used = {name for node in proto.graph.node for name in node.input}
+    assert used >= {constant.name for constant in proto.graph.initializer}  # or runtimes warn
     running = onnxruntime.InferenceSession(proto.SerializeToString())
     inputs = running.get_inputs()
     if inputs[0].name == "X":
@@ -115,8 +118,32 @@ def test_inputs_are_called_as_the_columns_are():
     assert [one.name for one in to_onnx(unnamed).graph.input] == [f"x{k}" for k in range(5)]
 
 
+def test_no_two_inputs_are_called_the_same():
+    table = TABLE[["colour", "label", "/1"]].set_axis(["column label", "label", ""], axis=1)
+    model = BoostingRegressor(**SHORT).fit(table, Y)
+    inputs = to_onnx(model).graph.input
+    assert [one.name for one in inputs] == ["column label", "column column label", "column "]
+    np.testing.assert_allclose(run(model, table)[0], model.predict(table), rtol=1e-12)
+
+
 def test_a_column_without_any_level():
     table = TABLE[["colour", "label"]].assign(shade=pd.Series([None] * N, dtype="str"))
     model = BoostingRegressor(**SHORT).fit(table, Y)
     rows = table.iloc[:9]
     np.testing.assert_allclose(run(model, rows)[0], model.predict(rows), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("levels", "dtype", "reason"),
+    [
+        ([1, 2**53 + 1], "float64", f"level {2**53 + 1} is no number of float64; fit with"),
+        ([0.5, 0.1], "float32", "level 0.1 is no number of float32; leave dtype at 'float64'"),
+        ([-1e300, 2.0], "float32", r"level -1e\+300 is no number of float32"),
+        (["a", "b\udcff"], "float64", "level 'b.udcff' is not valid Unicode text; mend it"),
+    ],
+)
+def test_levels_that_inputs_cannot_hold(levels, dtype, reason):
+    shade = pd.Categorical.from_codes(np.arange(N) % 2, pd.Index(levels, dtype=object))
+    model = BoostingRegressor(**SHORT).fit(TABLE[["label"]].assign(shade=shade), Y)
+    with pytest.raises(IncompatibleParts, match=f"column 'shade', whose {reason}"):
+        to_onnx(model, dtype=dtype)

@@ -18,6 +18,7 @@ from hilboost import (
 )
 from hilboost.core.errors import IncompatibleParts, InvalidType
 from hilboost.export.xgboost_json import _first_above
+from hilboost.learners.tree import TreeLearner
 from hilboost.losses import Exponential, OneHotSquaredError, Poisson, Quantile
 from hilboost.model import AdditiveModel
 
@@ -232,6 +233,14 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
     ridge = BoostingRegressor(learner=Ridge(), n_estimators=2).fit(np.nan_to_num(X), Y)
     with pytest.raises(IncompatibleParts, match="learner of this one is WrappedLearner"):
         to_xgboost_json(ridge)
+    codes = np.column_stack([X[:, 0], np.arange(len(X)) % 3])
+    ours = BoostingRegressor(**SHORT, categorical_features=[1]).fit(codes, codes[:, 1] == 1)
+    with pytest.raises(IncompatibleParts, match="column 1 of this one holds .* or use to_onnx"):
+        to_xgboost_json(ours)
+    own = TreeLearner(categorical=((1, 3),), min_samples_leaf=2)
+    theirs = BoostingRegressor(learner=own, n_estimators=3).fit(codes, codes[:, 1] == 1)
+    with pytest.raises(IncompatibleParts, match="trees of this model divide the levels"):
+        to_xgboost_json(theirs)
     with pytest.raises(InvalidType, match="got KernelBoostingRegressor"):
         to_xgboost_json(KernelBoostingRegressor())
 

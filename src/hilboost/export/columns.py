@@ -33,7 +33,7 @@ class Columns:
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Those of a fitted BoostingRegressor or BoostingClassifier."""
+        """Those of a fitted estimator."""
         if hasattr(model, "feature_names_in_"):
             names: list[Any] = [str(name) for name in model.feature_names_in_]
         else:

@@ -9,17 +9,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.errors import IncompatibleParts
 from hilboost.encoders import Encoding, LevelKeys
 from hilboost.export.columns import named
 from hilboost.export.onnx_graph import ML, Graph
 from hilboost.tables.encoding import UNSEEN
-from hilboost.tables.schema import Column, Schema
+from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 
 OUTPUTS = ("prediction", "label", "probabilities", "scores")
 
@@ -41,16 +43,54 @@ class Input:
     is_text: bool
 
 
+def require_levels(schema: Schema, dtype: str) -> None:
+    """Refuse levels that inputs of text, or of numbers of this dtype, cannot hold.
+
+    Raises
+    ------
+    IncompatibleParts
+    """
+    for column in schema.columns:
+        level = next((level for level in column.levels if not _is_held(level, dtype)), None)
+        if level is None:
+            continue
+        if column.holds_text:
+            reason = "is not valid Unicode text; mend it and fit again"
+        elif dtype == "float32":
+            reason = "is no number of float32; leave dtype at 'float64'"
+        else:
+            reason = "is no number of float64; fit with the levels as text"
+        raise IncompatibleParts(
+            f"to_onnx cannot write {place(column.name)}, whose level {level!r} {reason}."
+        )
+
+
+def _is_held(level: Level, dtype: str) -> bool:
+    if isinstance(level, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in level)
+    with np.errstate(over="ignore"):
+        return bool(np.float64(level).astype(dtype).item() == level)
+
+
 def inputs_of(schema: Schema) -> list[Input]:
     """One matrix of numbers, or an input for each column where some hold text."""
     if not any(column.holds_text for column in schema.columns):
         return [Input("X", schema.n_columns, False)]
-    return [Input(_free(named(c.name)), 1, c.holds_text) for c in schema.columns]
+    inputs: list[Input] = []
+    taken = {named(column.name) for column in schema.columns}
+    for column in schema.columns:
+        name = named(column.name)
+        if _is_reserved(name):
+            while name in taken:
+                name = f"column {name}"
+            taken.add(name)
+        inputs.append(Input(name, 1, column.holds_text))
+    return inputs
 
 
-def _free(name: str) -> str:
-    """A name that neither an output has nor a value within the graph."""
-    return f"column {name}" if not name or name in OUTPUTS or name.startswith("/") else name
+def _is_reserved(name: str) -> bool:
+    """Whether an output is called so, a value within the graph may be, or nothing."""
+    return not name or name in OUTPUTS or name.startswith("/")
 
 
 def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encoding | None) -> str:
@@ -63,18 +103,19 @@ def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encod
         names = [one.name for one in inputs]
     kept = dict(encoding.kept) if encoding else {}
     shares = dict(encoding.shares) if encoding else {}
+    codes = {k: _codes(graph, names[k], schema.columns[k]) for k in schema.categories}
     seen = list(names)
-    for k in schema.categories:
-        values, unseen = np.arange(len(schema.columns[k].levels), dtype=np.float64), UNSEEN
+    for k, n_levels in category_columns(schema):
+        values, unseen = np.arange(n_levels, dtype=np.float64), UNSEEN
         if k in kept:
             values = kept[k].astype(np.float64)
         elif k in shares:
             values, unseen = shares[k], 0.0
-        seen[k] = _by_level(graph, names[k], schema.columns[k], values, unseen, np.nan)
-    columns = [*seen]
+        of_code = graph.constant([*values, np.nan, unseen])  # the code -1 takes the last one
+        seen[k] = graph.add("Gather", of_code, codes[k], axis=0)
     if encoding is not None and encoding.statistics:
-        columns.append(_add_statistics(graph, names, schema, encoding))
-    return graph.add("Concat", *columns, axis=1)
+        seen.append(_add_statistics(graph, codes, encoding))
+    return graph.add("Concat", *seen, axis=1)
 
 
 def _column(graph: Graph, X: str, k: int) -> str:
@@ -82,40 +123,39 @@ def _column(graph: Graph, X: str, k: int) -> str:
     return graph.add("Gather", X, graph.integers(k), axis=1)
 
 
-def _by_level(
-    graph: Graph, name: str, column: Column, values: NDArray[Any], unseen: float, missing: float
-) -> str:
-    """A value for every level, one for other ones and one where there is none, (n, 1).
+def _codes(graph: Graph, name: str, column: Column) -> str:
+    """Codes of the levels of a column, the next one where missing, -1 for others; (n, 1) int64.
 
     A missing text is the empty one, unless this is a level.
     """
-    keys: list[Any] = list(column.levels)
-    if column.holds_text and "" not in keys:
-        keys, values = [*keys, ""], np.append(values, np.array([missing], values.dtype))
-    found = graph.constant([[unseen]], values.dtype)
-    if keys:
-        found = graph.add(
-            "LabelEncoder",
-            name,
-            domain=ML,
-            keys_tensor=np.array(keys, dtype=object if column.holds_text else np.float64),
-            values_tensor=values,
-            default_tensor=np.array([unseen], values.dtype),
-        )
+    levels: list[Any] = list(column.levels)
     if column.holds_text:
-        return found
-    nothing = graph.constant([[missing]], values.dtype)
-    return graph.add("Where", graph.add("IsNaN", name), nothing, found)
+        keys = levels if "" in levels else [*levels, ""]
+        return _places(graph, name, np.array(keys, dtype=object), -1)
+    known = _places(graph, name, np.array(levels, dtype=np.float64), -1)
+    return graph.add("Where", graph.add("IsNaN", name), graph.integers(len(levels)), known)
 
 
-def _add_statistics(graph: Graph, names: list[str], schema: Schema, encoding: Encoding) -> str:
+def _places(graph: Graph, name: str, keys: NDArray[Any], other: int) -> str:
+    """Place of every value among the keys, ``other`` where it is none of them."""
+    return graph.add(
+        "LabelEncoder",
+        name,
+        domain=ML,
+        keys_tensor=keys,
+        values_tensor=np.arange(len(keys)),
+        default_tensor=np.array([other]),
+    )
+
+
+def _add_statistics(graph: Graph, codes: Mapping[int, str], encoding: Encoding) -> str:
     """Target statistics of all members, (n, width); members have the same sources."""
     first = encoding.statistics[0]
     blocks: list[str] = []
     order: list[int] = []
     n_targets = len(first.prior)
     for number, source in enumerate(first.sources):
-        keys = _key_numbers(graph, names, schema, source)
+        keys = _key_numbers(graph, codes, source)
         tables = []
         for member, statistics in enumerate(encoding.statistics):
             mass = statistics.weights[number][:, None] + statistics.strength
@@ -128,27 +168,16 @@ def _add_statistics(graph: Graph, names: list[str], schema: Schema, encoding: En
     return graph.add("Gather", together, graph.integers(*np.argsort(order).tolist()), axis=1)
 
 
-def _key_numbers(graph: Graph, names: list[str], schema: Schema, source: LevelKeys) -> str:
+def _key_numbers(graph: Graph, codes: Mapping[int, str], source: LevelKeys) -> str:
     """Number of the key of every row, (n,) int64, as :meth:`LevelKeys.numbers` has it."""
-    total, is_unseen = "", ""
+    key, is_unseen = "", ""
     for k, size in zip(source.columns, source.sizes, strict=True):
-        codes = _by_level(graph, names[k], schema.columns[k], np.arange(size), -1, size)
-        unseen = graph.add("Less", codes, graph.integers(0))
-        if not total:
-            total, is_unseen = codes, unseen
+        unseen = graph.add("Less", codes[k], graph.integers(0))
+        if not key:
+            key, is_unseen = codes[k], unseen
             continue
-        total = graph.add("Add", graph.add("Mul", total, graph.integers(size + 1)), codes)
+        key = graph.add("Add", graph.add("Mul", key, graph.integers(size + 1)), codes[k])
         is_unseen = graph.add("Or", is_unseen, unseen)
-    key = graph.add("Where", is_unseen, graph.integers(-1), total)
-    n_keys = len(source.keys)
-    found = graph.integers(n_keys)
-    if n_keys:
-        found = graph.add(
-            "LabelEncoder",
-            key,
-            domain=ML,
-            keys_tensor=source.keys,
-            values_tensor=np.arange(n_keys),
-            default_tensor=np.array([n_keys]),
-        )
-    return graph.add("Squeeze", found, graph.integers(1))
+    key = graph.add("Where", is_unseen, graph.integers(-1), key)
+    number = _places(graph, key, source.keys, len(source.keys))
+    return graph.add("Squeeze", number, graph.integers(1))

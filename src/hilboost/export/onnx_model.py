@@ -22,7 +22,7 @@ from hilboost.estimators import (
     SparseKernelRidge,
 )
 from hilboost.export.columns import Columns
-from hilboost.export.onnx_columns import add_table, inputs_of
+from hilboost.export.onnx_columns import add_table, inputs_of, require_levels
 from hilboost.export.onnx_graph import IR_VERSION, ML, ML_OPSET, OPSET, Graph
 from hilboost.export.onnx_kernels import add_expansion
 from hilboost.export.onnx_links import add_inverse_link
@@ -65,10 +65,12 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     Returns
     -------
     onnx.ModelProto
-        Input ``X`` (n, d), NaN for missing.  Where some columns hold text there is an input
-        (n, 1) for each column in its place, called as the column is (``x3`` where it has a number
-        only; ``"column label"`` where an output is called so), of text or of numbers; a missing
-        text is the empty one, unless this was a level.
+        Input ``X`` (n, d) of ``dtype``, NaN for missing.  Where ``fit`` saw categories of text,
+        there is an input (n, 1) for each column in its place, of text or of ``dtype``, called as
+        the column is: ``x3`` where it has a number only, ``"column label"`` for ``"label"`` and
+        other names of outputs, for an empty name and for one that begins with a slash.  The empty
+        text is a missing value, unless ``fit`` saw it as a level: there is none then for text.
+        The property ``feature_names`` has the names of the columns as JSON.
 
         Regressors have the output ``prediction``, (n,) or (n, c) float64 as ``predict`` gives it.
         Classifiers have ``label`` (n,) and ``probabilities`` (n, n_classes) float64, or ``scores``
@@ -81,7 +83,8 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     InvalidType
         It is another estimator, or its class labels are neither numbers nor text.
     IncompatibleParts
-        A base model, a kernel or a link is Python code that ONNX has no operators for.
+        A base model, a kernel or a link is Python code that ONNX has no operators for; a level of
+        a category is a number that ``dtype`` does not hold, or no valid text.
     InvalidParameter
         Another dtype.
     OSError
@@ -101,6 +104,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         names = ", ".join(cls.__name__ for cls in _CLASSES)
         raise InvalidType(f"to_onnx takes {names}; got {type(model).__name__}.")
     check_is_fitted(model)
+    require_levels(model._schema, dtype)
     graph = Graph()
     inputs = inputs_of(model._schema)
     numbers = [

@@ -113,13 +113,13 @@ def constant_tree(output: int, value: float) -> ScalarTree:
 
 
 def require_numbers(model: Any, purpose: str) -> None:
-    """Refuse models of categories: other formats see numbers and splits ``x <= threshold`` only.
+    """Refuse models of categories, for formats that know splits ``x <= threshold`` only.
 
     Raises
     ------
     IncompatibleParts
     """
-    remedy = "Encode them as numbers before fit, or keep the model with hilboost.save."
+    remedy = "Encode them as numbers before fit, or use to_onnx."
     if model._schema.categories:
         column = model._schema.columns[model._schema.categories[0]]
         raise IncompatibleParts(
