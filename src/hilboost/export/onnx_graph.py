@@ -46,7 +46,7 @@ class Graph:
         return self.add("ReduceSum", name, self.integers(1), keepdims=1)
 
     def as_numbers(self, name: str) -> str:
-        """1 and 0 for true and false."""
+        """As float64; 1 and 0 for true and false."""
         return self.add("Cast", name, to=_type_number(np.float64))
 
     def rounded(self, name: str) -> str:

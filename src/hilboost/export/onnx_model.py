@@ -107,11 +107,11 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     require_levels(model._schema, dtype)
     graph = Graph()
     inputs = inputs_of(model._schema)
-    numbers = [
+    in_float64 = [
         one if one.is_text or dtype == "float64" else replace(one, name=graph.as_numbers(one.name))
         for one in inputs
     ]
-    X = add_table(graph, numbers, model._schema, getattr(model, "_encoding", None))
+    X = add_table(graph, in_float64, model._schema, getattr(model, "_encoding", None))
     sizes = {column: len(levels) for column, levels in Columns.of(model).levels.items()}
     raw = _add_raw(graph, X, model.model_, sizes)
     predicted = add_inverse_link(graph, raw, model.loss_)
