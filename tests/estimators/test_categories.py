@@ -1,5 +1,6 @@
 """Columns of categories in the estimators."""
 
+import json
 import pickle
 
 import numpy as np
@@ -192,6 +193,19 @@ def test_damaged_files(name, tmp_path):
     edit(path, arrays={name: DAMAGE[name](contents(path)[0][name])})
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
+
+
+@pytest.mark.parametrize("odd", [False, 0.0])
+def test_columns_in_damaged_files_are_whole_numbers(odd, tmp_path):
+    """``False`` equals 0, and would index as a mask."""
+    path = tmp_path / "model"
+    hilboost.save(BoostingRegressor(**SETTINGS | {"target_statistics": True}).fit(*draw()), path)
+    encoding = json.loads(contents(path)[1]["header"])["encoding"]
+    assert encoding["shares"][0] == encoding["sources"][0][0] == 0
+    for name, first in (("shares", odd), ("sources", [odd, *encoding["sources"][0][1:]])):
+        edit(path, header={"encoding": encoding | {name: [first, *encoding[name][1:]]}})
+        with pytest.raises(InvalidModelFile, match="damaged"):
+            hilboost.load(path)
 
 
 def test_an_encoding_in_the_file_of_another_estimator(tmp_path):

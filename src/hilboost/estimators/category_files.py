@@ -58,7 +58,7 @@ def from_file(header: dict[str, Any], arrays: Arrays, schema: Schema) -> Encodin
         An array is missing, or has what cannot be.
     """
     of_column = dict(category_columns(schema))
-    merged, shares = header["merged"], header["shares"]
+    merged, shares = (_integers(header[name], schema.n_columns) for name in ("merged", "shares"))
     require({*merged, *shares} <= of_column.keys(), "category columns")
     codes = _split(
         require_array(arrays, "category_merged", np.int64),
@@ -93,9 +93,10 @@ def _statistics(
     keys = _split(require_array(arrays, "statistic_keys", np.int64), n_keys, "statistic_keys")
     sources = []
     for group, found in zip(groups, keys, strict=True):
-        require(0 < len(group) <= 2 and set(group) <= of_column.keys(), "sources")
+        columns = tuple(_integers(group, 2**31))
+        require(0 < len(columns) <= 2 and set(columns) <= of_column.keys(), "sources")
         require(bool((np.diff(found) > 0).all() and (found >= 0).all()), "statistic_keys")
-        sources.append(LevelKeys(tuple(group), tuple(of_column[k] for k in group), found))
+        sources.append(LevelKeys(columns, tuple(of_column[k] for k in columns), found))
     prior = require_finite(arrays, "statistic_prior")
     weights = require_finite(arrays, "statistic_weights")
     require(bool((weights >= 0).all()), "statistic_weights")
