@@ -15,7 +15,7 @@ ML = "ai.onnx.ml"
 class Graph:
     """Operators in the order in which they are added, and constants; values go by name.
 
-    Every number is float64.  Names of values within begin with a slash.
+    Numbers are float64, codes and places int64.  Names of values within begin with a slash.
     """
 
     nodes: list[tuple[str, tuple[str, ...], tuple[str, ...], str, dict[str, Any]]] = field(
