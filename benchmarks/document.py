@@ -20,7 +20,7 @@ and a part of the settings of the script; runs of kin40k on splits 1 to 9 were m
 processes, which makes their seconds longer and leaves their errors as they are. The same holds
 for the tables of structured outputs, except those under "Speed".
 
-How to read the speed tables: R² of a function with a pure product of centred columns differs more
+How to read the speed tables: R² of a function with a pure product of centered columns differs more
 between two seeds of one library than between libraries, because no split on one such column gains
 anything by itself. On 300,000 rows of such a function four seeds gave: scikit-learn .834, .784,
 .767, .760; hilboost .780, .835, .762, .763; LightGBM .833, .793, .781, .761. The function used here

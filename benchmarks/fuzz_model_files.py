@@ -72,11 +72,11 @@ def seeds() -> dict[str, Any]:
     models["loss object"].fit(X, y)
     rounded = np.round(X, 1)
     models["levels of categories"] = hb.BoostingRegressor(
-        categorical_features=[1], target_statistics=False, min_samples_leaf=2, **short
+        categorical_features=[1], target_encoding=False, min_samples_leaf=2, **short
     ).fit(rounded, y)
     committee = short | {"early_stopping": True, "cv_folds": 2, "max_leaf_nodes": 4}
-    models["target statistics"] = hb.BoostingClassifier(
-        categorical_features=[0, 1], target_statistics=True, **committee
+    models["target encoding"] = hb.BoostingClassifier(
+        categorical_features=[0, 1], target_encoding=True, **committee
     ).fit(rounded, classes)
     models["machine of categories"] = hb.KernelBoostingRegressor(
         categorical_features=[1], **short
@@ -155,7 +155,7 @@ class Trial:
             found = model.predict(rows)
             if hasattr(model, "predict_weights"):
                 model.predict_weights(rows)
-            finite = np.isfinite(model._raw(rows)).all()
+            finite = np.isfinite(model.predict_raw(rows)).all()
             return "models, finite" if finite and len(found) == len(rows) else "models, not finite"
         except HilboostError:
             return "models, refused to predict"

@@ -145,7 +145,7 @@ SVGP_NATURAL_RATE = 0.1
 def fit_sparse_process(train: Rows, seed: int, threads: int, inducing: int, epochs: int) -> Fitted:
     """SVGP: whitened, natural gradients for the variational part and Adam for the rest.
 
-    Inducing points start at k-means centres, length scales at those of an exact process on a small
+    Inducing points start at k-means centers, length scales at those of an exact process on a small
     subset; both rates fall to nothing along a cosine.
     """
     import gpytorch
@@ -156,8 +156,8 @@ def fit_sparse_process(train: Rows, seed: int, threads: int, inducing: int, epoc
     inputs, targets = chosen_inputs(train, seed), Targets(train)
     Z, values = inputs(train.X), targets(train)
     inducing = min(inducing, len(train) // 2)
-    centres = MiniBatchKMeans(inducing, n_init=1, random_state=seed, batch_size=4_096).fit(Z)
-    points = torch.as_tensor(centres.cluster_centers_, dtype=torch.float32)
+    centers = MiniBatchKMeans(inducing, n_init=1, random_state=seed, batch_size=4_096).fit(Z)
+    points = torch.as_tensor(centers.cluster_centers_, dtype=torch.float32)
 
     small = train.sample(1_000, seed)
     start = ExactProcess(inputs(small.X), targets(small), "matern")
@@ -241,7 +241,7 @@ def ard_kernel(train: Rows, seed: int, matern: bool) -> Kernel:
 
 
 def fit_vecchia(
-    train: Rows, seed: int, threads: int, rows: int, neighbours: int = 20, everything: bool = False
+    train: Rows, seed: int, threads: int, rows: int, neighbors: int = 20, everything: bool = False
 ) -> Fitted:
     """Vecchia approximation of a Matern 3/2 process with one length scale for each column.
 
@@ -259,23 +259,23 @@ def fit_vecchia(
             cov_function="matern_ard",
             cov_fct_shape=1.5,
             gp_approx="vecchia",
-            num_neighbors=neighbours,
+            num_neighbors=neighbors,
             num_parallel_threads=threads,
             likelihood="gaussian",
             seed=seed,
         )
 
-    learnt = model = process(part)
+    learned = model = process(part)
     model.fit(y=targets(part))
-    parameters = np.asarray(learnt.get_cov_pars(), np.float64).ravel()
+    parameters = np.asarray(learned.get_cov_pars(), np.float64).ravel()
     if everything and len(part) < len(train):
         part = train
         model = process(part)
 
     def predict(X: np.ndarray) -> np.ndarray:
-        given = {} if model is learnt else {"y": targets(part), "cov_pars": parameters}
+        given = {} if model is learned else {"y": targets(part), "cov_pars": parameters}
         found = model.predict(gp_coords_pred=inputs(X), predict_var=False, **given)
         return targets.back(found["mu"])
 
-    note = f"parameters from {min(rows, len(train)):,} rows, {neighbours} neighbours"
+    note = f"parameters from {min(rows, len(train)):,} rows, {neighbors} neighbors"
     return Fitted(predict, len(part), note)

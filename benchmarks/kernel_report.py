@@ -351,18 +351,18 @@ def spread(heights: list[float], gap: float) -> list[float]:
     """Move sorted label heights (within 0 to 1) apart, to at least ``gap``, as little as may be."""
     placed: list[tuple[float, int]] = []
     for height in heights:
-        centre, count = height, 1
-        while placed and centre - gap * (count - 1) / 2 < (
+        center, count = height, 1
+        while placed and center - gap * (count - 1) / 2 < (
             placed[-1][0] + gap * (placed[-1][1] - 1) / 2 + gap
         ):
             other, members = placed.pop()
-            centre = (centre * count + other * members) / (count + members)
+            center = (center * count + other * members) / (count + members)
             count += members
         half = gap * (count - 1) / 2
-        placed.append((min(max(centre, half), max(1 - half, half)), count))
+        placed.append((min(max(center, half), max(1 - half, half)), count))
     return [
-        centre + gap * (member - (count - 1) / 2)
-        for centre, count in placed
+        center + gap * (member - (count - 1) / 2)
+        for center, count in placed
         for member in range(count)
     ]
 
@@ -377,7 +377,7 @@ def draw(name: str, found: list[Outcome], path: Path) -> None:
 
     methods = by_method(found)
     peers = [method for method in METHODS if not METHODS[method].ours]
-    colours = {**dict(zip(peers, PEER_COLOURS, strict=False)), **OUR_COLOURS}
+    colors = {**dict(zip(peers, PEER_COLOURS, strict=False)), **OUR_COLOURS}
     fronts = {method: frontier(settings) for method, settings in methods.items()}
     fronts = {method: front for method, front in fronts.items() if front}
     figure, axes = plt.subplots(figsize=(9.6, 5.8), dpi=150)
@@ -386,11 +386,11 @@ def draw(name: str, found: list[Outcome], path: Path) -> None:
     for method, front in fronts.items():
         ours = METHODS[method].ours
         lead = method == "hilboost"
-        colour = colours.get(method, "#888888")
+        color = colors.get(method, "#888888")
         order = 5 if lead else 4 if ours else 2
         axes.plot(
             *zip(*front, strict=True),
-            color=colour,
+            color=color,
             lw=3.0 if lead else 1.8 if ours else 1.4,
             alpha=1.0 if ours else 0.85,
             zorder=order,
@@ -401,7 +401,7 @@ def draw(name: str, found: list[Outcome], path: Path) -> None:
             axes.scatter(
                 *zip(*finals, strict=True),
                 s=34 if lead else 16,
-                color=colour,
+                color=color,
                 edgecolor="white",
                 linewidth=0.6,
                 zorder=order + 1,
@@ -437,13 +437,13 @@ def draw(name: str, found: list[Outcome], path: Path) -> None:
     ends = sorted((to_axes(front[-1])[1], method) for method, front in fronts.items())
     heights = spread([height for height, _ in ends], LABEL_GAP)
     for (height, method), placed in zip(ends, heights, strict=True):
-        colour = colours.get(method, "#888888")
+        color = colors.get(method, "#888888")
         start = to_axes(fronts[method][-1])[0]
         axes.plot(
             [start, 1.0, 1.02],
             [height, height, placed],
             transform=axes.transAxes,
-            color=colour,
+            color=color,
             lw=0.6,
             alpha=0.45,
             zorder=1,
@@ -458,7 +458,7 @@ def draw(name: str, found: list[Outcome], path: Path) -> None:
             va="center",
             fontsize=10 if lead else 8.5,
             fontweight="bold" if lead else "normal",
-            color=colour,
+            color=color,
         )
     figure.savefig(path)
     plt.close(figure)

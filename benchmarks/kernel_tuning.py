@@ -60,7 +60,7 @@ class Inputs:
 
 
 class Targets:
-    """Standardised values, or centred indicators of the classes."""
+    """Standardized values, or centered indicators of the classes."""
 
     def __init__(self, rows: Rows) -> None:
         self._labels = None if rows.regression else np.eye(rows.n_classes)

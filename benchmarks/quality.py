@@ -238,7 +238,7 @@ def _table_means(records: Iterable[Record], value: str) -> dict[str, dict[str, f
     }
 
 
-def summarise(records: list[Record]) -> dict[str, Any]:
+def summarize(records: list[Record]) -> dict[str, Any]:
     """Ranks, mean rank, total seconds and geometric mean of score / best."""
     names = {record["library"] for record in records}
     libraries = [library for library in MODELS if library in names]
@@ -328,7 +328,7 @@ def render(results: dict[str, Any]) -> str:
 
 def save(out: Path, results: dict[str, Any]) -> None:
     if results["records"]:
-        results["summary"] = summarise(results["records"])
+        results["summary"] = summarize(results["records"])
         write_json(out / "quality.json", results)
         (out / "quality.md").write_text(render(results))
 

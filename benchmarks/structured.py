@@ -7,7 +7,7 @@ friedman      G2007, Table 1: Friedman1, 10 samples of 300 rows, one test sample
 usps          G2007, Table 1: 1,000 digits, upper half to lower half, 5 folds of 200 to learn
 figure1       G2007, Figure 1: errors against the number of stages
 usps_full     all digits, 7,291 to learn and 2,007 to test
-faces         Olivetti faces, upper to lower half, 8 groups of five people not learnt from
+faces         Olivetti faces, upper to lower half, 8 groups of five people not learned from
 labels        label sets, published splits: samples-F1 by way of decoding
 rankings      label ranking, 10-fold cross-validation with three seeds: Kendall's tau
 links         targets of new drugs, drugs of new targets, new proteins: areas under the curves
@@ -79,9 +79,9 @@ Record = dict[str, Any]
 # Speed
 
 REPEATS = 3
-FIT_METHODS = {"OK3-et": {"learner": "ok3-et"}, "OK3": {"learner": "ok3"}}
+FIT_METHODS = {"OK3-et": {"learner": "extra_trees"}, "OK3": {"learner": "ok3"}}
 STAGE_METHODS: dict[str, tuple[dict[str, Any], int, int]] = {
-    "OK3-et": ({"learner": "ok3-et"}, 5, 55),
+    "OK3-et": ({"learner": "extra_trees"}, 5, 55),
     "OK3": ({"learner": "ok3"}, 5, 25),
     "OK3, no sketch": ({"learner": "ok3", "sketch": None}, 2, 8),
     "XGBoost, depth 6": ({"max_depth": 6}, 2, 6),
@@ -250,7 +250,7 @@ def warm_up(threads: int) -> None:
     """Compile and load what the timed runs need."""
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((300, 70)), rng.standard_normal((300, 70))
-    for learner in ("ok3", "ok3-et", "kernel"):
+    for learner in ("ok3", "extra_trees", "kernel"):
         model = OutputKernelBoostingRegressor(learner=learner, n_estimators=3, n_jobs=threads)
         model.fit(X, Y).predict(X)
     OutputKernelForestRegressor(n_estimators=3, n_jobs=threads).fit(X, Y).predict(X)

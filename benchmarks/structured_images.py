@@ -89,7 +89,7 @@ FORESTS = ("OK3 single", "OK3 + bagging", "OK3 + ET")
 BOOSTED = {
     "OK3 + OKBoost": {"learner": "ok3", "sketch": None},
     "OK3 + OKBoost, sketch": {"learner": "ok3", "sketch": 32},
-    "OK3-et + OKBoost": {"learner": "ok3-et"},
+    "OK3-et + OKBoost": {"learner": "extra_trees"},
 }
 KERNEL_METHODS = (
     "kernel machine",
@@ -366,7 +366,7 @@ FACE_PEERS: dict[str, Callable[[int], Any]] = {
         TREES, max_features="sqrt", random_state=0, n_jobs=threads
     ),
     "RidgeCV": lambda threads: RidgeCV(np.logspace(-1, 4, 11)),
-    "1 nearest neighbour": lambda threads: None,
+    "1 nearest neighbor": lambda threads: None,
 }
 
 
@@ -381,7 +381,7 @@ def faces_plan(quick: bool) -> Plan:
 
 
 def face_split(split: int) -> Split:
-    """Five people nobody has learnt from; split 7 has the last five."""
+    """Five people nobody has learned from; split 7 has the last five."""
     faces = arrays("olivetti_faces")
     X, Y = halves(faces["images"].reshape(len(faces["images"]), -1) / 255.0)
     group = faces["person"] // 5
@@ -391,7 +391,7 @@ def face_split(split: int) -> Split:
 
 def faces_run(name: str, method: str, split: int, quick: bool, threads: int) -> Scores:
     X, Y, X_test, Y_test = face_split(split)
-    if method == "1 nearest neighbour":
+    if method == "1 nearest neighbor":
         fit_s, found = timed(lambda: NearestNeighbors(n_neighbors=1).fit(X).kneighbors(X_test)[1])
         return {"fit_s": fit_s, **pixel_scores(Y_test, Y[found[:, 0]], Y)}
     if method in FACE_PEERS:
@@ -403,7 +403,7 @@ def faces_run(name: str, method: str, split: int, quick: bool, threads: int) -> 
         if kind == "OK3-et forest":
             model = OutputKernelForestRegressor(**{"n_estimators": TREES, **stages}, **common)
         else:
-            learner = "kernel" if kind == "kernel machine" else "ok3-et"
+            learner = "kernel" if kind == "kernel machine" else "extra_trees"
             model = OutputKernelBoostingRegressor(learner=learner, **stages, **common)
     fit_s, _ = timed(lambda: model.fit(X, Y))
     predict_s, found = timed(lambda: model.predict(X_test))

@@ -157,7 +157,7 @@ def without_index(X: np.ndarray) -> np.ndarray:
 
 def kernel_machine(kernel: Kernel, penalty: float, threads: int) -> KernelBoostingRegressor:
     return KernelBoostingRegressor(
-        kernel=kernel, regularization=penalty, standardise=False, stages="full", n_jobs=threads
+        kernel=kernel, regularization=penalty, standardize=False, stages="full", n_jobs=threads
     )
 
 
@@ -171,7 +171,7 @@ def tree_model(method: str, stages: int, split: int, threads: int) -> Any:
         return OutputKernelForestRegressor(**more, **common)
     if method == "OK3 + ET":
         return OutputKernelForestRegressor(**common)
-    learner = "ok3-et" if method == "OK3-et + OKBoost" else "ok3"
+    learner = "extra_trees" if method == "OK3-et + OKBoost" else "ok3"
     return OutputKernelBoostingRegressor(learner=learner, n_estimators=stages, **common)
 
 

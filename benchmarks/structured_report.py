@@ -103,7 +103,7 @@ def usps_section(records: list[Record]) -> str:
     parts = [
         "## G2007, Table 1: image completion\n\n"
         "1,000 digits, upper to lower half, Gaussian output kernel with σ = 7.0711; 5 folds of "
-        "which 200 images are learnt from and 800 tested; mean and standard deviation over the "
+        "which 200 images are learned from and 800 tested; mean and standard deviation over the "
         "folds. The paper does not name its 1,000 images: the first 1,000 of the test file give "
         "about its errors, digits drawn from the training file are easier. Err_Y takes the nearest "
         "training output, *any image* the continuous pre-image. Sketched trees choose their splits "
@@ -182,7 +182,7 @@ def labels_section(records: list[Record]) -> str:
         "nearest by angle, scores of at least 1/2, the greatest expected F1, as many labels as "
         "usual. ExtraTreesRegressor has its smallest leaf chosen, and its scores are decoded in "
         "the same ways; `threshold` is its usual one. *Cosine output* divides label sets by their "
-        "lengths; it decodes to training sets. Sparse binary inputs are not standardised "
+        "lengths; it decodes to training sets. Sparse binary inputs are not standardized "
         "where a kernel is named that is for them."
     ]
     for name in LABEL_SETS:
@@ -297,7 +297,7 @@ def targets_section(records: list[Record]) -> str:
         "## Several numbers at once\n\n"
         "Mulan's sets; root mean squared error over that of the learning rows' mean, squares "
         "pooled over the folds, the mean over targets; 10 folds, or 5 above 500 rows or 200 "
-        "columns. Targets are standardised for every method by the learning rows. All at their "
+        "columns. Targets are standardized for every method by the learning rows. All at their "
         "defaults but for what the name says; XGBoost with one tree for all targets, CatBoost "
         "with MultiRMSE. osales and scpf have missing inputs, which the trees take as they are; "
         "for the kernel machine they are filled by means, with columns that say where.\n\n"
@@ -450,14 +450,14 @@ def draw(records: list[Record], path: Path) -> None:
     )
     grid = np.atleast_2d(grid).reshape(2, len(rates))
     for column, rate in enumerate(rates):
-        for J, colour in zip(FIGURE_SPLITS, COLOURS, strict=True):
+        for J, color in zip(FIGURE_SPLITS, COLOURS, strict=True):
             curve = curves.get(f"ν={rate:g} J={J}")
             if curve is None:
                 continue
             for axes, learn, test in ((grid[0, column], 1, 2), (grid[1, column], 3, 4)):
                 dashed = {"ls": (0, (3, 2)), "lw": 1.1, "alpha": 0.75}
-                axes.plot(curve[:, 0], curve[:, learn], color=colour, **dashed)
-                axes.plot(curve[:, 0], curve[:, test], color=colour, lw=2, solid_capstyle="round")
+                axes.plot(curve[:, 0], curve[:, learn], color=color, **dashed)
+                axes.plot(curve[:, 0], curve[:, test], color=color, lw=2, solid_capstyle="round")
         grid[0, column].set_title(f"ν = {rate:g}", fontsize=11)
         grid[1, column].set_xlabel("stages M")
     for axes in grid.flat:

@@ -47,7 +47,7 @@ INPUT_KERNELS: dict[str, tuple[Any, bool]] = {
     "kernel machine, gaussian" + UNIT_ROWS: (Gaussian(0.7), True),
     "kernel machine, linear" + UNIT_ROWS: (Linear(), True),
 }
-"""Kernel of the inputs, and whether it is for sparse binary inputs, which are not standardised."""
+"""Kernel of the inputs, and whether it is for sparse binary inputs, which are not standardized."""
 LABEL_TREES = ("OK3-et boosting", "OK3-et forest")
 LABEL_PEER = "ExtraTreesRegressor"
 PEER_LEAVES = (1, 2, 5)
@@ -111,8 +111,8 @@ def label_model(method: str, cells: int, quick: bool, threads: int) -> Any:
         leaf = 5 if cells > MANY_CELLS else 1
         return OutputKernelForestRegressor(min_samples_leaf=leaf, **common, **stages)
     kernel, sparse = INPUT_KERNELS[method]
-    standardise = False if sparse else "auto"
-    learner = KernelBoostingRegressor(kernel=kernel, standardise=standardise)
+    standardize = False if sparse else "auto"
+    learner = KernelBoostingRegressor(kernel=kernel, standardize=standardize)
     if method.endswith(COSINE_OUTPUT):
         common["output"] = "cosine"
     return OutputKernelBoostingRegressor(learner=learner, **common)

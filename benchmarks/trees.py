@@ -115,7 +115,7 @@ ONE_ROW_CALLS = 20
 def signal(X: np.ndarray) -> np.ndarray:
     """Nonlinear function of the first eight columns, with interactions; mean about zero.
 
-    Every column acts by itself too.  A pure product of centred columns is left out on purpose: no
+    Every column acts by itself too.  A pure product of centered columns is left out on purpose: no
     split on one of its columns gains anything, greedy trees find it by luck only, and R2 then
     differs more between two seeds of one library (.76 to .835) than between libraries.
     """

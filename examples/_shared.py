@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The palette of Okabe and Ito, which readers with any colour vision can tell apart.
+# The palette of Okabe and Ito, which readers with any color vision can tell apart.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 GREY, INK = "#9A9A9A", "#222222"
 
@@ -96,9 +96,9 @@ def picture_rows(
     for line, (name, lower) in zip(axes, rows.items(), strict=True):
         for axis, above, below in zip(line, upper, lower, strict=True):
             whole = np.concatenate([above, below]).reshape(shape).clip(0, 1)
-            colours = np.repeat(whole[:, :, None], 3, axis=2)
-            colours[shape[0] // 2 :] *= tint
-            axis.imshow(colours, vmin=0, vmax=1, interpolation="nearest")
+            colors = np.repeat(whole[:, :, None], 3, axis=2)
+            colors[shape[0] // 2 :] *= tint
+            axis.imshow(colors, vmin=0, vmax=1, interpolation="nearest")
             axis.set_axis_off()
         line[0].text(
             -0.15, 0.5, name, ha="right", va="center", fontsize=13, transform=line[0].transAxes

@@ -1,10 +1,10 @@
 """Complete handwritten digits: the lower half of an image from its upper half.
 
 The label is an image of 128 pixels, under a Gaussian kernel between images.  A prediction is a
-point of the kernel's feature space, and its pre-image is either the nearest half among those learnt
-from, or any image at all: a fixed point that starts there and climbs.  The picture has twelve test
-digits drawn at random; upper halves are given, tinted lower halves are the truth, the nearest
-training half and the continuous pre-image.
+point of the kernel's feature space, and its pre-image is either the nearest half among the
+training images, or any image at all: a fixed point that starts there and climbs.  The picture has
+twelve test digits drawn at random; upper halves are given, tinted lower halves are the truth, the
+nearest training half, and the continuous pre-image.
 
 Run::
 

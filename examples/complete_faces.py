@@ -2,7 +2,7 @@
 
 The label is an image of 32 x 64 pixels, taken as 2,048 numbers.  One kernel machine predicts them
 all: a single linear system with 2,048 right-hand sides.  The picture has two photographs each of
-five people, none of whom is among the 35 learnt from; upper halves are given, tinted lower halves
+five people, none of whom is among the 35 learned from; upper halves are given, tinted lower halves
 are the truth, the prediction, and those of the person with the most similar upper half.
 
 Run::
@@ -32,8 +32,8 @@ def main() -> None:
     X_test, Y_test = images[unseen, :HALF], images[unseen, HALF:]
 
     model = OutputKernelBoostingRegressor("linear", learner="kernel", random_state=0).fit(X, Y)
-    neighbour = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(X_test)[1][:, 0]
-    found = {"predicted": model.predict(X_test), "most similar\nupper half": Y[neighbour]}
+    neighbor = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(X_test)[1][:, 0]
+    found = {"predicted": model.predict(X_test), "most similar\nupper half": Y[neighbor]}
 
     average = np.broadcast_to(Y.mean(axis=0), Y_test.shape)
     print(f"root mean squared error of a pixel in [0, 1], {len(X_test)} faces of unseen people:")

@@ -73,7 +73,7 @@ def draw(
     model: OutputKernelBoostingRegressor, along: np.ndarray, x: np.ndarray, samples: list
 ) -> None:
     """Three views of the predicted distributions; the truth is dashed."""
-    figure, (left, centre, right) = plt.subplots(1, 3, figsize=(10, 4.3), layout="constrained")
+    figure, (left, center, right) = plt.subplots(1, 3, figsize=(10, 4.3), layout="constrained")
     levels = model.output_.levels
     for position, sample in zip(x, samples, strict=True):
         left.plot(np.full(len(sample), position), sample, ".", color=GREY, ms=1.5, alpha=0.35)
@@ -87,16 +87,16 @@ def draw(
     steps = np.linspace(0.005, 0.995, 199)
     functions = model.predict(INPUTS[:, None])
     true = (quantiles(INPUTS, steps), density(INPUTS, SMOOTHING))
-    for position, colour, found, truth, height in zip(
+    for position, color, found, truth, height in zip(
         INPUTS, COLOURS, functions, *true, strict=True
     ):
-        centre.plot(levels, found, color=colour, label=f"x = {position:g}")
-        centre.plot(steps, truth, color=INK, linewidth=1.4, linestyle=(0, (4, 3)))
-        right.plot(GRID, gaussian_kde(found, SMOOTHING / found.std(ddof=1))(GRID), color=colour)
+        center.plot(levels, found, color=color, label=f"x = {position:g}")
+        center.plot(steps, truth, color=INK, linewidth=1.4, linestyle=(0, (4, 3)))
+        right.plot(GRID, gaussian_kde(found, SMOOTHING / found.std(ddof=1))(GRID), color=color)
         right.plot(GRID, height, color=INK, linewidth=1.4, linestyle=(0, (4, 3)))
-    centre.plot([], [], color=INK, linewidth=1.4, linestyle=(0, (4, 3)), label="true")
-    centre.set(title="Quantile functions", xlabel="probability", ylim=(-4.5, 6))
-    centre.legend(loc="upper left", handlelength=1.4)
+    center.plot([], [], color=INK, linewidth=1.4, linestyle=(0, (4, 3)), label="true")
+    center.set(title="Quantile functions", xlabel="probability", ylim=(-4.5, 6))
+    center.legend(loc="upper left", handlelength=1.4)
     right.set(title="Densities, smoothed alike", xlabel="y", yticks=[], xlim=(-4.5, 6))
     figure.suptitle("Whole distributions predicted (simulated data)")
     save(figure, "predict_distribution")

@@ -35,7 +35,7 @@ def drugs() -> list[LinkCurves]:
     """Curves of the model and of the targets' degrees, all folds together."""
     sets = data("yamanishi2008_dti")
     X, links = sets["gpcr_fp_maccs"], sets["gpcr_Y_drug_x_target"]
-    structure = KernelBoostingRegressor(kernel=Tanimoto(), standardise=False)
+    structure = KernelBoostingRegressor(kernel=Tanimoto(), standardize=False)
     models = [
         OutputKernelBoostingRegressor(learner=structure, random_state=0),
         OutputKernelForestRegressor(min_samples_leaf=2, random_state=0),
@@ -71,15 +71,13 @@ def main() -> None:
         (right, "New yeast proteins:\nworse than the degree", proteins()),
     ):
         print(f"{title.partition(':')[0]}: {found[0].n_links} links among {found[0].n_pairs} pairs")
-        for name, colour, curve in zip(NAMES, COLOURS, found, strict=True):
+        for name, color, curve in zip(NAMES, COLOURS, found, strict=True):
             print(f"    {name:10} AUROC {curve.auroc:.3f}  AP {curve.average_precision:.3f}")
             label = f"{name} {curve.auroc:.2f}"
-            axis.plot(
-                curve.false_positive_rate, curve.true_positive_rate, color=colour, label=label
-            )
+            axis.plot(curve.false_positive_rate, curve.true_positive_rate, color=color, label=label)
             if axis is left:
                 label = f"{name} {curve.average_precision:.2f}"
-                middle.plot(curve.recall, curve.precision, color=colour, label=label)
+                middle.plot(curve.recall, curve.precision, color=color, label=label)
         axis.set(title=title, xlabel="false positive rate", ylabel="true positive rate")
         axis.legend(loc="lower right", title="area", **LEGEND)
     middle.set(title="The same drugs:\nprecision and recall", xlabel="recall", ylabel="precision")

@@ -1,7 +1,7 @@
 """Rank labels: the answer is an order of eleven items.
 
 Points of rankings are the signs of all pairs of items, so that squared distances count pairs in
-another order; the ranking nearest to a predicted point maximises Kendall's τ.  The picture has τ
+another order; the ranking nearest to a predicted point maximizes Kendall's τ.  The picture has τ
 between true and predicted rankings of every row, from 10-fold cross-validation, beside the τ of the
 one ranking that is best on average; and the row with the median τ, item by item.
 
@@ -52,12 +52,12 @@ def draw(
         1, 2, figsize=(10, 4.6), layout="constrained", width_ratios=(1.9, 1)
     )
     bins = np.linspace(-1, 1, 41)
-    for values, colour, name in (
+    for values, color, name in (
         (tau_constant, GREY, "constant ranking"),
         (tau, BLUE, "predicted"),
     ):
         label = f"{name}, mean {values.mean():.2f}"
-        left.hist(values, bins, color=colour, alpha=0.85, label=label)
+        left.hist(values, bins, color=color, alpha=0.85, label=label)
     left.set(title="Agreement with the true ranking", xlabel="Kendall's τ of a row", ylabel="rows")
     left.set(xlim=(-1, 1), xticks=np.linspace(-1, 1, 5))
     left.legend(loc="upper left", borderaxespad=1)

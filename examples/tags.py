@@ -30,7 +30,7 @@ def main() -> None:
     X, Y, X_test, Y_test = (
         bibtex[f"bibtex_{part}"] for part in ("X_train", "Y_train", "X_test", "Y_test")
     )
-    words = KernelBoostingRegressor(kernel=Cosine(), standardise=False)
+    words = KernelBoostingRegressor(kernel=Cosine(), standardize=False)
     model = OutputKernelBoostingRegressor("label_set", learner=words, random_state=0).fit(X, Y)
 
     raw = model.predict_embedding(X_test)
@@ -58,8 +58,8 @@ def draw(scores: dict[str, float], sizes: dict[str, float], Y_test: np.ndarray) 
     ways = sorted(scores, key=scores.__getitem__)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9), layout="constrained", sharey=True)
     for axis, values, form in ((left, scores, "{:.3f}"), (right, sizes, "{:.1f}")):
-        colours = [ORANGE if way == ways[-1] else BLUE for way in ways]
-        bars = axis.barh(ways, [values[way] for way in ways], color=colours, height=0.62)
+        colors = [ORANGE if way == ways[-1] else BLUE for way in ways]
+        bars = axis.barh(ways, [values[way] for way in ways], color=colors, height=0.62)
         axis.bar_label(bars, [form.format(values[way]) for way in ways], padding=5, bbox=BEHIND)
         axis.grid(False, axis="y")
         axis.tick_params(axis="y", length=0)

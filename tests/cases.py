@@ -19,7 +19,7 @@ from tests.outputs import pairs as output_pairs
 from tests.reference import kernels as pairs
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.core.records import Target
+from hilboost.core.loss import Target
 from hilboost.kernels import (
     CallableKernel,
     Constant,
@@ -227,7 +227,7 @@ LEARNERS = [
         "vector-extra-trees", {"learner": VectorTreeLearner(max_splits=7, random_cuts=True)}
     ),
     LearnerCase("ridge", {"learner": Ridge(alpha=1e-3)}),
-    LearnerCase("neighbours", {"learner": KNeighborsRegressor(3)}, takes_weights=False),
+    LearnerCase("neighbors", {"learner": KNeighborsRegressor(3)}, takes_weights=False),
     LearnerCase("sklearn-tree", {"learner": DecisionTreeRegressor(max_depth=2)}),
     LearnerCase("svr", {"learner": SVR(C=1.0)}),
     LearnerCase("pipeline", {"learner": make_pipeline(StandardScaler(), Ridge(alpha=1e-3))}),
@@ -542,7 +542,7 @@ OUTPUTS = [
     ),
     OutputCase(
         "strings-counts",
-        lambda: Strings((1, 3), normalise=False),
+        lambda: Strings((1, 3), normalize=False),
         _words,
         output_pairs.spectrum([1, 2, 3], False),
         exact=(),
@@ -584,9 +584,9 @@ PLAIN: dict[str, Any] = {
 
 def model_arrays(model: Any) -> list[np.ndarray]:
     """All arrays of a fitted model of trees, for comparisons bit for bit."""
-    arrays = [model.model_.start, model.history_.train]
+    arrays = [model.model_.initial_raw, model.history_.train]
     for stage in model.model_.stages:
-        for part in stage.parts:
+        for part in stage.terms:
             tree = part.model
             arrays += [
                 part.coefficient,

@@ -34,10 +34,10 @@ from hilboost import (
     to_onnx,
     tree_table,
 )
-from hilboost.backends import team
+from hilboost.backends import threads as team
 from hilboost.callbacks import ProgressBar
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Gradients
+from hilboost.core.loss import Gradients
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -57,7 +57,7 @@ GOLDEN = Path(__file__).parent / "model" / "golden" / "trees_format_1.hilboost"
 
 
 class MyLogLoss(Loss):
-    def start(self, target):
+    def initial_raw(self, target):
         return logit(np.average(target.y, axis=0, weights=target.weight))
 
     def value(self, target, raw):
@@ -269,7 +269,7 @@ def test_14_targets_that_are_missing_in_some_rows():
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "poisson"])
 def test_15_a_weight_of_two_is_the_row_twice(loss):
-    """Bins, leaf sizes, regularisation and medians included."""
+    """Bins, leaf sizes, regularization and medians included."""
     weight = RNG.integers(0, 4, 300)
     y = np.round(np.exp(Y)) if loss == "poisson" else Y
     model = BoostingRegressor(loss, **PLAIN, subsample=1.0, max_features=1.0)
@@ -330,7 +330,7 @@ def test_kernels_choose_their_hyperparameters():
 def test_kernels_take_classes_and_weights(estimator):
     """Three classes; a weight of two is the row twice."""
     labels = np.digitize(Y, [-0.7, 0.7])
-    settings = {"kernel": "gaussian", "regularization": 0.1, "standardise": False}
+    settings = {"kernel": "gaussian", "regularization": 0.1, "standardize": False}
     sparse = {"n_basis": 300, "selection": "random"} if estimator is SparseKernelClassifier else {}
     weight = RNG.integers(1, 3, 300)
     model = estimator("squared_error", **settings, **sparse, random_state=0)
@@ -345,10 +345,10 @@ def test_kernels_take_classes_and_weights(estimator):
 
 
 def test_kernels_need_no_validation_set():
-    """Every row is learnt from; held-out rows are taken where they are given."""
+    """Every row is learned from; held-out rows are taken where they are given."""
     rows, y = X[:100], Y[:100]
     model = KernelBoostingRegressor(kernel="gaussian", regularization=1e-6).fit(rows, y)
-    assert len(model.model_.stages[0].parts[0].model.basis) == 100
+    assert len(model.model_.stages[0].terms[0].model.basis) == 100
     assert model.history_.validation is None
     np.testing.assert_allclose(model.predict(rows), y, atol=0.05)
     watched = clone(model).fit(rows, y, X_val=X[100:], y_val=Y[100:])

@@ -63,7 +63,7 @@ def compare(seed: int) -> tuple[list[float], list[float]]:
     for stage, predicted, (splits, gammas, F) in zip(
         model.model_.stages, model.staged_predict(X), expected, strict=True
     ):
-        tree = stage.parts[0].model
+        tree = stage.terms[0].model
         inner = tree.leaf_number < 0
         found = list(zip(tree.column[inner], tree.threshold[inner], strict=True))
         splits_apart += len(set(found) ^ set(splits))
@@ -71,5 +71,5 @@ def compare(seed: int) -> tuple[list[float], list[float]]:
         sums_apart = max(sums_apart, float(np.abs(predicted - F).max()))
         error.append(float(np.abs(y - predicted).mean()))
     risen = float((np.diff(error) > 1e-12).sum())
-    start = float(abs(model.model_.start[0] - np.median(y)))
+    start = float(abs(model.model_.initial_raw[0] - np.median(y)))
     return [start, splits_apart, gammas_apart, sums_apart, risen], error

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, log_loss
 
 from hilboost import BoostingClassifier
-from hilboost.core.records import Target
+from hilboost.core.loss import Target
 from hilboost.losses import AbsoluteError, Huber, MultinomialLogLoss, SquaredError
 from kernel_data import SETS
 
@@ -48,7 +48,7 @@ def letter(runs: int, recorded: Path | None) -> dict[str, Any]:
         random_state=0,
     ).fit(train.X, train.y)
     row = train.X[EXAMPLE : EXAMPLE + 1]
-    start = model.loss_.inverse_link(model.model_.start[None])
+    start = model.loss_.inverse_link(model.model_.initial_raw[None])
     path = np.concatenate([start, *model.staged_predict_proba(row)])
     kl = -np.log(path[:, G])
     proba = model.predict_proba(test.X)
@@ -82,5 +82,5 @@ def gradient_difference() -> float:
     loss = MultinomialLogLoss(26)
     scores = np.exp(raw)
     expected = np.eye(26)[codes] - scores / scores.sum(axis=1, keepdims=True)
-    negative = loss.gradients(Target(codes[:, None].astype(float)), raw).negative
+    negative = loss.gradients(Target(codes[:, None].astype(float)), raw).negative_gradient
     return float(np.abs(negative - expected).max())

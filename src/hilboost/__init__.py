@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hilboost.core.contracts import AdaptiveLoss, CellLoss, Loss
+    from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
     from hilboost.estimators import (
         BoostingClassifier,
         BoostingRegressor,
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from hilboost.estimators.files import load, save
     from hilboost.export import plot_tree, to_onnx, to_xgboost_json, tree_table
 
-__version__ = "0.1.0"
+from hilboost.core.version import __version__
 
 # Imported on first use: `import hilboost` itself loads neither the compiler nor scikit-learn.
 _HOMES = {
-    "AdaptiveLoss": "hilboost.core.contracts",
+    "AdaptiveLoss": "hilboost.core.loss",
     "BoostingClassifier": "hilboost.estimators",
     "BoostingRegressor": "hilboost.estimators",
-    "CellLoss": "hilboost.core.contracts",
+    "LeafLoss": "hilboost.core.loss",
     "KernelBoostingClassifier": "hilboost.estimators",
     "KernelBoostingRegressor": "hilboost.estimators",
-    "Loss": "hilboost.core.contracts",
+    "Loss": "hilboost.core.loss",
     "OutputKernelBoostingRegressor": "hilboost.estimators",
     "OutputKernelForestRegressor": "hilboost.estimators",
     "OutputKernelTreeRegressor": "hilboost.estimators",
@@ -53,9 +53,9 @@ __all__ = [
     "AdaptiveLoss",
     "BoostingClassifier",
     "BoostingRegressor",
-    "CellLoss",
     "KernelBoostingClassifier",
     "KernelBoostingRegressor",
+    "LeafLoss",
     "Loss",
     "OutputKernelBoostingRegressor",
     "OutputKernelForestRegressor",

@@ -9,7 +9,8 @@ from tests.reference.histogram import table_of
 from tests.reference.order import pairs_in_order
 
 from hilboost.backends import grow as compiled
-from hilboost.core.records import Gradients, Sample
+from hilboost.core.learner import RowSample
+from hilboost.core.loss import Gradients
 from hilboost.learners.tree import TreeLearner, learner, workspace
 
 NAMES = [*inspect.signature(compiled.grow.py_func).parameters]
@@ -125,7 +126,7 @@ def draw_sample(rng, n, weights, sampled):
         "fractions": rng.uniform(1e-4, 2, size=n),
     }[weights]
     rows = np.sort(rng.choice(n, n // 2, replace=False)).astype(np.uint32) if sampled else None
-    return Sample(rows, weight)
+    return RowSample(rows, weight)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -181,7 +182,7 @@ def test_limits_are_those_of_an_exhaustive_search(monkeypatch, n_threads, parame
     parts = TreeLearner(**{"max_leaf_nodes": 12, "min_samples_leaf": 2} | parameters)
     X, gradients = draw_table(rng, 120, 9, True), draw_gradients(rng, 120, 1, "curved")
     before, after, _ = fit_and_record(
-        monkeypatch, parts, X, gradients, Sample(None, None), n_threads
+        monkeypatch, parts, X, gradients, RowSample(None, None), n_threads
     )
     n_nodes = assert_same_tree(before, after)
     assert (n_nodes == 1) == (parameters.get("min_samples_leaf") == 70)
@@ -208,7 +209,7 @@ def test_directions_are_kept_in_growth(monkeypatch, n_threads, r, kind):
             monkeypatch, parts, X, gradients, sample, n_threads
         )
         sizes.append(assert_same_tree(before, after))
-        tree, directions = fitted.part.model, fitted.order.directions
+        tree, directions = fitted.term.model, fitted.order.directions
         for low, high in pairs_in_order(tree.child, tree.leaf_number, directions):
             assert (tree.values[low] <= tree.values[high]).all()
     assert max(sizes) > 5
@@ -222,7 +223,7 @@ def test_two_histograms_do_where_memory_is_short(monkeypatch, r):
     X, gradients = draw_table(rng, 80, 5, True), draw_gradients(rng, 80, r, "plain")
     for n_threads in (1, 2):
         before, after, _ = fit_and_record(
-            monkeypatch, parts, X, gradients, Sample(None, None), n_threads
+            monkeypatch, parts, X, gradients, RowSample(None, None), n_threads
         )
         assert len(after["histograms"]) == 2
         assert assert_same_tree(before, after) > 9
@@ -238,7 +239,7 @@ def test_large_nodes_are_shared_out_by_rows(monkeypatch, r, budget):
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     gradients = draw_gradients(rng, n, r, "plain")
     parts = TreeLearner(max_leaf_nodes=6, min_samples_leaf=1, shared=True)
-    before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, Sample(None, None), 2)
+    before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, RowSample(None, None), 2)
     assert assert_same_tree(before, after) == 11
 
 
@@ -250,6 +251,6 @@ def test_many_rows_with_hessians_count_in_a_channel_of_their_own(monkeypatch):
     rng = np.random.default_rng(0)
     parts = TreeLearner(max_leaf_nodes=9, min_samples_leaf=3)
     X, gradients = draw_table(rng, 200, 4, True), draw_gradients(rng, 200, 1, "curved")
-    before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, Sample(None, None), 2)
+    before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, RowSample(None, None), 2)
     assert before["packed"].shape[1] == 2
     assert assert_same_tree(before, after) == 17

@@ -19,9 +19,9 @@ from tests.backends.random_arguments import (
     draw_words,
 )
 from tests.reference import binning as binning_twin
-from tests.reference import cells as cells_twin
 from tests.reference import fixed_point as fixed_point_twin
 from tests.reference import histogram as histogram_twin
+from tests.reference import leaves as leaves_twin
 from tests.reference import levels as levels_twin
 from tests.reference import order as order_twin
 from tests.reference import partition as partition_twin
@@ -31,7 +31,6 @@ from tests.reference import traverse as traverse_twin
 import hilboost.backends
 from hilboost.backends import (
     binning,
-    cells,
     fixed_point,
     histogram,
     levels,
@@ -40,8 +39,11 @@ from hilboost.backends import (
     split,
     traverse,
 )
+from hilboost.backends import (
+    leaves as compiled_leaves,
+)
 from hilboost.backends import nodes as fields
-from hilboost.core.records import Part
+from hilboost.core.base_model import Term
 from hilboost.learners.tree import Forest, Tree
 
 SEEDS = range(6)
@@ -384,10 +386,10 @@ def draw_leaves(rng, n):
 def test_mark_cells(seed, n_threads):
     nodes, leaves, rows = draw_leaves(np.random.default_rng(seed), 50)
     results = []
-    for module in (cells, cells_twin):
+    for module in (compiled_leaves, leaves_twin):
         result = np.full(50, -1, dtype=np.int32)
         for thread in range(n_threads):
-            module.mark_cells(thread, n_threads, nodes, leaves, rows, result)
+            module.mark_leaves(thread, n_threads, nodes, leaves, rows, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
     assert (results[0] >= 0).all()
@@ -403,7 +405,7 @@ def test_leaf_sums(seed, r, curved, weighted):
     gradients, hessians = draw_gradients(rng, 50, r, curved)
     weights = rng.uniform(size=50) if weighted else np.empty(0)
     results = []
-    for module in (cells, cells_twin):
+    for module in (compiled_leaves, leaves_twin):
         sums = np.ones((len(leaves), r)), np.ones((len(leaves), r)), np.ones(len(leaves))
         for thread in range(2):
             module.leaf_sums(thread, 2, nodes, leaves, rows, gradients, hessians, weights, *sums)
@@ -419,9 +421,9 @@ def test_add_cell_values(seed, order):
     values, leaf = rng.normal(size=(5, 2)), rng.integers(5, size=30).astype(np.int32)
     raw = rng.normal(size=(30, 4))
     results = []
-    for module in (cells, cells_twin):
+    for module in (compiled_leaves, leaves_twin):
         result = raw.copy(order=order)
-        module.add_cell_values(values, leaf, result, 1, 3, 27)
+        module.add_leaf_values(values, leaf, result, 1, 3, 27)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
@@ -437,8 +439,8 @@ def test_weighted_quantile(seed, level, weights):
         "whole": rng.integers(1, 4, size=len(values)).astype(float),
         "fractions": rng.uniform(0.1, 2, size=len(values)),
     }[weights]
-    compiled = cells.weighted_quantile(values, weight, level)
-    assert compiled == cells_twin.weighted_quantile(values, weight, level)
+    compiled = compiled_leaves.weighted_quantile(values, weight, level)
+    assert compiled == leaves_twin.weighted_quantile(values, weight, level)
     if weights != "fractions":
         repeated = np.repeat(values, weight.astype(int))
         expected = np.quantile(repeated, level, method="averaged_inverted_cdf")
@@ -454,8 +456,8 @@ def test_cell_quantiles(seed, level, weighted):
     weights = rng.integers(1, 5, size=60).astype(float) if weighted else np.empty(0)
     leaf = rng.integers(-1, 7, size=60).astype(np.int32)
     arguments = residuals, weights, leaf, 8, level
-    compiled = cells.cell_quantiles(*arguments)
-    np.testing.assert_array_equal(compiled, cells_twin.cell_quantiles(*arguments))
+    compiled = compiled_leaves.leaf_quantiles(*arguments)
+    np.testing.assert_array_equal(compiled, leaves_twin.leaf_quantiles(*arguments))
     assert compiled[7] == 0
 
 
@@ -515,7 +517,7 @@ def test_binned_cells(seed, with_levels):
         result = np.full(n, -5, dtype=np.int32)
         bins = words.reshape(-1).view(np.uint8)
         arguments = bins, n, nodes, leaf_of, marked, left_sets, n_bins - 1, rows, 5, 50
-        module.binned_cells(*arguments, result)
+        module.binned_leaves(*arguments, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
@@ -564,7 +566,7 @@ def draw_forest(rng, d, sets=False):
     )
     return Forest.of(
         [
-            Part.of(
+            Term.of(
                 with_sets(rng, draw_tree(rng, n_leaves, width, d))
                 if sets and i % 2
                 else draw_tree(rng, n_leaves, width, d),
@@ -625,8 +627,8 @@ def test_forest_cells(n, dtype, missing, sets):
     forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
     compiled = np.full((n, len(forest.depths)), -1, dtype=np.int32)
     naive = compiled.copy()
-    arguments = call(traverse.forest_cells, forest, X=X, begin=0, end=n, cells=compiled)
-    traverse_twin.forest_cells(**arguments | {"cells": naive})
+    arguments = call(traverse.forest_leaves, forest, X=X, begin=0, end=n, leaf_of_row=compiled)
+    traverse_twin.forest_leaves(**arguments | {"leaf_of_row": naive})
     np.testing.assert_array_equal(compiled, naive)
 
 

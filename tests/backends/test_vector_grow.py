@@ -21,7 +21,7 @@ from hilboost.backends.nodes import (
     N_NODES,
     RIGHT,
 )
-from hilboost.core.records import Sample
+from hilboost.core.learner import RowSample
 from hilboost.learners.tree import VectorTreeLearner, vector
 
 SEEDS = range(8)
@@ -235,7 +235,7 @@ def draw_sample(rng, n, weights, sampled):
         "fractions": rng.uniform(0.1, 2, size=n),
     }[weights]
     rows = np.sort(rng.choice(n, n // 2, replace=False)).astype(np.uint32) if sampled else None
-    return Sample(rows, weight)
+    return RowSample(rows, weight)
 
 
 LIMITS = [
@@ -277,5 +277,5 @@ def test_values_that_share_a_bin(monkeypatch, random_cuts):
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     parts = VectorTreeLearner(max_splits=15, random_cuts=random_cuts)
     negative = np.column_stack([np.sin(3 * np.nan_to_num(X)), rng.normal(size=400)])
-    record = fit_and_record(monkeypatch, parts, X, negative, Sample(None, None), 1)
+    record = fit_and_record(monkeypatch, parts, X, negative, RowSample(None, None), 1)
     assert assert_same_tree(*record[:3]) == 31

@@ -33,10 +33,10 @@ def test_stages_are_those_of_algorithm_3(seed, learning_rate, min_samples_leaf):
         early_stopping=False,
     ).fit(X, y)
     expected = lad_tree_boost(X, y, 10, 8, min_samples_leaf, learning_rate)
-    assert model.model_.start == np.median(y)
+    assert model.model_.initial_raw == np.median(y)
     stages = zip(model.model_.stages, model.staged_predict(X), expected, strict=True)
     for stage, predicted, (splits, gammas, F) in stages:
-        tree = stage.parts[0].model
+        tree = stage.terms[0].model
         inner = tree.leaf_number < 0
         assert list(zip(tree.column[inner], tree.threshold[inner], strict=True)) == splits
         np.testing.assert_allclose(tree.values[:, 0], gammas, rtol=0, atol=1e-12)

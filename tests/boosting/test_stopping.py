@@ -55,10 +55,10 @@ def test_a_fit_stops_and_keeps_the_best_stage(cv_folds):
 def test_a_validation_set_is_used_as_given():
     X_val, y_val = X[200:], Y[200:]
     model = BoostingRegressor(**EARLY).fit(X[:200], Y[:200], X_val=X_val, y_val=y_val)
-    staged = [np.full(100, model.model_.start[0]), *model.staged_predict(X_val)]
+    staged = [np.full(100, model.model_.initial_raw[0]), *model.staged_predict(X_val)]
     expected = [0.5 * np.mean((y_val - p) ** 2) for p in staged]
     np.testing.assert_allclose(model.history_.validation[: len(expected)], expected, rtol=1e-12)
-    staged = [np.full(200, model.model_.start[0]), *model.staged_predict(X[:200])]
+    staged = [np.full(200, model.model_.initial_raw[0]), *model.staged_predict(X[:200])]
     expected = [0.5 * np.mean((Y[:200] - p) ** 2) for p in staged]
     np.testing.assert_allclose(model.history_.train[: len(expected)], expected, rtol=1e-12)
 
@@ -112,7 +112,7 @@ def test_validation_rows_are_not_learnt_from():
 @pytest.mark.parametrize("cv_folds", [2, 4])
 def test_a_committee_is_the_mean_of_members_without_their_fold(cv_folds):
     model = BoostingRegressor(**EARLY | {"n_estimators": 8}, cv_folds=cv_folds).fit(X, Y)
-    members = [member.predict_raw(X)[:, 0] for member in model._members]
+    members = [member.predict_raw(X)[:, 0] for member in model.fitted_.members]
     assert len(members) == cv_folds
     np.testing.assert_allclose(model.predict(X), np.mean(members, axis=0), rtol=1e-10, atol=1e-12)
 
@@ -121,7 +121,7 @@ def test_classes_are_spread_over_folds():
     y = np.zeros(300, dtype=int)
     y[:6] = 1
     model = BoostingClassifier(**EARLY, cv_folds=3).fit(X, y)
-    starts = [member.start[0] for member in model._members]
+    starts = [member.initial_raw[0] for member in model.fitted_.members]
     np.testing.assert_allclose(starts, np.log(4 / 196), rtol=1e-12)
 
 

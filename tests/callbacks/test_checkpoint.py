@@ -136,7 +136,7 @@ def test_a_fit_without_a_seed_goes_on_with_the_one_it_had(path):
     model = BoostingClassifier(**settings).fit(X, LABELS, callbacks=[Checkpoint(path), until(5)])
     other = BoostingClassifier(**settings).fit(X, LABELS, callbacks=[Checkpoint(path)])
     again = BoostingClassifier(**settings, random_state=0)
-    again._seed = lambda continued: model._fitted_seed
+    again._seed = lambda: model.fitted_.seed
     assert_same_fit(other, again.fit(X, LABELS))
 
 
@@ -307,7 +307,7 @@ def test_parameters_that_do_not_change_the_model(written):
 
 def test_another_estimator_and_another_version(written, monkeypatch):
     refused(written, "class_weight|loss", model=BoostingClassifier(**PLAIN), Y=LABELS)
-    monkeypatch.setattr("hilboost.estimators.checkpoints.__version__", "9.9")
+    monkeypatch.setattr("hilboost.training.checkpoints.__version__", "9.9")
     refused(written, "this is 9.9, which may round differently")
 
 
@@ -355,7 +355,7 @@ def test_who_cannot_go_on(path):
     for learner in ("kernel", Ridge()):
         with pytest.raises(InvalidParameter, match="Checkpoint works with trees"):
             BoostingRegressor(learner=learner).fit(X, Y, callbacks=[checkpoint])
-    with pytest.raises(InvalidParameter, match="a fit has one Checkpoint; there are 2"):
+    with pytest.raises(InvalidParameter, match="Pass at most one Checkpoint; got 2"):
         BoostingRegressor().fit(X, Y, callbacks=[checkpoint, checkpoint])
     model = BoostingRegressor(**PLAIN, warm_start=True).fit(X, Y)
     with pytest.raises(InvalidParameter, match="set warm_start=False"):

@@ -76,7 +76,7 @@ def test_an_interrupt_during_trial_runs_keeps_nothing(monkeypatch):
         raise KeyboardInterrupt
 
     model = BoostingRegressor(early_stopping=True)
-    monkeypatch.setattr("hilboost.estimators._base.try_out_max_features", fail)
+    monkeypatch.setattr("hilboost.training.train.best_candidate", fail)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert not hasattr(model, "model_")
@@ -115,7 +115,7 @@ def test_stages_are_whole(where, stages, cv_folds, monkeypatch):
 @pytest.mark.parametrize("seconds", [0.1, 0.17, 0.31])
 @pytest.mark.parametrize("cv_folds", [1, 4])
 def test_signals_at_any_moment_with_several_threads(seconds, cv_folds, monkeypatch):
-    monkeypatch.setattr("hilboost.estimators._shell._CELLS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
     settings = PLAIN | {"early_stopping": cv_folds > 1, "n_iter_no_change": 10**6}
     settings |= {"cv_folds": cv_folds, "n_jobs": 3, "learning_rate": 1e-4}
     BoostingClassifier(**settings).fit(X, Y > 0)  # compiled now

@@ -12,8 +12,8 @@ from tests.cases import PLAIN
 
 from hilboost import BoostingRegressor
 from hilboost.callbacks import MLflowLogger, ProgressBar, TensorBoardLogger
+from hilboost.core.callback import Event
 from hilboost.core.errors import MissingPackage
-from hilboost.core.records import Event
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(100, 3))

@@ -15,7 +15,7 @@ from hilboost import (
     OutputKernelForestRegressor,
     SparseKernelRidge,
 )
-from hilboost.estimators.combiners import AveragedKernelRidge
+from hilboost.estimators.subset_ensembles import AveragedKernelRidge
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
 

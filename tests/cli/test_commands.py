@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from hilboost.cli.app import app
 from hilboost.cli.progress import StageProgress
-from hilboost.core.records import Event
+from hilboost.core.callback import Event
 
 PICTURES = {
     "digits_learning_curve.png",

@@ -99,10 +99,10 @@ def test_predictions_go_to_stdout_without_out(regression_model):
 def test_columns_are_matched_by_name(regression_model):
     frame = regression_model
     first = run("predict", "model", write(frame, "new.csv"))
-    other_order = frame[["depth", "height", "width"]].assign(colour="red")
+    other_order = frame[["depth", "height", "width"]].assign(color="red")
     second = run("predict", "model", write(other_order, "other.csv"))
     assert first.stdout == second.stdout
-    assert "ignored 1 column the model does not use: 'colour'" in second.stderr
+    assert "ignored 1 column the model does not use: 'color'" in second.stderr
     assert "price" in first.stderr
 
 

@@ -112,10 +112,10 @@ def test_figures_of_classes(folder):
 
 
 def test_the_target_must_be_clear(model):
-    houses(9, 0).assign(colour=1).to_csv("more.csv", index=False)
+    houses(9, 0).assign(color=1).to_csv("more.csv", index=False)
     message = refused("evaluate", "model", "more.csv", code=2)
     assert "--target" in message
-    assert "'price', 'colour'" in message
+    assert "'price', 'color'" in message
     assert "note: compared with the column 'price'" in run("evaluate", "model", "sold.csv").stderr
     message = refused("evaluate", "model", "sold.csv", "--target", "prize")
     assert "no column 'prize'; near names are 'price'" in message

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import hilboost
 from hilboost.cli.app import app
 from hilboost.core.errors import InvalidData
-from hilboost.model.atomic import atomic_path
+from hilboost.persistence.atomic import atomic_path
 
 N = 80
 

@@ -19,6 +19,7 @@ from hilboost.core.errors import (
     InvalidParameter,
     InvalidType,
 )
+from hilboost.estimators.predictions import NUMBER_LOSSES
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -456,13 +457,13 @@ def test_numbers_of_a_category_dtype_are_classes(values):
     assert found.dtype == np.asarray(values).dtype
 
 
-@pytest.mark.parametrize("loss", sorted(BoostingRegressor._loss_names))
+@pytest.mark.parametrize("loss", sorted(NUMBER_LOSSES))
 def test_one_row(loss):
     model = regressor(loss).fit([[1.0, 2.0]], [3.0])
     np.testing.assert_allclose(model.predict([[1.0, 2.0], [np.nan, 9.0]]), 3.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", sorted(BoostingRegressor._loss_names))
+@pytest.mark.parametrize("loss", sorted(NUMBER_LOSSES))
 def test_constant_target(loss):
     model = regressor(loss).fit(X, np.full(40, 3.0))
     np.testing.assert_allclose(model.predict(X), 3.0, rtol=1e-12)
@@ -481,7 +482,9 @@ def test_a_target_fitted_perfectly(multi_output):
 def test_inputs_without_information(estimator, values):
     model = estimator().fit(values, LABELS)
     raw = model.model_.predict_raw(values)
-    np.testing.assert_allclose(raw, np.broadcast_to(model.model_.start, raw.shape), rtol=1e-12)
+    np.testing.assert_allclose(
+        raw, np.broadcast_to(model.model_.initial_raw, raw.shape), rtol=1e-12
+    )
     np.testing.assert_array_equal(model.feature_importances_, 0)
 
 

@@ -32,8 +32,8 @@ CASES = [
     pytest.param(BoostingRegressor, 0, {}, id="regression"),
     pytest.param(BoostingClassifier, 2, {}, id="two classes"),
     pytest.param(BoostingClassifier, 3, {}, id="three classes"),
-    pytest.param(BoostingRegressor, 0, {"target_statistics": False}, id="no statistics"),
-    pytest.param(BoostingRegressor, 0, {"target_statistics": True}, id="statistics of all"),
+    pytest.param(BoostingRegressor, 0, {"target_encoding": False}, id="no statistics"),
+    pytest.param(BoostingRegressor, 0, {"target_encoding": True}, id="statistics of all"),
     pytest.param(BoostingRegressor, 0, {"early_stopping": False}, id="one model"),
     pytest.param(BoostingRegressor, 0, {"cv_folds": 1}, id="held-out part"),
 ]
@@ -46,11 +46,11 @@ def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
     model = estimator(**SETTINGS | further).fit(X, y)
     new = draw(1)[0]
     new[:3] = [[77, 1e5, 0], [np.nan, -5, 0], [3, np.nan, np.nan]]
-    expected = model._raw(new)
+    expected = model.predict_raw(new)
     assert np.isfinite(expected).all()
     hilboost.save(model, tmp_path / "model")
     for other in (hilboost.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
-        np.testing.assert_array_equal(other._raw(new), expected)
+        np.testing.assert_array_equal(other.predict_raw(new), expected)
         np.testing.assert_array_equal(other.apply(new), model.apply(new))
         np.testing.assert_array_equal(other.feature_importances_, model.feature_importances_)
     *_, last = model._staged_raw(new)
@@ -59,14 +59,16 @@ def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
     assert model.feature_importances_.sum() == pytest.approx(1)
     assert model.feature_importances_[0] > 0.1
     # Seven rows a level: too few to tell levels apart without statistics.
-    assert model.feature_importances_[1] > 0.1 or further == {"target_statistics": False}
+    assert model.feature_importances_[1] > 0.1 or further == {"target_encoding": False}
 
 
 @cases
 def test_threads_change_nothing(estimator, classes, further, monkeypatch):
     X, y = draw(classes=classes)
-    monkeypatch.setattr("hilboost.estimators._shell._CELLS_WORTH_A_THREAD", 1)
-    raws = [estimator(**SETTINGS | further, n_jobs=n_jobs).fit(X, y)._raw(X) for n_jobs in (1, 2)]
+    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+    raws = [
+        estimator(**SETTINGS | further, n_jobs=n_jobs).fit(X, y).predict_raw(X) for n_jobs in (1, 2)
+    ]
     np.testing.assert_array_equal(*raws)
 
 
@@ -83,14 +85,14 @@ def test_categories_beat_their_codes():
 
 
 @pytest.mark.parametrize("cv_folds", [1, 4])
-@pytest.mark.parametrize("target_statistics", ["auto", False])
-def test_levels_that_mean_nothing_do_not_look_as_if_they_did(cv_folds, target_statistics):
+@pytest.mark.parametrize("target_encoding", ["auto", False])
+def test_levels_that_mean_nothing_do_not_look_as_if_they_did(cv_folds, target_encoding):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 150, 600), rng.integers(0, 150, 600)]).astype(float)
     model = BoostingRegressor(
         categorical_features=[0, 1],
         cv_folds=cv_folds,
-        target_statistics=target_statistics,
+        target_encoding=target_encoding,
         random_state=0,
     ).fit(X, rng.normal(size=600))
     assert model.history_.validation.min() > 0.98 * model.history_.validation[0]
@@ -121,10 +123,10 @@ def test_a_continued_fit_needs_the_same_rows_and_levels():
     with pytest.raises(InvalidData, match="rows of the first fit"):
         model.set_params(n_estimators=14).fit(X[::-1], y)
     before = model.predict(X)
-    with pytest.raises(InvalidData, match="and its target_statistics"):
-        model.set_params(target_statistics=False).fit(X, y)
+    with pytest.raises(InvalidData, match="and its target_encoding"):
+        model.set_params(target_encoding=False).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), before)
-    model.set_params(target_statistics="auto")
+    model.set_params(target_encoding="auto")
     X[5, 0] = 99
     with pytest.raises(InvalidData, match="column 0 holds levels that the first fit did not see"):
         model.fit(X, y)
@@ -148,11 +150,11 @@ def test_a_checkpoint_goes_on(tmp_path):
     [
         ({"categorical_features": [0, 5]}, "names column 5; X has columns 0 to 2"),
         ({"categorical_features": [-1]}, "names column -1"),
-        ({"categorical_features": ["colour"]}, "X has no column names"),
+        ({"categorical_features": ["color"]}, "X has no column names"),
         ({"categorical_features": [True, False]}, "a mask of 2 columns; X has 3"),
         ({"monotonic_cst": [1, 0, 0]}, "column 0 holds categories, which have no order"),
         ({"monotonic_cst": [0, 1, 0]}, "column 1 holds categories, which have no order"),
-        ({"multi_output": "shared", "target_statistics": False}, "vector leaves"),
+        ({"multi_output": "shared", "target_encoding": False}, "vector leaves"),
     ],
 )
 def test_refusals(settings, words):
@@ -199,7 +201,7 @@ def test_damaged_files(name, tmp_path):
 def test_columns_in_damaged_files_are_whole_numbers(odd, tmp_path):
     """``False`` equals 0, and would index as a mask."""
     path = tmp_path / "model"
-    hilboost.save(BoostingRegressor(**SETTINGS | {"target_statistics": True}).fit(*draw()), path)
+    hilboost.save(BoostingRegressor(**SETTINGS | {"target_encoding": True}).fit(*draw()), path)
     encoding = json.loads(contents(path)[1]["header"])["encoding"]
     assert encoding["shares"][0] == encoding["sources"][0][0] == 0
     for name, first in (("shares", odd), ("sources", [odd, *encoding["sources"][0][1:]])):
@@ -222,15 +224,15 @@ def test_an_encoding_in_the_file_of_another_estimator(tmp_path):
         hilboost.load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("target_statistics", ["auto", True, False])
-def test_levels_of_rows_without_weight_are_not_there(target_statistics):
+@pytest.mark.parametrize("target_encoding", ["auto", True, False])
+def test_levels_of_rows_without_weight_are_not_there(target_encoding):
     """Thirty levels of the first column are in such rows only: with them it would have many."""
     X, y = draw()
     weight = np.where(np.arange(len(X)) % 3, 1.0, 0.0)
     left_out = np.flatnonzero(weight == 0)
     X[left_out, 0] = 500 + np.arange(len(left_out)) % 30
     X[left_out, 1] = -5
-    settings = SETTINGS | {"target_statistics": target_statistics}
+    settings = SETTINGS | {"target_encoding": target_encoding}
     weighted = BoostingRegressor(**settings).fit(X, y, sample_weight=weight)
     fewer = BoostingRegressor(**settings).fit(X[weight > 0], y[weight > 0])
     np.testing.assert_array_equal(weighted.predict(X), fewer.predict(X))
@@ -247,8 +249,8 @@ def test_shared_trees_see_statistics():
 
 CONSTRAINED = [
     pytest.param({}, id="one column by statistics"),
-    pytest.param({"target_statistics": True}, id="pairs"),
-    pytest.param({"target_statistics": True, "multi_output": "shared"}, id="shared trees"),
+    pytest.param({"target_encoding": True}, id="pairs"),
+    pytest.param({"target_encoding": True, "multi_output": "shared"}, id="shared trees"),
     pytest.param({"cv_folds": 3, "early_stopping": True}, id="committee"),
 ]
 

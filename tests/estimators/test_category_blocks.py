@@ -24,7 +24,7 @@ def test_blocks_and_single_rows_agree(leaves):
     model = BoostingRegressor(n_estimators=5, max_leaf_nodes=leaves, random_state=0, **options)
     model.fit(X, y)
     new = X[:300].assign(town=X["town"][:300].where(np.arange(300) % 9 > 0, "new"))
-    by_cells = model.model_.stages[0].parts[0].model
+    by_cells = model.model_.stages[0].terms[0].model
     assert len(by_cells.left_sets)  # splits on categories are what this is about
     single = np.concatenate([model.predict(new[i : i + 1]) for i in range(len(new))])
     assert (model.predict(new) == single).all()

@@ -14,9 +14,9 @@ from tests.reference.order import nearest_in_order, pairs_in_order
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Target
+from hilboost.core.loss import Target
 from hilboost.learners.tree import TreeLearner
-from hilboost.learners.tree.constraints import LeafOrder
+from hilboost.learners.tree.constraints import MonotonicOrder
 
 seeds = st.integers(0, 10**6)
 SINGLE = [
@@ -102,7 +102,7 @@ def test_a_committee_follows_the_directions(parameters):
 
 
 def trees_of(model):
-    return [part.model for stage in model.model_.stages for part in stage.parts]
+    return [part.model for stage in model.model_.stages for part in stage.terms]
 
 
 @pytest.mark.parametrize("loss", ["absolute_error", "quantile", "huber"])
@@ -115,13 +115,13 @@ def test_values_a_loss_sets_are_the_nearest_in_order(loss, weighted):
     monotonic = (1, -1, 1)
     model = BoostingRegressor(loss, monotonic_cst=monotonic, **PLAIN | parameters)
     model.fit(X, y, sample_weight=weight)
-    (tree,), start = trees_of(model), model.model_.start[0]
+    (tree,), start = trees_of(model), model.model_.initial_raw[0]
     cells, n_cells = tree.cells(X), len(tree.values)
     raw, target = np.full((200, 1), start), Target(y[:, None], weight)
     now = model.loss_.adapted(target, raw) if loss == "huber" else model.loss_
-    nearest = now.cell_values(target, raw, cells, n_cells, slice(0, 1))[:, 0]
+    nearest = now.leaf_values(target, raw, cells, n_cells, slice(0, 1))[:, 0]
     mass = np.bincount(cells, weights=weight, minlength=n_cells)
-    directions = LeafOrder.of(tree, monotonic).directions
+    directions = MonotonicOrder.of(tree, monotonic).directions
     nearest_in_order(tree.child, tree.leaf_number, directions, mass, nearest)
     np.testing.assert_allclose(tree.values[:, 0], nearest, rtol=1e-9, atol=1e-12)
     assert pairs_in_order(tree.child, tree.leaf_number, directions)

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit, logit
 from tests.cases import LEARNERS, PLAIN, assert_same_model, ids
 
-from hilboost import AdaptiveLoss, BoostingClassifier, BoostingRegressor, CellLoss, Loss
+from hilboost import AdaptiveLoss, BoostingClassifier, BoostingRegressor, LeafLoss, Loss
 from hilboost.core.errors import HilboostError, IncompatibleParts
-from hilboost.core.records import Gradients
+from hilboost.core.loss import Gradients
 from hilboost.losses import Huber
 
 RNG = np.random.default_rng(0)
@@ -17,7 +17,7 @@ LABELS = (Y > 0).astype(int)
 
 
 class MySquaredError(Loss):
-    def start(self, target):
+    def initial_raw(self, target):
         return np.average(target.y, axis=0, weights=target.weight)
 
     def value(self, target, raw):
@@ -28,7 +28,7 @@ class MySquaredError(Loss):
 
 
 class MyLogLoss(Loss):
-    def start(self, target):
+    def initial_raw(self, target):
         return logit(np.average(target.y, axis=0, weights=target.weight))
 
     def value(self, target, raw):
@@ -55,10 +55,10 @@ def quantile(values, weight, level):
     return values[i]
 
 
-class MyQuantile(CellLoss):
+class MyQuantile(LeafLoss):
     level = 0.3
 
-    def start(self, target):
+    def initial_raw(self, target):
         return np.array([quantile(target.y[:, 0], target.weight, self.level)])
 
     def value(self, target, raw):
@@ -69,7 +69,7 @@ class MyQuantile(CellLoss):
         sign = np.sign(target.y - raw)
         return Gradients(np.where(sign > 0, self.level, np.where(sign < 0, self.level - 1, 0.0)))
 
-    def cell_values(self, target, raw, cells, n_cells, columns):
+    def leaf_values(self, target, raw, cells, n_cells, columns):
         values = np.zeros((n_cells, 1))
         for cell in range(n_cells):
             here = cells == cell
@@ -107,8 +107,8 @@ def test_a_copy_of_a_built_in_loss_gives_the_same_model(
 class MyHuber(AdaptiveLoss):
     """Adapts by handing out another loss."""
 
-    def start(self, target):
-        return Huber().start(target)
+    def initial_raw(self, target):
+        return Huber().initial_raw(target)
 
     def value(self, target, raw):
         raise AssertionError("only adapted losses are evaluated")

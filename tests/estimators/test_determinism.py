@@ -12,13 +12,13 @@ from sklearn.base import clone
 from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.estimators import _shell
+from hilboost.backends import threads
 
 
 @pytest.fixture
 def threads_at_once(monkeypatch):
     """Threads are used on small data too, and on machines of one core."""
-    monkeypatch.setattr(_shell, "_CELLS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "ENTRIES_WORTH_A_THREAD", 1)
 
 
 def draw(loss, n=300, d=5, seed=0):

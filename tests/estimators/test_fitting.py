@@ -5,7 +5,7 @@ import pytest
 
 from hilboost import BoostingClassifier, BoostingRegressor, Loss
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
-from hilboost.core.records import Gradients
+from hilboost.core.loss import Gradients
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import Huber
 
@@ -22,7 +22,7 @@ def test_huber_stages_are_compared_by_one_loss():
     X_val, y_val = table(seed=1)
     model = BoostingRegressor("huber", n_estimators=200, learning_rate=0.3, random_state=0)
     model.fit(X, y, X_val=X_val, y_val=y_val)
-    start = float(model.model_.start[0])
+    start = float(model.model_.initial_raw[0])
     delta = Huber().adapted_delta(np.abs(y - start), None)
     size = np.abs(y_val - model.predict(X_val))
     expected = np.where(size <= delta, size**2 / 2, delta * (size - delta / 2)).mean()
@@ -132,7 +132,7 @@ def test_buffers_do_not_pile_up_under_bootstrap():
 def test_more_folds_than_rows_are_as_many_as_rows():
     X, y = table(n=5)
     model = BoostingRegressor(n_estimators=3, early_stopping=True, cv_folds=8).fit(X, y)
-    assert len(model._members) == 5
+    assert len(model.fitted_.members) == 5
 
 
 def test_a_sketch_needs_shared_trees():
@@ -146,7 +146,7 @@ class Brier(Loss):
 
     broken = False
 
-    def start(self, target):
+    def initial_raw(self, target):
         return np.array([0.5, 0.5])
 
     def value(self, target, raw):

@@ -121,7 +121,7 @@ def test_a_random_symmetric_table_is_no_kernel(stages, selection):
         stages=stages,
         selection=selection,
         kernel=Precomputed((table + table.T) / 2),
-        standardise=False,
+        standardize=False,
     )
     assert outcome(model, numbers, Y) in ("finite", "refused")
 

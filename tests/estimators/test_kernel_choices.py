@@ -56,7 +56,7 @@ def test_rows_far_away_get_the_mean(kernel, precision):
 def test_parameters_of_sparse_stages_make_stages_sparse():
     X, y = table(60)
     model = KernelBoostingRegressor(kernel="gaussian", regularization=0.1, n_basis=10)
-    assert len(model.fit(X, y).model_.stages[0].parts[0].model.basis) == 10
+    assert len(model.fit(X, y).model_.stages[0].terms[0].model.basis) == 10
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_kernels_of_raw_numbers_see_them():
     gram = Gaussian(1.0).block(X, X)
     rows = np.arange(40)[:, None]
     model = KernelBoostingRegressor(kernel=Precomputed(gram), regularization=0.1).fit(rows, y)
-    twin = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1, standardise=False)
+    twin = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1, standardize=False)
     np.testing.assert_allclose(model.predict(rows), twin.fit(X, y).predict(X), atol=1e-8)
     bits = (X > 0).astype(float)
     model = KernelBoostingRegressor(kernel=2.0 * Tanimoto(), regularization=0.1).fit(bits, y)
-    assert not model.model_.stages[0].parts[0].model.inputs.centre.any()
+    assert not model.model_.stages[0].terms[0].model.inputs.center.any()
 
 
 def test_a_constant_pixel_does_not_change_the_common_scale():

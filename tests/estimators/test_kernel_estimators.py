@@ -21,6 +21,7 @@ from hilboost import (
 )
 from hilboost.kernels import Delta, Gaussian, Matern, OnColumns, Precomputed
 from hilboost.learners.kernel_machine import full
+from hilboost.training.recipes.kernel_machines import KernelParameters, kernel_learner
 
 STAGES = ["full", "sparse", "block"]
 all_stages = pytest.mark.parametrize("stages", STAGES)
@@ -51,7 +52,7 @@ def test_machines_of_full_rank_are_gaussian_processes(stages):
     theirs = GaussianProcessRegressor(
         TheirMatern(1.5, "fixed", nu=2.5), alpha=0.1, optimizer=None
     ).fit(X, Y - Y.mean())
-    model = build(stages=stages, standardise=False).fit(X, Y)
+    model = build(stages=stages, standardize=False).fit(X, Y)
     np.testing.assert_allclose(model.predict(NEW), Y.mean() + theirs.predict(NEW), atol=1e-6)
 
 
@@ -59,7 +60,7 @@ def test_iterated_machines_too(monkeypatch):
     monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
     theirs = GaussianProcessRegressor(RBF([1.0, 2.0, 3.0], "fixed"), alpha=0.1, optimizer=None)
     theirs.fit(X, Y - Y.mean())
-    model = build(kernel=Gaussian([1.0, 2.0, 3.0]), standardise=False, tol=1e-10, n_estimators=50)
+    model = build(kernel=Gaussian([1.0, 2.0, 3.0]), standardize=False, tol=1e-10, n_estimators=50)
     model.fit(X, Y)
     np.testing.assert_allclose(model.predict(NEW), Y.mean() + theirs.predict(NEW), atol=1e-6)
 
@@ -93,7 +94,7 @@ def test_single_precision(stages):
     double = build(stages=stages, precision="float64").fit(X, Y)
     single = build(stages=stages, precision="float32").fit(X, Y)
     np.testing.assert_allclose(single.predict(NEW), double.predict(NEW), atol=1e-4)
-    assert single.model_.stages[0].parts[0].model.basis.dtype == np.float32
+    assert single.model_.stages[0].terms[0].model.basis.dtype == np.float32
     assert single.predict(NEW).dtype == np.float64
 
 
@@ -111,7 +112,7 @@ def test_every_loss_with_every_stage(case, stages):
     loss, raw = model.loss_, model.model_.predict_raw(inputs)
     assert np.isfinite(raw).all()
     assert np.isfinite(model.predict(NEW[:, :1] + np.zeros((1, inputs.shape[1])))).all()
-    constant = np.broadcast_to(model.model_.start, raw.shape)
+    constant = np.broadcast_to(model.model_.initial_raw, raw.shape)
     if case.name != "huber":
         assert loss.value(target, raw).mean() < 0.98 * loss.value(target, constant).mean()
         np.testing.assert_allclose(
@@ -281,19 +282,19 @@ def test_categorical_features_of_the_automatic_kernel():
 
 @all_stages
 def test_kernels_in_every_form(stages):
-    expected = build(kernel=Gaussian(1.3), standardise=False, stages=stages).fit(X, Y)
+    expected = build(kernel=Gaussian(1.3), standardize=False, stages=stages).fit(X, Y)
 
     def function(A, B):
         squares = ((A[:, None] - B[None]) ** 2).sum(axis=2)
         return np.exp(-squares / (2 * 1.3**2))
 
     for kernel in (RBF(1.3), function):
-        model = build(kernel=kernel, standardise=False, stages=stages).fit(X, Y)
+        model = build(kernel=kernel, standardize=False, stages=stages).fit(X, Y)
         np.testing.assert_allclose(model.predict(NEW), expected.predict(NEW), atol=1e-7)
     everything = np.vstack([X, NEW])
     table = Precomputed(function(everything, everything))
     numbers = np.arange(150.0)[:, None]
-    model = build(kernel=table, standardise=False, stages=stages).fit(numbers[:120], Y)
+    model = build(kernel=table, standardize=False, stages=stages).fit(numbers[:120], Y)
     np.testing.assert_allclose(model.predict(numbers[120:]), expected.predict(NEW), atol=1e-7)
 
 
@@ -323,7 +324,7 @@ def test_the_same_seed_gives_the_same_bits(stages, parameters):
 
 @pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize(
-    ("model", "n_cells"),
+    ("model", "n_entries"),
     [
         (KernelBoostingRegressor(stages="full", n_estimators=2), len(X)),
         (KernelBoostingRegressor(stages="sparse", n_estimators=1, n_basis=7), 7),
@@ -331,12 +332,13 @@ def test_the_same_seed_gives_the_same_bits(stages, parameters):
     ],
     ids=["full", "sparse", "learner"],
 )
-def test_threads_are_chosen_by_the_number_of_basis_vectors(model, n_cells, staged, monkeypatch):
+def test_threads_are_chosen_by_the_number_of_basis_vectors(model, n_entries, staged, monkeypatch):
     model = clone(model).fit(X, Y)
     asked = []
-    monkeypatch.setattr(type(model), "_n_threads", lambda _, n: asked.append(n) or 1)
+    name = "hilboost.estimators.base.threads_for"
+    monkeypatch.setattr(name, lambda _, n: asked.append(n) or 1)
     _ = list(model.staged_predict(NEW)) if staged else model.predict(NEW)
-    assert asked == [len(NEW) * n_cells]
+    assert asked == [len(NEW) * n_entries]
 
 
 def test_the_automatic_choice_is_the_same_on_any_number_of_threads():
@@ -357,10 +359,11 @@ def test_other_tunings(tuning):
 def test_the_stages_of_the_automatic_choice_depend_on_size():
     model = build(stages="auto", n_basis="auto")
     assert "Full" in type(model.fit(X, Y).learner_).__name__
-    model.set_params(memory_budget=2.0**30)
-    assert [model._stages(n) for n in (100, 15_000, 200_000)] == ["full", "full", "sparse"]
-    model.set_params(memory_budget=2.0**28)
-    assert [model._stages(n) for n in (100, 15_000)] == ["full", "sparse"]
+    large = KernelParameters(memory_budget=2.0**30)
+    names = [kernel_learner(large, n, ()).name for n in (100, 15_000, 200_000)]
+    assert names == ["full", "full", "sparse"]
+    small = KernelParameters(memory_budget=2.0**28)
+    assert [kernel_learner(small, n, ()).name for n in (100, 15_000)] == ["full", "sparse"]
 
 
 def test_longer_fits_begin_like_shorter_ones():

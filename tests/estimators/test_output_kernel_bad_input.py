@@ -336,7 +336,7 @@ def test_parameters_of_trees_are_refused_with_other_learners(learner, parameter)
     model = build(learner=learner, **{parameter: OF_TREES[parameter]})
     with pytest.raises(InvalidParameter, match=f"{parameter} is about the trees .* does nothing"):
         model.fit(X, Y)
-    for trees in ("ok3", "ok3-et"):
+    for trees in ("ok3", "extra_trees"):
         model.set_params(learner=trees).fit(X, Y)
 
 
@@ -376,7 +376,7 @@ def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value)
         (
             Ridge,
             InvalidType,
-            "learner must be 'ok3', 'ok3-et', 'kernel', a Learner or a scikit",
+            "learner must be 'ok3', 'extra_trees', 'kernel', a Learner or a scikit",
         ),
         (VectorTreeLearner, InvalidType, "learner must be"),
         (None, InvalidType, "learner must be"),

@@ -26,7 +26,6 @@ from hilboost import (
     OutputKernelTreeRegressor,
 )
 from hilboost.core.errors import InvalidData
-from hilboost.estimators import fitting
 from hilboost.kernels import Gaussian, Matern
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
 from hilboost.outputs import KernelOutput
@@ -50,7 +49,7 @@ MODELS = {
 models = pytest.mark.parametrize("name", MODELS)
 LEARNERS = {
     "ok3": "ok3",
-    "ok3-et": "ok3-et",
+    "extra_trees": "extra_trees",
     "kernel": "kernel",
     "full": KernelBoostingRegressor(kernel=Matern(1.5, 2.5), regularization=0.1),
     "sparse": KernelBoostingRegressor(stages="sparse", n_basis=20, kernel="gaussian"),
@@ -58,7 +57,7 @@ LEARNERS = {
     "trees": TreeLearner(shared=True, min_samples_leaf=3),
     "vector-trees": VectorTreeLearner(max_depth=2),
     "ridge": Ridge(),
-    "neighbours": KNeighborsRegressor(3),
+    "neighbors": KNeighborsRegressor(3),
     "their-tree": DecisionTreeRegressor(max_depth=3),
     "their-forest": RandomForestRegressor(3),
     "pipeline": make_pipeline(StandardScaler(), Ridge()),
@@ -345,7 +344,7 @@ def test_learners_of_sets_and_strings(learner, kind):
     assert len(model.predict(X)) == N
 
 
-@pytest.mark.parametrize("learner", ["ok3", "ok3-et", "full", "ridge"])
+@pytest.mark.parametrize("learner", ["ok3", "extra_trees", "full", "ridge"])
 @pytest.mark.parametrize("metric", ["embedding", "preimage"])
 @pytest.mark.parametrize("kind", MORE_LABELS)
 def test_early_stopping_keeps_the_best_stage(learner, metric, kind):
@@ -409,7 +408,7 @@ def test_threads_end_with_a_fit_that_fails(monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(fitting.Fit, "begin", fail)
+    monkeypatch.setattr("hilboost.training.train.boost", fail)
     with pytest.raises(MemoryError):
         boosting(learner=Watched()).fit(X, ROWS)
     assert len(closed) == 1
@@ -466,7 +465,7 @@ def test_few_rows(name, n, kind):
 @learners
 @pytest.mark.parametrize("n", [2, 4])
 def test_few_rows_for_every_learner(learner, n):
-    if learner == "neighbours" and n < 3:
+    if learner == "neighbors" and n < 3:
         return
     model = boosting(learner=LEARNERS[learner]).fit(X[:n], ROWS[:n])
     assert np.isfinite(model.predict(X)).all()
@@ -478,7 +477,7 @@ def test_constant_outputs(name, value):
     Y = np.full((N, 2), value)
     model = build(name).fit(X, Y)
     np.testing.assert_allclose(model.predict(X), Y, rtol=1e-14)
-    assert all(stage.parts[0].model.depth == 0 for stage in model.model_.stages)
+    assert all(stage.terms[0].model.depth == 0 for stage in model.model_.stages)
     assert model.predict_weights(X).shape == (N, N)
     np.testing.assert_allclose(model.predict_weights(X) @ Y, Y, rtol=1e-9)
     for output, labels in (("label_set", [{1, 2}] * N), ("string", ["abc"] * N), ("gaussian", Y)):

@@ -18,6 +18,7 @@ from hilboost import (
 from hilboost.kernels import Gaussian
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
 from hilboost.outputs import KernelOutput
+from hilboost.training.recipes.output_kernels import pace as automatic_pace
 
 seeds = st.integers(0, 10**6)
 SPACES = {
@@ -59,7 +60,7 @@ def partition(cells):
 
 
 def trees_of(model):
-    return [part.model for stage in model.model_.stages for part in stage.parts]
+    return [part.model for stage in model.model_.stages for part in stage.terms]
 
 
 @all_spaces
@@ -188,7 +189,7 @@ def boosted(regressor, X, Y, n_stages, rate):
         (Ridge(), Ridge()),
         (KNeighborsRegressor(7), KNeighborsRegressor(7)),
     ],
-    ids=["depth", "leaf", "their-tree", "ridge", "neighbours"],
+    ids=["depth", "leaf", "their-tree", "ridge", "neighbors"],
 )
 @pytest.mark.parametrize("r", [1, 3])
 def test_several_outputs_are_boosted_together(learner, regressor, r):
@@ -203,7 +204,7 @@ def test_several_outputs_are_boosted_together(learner, regressor, r):
 @pytest.mark.parametrize("rate", [0.02, 1.9])
 def test_the_loss_never_rises_at_rates_up_to_two(rate):
     X, Y = regression(3)
-    for learner in ("ok3", "ok3-et"):
+    for learner in ("ok3", "extra_trees"):
         model = OutputKernelBoostingRegressor(
             learner=learner, n_estimators=25, learning_rate=rate, random_state=0
         ).fit(X, Y)
@@ -212,7 +213,7 @@ def test_the_loss_never_rises_at_rates_up_to_two(rate):
 
 def test_pace_follows_from_the_learner():
     X, Y = regression(2, n=30)
-    paces = {"ok3": (500, 0.02), "ok3-et": (500, 0.02), "kernel": (20, 1.0)}
+    paces = {"ok3": (500, 0.02), "extra_trees": (500, 0.02), "kernel": (20, 1.0)}
     others = [
         (TreeLearner(), (500, 0.02)),
         (VectorTreeLearner(), (500, 0.02)),
@@ -220,7 +221,8 @@ def test_pace_follows_from_the_learner():
     ]
     for learner, pace in [*paces.items(), *others]:
         model = OutputKernelBoostingRegressor(learner=learner, random_state=0)
-        assert model._pace(model._make_learner(len(X), 2)) == pace
+        stages = model._make_learner(2, len(X), ())
+        assert automatic_pace(model.get_params(deep=False), stages) == pace
         assert model.set_params(n_estimators=3, learning_rate=0.5).fit(X, Y).n_estimators_ <= 3
 
 

@@ -13,16 +13,17 @@ from hilboost import (
     OutputKernelForestRegressor,
     OutputKernelTreeRegressor,
 )
-from hilboost.estimators import _shell, output_kernel_boosting
+from hilboost.backends import threads
 from hilboost.kernels import Gaussian, Matern
 from hilboost.outputs import KernelOutput
+from hilboost.training.recipes import output_kernels
 
 seeds = st.integers(0, 10**6)
 BOOSTING = {"n_estimators": 6, "learning_rate": 0.3, "max_splits": 6, "random_state": 0}
 GAUSSIAN = KernelOutput(Gaussian(2.0), tolerance=0)
 MODELS = {
     "ok3": OutputKernelBoostingRegressor(learner="ok3", sketch=None, **BOOSTING),
-    "ok3-et": OutputKernelBoostingRegressor(learner="ok3-et", **BOOSTING),
+    "extra_trees": OutputKernelBoostingRegressor(learner="extra_trees", **BOOSTING),
     "tree": OutputKernelTreeRegressor(max_splits=9, random_state=0),
     "extra-tree": OutputKernelTreeRegressor(splitter="random", max_features=0.5, random_state=0),
     "extra-trees": OutputKernelForestRegressor(n_estimators=5, random_state=0),
@@ -63,9 +64,9 @@ def built(models_, name, output="linear", **options):
 
 def arrays(model):
     """All arrays of a fitted model of trees."""
-    found = [model.model_.start]
+    found = [model.model_.initial_raw]
     for stage in model.model_.stages:
-        for part in stage.parts:
+        for part in stage.terms:
             tree = part.model
             found += [part.coefficient, tree.column, tree.threshold, tree.missing_right]
             found += [tree.child, tree.gain, tree.leaf_number, tree.values]
@@ -113,7 +114,7 @@ def test_truncated_factors_lose_no_more_than_they_may(seed, tolerance):
         OutputKernelTreeRegressor(KernelOutput(Gaussian(2.0), tolerance=t), max_splits=1).fit(X, Y)
         for t in (0, tolerance)
     )
-    gains = [model.model_.stages[0].parts[0].model.gain.sum() / len(X) for model in (exact, short)]
+    gains = [model.model_.stages[0].terms[0].model.gain.sum() / len(X) for model in (exact, short)]
     assert short.output_.factor.codes.shape[1] < exact.output_.factor.codes.shape[1]
     assert abs(gains[0] - gains[1]) <= tolerance + 1e-12
     assert short.embedding_loss(X, Y) <= exact.embedding_loss(X, Y) + 2 * tolerance
@@ -125,7 +126,7 @@ def test_truncated_factors_lose_no_more_than_they_may(seed, tolerance):
 @pytest.fixture
 def threads_at_once(monkeypatch):
     """Threads are used on small data too, and on machines of one core."""
-    monkeypatch.setattr(_shell, "_CELLS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "ENTRIES_WORTH_A_THREAD", 1)
 
 
 @pytest.mark.parametrize("name", [*MODELS, *DRAWN])
@@ -141,7 +142,7 @@ def test_any_number_of_threads_gives_the_same_bits(name, output):
         np.testing.assert_array_equal(other.predict_embedding(X), one.predict_embedding(X))
 
 
-@pytest.mark.parametrize("learner", ["ok3", "ok3-et"])
+@pytest.mark.parametrize("learner", ["ok3", "extra_trees"])
 @pytest.mark.usefixtures("threads_at_once")
 def test_threads_on_many_rows(learner):
     _, X, Y = draw(n=6000)
@@ -222,7 +223,7 @@ def test_columns_of_no_use(name, seed):
     else:  # what is drawn depends on the number of columns
         wider = np.column_stack([np.full(len(X), 3.0), X, np.full(len(X), np.nan)])
         for stage in model.fit(wider, Y).model_.stages:
-            tree = stage.parts[0].model
+            tree = stage.terms[0].model
             used = tree.column[tree.child != np.arange(len(tree.child))]
             assert set(used) <= set(range(1, 6))
 
@@ -325,16 +326,16 @@ def test_equal_weights_are_no_weights(name):
 # Sketches
 
 
-@pytest.mark.parametrize("learner", ["ok3", "ok3-et"])
+@pytest.mark.parametrize("learner", ["ok3", "extra_trees"])
 def test_sketches_change_the_structure_and_no_leaf_value(learner):
     _, X, Y = draw(r=8)
     model = OutputKernelBoostingRegressor(
         learner=learner, sketch=2, learning_rate=1.0, n_estimators=1, random_state=0
     ).fit(X, Y)
     whole = clone(model).set_params(sketch=None).fit(X, Y)
-    tree = model.model_.stages[0].parts[0].model
+    tree = model.model_.stages[0].terms[0].model
     cells = tree.cells(X)
-    assert not np.array_equal(cells, whole.model_.stages[0].parts[0].model.cells(X))
+    assert not np.array_equal(cells, whole.model_.stages[0].terms[0].model.leaves(X))
     for cell in np.unique(cells):
         here = cells == cell
         means = np.repeat(Y[here].mean(axis=0)[None], here.sum(), axis=0)
@@ -343,12 +344,12 @@ def test_sketches_change_the_structure_and_no_leaf_value(learner):
 
 def test_wide_outputs_are_sketched_by_default():
     _, X, _ = draw()
-    widest, size = output_kernel_boosting._SKETCHED_ABOVE, output_kernel_boosting._SKETCH
+    widest, size = output_kernels._SKETCHED_ABOVE, output_kernels._SKETCH
     model = OutputKernelBoostingRegressor(learner="ok3")
-    sizes = [model._make_learner(60, r).sketch for r in (1, widest, widest + 1, 500)]
+    sizes = [model._make_learner(r, 60, ()).sketch for r in (1, widest, widest + 1, 500)]
     assert sizes == [None, None, size, size]
-    assert model.set_params(learner="ok3-et")._make_learner(60, 500).sketch is None
-    assert model.set_params(sketch=7)._make_learner(60, 3).sketch == 7
+    assert model.set_params(learner="extra_trees")._make_learner(500, 60, ()).sketch is None
+    assert model.set_params(sketch=7)._make_learner(3, 60, ()).sketch == 7
     wide = np.random.default_rng(0).normal(size=(60, widest + 6))
     model = OutputKernelBoostingRegressor(learner="ok3", n_estimators=3).fit(X, wide)
     assert model.predict(X).shape == wide.shape

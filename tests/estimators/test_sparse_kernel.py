@@ -1,4 +1,4 @@
-"""Single sparse kernel machines are the minimisers they say they are."""
+"""Single sparse kernel machines are the minimizers they say they are."""
 
 import pickle
 import warnings
@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hilboost import SparseKernelClassifier, SparseKernelRidge
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
-from hilboost.core.records import Target
+from hilboost.core.loss import Target
 from hilboost.kernels import Gaussian, Laplace
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine import SELECTIONS
@@ -45,7 +45,7 @@ def parts(model, k=-1):
 
     stages = model.model_.stages
     stages = stages[: k + 1] if k >= 0 else stages
-    ((expansion, _),) = merge([part for stage in stages for part in stage.parts])
+    ((expansion, _),) = merge([part for stage in stages for part in stage.terms])
     scaled = expansion.inputs(X)
     K = evaluate(model.kernel_, scaled, expansion.basis)
     return K, evaluate(model.kernel_, expansion.basis, expansion.basis), expansion.weights
@@ -142,7 +142,7 @@ def minimum(model, loss, target, start):
         a = flat.reshape(alpha.shape)
         raw = start + K @ a
         value = w @ loss.value(target, raw) + 0.5 * LAMBDA * (a * (K_DD @ a)).sum()
-        pull = K.T @ (w[:, None] * loss.gradients(target, raw).negative)
+        pull = K.T @ (w[:, None] * loss.gradients(target, raw).negative_gradient)
         return value, (LAMBDA * K_DD @ a - pull).ravel()
 
     found = minimize(
@@ -162,7 +162,7 @@ def minimum(model, loss, target, start):
 def test_other_losses_reach_their_minimum(loss, weight, y):
     model = classifier(loss, n_basis=25, tol=1e-14).fit(X, y, weight)
     target = Target(y[:, None].astype(float), weight)
-    raw, lowest, value, gradient = minimum(model, model.loss_, target, model.model_.start)
+    raw, lowest, value, gradient = minimum(model, model.loss_, target, model.model_.initial_raw)
     assert np.abs(gradient).max() < 1e-4
     assert value <= lowest + 1e-9 * abs(lowest)
     own = model.decision_function(X).reshape(raw.shape)
@@ -172,7 +172,7 @@ def test_other_losses_reach_their_minimum(loss, weight, y):
 def test_newton_ends_with_a_gradient_of_zero():
     model = classifier(tol=1e-12).fit(X, LABELS)
     target = Target(LABELS[:, None].astype(float))
-    *_, gradient = minimum(model, model.loss_, target, model.model_.start)
+    *_, gradient = minimum(model, model.loss_, target, model.model_.initial_raw)
     assert np.abs(gradient).max() < 1e-7
 
 
@@ -228,15 +228,17 @@ def test_squared_hinge_has_no_probabilities():
 def test_squared_hinge_start_and_slope():
     target = Target(np.array([[0.0], [1.0], [1.0], [2.0]]), np.array([1.0, 2.0, 0.5, 1.0]))
     loss = SquaredHinge(3)
-    start, step = loss.start(target), 1e-6
-    pull = target.weight @ loss.gradients(target, np.broadcast_to(start, (4, 3))).negative
+    start, step = loss.initial_raw(target), 1e-6
+    pull = target.weight @ loss.gradients(target, np.broadcast_to(start, (4, 3))).negative_gradient
     np.testing.assert_allclose(pull, 0, atol=1e-12)
     raw = np.random.default_rng(2).normal(size=(4, 3))
     slope = [
         (loss.value(target, raw + step * e) - loss.value(target, raw - step * e)) / (2 * step)
         for e in np.eye(3)
     ]
-    np.testing.assert_allclose(-np.array(slope).T, loss.gradients(target, raw).negative, atol=1e-8)
+    np.testing.assert_allclose(
+        -np.array(slope).T, loss.gradients(target, raw).negative_gradient, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "squared_hinge"])

@@ -28,7 +28,7 @@ from hilboost.core.errors import (
     InvalidType,
     MissingPackage,
 )
-from hilboost.core.records import Gradients
+from hilboost.core.loss import Gradients
 from hilboost.losses import SquaredError
 
 RNG = np.random.default_rng(0)
@@ -196,7 +196,7 @@ class Mine(SquaredError):
 
 
 class Rooted(Loss):
-    def start(self, target):
+    def initial_raw(self, target):
         return np.zeros(1)
 
     def value(self, target, raw):

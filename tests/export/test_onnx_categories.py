@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 N = 600
 TABLE = pd.DataFrame(
     {
-        "colour": RNG.choice(["red", "green", "blue", None], N),
+        "color": RNG.choice(["red", "green", "blue", None], N),
         "street": [f"s{k}" for k in RNG.integers(0, 300, N)],
         "floor": RNG.choice([0.5, 1.0, 2.0, np.nan], N),
         "label": RNG.normal(size=N),
@@ -31,15 +31,15 @@ NEW = pd.concat(
     [
         TABLE.iloc[:50],
         TABLE.iloc[:4].assign(
-            colour=["mauve", None, "red", "é"],
+            color=["mauve", None, "red", "é"],
             street=["s1", "nowhere", None, "s2"],
             floor=[7.0, np.nan, 1.0, -1.0],
         ),
     ]
 )
-Y = TABLE["street"].str[1:].astype(float) % 7 + 2 * (TABLE["colour"] == "red") + TABLE["label"]
+Y = TABLE["street"].str[1:].astype(float) % 7 + 2 * (TABLE["color"] == "red") + TABLE["label"]
 Y += 3 * (TABLE["floor"] == 1.0)
-NAMED = {"categorical_features": ["colour", "street", "floor"]}
+NAMED = {"categorical_features": ["color", "street", "floor"]}
 SHORT = {"n_estimators": 12, "random_state": 0}
 
 
@@ -64,7 +64,7 @@ def run(model, rows, dtype="float64"):
 @pytest.mark.parametrize("settings", [{}, {"early_stopping": True, "cv_folds": 3}])
 def test_regression(statistics, settings):
     """Levels divided, merged where there are more than 255, or by their targets' means."""
-    model = BoostingRegressor(**SHORT, **NAMED, **settings, target_statistics=statistics)
+    model = BoostingRegressor(**SHORT, **NAMED, **settings, target_encoding=statistics)
     model.fit(TABLE, Y)
     for rows in (NEW, NEW.iloc[-1:]):
         np.testing.assert_allclose(run(model, rows)[0], model.predict(rows), rtol=1e-12)
@@ -84,7 +84,7 @@ def test_categories_that_are_numbers_stay_in_one_matrix():
     new = np.vstack([X[:40], [[9.0, 0.0, 1.0], [np.nan, np.nan, np.nan]]])
     for statistics in (True, False):
         model = BoostingRegressor(
-            **SHORT, categorical_features=[0, 2], target_statistics=statistics
+            **SHORT, categorical_features=[0, 2], target_encoding=statistics
         ).fit(X, Y)
         np.testing.assert_allclose(run(model, new)[0], model.predict(new), rtol=1e-12)
     rounded = new.astype(np.float32)
@@ -100,17 +100,17 @@ def test_levels_of_a_learner_of_ones_own():
 
 
 def test_kernel_machines():
-    columns = ["colour", "street", "label"]
+    columns = ["color", "street", "label"]
     table = TABLE[columns].fillna("")  # the empty text is a level here
     model = KernelBoostingRegressor(random_state=0).fit(table.iloc[:200], Y[:200])
-    rows = pd.concat([table.iloc[190:210], table.iloc[:1].assign(colour="mauve")])
+    rows = pd.concat([table.iloc[190:210], table.iloc[:1].assign(color="mauve")])
     np.testing.assert_allclose(run(model, rows)[0], model.predict(rows), rtol=1e-9)
 
 
 def test_inputs_are_called_as_the_columns_are():
     model = BoostingRegressor(**SHORT).fit(TABLE, Y)
     inputs = to_onnx(model).graph.input
-    named = ["colour", "street", "floor", "column label", "column /1"]
+    named = ["color", "street", "floor", "column label", "column /1"]
     assert [one.name for one in inputs] == named
     text = onnx.TensorProto.STRING
     assert [one.type.tensor_type.elem_type == text for one in inputs] == [True, True] + 3 * [False]
@@ -119,7 +119,7 @@ def test_inputs_are_called_as_the_columns_are():
 
 
 def test_no_two_inputs_are_called_the_same():
-    table = TABLE[["colour", "label", "/1"]].set_axis(["column label", "label", ""], axis=1)
+    table = TABLE[["color", "label", "/1"]].set_axis(["column label", "label", ""], axis=1)
     model = BoostingRegressor(**SHORT).fit(table, Y)
     inputs = to_onnx(model).graph.input
     assert [one.name for one in inputs] == ["column label", "column column label", "column "]
@@ -127,7 +127,7 @@ def test_no_two_inputs_are_called_the_same():
 
 
 def test_a_column_without_any_level():
-    table = TABLE[["colour", "label"]].assign(shade=pd.Series([None] * N, dtype="str"))
+    table = TABLE[["color", "label"]].assign(shade=pd.Series([None] * N, dtype="str"))
     model = BoostingRegressor(**SHORT).fit(table, Y)
     rows = table.iloc[:9]
     np.testing.assert_allclose(run(model, rows)[0], model.predict(rows), rtol=1e-12)

@@ -25,13 +25,13 @@ Y = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
 TABLE = pd.DataFrame(X, columns=["a", "b $x$", "a very long name of a column, indeed"])
 SHOPS = pd.DataFrame(
     {
-        "colour": RNG.choice(["red", "green", "blue", None], 1200),
+        "color": RNG.choice(["red", "green", "blue", None], 1200),
         "street": [f"s{k}" for k in RNG.integers(0, 400, 1200)],
         "size": RNG.normal(size=1200),
     }
 )
-SALES = SHOPS["street"].str[1:].astype(float) % 7 + (SHOPS["colour"] == "red") + SHOPS["size"]
-KNOWN = {name: set(SHOPS[name].iloc[:900].dropna()) for name in ("colour", "street")}
+SALES = SHOPS["street"].str[1:].astype(float) % 7 + (SHOPS["color"] == "red") + SHOPS["size"]
+KNOWN = {name: set(SHOPS[name].iloc[:900].dropna()) for name in ("color", "street")}
 SHORT = {"n_estimators": 4, "max_leaf_nodes": 6, "random_state": 0}
 
 
@@ -65,7 +65,7 @@ def walk(nodes, row):
 def test_the_table_predicts_what_the_model_predicts(settings, y, data):
     model = BoostingRegressor(**SHORT | settings).fit(data, y)
     rows = data.iloc[:15] if data is TABLE else X[:15]
-    raw = np.tile(model.model_.start, (15, 1))
+    raw = np.tile(model.model_.initial_raw, (15, 1))
     for (_, _, output), nodes in tree_table(model).groupby(["stage", "tree", "output"], sort=False):
         assert (nodes["node"] == np.arange(len(nodes))).all()
         for i in range(15):
@@ -168,7 +168,7 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence():
 
 def summed(model, rows):
     """Raw outputs by the table of the trees, for rows as mappings."""
-    raw = np.tile(model.model_.start, (len(rows), 1))
+    raw = np.tile(model.model_.initial_raw, (len(rows), 1))
     for (_, _, output), nodes in tree_table(model).groupby(["stage", "tree", "output"], sort=False):
         raw[:, output] += [walk(nodes, row) for row in rows]
     return raw[:, 0]
@@ -177,14 +177,14 @@ def summed(model, rows):
 def test_the_table_knows_which_levels_go_left():
     """Also of a column with more levels than trees tell apart, of missing and unseen ones."""
     table = SHOPS.iloc[:900]
-    model = BoostingRegressor(**SHORT | {"n_estimators": 20}, target_statistics=False)
+    model = BoostingRegressor(**SHORT | {"n_estimators": 20}, target_encoding=False)
     model.fit(table, SALES[:900])
     shown = tree_table(model)
-    assert set(shown["column"].dropna()) == {"colour", "street", "size"}
+    assert set(shown["column"].dropna()) == {"color", "street", "size"}
     assert shown["levels"].map(type, na_action="ignore").dropna().unique().tolist() == [tuple]
     assert (shown["levels"].isna() == shown["unseen"].isna()).all()
     assert (shown["levels"].notna() & shown["threshold"].isna()).sum() == shown["levels"].count()
-    odd = table.iloc[:3].assign(colour=["mauve", None, "red"], street=["s1", "nowhere", None])
+    odd = table.iloc[:3].assign(color=["mauve", None, "red"], street=["s1", "nowhere", None])
     rows = pd.concat([table.iloc[:40], odd])
     np.testing.assert_allclose(
         summed(model, rows.to_dict("records")), model.predict(rows), rtol=1e-12
@@ -193,13 +193,16 @@ def test_the_table_knows_which_levels_go_left():
 
 def test_the_table_names_target_statistics():
     alone = {"n_estimators": 20, "early_stopping": False}  # no committee: every name once
-    model = BoostingRegressor(**SHORT | alone, target_statistics=True).fit(SHOPS, SALES)
-    names = ["share of colour", "share of street", "size"]
-    names += ["mean by colour", "mean by colour × street", "mean by street"]
+    model = BoostingRegressor(**SHORT | alone, target_encoding=True).fit(SHOPS, SALES)
+    names = ["share of color", "share of street", "size"]
+    names += ["mean by color", "mean by color × street", "mean by street"]
     assert set(tree_table(model)["column"].dropna()) <= set(names)
-    rows = [dict(zip(names, row, strict=True)) for row in model._checked(SHOPS.iloc[:30])]
+    rows = [
+        dict(zip(names, row, strict=True))
+        for row in model.fitted_.encode_inputs(model._checked(SHOPS.iloc[:30]))
+    ]
     np.testing.assert_allclose(summed(model, rows), model.predict(SHOPS.iloc[:30]), rtol=1e-12)
-    classes = BoostingClassifier(**SHORT | alone, target_statistics=True)
+    classes = BoostingClassifier(**SHORT | alone, target_encoding=True)
     classes.fit(SHOPS[["street"]].to_numpy(), SHOPS["street"].str[1:].astype(int) % 3)
     assert set(tree_table(classes)["column"].dropna()) == {
         *(f"mean {k} by x0" for k in range(3)),
@@ -208,12 +211,12 @@ def test_the_table_names_target_statistics():
 
 
 def test_levels_are_drawn():
-    model = BoostingRegressor(**SHORT, target_statistics=False)
-    model.fit(SHOPS[["colour"]], -9.0 * SHOPS["colour"].isin(["blue", "red"]))
-    assert "colour: blue, red" in texts(plot_tree(model))
-    lines = SHOPS[["colour"]].rename(columns={"colour": "colour\nof it"}).replace("red", "re\nd")
-    model.fit(lines, -9.0 * SHOPS["colour"].isin(["blue", "red"]))
-    assert "colour of it: blue, re d" in texts(plot_tree(model))
+    model = BoostingRegressor(**SHORT, target_encoding=False)
+    model.fit(SHOPS[["color"]], -9.0 * SHOPS["color"].isin(["blue", "red"]))
+    assert "color: blue, red" in texts(plot_tree(model))
+    lines = SHOPS[["color"]].rename(columns={"color": "color\nof it"}).replace("red", "re\nd")
+    model.fit(lines, -9.0 * SHOPS["color"].isin(["blue", "red"]))
+    assert "color of it: blue, re d" in texts(plot_tree(model))
     long = SHOPS[["street"]].map("avenue ${}".format)
     model.fit(long, SHOPS["street"].str[1:].astype(int) % 7 < 3)
     drawn = [text for text in texts(plot_tree(model)) if text.startswith("street")]

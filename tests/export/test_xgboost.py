@@ -92,7 +92,7 @@ def test_every_loss_in_xgboost(case, multi_output):
     assert_near(booster.predict(matrix(NEW)), predicted(model, NEW))
     assert booster.num_boosted_rounds() == model.n_estimators_
     first = booster.predict(matrix(NEW), iteration_range=(0, 2), output_margin=True)
-    staged = AdditiveModel(model.model_.start, model.model_.stages[:2]).predict_raw(NEW)
+    staged = AdditiveModel(model.model_.initial_raw, model.model_.stages[:2]).predict_raw(NEW)
     assert_near(first.reshape(staged.shape), logits_of(model, staged))
 
 
@@ -145,9 +145,9 @@ def test_committees_and_constants():
         assert_near(raw_outputs(text, NEW), model.predict(NEW).reshape(len(NEW), -1))
         booster, matrix = loaded(text)
         assert_near(booster.predict(matrix(NEW)), model.predict(NEW))
-        rounds = len(model.model_.stages[0].parts) // len(model.model_.start)
+        rounds = len(model.model_.stages[0].terms) // len(model.model_.initial_raw)
         assert booster.num_boosted_rounds() == rounds * model.n_estimators_
-        first = AdditiveModel(model.model_.start, model.model_.stages[:2]).predict_raw(NEW)
+        first = AdditiveModel(model.model_.initial_raw, model.model_.stages[:2]).predict_raw(NEW)
         found = booster.predict(matrix(NEW), iteration_range=(0, 2 * rounds))
         assert_near(found.reshape(first.shape), first)
 

@@ -79,14 +79,14 @@ def test_pipelines_see_the_same_data(model):
 
 @all_families
 def test_column_transformers_and_pandas_output(model):
-    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(colour=np.where(X[:, 0] > 0, "r", "g"))
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(color=np.where(X[:, 0] > 0, "r", "g"))
     with sklearn.config_context(transform_output="pandas"):
         columns = make_column_transformer(
-            (OneHotEncoder(sparse_output=False), ["colour"]), (StandardScaler(), ["a", "b"])
+            (OneHotEncoder(sparse_output=False), ["color"]), (StandardScaler(), ["a", "b"])
         )
         pipeline = make_pipeline(columns, clone(model)).fit(table, target(model))
         assert list(pipeline[-1].feature_names_in_) == list(pipeline[0].get_feature_names_out())
-        shuffled = table[["c", "colour", "b", "a"]]
+        shuffled = table[["c", "color", "b", "a"]]
         np.testing.assert_array_equal(pipeline.predict(shuffled), pipeline.predict(table))
 
 

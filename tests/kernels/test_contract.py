@@ -89,7 +89,7 @@ def test_rows_are_not_changed(case, order):
     kernel = case.make()
     kernel.block(X, X)
     kernel.diag(X)
-    kernel.contraction(X, symmetric_weights(N))
+    kernel.parameter_gradient(X, symmetric_weights(N))
     np.testing.assert_array_equal(X, copied)
 
 
@@ -147,7 +147,7 @@ def test_contraction_is_the_derivative_of_the_weighted_sum(case):
             np.sum(W * kernel.with_log_parameters(theta + s).block(X, X)) for s in (step, -step)
         )
         numeric[p] = (up - down) / (2 * STEP)
-    found = kernel.contraction(X, W)
+    found = kernel.parameter_gradient(X, W)
     assert found.shape == theta.shape
     np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-6)
 
@@ -161,7 +161,7 @@ def test_equal_rows_add_nothing_to_the_slope_by_a_length_scale(case, offset):
     kernel, X = case.make(), draw(case) + offset
     W = 1e12 * np.eye(N)
     W[0, N // 2] = W[N // 2, 0] = 1e12
-    by_scale = kernel.contraction(X, W)[: len(kernel.length_scale)]
+    by_scale = kernel.parameter_gradient(X, W)[: len(kernel.length_scale)]
     np.testing.assert_array_equal(by_scale, 0)
 
 
@@ -169,7 +169,10 @@ def test_equal_rows_add_nothing_to_the_slope_by_a_length_scale(case, offset):
 def test_the_slope_does_not_depend_on_the_origin(case):
     kernel, X, W = case.make(), draw(case), symmetric_weights(N)
     np.testing.assert_allclose(
-        kernel.contraction(X + 2.0**20, W), kernel.contraction(X, W), rtol=1e-7, atol=1e-7
+        kernel.parameter_gradient(X + 2.0**20, W),
+        kernel.parameter_gradient(X, W),
+        rtol=1e-7,
+        atol=1e-7,
     )
 
 
@@ -203,5 +206,7 @@ def test_torch_arrays_give_the_same_numbers(case, dtype):
     if dtype == "float64":
         W = symmetric_weights(len(A))
         np.testing.assert_allclose(
-            kernel.contraction(A_torch, torch.asarray(W)), kernel.contraction(A, W), rtol=1e-8
+            kernel.parameter_gradient(A_torch, torch.asarray(W)),
+            kernel.parameter_gradient(A, W),
+            rtol=1e-8,
         )

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from hilboost.backends import dense
-from hilboost.backends.team import Team
+from hilboost.backends import array_api as dense
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import CallableKernel, Gaussian, Matern
 from hilboost.kernels.gram import Gram, evaluate, fill, predict, require_memory, row_blocks
@@ -47,7 +47,7 @@ def test_products_are_those_of_the_matrix(a, b, d, memory, dtype):
         assert_close(gram.transposed_times(U), K.T @ U, dtype)
         assert_close(gram.normal_times(V), K.T @ (K @ V), dtype)
         assert_close(gram.normal_times(V, weight), K.T @ (weight[:, None] * (K @ V)), dtype)
-    assert_close(predict(kernel, A, B, V, Team(), memory), K @ V, dtype)
+    assert_close(predict(kernel, A, B, V, ThreadTeam(), memory), K @ V, dtype)
 
 
 @shapes
@@ -77,7 +77,7 @@ def test_threads_do_not_change_a_bit(a, b, d, memory, dtype):
     results = []
     for n_threads in (1, 2):
         # One thread of BLAS: with more of them, its own sums of products are ordered otherwise.
-        with dense.blas_threads(1), Team(n_threads) as team:
+        with dense.blas_threads(1), ThreadTeam(n_threads) as team:
             gram = Gram(Matern(1.0, 2.5), A, B, memory, team)
             results.append(
                 [
@@ -156,7 +156,7 @@ def test_a_triangle_stands_for_the_symmetric_matrix(n, memory, dtype):
     K = Gaussian().block(A.astype(float), A.astype(float))
     results = []
     for n_threads in (1, 2):
-        with dense.blas_threads(1), Team(n_threads) as team:
+        with dense.blas_threads(1), ThreadTeam(n_threads) as team:
             gram = SymmetricGram(Gaussian(), A, memory, team)
             results += [gram.times(V), gram.times(V)]
     assert_close(results[0], K @ V, dtype)

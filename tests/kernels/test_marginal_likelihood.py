@@ -19,7 +19,7 @@ from hilboost.kernels import (
 )
 from hilboost.kernels.marginal_likelihood import (
     Evidence,
-    maximise,
+    maximize,
     mean_squared_distance,
     negative_log_likelihood,
 )
@@ -130,7 +130,7 @@ def test_maximise_improves_and_stops_where_it_is_flat(name):
     kernel, _ = PAIRS[name]
     X, Y = draw(2, n=60)
     start = negative_log_likelihood(kernel, NOISE, X, Y)[0] / Y.size
-    best = maximise(kernel, NOISE, X, Y)
+    best = maximize(kernel, NOISE, X, Y)
     assert isinstance(best, Evidence)
     assert type(best.kernel) is type(kernel)
     assert best.value < start
@@ -144,7 +144,7 @@ def test_maximise_finds_what_drew_the_targets():
     truth = Gaussian((1.0, 3.0)) * 4
     K = truth.block(X, X) + 0.01 * np.eye(200)
     Y = np.linalg.cholesky(K) @ rng.normal(size=(200, 5))
-    best = maximise(Gaussian((2.0, 2.0)) * 1, 1.0, X, Y)
+    best = maximize(Gaussian((2.0, 2.0)) * 1, 1.0, X, Y)
     np.testing.assert_allclose(best.kernel.log_parameters, truth.log_parameters, atol=0.25)
     np.testing.assert_allclose(np.log(best.noise), np.log(0.01), atol=0.25)
 
@@ -152,7 +152,7 @@ def test_maximise_finds_what_drew_the_targets():
 def test_maximise_gives_the_start_back_where_there_is_no_likelihood():
     X, Y = draw()
     kernel = CallableKernel(lambda A, B: -10 * A @ B.T)
-    best = maximise(kernel, NOISE, X, Y)
+    best = maximize(kernel, NOISE, X, Y)
     assert best == Evidence(kernel, NOISE, np.inf)
 
 

@@ -13,7 +13,8 @@ from tests.cases import PLAIN
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Gradients, Sample
+from hilboost.core.learner import RowSample
+from hilboost.core.loss import Gradients
 from hilboost.learners.wrapped import WrappedLearner
 
 RNG = np.random.default_rng(0)
@@ -24,7 +25,7 @@ WEIGHT = RNG.uniform(0.5, 2, size=60)
 
 def fit(regressor, sample=None, seed=0):
     learner = WrappedLearner(regressor)
-    sample = Sample(None, None) if sample is None else sample
+    sample = RowSample(None, None) if sample is None else sample
     data = learner.prepare(X, sample.weight, 0, 1)
     (fitted,) = learner.fit(data, Gradients(NEGATIVE), sample, np.random.default_rng(seed))
     return fitted
@@ -35,13 +36,13 @@ def test_every_output_is_fitted_by_a_clone():
     fitted = fit(regressor)
     expected = np.column_stack([Ridge().fit(X, g).predict(X) for g in NEGATIVE.T])
     np.testing.assert_allclose(fitted.outputs, expected, rtol=1e-12)
-    np.testing.assert_array_equal(fitted.part.model.predict_raw(X), fitted.outputs)
+    np.testing.assert_array_equal(fitted.term.model.predict_raw(X), fitted.outputs)
     assert not hasattr(regressor, "coef_")
 
 
 @pytest.mark.parametrize("make", [Ridge, lambda: make_pipeline(StandardScaler(), Ridge())])
 def test_weights_are_handed_on(make):
-    fitted = fit(make(), Sample(None, WEIGHT))
+    fitted = fit(make(), RowSample(None, WEIGHT))
     regressor = make()
     name = "ridge__sample_weight" if hasattr(regressor, "steps") else "sample_weight"
     expected = regressor.fit(X, NEGATIVE[:, 0], **{name: WEIGHT}).predict(X)
@@ -50,7 +51,7 @@ def test_weights_are_handed_on(make):
 
 def test_only_sampled_rows_are_learnt_from():
     rows = np.arange(0, 60, 2, dtype=np.uint32)
-    fitted = fit(Ridge(), Sample(rows, WEIGHT))
+    fitted = fit(Ridge(), RowSample(rows, WEIGHT))
     expected = Ridge().fit(X[rows], NEGATIVE[rows, 0], WEIGHT[rows]).predict(X)
     np.testing.assert_allclose(fitted.outputs[:, 0], expected, rtol=1e-12)
 
@@ -62,7 +63,7 @@ def test_only_sampled_rows_are_learnt_from():
 )
 def test_weights_that_cannot_be_handed_on_are_refused(regressor):
     with pytest.raises(InvalidData, match="takes no sample weights"):
-        fit(regressor, Sample(None, WEIGHT))
+        fit(regressor, RowSample(None, WEIGHT))
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
@@ -76,7 +77,7 @@ def test_a_learner_without_weights_sees_drawn_rows_as_often_as_drawn():
     counts = np.random.default_rng(0).integers(3, size=len(X))
     rows = np.flatnonzero(counts).astype(np.uint32)
     learner = WrappedLearner(KNeighborsRegressor())
-    sample = Sample(rows, counts.astype(float))
+    sample = RowSample(rows, counts.astype(float))
     (fitted,) = learner.fit(X, Gradients(NEGATIVE[:, :1]), sample, np.random.default_rng(0))
     repeated = np.repeat(np.arange(len(X)), counts)
     expected = KNeighborsRegressor().fit(X[repeated], NEGATIVE[repeated, 0]).predict(X)

@@ -6,8 +6,8 @@ from tests.cases import LOSSES, ids
 
 import hilboost.losses
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.core.contracts import AdaptiveLoss, CellLoss, Loss
-from hilboost.core.records import Target
+from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss, Target
+from hilboost.estimators.predictions import CLASS_LOSSES, NUMBER_LOSSES
 
 N = 40
 STEP = 1e-5
@@ -24,7 +24,7 @@ def draw(case, weighted=False):
     """Loss, target and a ``raw`` that is far from every kink."""
     rng = generator(case)
     loss, target = case.make(), case.target(rng, N, weighted)
-    raw = loss.start(target) + rng.normal(size=(N, case.n_outputs)) * 0.7
+    raw = loss.initial_raw(target) + rng.normal(size=(N, case.n_outputs)) * 0.7
     if not case.smooth:
         residual = target.y - raw
         raw = np.where(np.abs(residual) < KINK, raw + 3 * KINK, raw)
@@ -50,22 +50,24 @@ def test_every_public_loss_has_a_row():
         value
         for name in hilboost.losses.__all__
         if issubclass(value := getattr(hilboost.losses, name), Loss)
-    } - {Loss, AdaptiveLoss, CellLoss}
+    } - {Loss, AdaptiveLoss, LeafLoss}
     assert public == {type(case.make()) for case in LOSSES}
 
 
-@pytest.mark.parametrize("estimator", [BoostingClassifier, BoostingRegressor])
-def test_every_loss_name_of_an_estimator_has_a_row(estimator):
-    assert set(estimator._loss_names) == {c.name for c in LOSSES if c.estimator is estimator}
+@pytest.mark.parametrize(
+    ("estimator", "names"), [(BoostingClassifier, CLASS_LOSSES), (BoostingRegressor, NUMBER_LOSSES)]
+)
+def test_every_loss_name_of_an_estimator_has_a_row(estimator, names):
+    assert set(names) == {c.name for c in LOSSES if c.estimator is estimator}
 
 
 @all_losses
 def test_shapes(case):
     loss, target, raw = draw(case)
     gradients = loss.gradients(target, raw)
-    assert loss.start(target).shape == (case.n_outputs,)
+    assert loss.initial_raw(target).shape == (case.n_outputs,)
     assert loss.value(target, raw).shape == (N,)
-    assert gradients.negative.shape == raw.shape
+    assert gradients.negative_gradient.shape == raw.shape
     assert gradients.hessian is None or gradients.hessian.shape == raw.shape
     assert (gradients.hessian is None) == (case.hessian == "ones" or case.name == "squared_error")
 
@@ -78,7 +80,7 @@ def test_inputs_are_not_changed(case, order):
     copies = raw.copy(), target.y.copy(), target.weight.copy()
     for array in (raw, target.y, target.weight):
         array.flags.writeable = False
-    loss.start(target)
+    loss.initial_raw(target)
     loss.value(target, raw)
     loss.gradients(target, raw)
     loss.inverse_link(raw)
@@ -89,7 +91,7 @@ def test_inputs_are_not_changed(case, order):
 @all_losses
 def test_gradient_is_the_derivative_of_the_value(case):
     loss, target, raw = draw(case)
-    negative = loss.gradients(target, raw).negative
+    negative = loss.gradients(target, raw).negative_gradient
     for k in range(case.n_outputs):
         up, down = (loss.value(target, moved(raw, k, s)) for s in (STEP, -STEP))
         np.testing.assert_allclose(negative[:, k], (down - up) / (2 * STEP), rtol=1e-6, atol=1e-7)
@@ -101,7 +103,9 @@ def test_hessian_is_the_derivative_of_the_gradient(case):
     hessian = loss.gradients(target, raw).hessian
     hessian = np.ones_like(raw) if hessian is None else hessian
     for k in range(case.n_outputs):
-        up, down = (loss.gradients(target, moved(raw, k, s)).negative[:, k] for s in (STEP, -STEP))
+        up, down = (
+            loss.gradients(target, moved(raw, k, s)).negative_gradient[:, k] for s in (STEP, -STEP)
+        )
         second = (down - up) / (2 * STEP)
         if case.hessian == "ones":  # a bound
             assert (second <= 1 + 1e-6).all()
@@ -114,7 +118,7 @@ def test_hessian_is_the_derivative_of_the_gradient(case):
 def test_start_minimises_the_mean_value(case, weighted):
     rng = generator(case)
     loss, target = case.make(), case.target(rng, N, weighted)
-    start = loss.start(target)
+    start = loss.initial_raw(target)
     lowest = mean_value(loss, target, start)
     for size in (1e-4, 1e-2, 1):
         for direction in [*np.eye(case.n_outputs), *rng.normal(size=(5, case.n_outputs))]:
@@ -130,8 +134,8 @@ def test_weights_repeat_rows_for_the_start(case):
     weight = rng.integers(1, 4, size=N)
     repeated = Target(np.repeat(target.y, weight, axis=0))
     np.testing.assert_allclose(
-        loss.start(Target(target.y, weight.astype(float))),
-        loss.start(repeated),
+        loss.initial_raw(Target(target.y, weight.astype(float))),
+        loss.initial_raw(repeated),
         rtol=1e-10,
         atol=1e-12,
     )
@@ -145,7 +149,7 @@ def test_a_row_depends_on_itself_alone(case):
         loss.value(target, raw)[half], loss.value(target.rows(half), raw[half])
     )
     whole, part = loss.gradients(target, raw), loss.gradients(target.rows(half), raw[half])
-    np.testing.assert_array_equal(whole.negative[half], part.negative)
+    np.testing.assert_array_equal(whole.negative_gradient[half], part.negative_gradient)
     if whole.hessian is not None:
         np.testing.assert_array_equal(whole.hessian[half], part.hessian)
 
@@ -172,44 +176,44 @@ def test_far_away_nothing_overflows(case):
     for far in (raw + 1e4, raw - 1e4, 1e3 * raw):
         gradients = loss.gradients(target, far)
         assert np.isfinite(loss.value(target, far)).all()
-        assert np.isfinite(gradients.negative).all()
+        assert np.isfinite(gradients.negative_gradient).all()
         assert gradients.hessian is None or np.isfinite(gradients.hessian).all()
 
 
-CELL_LOSSES = [case for case in LOSSES if isinstance(case.make(), CellLoss)]
+CELL_LOSSES = [case for case in LOSSES if isinstance(case.make(), LeafLoss)]
 
 
 @pytest.mark.parametrize("case", CELL_LOSSES, ids=ids(CELL_LOSSES))
 @weighted_or_not
 def test_cell_values_are_best_constants_of_each_cell(case, weighted):
     loss, target, raw = draw(case, weighted)
-    raw = raw - 3  # so that every cell has a way to go
-    cells = np.random.default_rng(0).integers(-1, 4, size=N).astype(np.int32)
-    cells[cells == 2] = 3  # cell 2 is empty
-    values = loss.cell_values(target, raw, cells, 5, slice(0, case.n_outputs))
+    raw = raw - 3  # so that every leaf has a way to go
+    leaves = np.random.default_rng(0).integers(-1, 4, size=N).astype(np.int32)
+    leaves[leaves == 2] = 3  # leaf 2 is empty
+    values = loss.leaf_values(target, raw, leaves, 5, slice(0, case.n_outputs))
     assert values.shape == (5, case.n_outputs)
     np.testing.assert_array_equal(values[[2, 4]], 0)
-    for cell in (0, 1, 3):
-        rows = np.flatnonzero(cells == cell)
+    for leaf in (0, 1, 3):
+        rows = np.flatnonzero(leaves == leaf)
         here, raw_here = target.rows(rows), raw[rows]
 
         def cell_mean(constant, here=here, raw_here=raw_here):
             return np.average(loss.value(here, raw_here + constant), weights=here.weight)
 
-        before, lowest = cell_mean(np.zeros(case.n_outputs)), cell_mean(values[cell])
+        before, lowest = cell_mean(np.zeros(case.n_outputs)), cell_mean(values[leaf])
         assert lowest < before
         if case.name != "huber":  # which takes one step from the median
             for k in range(case.n_outputs):
                 for shift in (-0.1, -1e-3, 1e-3, 0.1):
-                    near = values[cell] + shift * np.eye(case.n_outputs)[k]
+                    near = values[leaf] + shift * np.eye(case.n_outputs)[k]
                     assert cell_mean(near) >= lowest - 1e-12
 
 
 @pytest.mark.parametrize("case", CELL_LOSSES, ids=ids(CELL_LOSSES))
 def test_cell_values_of_some_columns_are_those_of_all(case):
     loss, target, raw = draw(case)
-    cells = np.random.default_rng(0).integers(0, 3, size=N).astype(np.int32)
-    whole = loss.cell_values(target, raw, cells, 3, slice(0, case.n_outputs))
+    leaves = np.random.default_rng(0).integers(0, 3, size=N).astype(np.int32)
+    whole = loss.leaf_values(target, raw, leaves, 3, slice(0, case.n_outputs))
     for k in range(case.n_outputs):
-        part = loss.cell_values(target, raw, cells, 3, slice(k, k + 1))
+        part = loss.leaf_values(target, raw, leaves, 3, slice(k, k + 1))
         np.testing.assert_array_equal(part, whole[:, k : k + 1])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from hilboost.core.records import Target
+from hilboost.core.loss import Target
 from hilboost.losses import (
     AbsoluteError,
     BinomialLogLoss,
@@ -44,7 +44,7 @@ def test_values_at_a_perfect_prediction_are_zero():
 
 def test_gradients_at_a_kink_are_zero():
     for loss in (AbsoluteError(), Quantile(0.3)):
-        np.testing.assert_array_equal(loss.gradients(Target(Y), Y).negative, 0)
+        np.testing.assert_array_equal(loss.gradients(Target(Y), Y).negative_gradient, 0)
 
 
 def test_log_loss_of_two_classes_agrees_with_the_multinomial_one():
@@ -55,9 +55,9 @@ def test_log_loss_of_two_classes_agrees_with_the_multinomial_one():
     two, many = BinomialLogLoss(), MultinomialLogLoss(2)
     np.testing.assert_allclose(two.value(target, raw), many.value(target, both), rtol=1e-12)
     np.testing.assert_allclose(two.inverse_link(raw), many.inverse_link(both), rtol=1e-12)
-    step = two.gradients(target, raw).negative / two.gradients(target, raw).hessian
+    step = two.gradients(target, raw).negative_gradient / two.gradients(target, raw).hessian
     gradients = many.gradients(target, both)
-    steps = gradients.negative / gradients.hessian
+    steps = gradients.negative_gradient / gradients.hessian
     np.testing.assert_allclose(steps[:, 1:] - steps[:, :1], step, rtol=1e-10)
 
 
@@ -72,12 +72,12 @@ def test_tweedie_lies_between_poisson_and_gamma():
     target, raw = Target(Y), F
     for power, end in ((1 + 1e-9, Poisson()), (2 - 1e-9, Gamma())):
         near, limit = Tweedie(power).gradients(target, raw), end.gradients(target, raw)
-        np.testing.assert_allclose(near.negative, limit.negative, rtol=1e-6)
+        np.testing.assert_allclose(near.negative_gradient, limit.negative_gradient, rtol=1e-6)
         np.testing.assert_allclose(near.hessian, limit.hessian, rtol=1e-6)
 
 
 def test_median_of_an_even_number_of_rows_is_the_middle():
-    assert AbsoluteError().start(Target(Y)) == pytest.approx(1.6)
+    assert AbsoluteError().initial_raw(Target(Y)) == pytest.approx(1.6)
 
 
 def test_several_quantiles_never_cross():
@@ -122,8 +122,8 @@ def test_delta_is_positive_where_all_residuals_are_zero():
 
 def test_huber_cell_value_is_one_step_from_the_median():
     residual = np.array([0.0, 1.0, 10.0])
-    cells = np.zeros(3, dtype=np.int32)
-    value = Huber(2.0).cell_values(
-        Target(residual[:, None]), np.zeros((3, 1)), cells, 1, slice(0, 1)
+    leaves = np.zeros(3, dtype=np.int32)
+    value = Huber(2.0).leaf_values(
+        Target(residual[:, None]), np.zeros((3, 1)), leaves, 1, slice(0, 1)
     )
     assert value == pytest.approx(1 + (-1 + 0 + 2) / 3)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hilboost import Loss
-from hilboost.core.contracts import BaseModel, Fitted, Learner
-from hilboost.core.records import Gradients, Part
-from hilboost.core.spaces import Embedding, OutputSpace
+from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.learner import FittedTerm, Learner
+from hilboost.core.loss import Gradients
+from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Gaussian, Kernel
 from hilboost.learners.tree import TreeLearner
 
@@ -19,7 +20,7 @@ class Weighted(Loss):
         self.factors = np.atleast_1d(factors)
         self.more = {"offset": offset, "names": ("a", "b"), "set": {1, 2}, "kernel": Gaussian(2.0)}
 
-    def start(self, target):
+    def initial_raw(self, target):
         return target.y.mean(axis=0)
 
     def value(self, target, raw):
@@ -49,11 +50,13 @@ class Slopes(Learner):
         return X
 
     def fit(self, data, gradients, sample, rng):
-        offset = gradients.negative.mean(axis=0)
+        offset = gradients.negative_gradient.mean(axis=0)
         gram = data.T @ data + self.ridge * np.eye(data.shape[1])
-        model = Outer.Slope(np.linalg.solve(gram, data.T @ (gradients.negative - offset)), offset)
-        part = Part.of(model, slice(0, gradients.negative.shape[1]))
-        return [Fitted(part, outputs=model.predict_raw(data))]
+        model = Outer.Slope(
+            np.linalg.solve(gram, data.T @ (gradients.negative_gradient - offset)), offset
+        )
+        part = Term.of(model, slice(0, gradients.negative_gradient.shape[1]))
+        return [FittedTerm(part, outputs=model.predict_raw(data))]
 
 
 class MyTrees(TreeLearner):

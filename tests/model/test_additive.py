@@ -5,8 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from hilboost.core.contracts import BaseModel
-from hilboost.core.records import Part, Stage
+from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.model import AdditiveModel, mean_of
 
 
@@ -28,7 +27,7 @@ X = np.random.default_rng(0).normal(size=(9, 2))
 
 def stage(*models, coefficient=0.5):
     return Stage(
-        tuple(Part(m, slice(k, k + 1), np.array([coefficient])) for k, m in enumerate(models))
+        tuple(Term(m, slice(k, k + 1), np.array([coefficient])) for k, m in enumerate(models))
     )
 
 
@@ -42,9 +41,9 @@ def build(seed, n_stages=3):
 
 
 def by_hand(model):
-    raw = np.tile(model.start, (len(X), 1))
+    raw = np.tile(model.initial_raw, (len(X), 1))
     for s in model.stages:
-        for part in s.parts:
+        for part in s.terms:
             raw[:, part.columns] += part.coefficient * part.model.predict_raw(X)
     return raw
 
@@ -59,7 +58,7 @@ def test_stages_one_after_the_other():
     model = build(0)
     staged = [raw.copy() for raw in model.staged_raw(X)]
     for k, raw in enumerate(staged, start=1):
-        shorter = AdditiveModel(model.start, model.stages[:k])
+        shorter = AdditiveModel(model.initial_raw, model.stages[:k])
         np.testing.assert_allclose(raw, by_hand(shorter), rtol=1e-12)
 
 

@@ -48,15 +48,15 @@ def trees():
     return BoostingClassifier(n_estimators=2, max_leaf_nodes=4, early_stopping=False).fit(X, LABELS)
 
 
-def levels(target_statistics=False):
+def levels(target_encoding=False):
     model = BoostingRegressor(n_estimators=2, max_leaf_nodes=4, categorical_features=[1, 2])
-    model.set_params(target_statistics=target_statistics, min_samples_leaf=5)
+    model.set_params(target_encoding=target_encoding, min_samples_leaf=5)
     table = np.column_stack([X[:, 0], np.sign(X[:, 1].round()), X[:, 2].round(1)])
     return model.fit(table, Y)
 
 
 def statistics():
-    return levels(target_statistics=True)
+    return levels(target_encoding=True)
 
 
 def full():

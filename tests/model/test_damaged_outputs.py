@@ -15,7 +15,7 @@ from hilboost.outputs import Hierarchy
 X = np.random.default_rng(0).normal(size=(40, 3))
 
 
-def saved(tmp_path, output, y, learner="ok3-et"):
+def saved(tmp_path, output, y, learner="extra_trees"):
     path = tmp_path / "model"
     model = OutputKernelBoostingRegressor(
         output, learner=learner, n_estimators=3, learning_rate=0.5, random_state=0
@@ -104,7 +104,7 @@ EDITS = {
             "labels": [text(["abc"] * 2), text([1, 2]), text([]), np.array([255], dtype=np.uint8)],
             "grams": [text(["abc", "bcd"]), text(["abc", "bcd", "ca"])],
         },
-        {"lengths": [[0, 3], [3], [3, 2], [3, 10**9 + 0.5], [1, 3], [3, 2**60]], "normalise": [1]},
+        {"lengths": [[0, 3], [3], [3, 2], [3, 10**9 + 0.5], [1, 3], [3, 2**60]], "normalize": [1]},
     ),
     "hierarchy": (
         Hierarchy(PARENTS),

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ from hilboost import (
     SparseKernelClassifier,
     SparseKernelRidge,
 )
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidModelFile
-from hilboost.core.records import Part, Stage
 from hilboost.kernels import (
     Gaussian,
     Kernel,
@@ -35,8 +36,10 @@ from hilboost.kernels import (
 )
 from hilboost.learners.kernel_machine import KernelExpansion, variance
 from hilboost.learners.kernel_machine.inputs import Inputs
-from hilboost.model import AdditiveModel, files
+from hilboost.model import AdditiveModel
+from hilboost.model.codecs import ClassCodec
 from hilboost.network import NetworkCompletion
+from hilboost.persistence import container as files
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(160, 3))
@@ -254,13 +257,13 @@ def expansion(basis, kernel=None, inputs=None, r=1):
 def additive(stages, r=1):
     return AdditiveModel(
         np.zeros(r),
-        tuple(Stage(tuple(Part.of(model, slice(0, r)) for model in stage)) for stage in stages),
+        tuple(Stage(tuple(Term.of(model, slice(0, r)) for model in stage)) for stage in stages),
     )
 
 
 def test_trees_and_expansions_in_one_sum(tmp_path):
     trees = BoostingRegressor(n_estimators=6, random_state=0).fit(X, Y).model_
-    tree = [stage.parts[0].model for stage in trees.stages]
+    tree = [stage.terms[0].model for stage in trees.stages]
     kernel = Gaussian(1.0)
     machines = [expansion(X[:4], kernel), expansion(X[:5] + 0.0), expansion(X[3:5] + 0.0, kernel)]
     stages = [
@@ -272,7 +275,7 @@ def test_trees_and_expansions_in_one_sum(tmp_path):
     model = additive(stages)
     files.write(tmp_path / "m", model, {"n_features_in": 3}, {"more": np.ones(2)})
     loaded, _, arrays = files.read(tmp_path / "m")
-    kinds = [[type(part.model) for part in stage.parts] for stage in loaded.stages]
+    kinds = [[type(part.model) for part in stage.terms] for stage in loaded.stages]
     assert kinds == [[type(part) for part in stage] for stage in stages]
     np.testing.assert_array_equal(loaded.predict_raw(NEW), model.predict_raw(NEW))
     np.testing.assert_array_equal(arrays["more"], np.ones(2))
@@ -305,7 +308,7 @@ def test_many_bases_of_one_array(tmp_path):
 def test_kernels_of_others_are_refused(kernel, name, tmp_path):
     path = tmp_path / "model"
     path.write_bytes(b"old")
-    model = fitted(regressor(kernel=kernel, standardise=False))
+    model = fitted(regressor(kernel=kernel, standardize=False))
     with pytest.raises(IncompatibleParts, match=f"{name}.*with pickle or joblib"):
         hilboost.save(model, path)
     assert path.read_bytes() == b"old"
@@ -329,7 +332,7 @@ def test_kernels_nested_too_deeply_are_refused(tmp_path):
 
 
 def test_expansions_of_some_outputs_are_refused(tmp_path):
-    model = AdditiveModel(np.zeros(2), (Stage((Part.of(expansion(X[:3]), slice(1, 2)),)),))
+    model = AdditiveModel(np.zeros(2), (Stage((Term.of(expansion(X[:3]), slice(1, 2)),)),))
     with pytest.raises(IncompatibleParts, match="columns 1 to 1"):
         files.write(tmp_path / "m", model, {"n_features_in": 3})
 
@@ -406,8 +409,8 @@ EDITS = {
     "no rows": lambda a: {"rows.0": a["rows.0"][:0]},
     "scale zero": lambda a: {"inputs.scale": changed(a["inputs.scale"], (0, 0), 0.0)},
     "scale negative": lambda a: {"inputs.scale": -a["inputs.scale"]},
-    "centre infinite": lambda a: {"inputs.centre": changed(a["inputs.centre"], (0, 1), np.inf)},
-    "two centres": lambda a: {"inputs.centre": np.repeat(a["inputs.centre"], 2, axis=0)},
+    "center infinite": lambda a: {"inputs.centre": changed(a["inputs.centre"], (0, 1), np.inf)},
+    "two centers": lambda a: {"inputs.centre": np.repeat(a["inputs.centre"], 2, axis=0)},
     "fewer scales": lambda a: {"inputs.scale": a["inputs.scale"][:, :2]},
     "noise negative": lambda a: {"noise": changed(a["noise"], 0, -1.0)},
     "noise missing": lambda a: {"noise": changed(a["noise"], 0, np.nan)},
@@ -580,10 +583,11 @@ def test_edited_classes(tmp_path, header):
 
 def test_short_labels_in_wide_arrays(tmp_path):
     model = fitted(classifier(), THREE)
-    model.classes_ = model.classes_.astype("<U1500000")
+    wide = ClassCodec(model.classes_.astype("<U1500000"))
+    model.fitted_ = replace(model.fitted_, codec=wide)
     loaded = round_trip(model, tmp_path)
     assert loaded.classes_.dtype == "<U6"
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
-    model.classes_[0] = "long" * 400_000
+    wide.classes[0] = "long" * 400_000
     with pytest.raises(IncompatibleParts, match="shorter names"):
         hilboost.save(model, tmp_path / "m")

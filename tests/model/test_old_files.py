@@ -27,7 +27,7 @@ def plain(model, X=X):
         found = [sorted(map(str, y)) if isinstance(y, set) else y for y in found]
     else:
         found = found.tolist()
-    return {"labels": found, "raw": model._raw(X).tolist()}
+    return {"labels": found, "raw": model.predict_raw(X).tolist()}
 
 
 @pytest.mark.parametrize("name", EXPECTED)

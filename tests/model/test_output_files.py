@@ -32,7 +32,7 @@ def forest(output, **parameters):
     return OutputKernelForestRegressor(output, n_estimators=3, random_state=0, **parameters)
 
 
-def boosting(output, learner="ok3-et", **parameters):
+def boosting(output, learner="extra_trees", **parameters):
     settings = {"n_estimators": 3, "learning_rate": 0.5, "random_state": 0} | parameters
     return OutputKernelBoostingRegressor(output, learner=learner, **settings)
 
@@ -82,7 +82,7 @@ def test_round_trip_of_every_output_space(case, tmp_path):
 
 LEARNERS = {
     "ok3": "ok3",
-    "ok3-et": "ok3-et",
+    "extra_trees": "extra_trees",
     "kernel": "kernel",
     "machine": KernelBoostingRegressor(kernel=Gaussian(2.0), regularization=0.1),
     "sparse": KernelBoostingRegressor(stages="sparse", n_basis=20, length_scale_factors=[2, 1]),

@@ -19,7 +19,7 @@ from hilboost import (
     OutputKernelForestRegressor,
 )
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidParameter, InvalidType
-from hilboost.model import files
+from hilboost.persistence import container as files
 
 MODULE = (Path(__file__).parent / "own_parts.py").read_text()
 RNG = np.random.default_rng(0)

@@ -68,7 +68,7 @@ def log_euclidean(a, b):
     return float(np.trace(logm(a) @ logm(b)))
 
 
-def spectrum(lengths, normalise):
+def spectrum(lengths, normalize):
     def count(string):
         return Counter(
             string[i : i + length] for length in lengths for i in range(len(string) - length + 1)
@@ -79,7 +79,7 @@ def spectrum(lengths, normalise):
         return sum(a[gram] * b[gram] for gram in a)
 
     def pair(a, b):
-        size = np.sqrt(product(a, a) * product(b, b)) if normalise else 1
+        size = np.sqrt(product(a, a) * product(b, b)) if normalize else 1
         return product(a, b) / size if size else 0.0
 
     return pair

@@ -9,7 +9,7 @@ from tests.outputs.pairs import gram
 
 import hilboost.outputs
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.spaces import Choice, OutputSpace
+from hilboost.core.output_space import Choice, OutputSpace
 from hilboost.outputs import Candidates, PrecomputedOutput
 
 N = 12

@@ -12,7 +12,7 @@ from tests.cases import OUTPUTS, ids
 from tests.outputs.pairs import gram, spectrum
 
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, NotPositive
-from hilboost.core.spaces import Choice
+from hilboost.core.output_space import Choice
 from hilboost.kernels import Gaussian, Laplace, Linear
 from hilboost.outputs import (
     KernelOutput,

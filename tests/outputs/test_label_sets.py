@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.spaces import Choice
+from hilboost.core.output_space import Choice
 from hilboost.outputs import LabelSets
 
 TABLE = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 1, 0]])

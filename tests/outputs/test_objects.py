@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.core.spaces import Choice
+from hilboost.core.output_space import Choice
 from hilboost.outputs import OUTPUT_NAMES, Hierarchy, Rankings, Strings, as_output
 
 PARENTS = {"cat": "pet", "dog": "pet", "pet": "animal", "elm": "tree", "oak": "tree", "ash": "elm"}
@@ -18,7 +18,7 @@ NODES = ["animal", "tree", "pet", "elm", "oak", "cat", "dog", "ash"]
 
 
 def test_n_grams_outside_the_vocabulary_count_in_norms():
-    embedding = Strings(2, normalise=False).fit(["abab", "ba"])
+    embedding = Strings(2, normalize=False).fit(["abab", "ba"])
     assert dict(embedding.vocabulary) == {"ab": 0, "ba": 1}
     np.testing.assert_array_equal(embedding.encode(["abab", "abxx"]), [[2, 1], [1, 0]])
     np.testing.assert_array_equal(embedding.norms(["abab", "abxx", "", "xyz"]), [5, 3, 0, 2])
@@ -28,7 +28,7 @@ def test_n_grams_outside_the_vocabulary_count_in_norms():
 
 
 def test_a_candidate_with_foreign_n_grams_is_farther():
-    embedding = Strings(1, normalise=False).fit(["ab", "a"])
+    embedding = Strings(1, normalize=False).fit(["ab", "a"])
     raw = embedding.encode(["ab"])
     assert embedding.decode(raw, "nearest", Choice(["abxyz", "ab"])) == ["ab"]
     assert embedding.decode(raw, "cosine", Choice(["abxyz", "ab"])) == ["ab"]
@@ -51,7 +51,7 @@ def test_strings_may_be_arrays(labels):
 
 @given(strings=st.lists(st.text("ab ", max_size=6), min_size=1, max_size=6))
 def test_training_strings_are_as_near_as_can_be(strings):
-    embedding = Strings((1, 6), normalise=False).fit([*strings, "ab"])
+    embedding = Strings((1, 6), normalize=False).fit([*strings, "ab"])
     found = embedding.decode(embedding.encode(strings), "nearest")
     assert found == strings  # the longest n-grams are the strings themselves
 

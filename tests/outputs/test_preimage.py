@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilboost.core.errors import InvalidData
-from hilboost.core.spaces import Choice, Embedding
+from hilboost.core.output_space import Choice, Embedding
 from hilboost.kernels import Gaussian
-from hilboost.outputs import Candidates, KernelOutput, decode, fixed_point, preimage
-from hilboost.outputs.fixed_point import climb
+from hilboost.outputs import Candidates, KernelOutput, decode, preimage
+from hilboost.outputs import fixed_point_iteration as fixed_point
+from hilboost.outputs.fixed_point_iteration import climb
 from hilboost.outputs.preimage import nearest
 
 seeds = st.integers(0, 10**6)
@@ -126,8 +127,8 @@ def test_a_space_of_ones_own_chooses_among_labels_that_it_encodes():
 # Continuous pre-images under a Gaussian kernel
 
 
-def value(kernel, y, centres, weights):
-    return np.einsum("ij,ij->i", weights, kernel.block(np.ascontiguousarray(y), centres))
+def value(kernel, y, centers, weights):
+    return np.einsum("ij,ij->i", weights, kernel.block(np.ascontiguousarray(y), centers))
 
 
 @pytest.mark.parametrize("negative", [False, True])
@@ -135,14 +136,14 @@ def value(kernel, y, centres, weights):
 @given(seed=seeds)
 def test_climbing_never_ends_below_its_start(negative, scale, seed):
     rng = np.random.default_rng(seed)
-    kernel, centres = Gaussian(scale), rng.normal(size=(12, 3)) * 2
+    kernel, centers = Gaussian(scale), rng.normal(size=(12, 3)) * 2
     weights = rng.normal(size=(9, 12)) if negative else rng.uniform(size=(9, 12))
     start = rng.normal(size=(9, 3)) * rng.choice([0.1, 2, 50])
-    start[0] = centres[weights[0].argmax()]
+    start[0] = centers[weights[0].argmax()]
     before = start.copy()
-    found = climb(kernel, start, centres, weights)
+    found = climb(kernel, start, centers, weights)
     assert np.isfinite(found).all()
-    gained = value(kernel, found, centres, weights) - value(kernel, start, centres, weights)
+    gained = value(kernel, found, centers, weights) - value(kernel, start, centers, weights)
     assert gained.min() >= -1e-12 * np.abs(weights).sum(axis=1).max()
     np.testing.assert_array_equal(start, before)
 
@@ -151,31 +152,31 @@ def test_climbing_never_ends_below_its_start(negative, scale, seed):
 def test_climbing_ends_on_a_summit(seed):
     """With positive weights, and steps enough, no small step in any direction improves by much."""
     rng = np.random.default_rng(seed)
-    kernel, centres = Gaussian(1.0), rng.normal(size=(8, 2))
+    kernel, centers = Gaussian(1.0), rng.normal(size=(8, 2))
     weights = rng.uniform(size=(6, 8))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fixed_point, "_STEPS", 1000)
-        found = climb(kernel, centres[weights.argmax(axis=1)], centres, weights)
-    best = value(kernel, found, centres, weights)
+        found = climb(kernel, centers[weights.argmax(axis=1)], centers, weights)
+    best = value(kernel, found, centers, weights)
     for _ in range(20):
         step = found + 0.01 * rng.normal(size=found.shape)
-        assert (value(kernel, step, centres, weights) <= best * (1 + 1e-4)).all()
+        assert (value(kernel, step, centers, weights) <= best * (1 + 1e-4)).all()
 
 
 def test_rows_climb_alone():
     rng = np.random.default_rng(0)
-    kernel, centres = Gaussian(1.0), rng.normal(size=(8, 2))
+    kernel, centers = Gaussian(1.0), rng.normal(size=(8, 2))
     weights, start = rng.normal(size=(6, 8)), rng.normal(size=(6, 2))
-    together = climb(kernel, start, centres, weights)
+    together = climb(kernel, start, centers, weights)
     for i in range(6):
-        alone = climb(kernel, start[i : i + 1], centres, weights[i : i + 1])
+        alone = climb(kernel, start[i : i + 1], centers, weights[i : i + 1])
         np.testing.assert_allclose(alone[0], together[i], rtol=1e-9, atol=1e-12)
 
 
 def test_where_nothing_can_be_gained_the_start_is_kept():
-    kernel, centres = Gaussian(1.0), np.array([[0.0], [1.0]])
+    kernel, centers = Gaussian(1.0), np.array([[0.0], [1.0]])
     start = np.array([[0.25], [1e6], [0.5]])
-    found = climb(kernel, start, centres, np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]))
+    found = climb(kernel, start, centers, np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]))
     np.testing.assert_allclose(found, start, rtol=1e-12)
 
 

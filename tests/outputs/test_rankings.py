@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import kendalltau
 
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.spaces import Choice
+from hilboost.core.output_space import Choice
 from hilboost.outputs import Rankings
 from hilboost.outputs.kemeny import _improved, _value, best_orders
 

@@ -12,7 +12,7 @@ from scipy.stats import wasserstein_distance
 from sklearn.isotonic import isotonic_regression
 
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.spaces import Choice
+from hilboost.core.output_space import Choice
 from hilboost.outputs import Compositions, Distributions, PositiveMatrices, Vectors
 
 RNG = np.random.default_rng(0)
@@ -171,8 +171,8 @@ def test_aitchison_counts_ratios_only():
     expected = ((ratios[0] - ratios[1]) ** 2).sum() / (2 * 3)
     assert squared_distance(embedding, a[0], b[0]) == pytest.approx(expected)
     assert embedding.encode(a).shape == (1, 2)
-    centre = embedding.decode((embedding.encode(a) + embedding.encode(b)) / 2, "exact")
-    np.testing.assert_allclose(centre, np.sqrt(a * b) / np.sqrt(a * b).sum())
+    center = embedding.decode((embedding.encode(a) + embedding.encode(b)) / 2, "exact")
+    np.testing.assert_allclose(center, np.sqrt(a * b) / np.sqrt(a * b).sum())
 
 
 def test_hellinger_decoding_is_the_nearest_composition():

@@ -9,7 +9,7 @@ from tests.reference.grow import Limits, Numbers, grow, leaves
 def lad_tree_boost(X, y, n_stages, n_leaves, min_samples_leaf, learning_rate=1.0):
     """Yields, for every stage, its splits, its leaf values by leaf, and F on the training rows.
 
-    A split is (column, threshold); thresholds lie halfway between neighbouring distinct values.
+    A split is (column, threshold); thresholds lie halfway between neighboring distinct values.
     """
     n, d = X.shape
     values = [np.unique(X[:, k]) for k in range(d)]

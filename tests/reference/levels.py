@@ -14,12 +14,14 @@ def numbers(packed, counted, layout, scales):
 
 
 def _level(histogram, base, b, n_channels, layout, scales):
-    cells = [int(x) for x in histogram[(base + b) * n_channels : (base + b + 1) * n_channels]]
-    return cells, numbers(cells[0], cells[1] if n_channels > 1 else 0, layout, scales)
+    leaf_of_row = [int(x) for x in histogram[(base + b) * n_channels : (base + b + 1) * n_channels]]
+    return leaf_of_row, numbers(
+        leaf_of_row[0], leaf_of_row[1] if n_channels > 1 else 0, layout, scales
+    )
 
 
-def _sum(cells):
-    return [sum(channel) for channel in zip(*cells, strict=True)]
+def _sum(leaf_of_row):
+    return [sum(channel) for channel in zip(*leaf_of_row, strict=True)]
 
 
 def _steps(histogram, base, n_bins, totals, layout, scales, limits):

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from hilboost.core.records import Sample, Stage, Target
+from hilboost.core.base_model import Stage
+from hilboost.core.learner import RowSample
+from hilboost.core.loss import Target
 from hilboost.losses import SquaredError
 
 
@@ -36,12 +38,12 @@ class Staged:
             rng = np.random.default_rng((self.seed, len(self.stages)))
             now = self.loss.gradients(self.target, self.raw)
             fitted = tuple(
-                self.learner.fit(self.data, now, Sample(self.rows, self.target.weight), rng)
+                self.learner.fit(self.data, now, RowSample(self.rows, self.target.weight), rng)
             )
-            stage = Stage(tuple(f.part for f in fitted)).scaled(factor)
-            for part, result in zip(stage.parts, fitted, strict=True):
+            stage = Stage(tuple(f.term for f in fitted)).scaled(factor)
+            for part, result in zip(stage.terms, fitted, strict=True):
                 self.raw[:, part.columns] += part.coefficient * result.outputs
-            self.learner.settle(self.data, stage, fitted)
+            self.learner.stage_added(self.data, stage, fitted)
             self.stages.append(stage)
             self.fitted.append(fitted)
         return self
@@ -50,7 +52,7 @@ class Staged:
         """Sum of all parts, one by one."""
         raw = np.zeros((len(X), self.r))
         for stage in self.stages:
-            for part in stage.parts:
+            for part in stage.terms:
                 raw[:, part.columns] += part.coefficient * part.model.predict_raw(X)
         return raw
 
@@ -61,7 +63,7 @@ def ridge(K, y, regularization, weight=None):
     return np.linalg.solve(K + np.diag(D), y)
 
 
-def penalised(loss, target, K, alpha, regularization):
+def penalized(loss, target, K, alpha, regularization):
     """``sum_i w_i loss_i + ½ λ |f|²`` for ``f = K α``."""
     weight = np.ones(len(K)) if target.weight is None else target.weight
     raw = K @ alpha
@@ -69,8 +71,8 @@ def penalised(loss, target, K, alpha, regularization):
     return float(weight @ loss.value(target, raw)) + penalty
 
 
-def penalised_optimum(loss, target, K, r, regularization):
-    """The values (n, r) on the rows that minimise :func:`penalised`, by L-BFGS."""
+def penalized_optimum(loss, target, K, r, regularization):
+    """The values (n, r) on the rows that minimize :func:`penalized`, by L-BFGS."""
     n = len(K)
     weight = np.ones(n) if target.weight is None else target.weight
     values, vectors = np.linalg.eigh(K)
@@ -79,7 +81,7 @@ def penalised_optimum(loss, target, K, r, regularization):
     def objective(b):
         b = b.reshape(n, r)
         raw = half @ b
-        negative = loss.gradients(target, raw).negative
+        negative = loss.gradients(target, raw).negative_gradient
         value = weight @ loss.value(target, raw) + 0.5 * regularization * np.sum(b * b)
         return value, (regularization * b - half.T @ (weight[:, None] * negative)).ravel()
 

@@ -75,7 +75,7 @@ def score(K: np.ndarray, rows: np.ndarray, goes_left: np.ndarray) -> float:
 
 
 def cuts_of(values: np.ndarray) -> list[float]:
-    """Ascending cuts halfway between neighbouring distinct values."""
+    """Ascending cuts halfway between neighboring distinct values."""
     distinct = np.unique(values)
     return [float(0.5 * (a + b)) for a, b in zip(distinct[:-1], distinct[1:], strict=True)]
 

@@ -4,7 +4,9 @@ import numpy as np
 from tests.reference.levels import level_goes_left
 
 
-def binned_cells(bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, begin, end, cells):
+def binned_leaves(
+    bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, begin, end, leaf_of_row
+):
     table = bins.reshape(-1, n, 8)
     for row in rows[begin:end]:
         node = 0
@@ -18,7 +20,7 @@ def binned_cells(bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, 
             else:
                 goes_left = b <= cut
             node = left if goes_left else right
-        cells[row] = leaf_of[node]
+        leaf_of_row[row] = leaf_of[node]
 
 
 def _leaf(x, node, columns, thresholds, missing_right, children, set_numbers, left_sets):
@@ -69,7 +71,7 @@ def add_forest(
             raw[i, first : first + width] += values[at : at + width]
 
 
-def forest_cells(
+def forest_leaves(
     X,
     roots,
     columns,
@@ -81,10 +83,10 @@ def forest_cells(
     leaf_number,
     begin,
     end,
-    cells,
+    leaf_of_row,
 ):
     for i in range(begin, end):
-        for tree in range(cells.shape[1]):
+        for tree in range(leaf_of_row.shape[1]):
             leaf = _leaf(
                 X[i],
                 roots[tree],
@@ -95,7 +97,7 @@ def forest_cells(
                 set_numbers,
                 left_sets,
             )
-            cells[i, tree] = leaf_number[leaf]
+            leaf_of_row[i, tree] = leaf_number[leaf]
 
 
 def mark_left_leaves(roots, children, order, masks):

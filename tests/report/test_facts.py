@@ -23,7 +23,7 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.estimators.combiners import AdaBoostKernelClassifier, BayesianCommitteeMachine
+from hilboost.estimators.subset_ensembles import AdaBoostKernelClassifier, BayesianCommitteeMachine
 from hilboost.kernels import Gaussian, Matern
 from hilboost.outputs import PrecomputedOutput
 from hilboost.report import render
@@ -235,7 +235,7 @@ def test_parameters_tell_what_was_chosen_and_what_auto_became():
         "random_state",
     ]
     assert facts["learning_rate"]["value"] == "auto"
-    assert facts["learning_rate"]["became"] == model._resolved.learning_rate
+    assert facts["learning_rate"]["became"] == model.fitted_.resolved.learning_rate
     machine = KernelBoostingRegressor(random_state=0, regularization=0.5).fit(X[:60], y[:60])
     facts = {one["name"]: one for one in machine.report_facts(X, y)["model"]["parameters"]}
     assert facts["stages"]["became"] == "full"

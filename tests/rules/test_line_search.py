@@ -1,12 +1,13 @@
-"""The step length is the minimiser along the stage."""
+"""The step length is the minimizer along the stage."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from tests.cases import LOSSES, ids
 
-from hilboost.core.contracts import BaseModel, CellModel, Fitted, State
-from hilboost.core.records import Part, Sample, Stage
+from hilboost.core.base_model import BaseModel, LeafModel, Stage, Term
+from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.rule import State
 from hilboost.learners.tree import TreeLearner
 from hilboost.rules import LineSearch, Shrinkage
 
@@ -22,21 +23,21 @@ def draw(case, weighted=False, sampled=False):
     """A state in which the stage is the negative gradient with noise."""
     rng = np.random.default_rng(1)
     loss, target = case.make(), case.target(rng, N, weighted)
-    raw = loss.start(target) + 0.5 * rng.normal(size=(N, case.n_outputs))
-    negative = loss.gradients(target, raw).negative
+    raw = loss.initial_raw(target) + 0.5 * rng.normal(size=(N, case.n_outputs))
+    negative = loss.gradients(target, raw).negative_gradient
     noise = rng.normal(size=raw.shape) * np.abs(negative).mean()
     direction = negative * rng.uniform(0.2, 0.6, size=raw.shape) + 0.5 * noise
     rows = np.arange(0, N, 2, dtype=np.uint32) if sampled else None
-    return loss, target, raw, direction, Sample(rows, target.weight)
+    return loss, target, raw, direction, RowSample(rows, target.weight)
 
 
 def search(loss, target, raw, direction, sample):
-    part = Part.of(Nothing(), slice(0, raw.shape[1]))
-    state = State(loss, target, raw, (Fitted(part, outputs=direction),), sample)
+    part = Term.of(Nothing(), slice(0, raw.shape[1]))
+    state = State(loss, target, raw, (FittedTerm(part, outputs=direction),), sample)
     before = raw.copy()
     stage = LineSearch()(Stage((part,)), state)
     np.testing.assert_array_equal(raw, before)
-    return stage.parts[0].coefficient
+    return stage.terms[0].coefficient
 
 
 def loss_along(loss, target, raw, direction, sample, column):
@@ -101,13 +102,13 @@ def test_cells_are_searched_through_their_values():
     trees = TreeLearner(max_leaf_nodes=4, min_samples_leaf=1)
     data = trees.prepare(X, None, 0, 1)
     fitted = trees.fit(data, loss.gradients(target, raw), sample, np.random.default_rng(0))
-    stage = LineSearch()(Stage((fitted[0].part,)), State(loss, target, raw, tuple(fitted), sample))
-    assert isinstance(fitted[0].part.model, CellModel)
-    assert stage.parts[0].coefficient == pytest.approx(1)  # least squares is a Newton step
+    stage = LineSearch()(Stage((fitted[0].term,)), State(loss, target, raw, tuple(fitted), sample))
+    assert isinstance(fitted[0].term.model, LeafModel)
+    assert stage.terms[0].coefficient == pytest.approx(1)  # least squares is a Newton step
 
 
 def test_shrinkage_multiplies_coefficients():
-    part = Part(Nothing(), slice(0, 2), np.array([2.0, 3.0]))
-    (shrunk,) = Shrinkage(0.1)(Stage((part,)), None).parts
+    part = Term(Nothing(), slice(0, 2), np.array([2.0, 3.0]))
+    (shrunk,) = Shrinkage(0.1)(Stage((part,)), None).terms
     np.testing.assert_array_equal(shrunk.coefficient, [0.1 * 2, 0.1 * 3])
     assert shrunk.model is part.model

@@ -1,6 +1,7 @@
 """Columns of categories: which they are, their levels, and what later tables may hold."""
 
 import enum
+from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
@@ -10,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from hilboost import BoostingRegressor
-from hilboost.estimators.checks import check_inputs
 from hilboost.tables import Column, Schema, category_columns
+from hilboost.validation.inputs import Expected, check_inputs
 
 FRAME = pd.DataFrame(
     {
@@ -26,11 +27,20 @@ FRAME = pd.DataFrame(
 
 def read(X, given="from_dtype"):
     estimator = BoostingRegressor(categorical_features=given)
-    return check_inputs(estimator, X, reset=True), estimator
+    matrix, schema = check_inputs(estimator, X, Expected(None, given))
+    return matrix, Reader(estimator, schema)
 
 
-def later(estimator, X):
-    return check_inputs(estimator, X, reset=False)
+@dataclass
+class Reader:
+    """An estimator that has read a table."""
+
+    estimator: BoostingRegressor
+    schema: Schema
+
+
+def later(reader, X):
+    return check_inputs(reader.estimator, X, Expected(reader.schema))[0]
 
 
 def test_from_dtype():
@@ -42,15 +52,15 @@ def test_from_dtype():
         [0.5, 10, 0, 0, 1],
     ]
     np.testing.assert_array_equal(matrix, expected)
-    assert estimator._schema.columns == (
+    assert estimator.schema.columns == (
         Column("x"),
         Column("k"),
         Column("t", "category", ("a", "b", "é")),
         Column("c", "category", (3, 20)),
         Column("b"),
     )
-    assert category_columns(estimator._schema) == ((2, 3), (3, 2))
-    assert estimator.feature_names_in_.tolist() == list(FRAME.columns)
+    assert category_columns(estimator.schema) == ((2, 3), (3, 2))
+    assert estimator.estimator.feature_names_in_.tolist() == list(FRAME.columns)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +80,7 @@ def test_columns_that_are_named(given):
     matrix, estimator = read(FRAME, given)
     expected = [[0, 1, 1, 3, 1], [np.nan, 0, np.nan, 20, 0], [1, 1, 2, np.nan, 0], [0, 2, 0, 3, 1]]
     np.testing.assert_array_equal(matrix, expected)
-    columns = estimator._schema.columns
+    columns = estimator.schema.columns
     assert [column.levels for column in columns] == [
         (0.5, 2.5),
         (3, 7, 10),
@@ -86,7 +96,7 @@ def test_none_are_categories():
     numbers = FRAME.drop(columns="t")
     matrix, estimator = read(numbers, None)
     np.testing.assert_array_equal(matrix, numbers.astype(float))
-    assert category_columns(estimator._schema) == ()
+    assert category_columns(estimator.schema) == ()
 
 
 def test_levels_of_an_array():
@@ -96,8 +106,8 @@ def test_levels_of_an_array():
     np.testing.assert_array_equal(matrix, [[1, 5], [np.nan, 5], [0, 6.5]])
     np.testing.assert_array_equal(later(estimator, X + 1), [[-1, 6], [np.nan, 6], [1, 7.5]])
     np.testing.assert_array_equal(X, before)
-    assert estimator._schema == Schema(2, None, ((0, (0, 1)),))
-    assert read(X, [1])[1]._schema.levels == ((1, (5.0, 6.5)),)
+    assert estimator.schema == Schema(2, None, ((0, (0, 1)),))
+    assert read(X, [1])[1].schema.levels == ((1, (5.0, 6.5)),)
 
 
 def test_later_levels():
@@ -120,7 +130,7 @@ def test_levels_that_are_declared_but_do_not_occur():
     declared = [pd.Categorical(["c", "a"], ["z", "c", "b", "a"]), ["c", "a"]]
     for values in declared:
         matrix, estimator = read(pd.DataFrame({"t": values}))
-        assert estimator._schema.levels == ((0, ("a", "c")),)
+        assert estimator.schema.levels == ((0, ("a", "c")),)
         np.testing.assert_array_equal(matrix, [[1], [0]])
         np.testing.assert_array_equal(later(estimator, pl.DataFrame({"t": ["b"]})), [[-1]])
 
@@ -152,7 +162,7 @@ def test_levels_are_python_s_own_types(values, levels):
     for column in (as_category, pd.Series(values, dtype=object)):
         matrix, estimator = read(pd.DataFrame({"x": column}), [0])
         np.testing.assert_array_equal(matrix[:, 0], [1, 0, np.nan, 1])
-        found = estimator._schema.columns[0].levels
+        found = estimator.schema.columns[0].levels
         assert found == levels
         assert [type(level) for level in found] == [type(level) for level in levels]
         for other in (list(levels), as_category.cat.categories):
@@ -164,7 +174,7 @@ def test_text_that_is_missing_throughout():
     for X in (pl.DataFrame({"t": pl.Series([None, None], dtype=pl.String)}),):
         matrix, estimator = read(X)
         assert np.isnan(matrix).all()
-        assert category_columns(estimator._schema) == ((0, 0),)
+        assert category_columns(estimator.schema) == ((0, 0),)
         np.testing.assert_array_equal(later(estimator, pl.DataFrame({"t": ["a"]})), [[-1]])
 
 
@@ -180,7 +190,7 @@ def test_unusual_names():
     names = ["", " ", "a\nb", "{}", "%s", "é", "x" * 300]
     X = pl.DataFrame({name: ["u", "v"] for name in names})
     matrix, estimator = read(X)
-    assert [column.name for column in estimator._schema.columns] == names
+    assert [column.name for column in estimator.schema.columns] == names
     np.testing.assert_array_equal(later(estimator, X), matrix)
 
 

@@ -27,9 +27,9 @@ from hilboost import (
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidModelFile, InvalidParameter
-from hilboost.estimators.combiners import AveragedKernelRidge
+from hilboost.estimators.subset_ensembles import AveragedKernelRidge
 from hilboost.kernels import Delta, Gaussian, OnColumns
-from hilboost.learners.kernel_machine import Setting, SparseLearner
+from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.tables import Schema, category_columns
 
@@ -37,14 +37,14 @@ RNG = np.random.default_rng(0)
 N = 90
 COLUMNS = {
     "size": RNG.normal(size=N),
-    "colour": RNG.choice(["red", "green", "blue"], N).tolist(),
+    "color": RNG.choice(["red", "green", "blue"], N).tolist(),
     "rank": RNG.integers(0, 4, N),
     "new": RNG.random(N) < 0.5,
 }
 PANDAS, POLARS, ARROW = pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS), pa.table(COLUMNS)
 FRAMES = [PANDAS, POLARS, ARROW, POLARS.lazy()]
 EFFECT = {"red": 1.0, "green": -1.0, "blue": 0.0}
-Y = COLUMNS["size"] + np.array([EFFECT[name] for name in COLUMNS["colour"]])
+Y = COLUMNS["size"] + np.array([EFFECT[name] for name in COLUMNS["color"]])
 LABELS = np.where(Y > 0, "high", "low")
 COLOUR = 1
 
@@ -55,7 +55,7 @@ NUMBERS = [
     BoostingRegressor(n_estimators=10, learner=TreeLearner(min_samples_leaf=2), random_state=0),
     BoostingRegressor(learner="kernel", random_state=0),
     BoostingRegressor(
-        learner=SparseLearner(Setting(categorical=(COLOUR,))),
+        learner=SparseLearner(KernelMachineConfig(categorical=(COLOUR,))),
         n_estimators=2,
         learning_rate=1.0,
         random_state=0,
@@ -100,7 +100,7 @@ def test_regressors(model):
     expected = model.fit(PANDAS, Y).predict(PANDAS)
     assert model.score(PANDAS, Y) > 0.7
     assert model.feature_names_in_.tolist() == list(COLUMNS)
-    assert category_columns(model._schema) == ((COLOUR, 3),)
+    assert category_columns(model.fitted_.schema) == ((COLOUR, 3),)
     trees = getattr(model, "learner", None) == "tree"  # others take a second to fit
     for X, y in zip(FRAMES, series_of(Y), strict=False):
         model = model.fit(X, y) if trees else model
@@ -119,9 +119,9 @@ def test_classifiers(model):
 
 @pytest.mark.parametrize("model", LEARN_NO_CATEGORIES, ids=name)
 def test_learners_without_categories(model):
-    with pytest.raises(IncompatibleParts, match="column 'colour' holds categories, and .* numbers"):
+    with pytest.raises(IncompatibleParts, match="column 'color' holds categories, and .* numbers"):
         model.fit(POLARS, Y)
-    numbers = POLARS.drop("colour")
+    numbers = POLARS.drop("color")
     expected = (
         model.set_params(random_state=0).fit(numbers.to_numpy(), Y).predict(numbers.to_numpy())
     )
@@ -129,7 +129,7 @@ def test_learners_without_categories(model):
 
 
 def test_kernels_that_compare_numbers():
-    said = "column 'colour' holds categories, and kernel=.* compares numbers. Set kernel='auto'"
+    said = "column 'color' holds categories, and kernel=.* compares numbers. Set kernel='auto'"
     for model in (
         KernelBoostingRegressor(kernel="gaussian"),
         OutputKernelBoostingRegressor(learner=KernelBoostingRegressor(kernel=Gaussian(1.0))),
@@ -139,8 +139,8 @@ def test_kernels_that_compare_numbers():
         with pytest.raises(IncompatibleParts, match=said):
             model.fit(POLARS, Y)
     kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Delta(), [COLOUR])
-    named = KernelBoostingRegressor(kernel=kernel, categorical_features=["colour"], random_state=0)
-    codes = POLARS.with_columns(colour=pl.col("colour").rank("dense"))
+    named = KernelBoostingRegressor(kernel=kernel, categorical_features=["color"], random_state=0)
+    codes = POLARS.with_columns(color=pl.col("color").rank("dense"))
     by_hand = KernelBoostingRegressor(kernel=kernel, categorical_features=[1], random_state=0)
     expected = by_hand.fit(codes.to_numpy(), Y).predict(codes.to_numpy())
     np.testing.assert_array_equal(named.fit(POLARS, Y).predict(POLARS), expected)
@@ -151,9 +151,9 @@ def test_kernels_that_compare_numbers():
 @pytest.mark.parametrize("model", [NUMBERS[0], KERNEL], ids=name)
 def test_levels_that_fit_did_not_see(model):
     model.fit(POLARS, Y)
-    other = POLARS.with_columns(colour=pl.lit("mauve"))
+    other = POLARS.with_columns(color=pl.lit("mauve"))
     assert np.isfinite(model.predict(other)).all()
-    missing = PANDAS.assign(colour=None)
+    missing = PANDAS.assign(color=None)
     if isinstance(model, KernelBoostingRegressor):
         with pytest.raises(InvalidData, match="X holds NaN in column 1"):
             model.predict(missing)
@@ -180,9 +180,9 @@ def test_held_out_frames_weights_and_warm_start():
         models.append(model)
     for model in models[1:]:
         np.testing.assert_array_equal(model.predict(ARROW), models[0].predict(ARROW))
-    assert models[0]._schema.columns[COLOUR].levels == ("blue", "green", "red")
+    assert models[0].fitted_.schema.columns[COLOUR].levels == ("blue", "green", "red")
     models[0].set_params(n_estimators=9)
-    with pytest.raises(InvalidData, match="column 'colour' holds levels that the first fit did"):
+    with pytest.raises(InvalidData, match="column 'color' holds levels that the first fit did"):
         models[0].fit(PANDAS.replace("red", "mauve"), Y, X_val=PANDAS, y_val=Y)
 
 
@@ -218,7 +218,7 @@ def test_files_keep_the_schema(model, levels, tmp_path):
     X = POLARS
     if levels == "numbers":
         model.set_params(categorical_features=["rank", "new"])
-        X = POLARS.drop("colour")
+        X = POLARS.drop("color")
     else:
         model.set_params(categorical_features="from_dtype")
     if model is KERNEL and levels == "numbers":
@@ -227,7 +227,7 @@ def test_files_keep_the_schema(model, levels, tmp_path):
     model.fit(X, y)
     save(model, tmp_path / "m")
     again = load(tmp_path / "m")
-    assert again._schema == model._schema
+    assert again.fitted_.schema == model.fitted_.schema
     assert again.categorical_features == model.categorical_features
     np.testing.assert_array_equal(again.predict(X.to_pandas()), model.predict(X))
     _, metadata = contents(tmp_path / "m")
@@ -235,11 +235,11 @@ def test_files_keep_the_schema(model, levels, tmp_path):
 
 
 def test_files_without_categories_keep_their_format(tmp_path):
-    X = POLARS.drop("colour")
+    X = POLARS.drop("color")
     save(BoostingRegressor(n_estimators=2, random_state=0).fit(X, Y), tmp_path / "m")
     _, metadata = contents(tmp_path / "m")
     assert metadata["format"] == "1"
-    assert load(tmp_path / "m")._schema == Schema(3, ("size", "rank", "new"))
+    assert load(tmp_path / "m").fitted_.schema == Schema(3, ("size", "rank", "new"))
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_damaged_schemas(categories, tmp_path):
 
 
 def test_damaged_choices(tmp_path):
-    model = BoostingRegressor(n_estimators=2, categorical_features=["colour"], random_state=0)
+    model = BoostingRegressor(n_estimators=2, categorical_features=["color"], random_state=0)
     save(model.fit(POLARS, Y), tmp_path / "m")
     for given in (["size"], [9], {}, 3):
         _, metadata = contents(tmp_path / "m")
@@ -292,7 +292,7 @@ def test_labels_that_are_missing():
     with pytest.raises(ValueError, match="Input y contains NaN"):
         BoostingRegressor().fit(POLARS, pl.Series([None, 1] * 45))
     with pytest.raises(InvalidData, match="y holds text"):
-        BoostingRegressor().fit(POLARS, pl.Series(COLUMNS["colour"]))
+        BoostingRegressor().fit(POLARS, pl.Series(COLUMNS["color"]))
 
 
 def test_targets_of_several_columns():

@@ -19,9 +19,9 @@ from hilboost.core.errors import (
     InvalidType,
     MissingPackage,
 )
-from hilboost.estimators.checks import check_inputs
 from hilboost.tables import reading
 from hilboost.tables.columns import read_objects
+from hilboost.validation.inputs import Expected, check_inputs
 
 N = 4
 DAY = datetime.date(2020, 2, 29)
@@ -29,8 +29,14 @@ NOON = datetime.datetime(2020, 2, 29, 12)
 HOUR = datetime.timedelta(hours=1)
 
 
-def read(X, *, estimator=None, reset=True, **parameters):
-    return check_inputs(estimator or BoostingRegressor(**parameters), X, reset=reset)
+def read(X, *, estimator=None, schema=None, **parameters):
+    estimator = estimator or BoostingRegressor(**parameters)
+    return check_inputs(estimator, X, Expected(schema, estimator.categorical_features))[0]
+
+
+def schema_of(X, estimator):
+    """What a fit to ``X`` would remember of its columns."""
+    return check_inputs(estimator, X, Expected(None, estimator.categorical_features))[1]
 
 
 def frames(values, **arrow):
@@ -129,13 +135,14 @@ def test_names_that_are_no_text_do_not_count(names):
     expected = [[1.0, 0.0], [2.0, 1.0]]
     np.testing.assert_array_equal(read(X, estimator=estimator), expected)
     assert not hasattr(estimator, "feature_names_in_")
-    np.testing.assert_array_equal(read(X, estimator=estimator, reset=False), expected)
+    schema = schema_of(X, estimator)
+    np.testing.assert_array_equal(read(X, estimator=estimator, schema=schema), expected)
 
 
 def test_columns_that_lack_or_are_new():
     estimator = BoostingRegressor()
     X = pl.DataFrame({name: [1.0, 2.0] for name in "abc"})
-    read(X, estimator=estimator)
+    schema = schema_of(X, estimator)
     for wrong, said in [
         (X.select("b", "a", "c"), r"same order as they were in fit.\nGive X\[list"),
         (X.select("a", "b"), "yet now missing:\n- c\n"),
@@ -143,26 +150,26 @@ def test_columns_that_lack_or_are_new():
         (X.rename({"a": "z"}), "unseen at fit time:\n- z\n.*yet now missing:\n- a\n"),
     ]:
         with pytest.raises(InvalidData, match=f"(?s)should match those.*{said}"):
-            read(wrong, estimator=estimator, reset=False)
+            read(wrong, estimator=estimator, schema=schema)
     wide = pl.DataFrame({f"column {k:02}": [1.0] for k in range(30)})
     with pytest.raises(InvalidData, match=r"- column 19\n- \.\.\.\n"):
-        read(wide, estimator=estimator, reset=False)
+        read(wide, estimator=estimator, schema=schema)
 
 
 def test_tables_without_the_names_of_the_fit():
     estimator = BoostingRegressor()
-    read(pl.DataFrame({"a": ["x", "y"]}), estimator=estimator)
+    schema = schema_of(pl.DataFrame({"a": ["x", "y"]}), estimator)
     with pytest.warns(UserWarning, match="X does not have valid feature names, but Boost"):
-        X = read([["y"], ["x"]], estimator=estimator, reset=False)
+        X = read([["y"], ["x"]], estimator=estimator, schema=schema)
     np.testing.assert_array_equal(X, [[1.0], [0.0]])
     with (
         pytest.warns(UserWarning, match="valid feature names"),
         pytest.raises(InvalidData, match="X has 2 features, but BoostingRegressor is expecting 1"),
     ):
-        read([["y", "x"]], estimator=estimator, reset=False)
-    read([["y"], ["x"]], estimator=estimator)
+        read([["y", "x"]], estimator=estimator, schema=schema)
+    schema = schema_of([["y"], ["x"]], estimator)
     with pytest.warns(UserWarning, match="X has feature names, but BoostingRegressor was fitted"):
-        read(pa.table({"a": ["x"]}), estimator=estimator, reset=False)
+        read(pa.table({"a": ["x"]}), estimator=estimator, schema=schema)
 
 
 def test_tables_without_rows_or_columns():
@@ -214,16 +221,16 @@ def test_tables_that_are_still_to_be_computed():
 def test_kinds_that_change_after_the_fit():
     estimator = BoostingRegressor(categorical_features=["t", "k"])
     fitted = pd.DataFrame({"t": ["1", "2"], "k": [1, 2], "x": [0.5, 1.5]})
-    read(fitted, estimator=estimator)
+    schema = schema_of(fitted, estimator)
     for changed, said in [
         ({"t": [1, 2]}, r"column 't' held text in fit and holds numbers now \(1 in row 0\)"),
         ({"k": ["1", "2"]}, r"column 'k' held numbers in fit and holds text now \('1' in row 0\)"),
         ({"x": ["1", "2"]}, r"column 'x' held numbers .or nothing. in fit and holds text now"),
     ]:
         with pytest.raises(InvalidData, match=said):
-            read(fitted.assign(**changed), estimator=estimator, reset=False)
+            read(fitted.assign(**changed), estimator=estimator, schema=schema)
     nothing = pd.DataFrame({"t": [None], "k": [None], "x": [None]})
-    assert np.isnan(read(nothing, estimator=estimator, reset=False)).all()
+    assert np.isnan(read(nothing, estimator=estimator, schema=schema)).all()
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def absolute_sums(gradients, hessians, weights, rows, begin, end):
 
 @compiled
 def _round(value, row, salt):
-    """The nearest integer, or with a salt one of the two neighbours at random, right on average.
+    """The nearest integer, or with a salt one of the two neighbors at random, right on average.
 
     The random number is a counter's: it depends on the row and the salt alone.
     """
@@ -137,7 +137,7 @@ def pack_gradients(
 
 @compiled
 def packed_sums(packed, ordered, rows, totals):
-    """Sums of the packed gradients over the learnt rows, a channel each."""
+    """Sums of the packed gradients over the learned rows, a channel each."""
     totals[:] = 0
     if packed.shape[1] == 1:
         total = 0

@@ -90,9 +90,9 @@ def accumulate_channels(
             word = column[row]
             for k in range(n_here):
                 b = (word >> uint64(8 * k)) & uint64(255)
-                cell = (uint64(8 * w + k) * uint64(n_bins) + b) * channels
+                leaf = (uint64(8 * w + k) * uint64(n_bins) + b) * channels
                 for c in range(n_channels):
-                    histogram[cell + uint64(c)] += packed[row, uint64(c)]
+                    histogram[leaf + uint64(c)] += packed[row, uint64(c)]
 
 
 @compiled

@@ -37,7 +37,7 @@ LEVEL_SMOOTHING, LEVEL_COUNT, LEVEL_L2 = 4, 5, 6
 UNSEEN = 255
 """The bit of a set that stands for levels which the fit did not see."""
 MAX_LEVELS = UNSEEN
-"""A byte a cell: 255 levels, and one value for missing."""
+"""A byte a leaf: 255 levels, and one value for missing."""
 SET_WORDS = 4
 
 _AHEAD = 32
@@ -108,9 +108,9 @@ def order_levels(histogram, base, n_bins, totals, layout, scales, limits, order,
     size = np.int64(0)
     light_packed, light_counted = np.int64(0), np.int64(0)
     for b in range(n_bins):
-        cell = (base + b) * n_channels
-        packed = histogram[cell]
-        counted = histogram[cell + of_count] if of_count > 0 else np.int64(0)
+        leaf = (base + b) * n_channels
+        packed = histogram[leaf]
+        counted = histogram[leaf + of_count] if of_count > 0 else np.int64(0)
         if packed == 0 and counted == 0:
             continue
         order[size] = b

@@ -92,10 +92,10 @@ def search_columns(
 
 
 @compiled
-def _is_empty(histogram, cell, n_channels):
+def _is_empty(histogram, leaf, n_channels):
     empty = True
     for c in range(n_channels):
-        empty &= histogram[cell + c] == 0
+        empty &= histogram[leaf + c] == 0
     return empty
 
 
@@ -121,7 +121,7 @@ def settle_split(
 ):
     """Choose among the threads' candidates and note the split and the sums of its left side.
 
-    A cut anywhere between two neighbouring bins that hold rows sends the same rows left: the middle
+    A cut anywhere between two neighboring bins that hold rows sends the same rows left: the middle
     one is taken.  Rows without a value follow the larger part where none was seen.
     """
     keep_apart()

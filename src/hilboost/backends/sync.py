@@ -29,7 +29,7 @@ def _element_pointer(context, builder, array_type, array, index):
 def keep_apart(typing_context):
     """Called in a function, keeps it from being inlined into its callers.
 
-    The compiler optimises an inlined function again in every caller, and a chain of callers
+    The compiler optimizes an inlined function again in every caller, and a chain of callers
     multiplies the time of the first, cold fit.
     """
 

@@ -18,8 +18,10 @@ FEWEST_ROWS_FOR_BITS = 8
 
 
 @compiled
-def binned_cells(bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, begin, end, cells):
-    """Leaf number of ``rows[begin:end]`` of the learnt table, written to ``cells`` at the rows.
+def binned_leaves(
+    bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, begin, end, leaf_of_row
+):
+    """Write the leaf number of ``rows[begin:end]`` of the binned table to ``leaf_of_row``.
 
     bins : (n_words * n * 8,) uint8; nodes : (n_nodes, N_NODE_FIELDS) int64
     leaf_of : (n_nodes,) int32, the leaf number of a node that is one
@@ -38,7 +40,7 @@ def binned_cells(bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, 
             else:
                 left = b <= nodes[node, BIN]
             node = nodes[node, LEFT] if left else nodes[node, RIGHT]
-        cells[row] = leaf_of[node]
+        leaf_of_row[row] = leaf_of[node]
 
 
 @intrinsic
@@ -354,7 +356,7 @@ def add_forest(
 
 
 @compiled
-def forest_cells(
+def forest_leaves(
     X,
     roots,
     columns,
@@ -366,14 +368,14 @@ def forest_cells(
     leaf_number,
     begin,
     end,
-    cells,
+    leaf_of_row,
 ):
     """Leaf number of every row in every tree, (n, n_trees) int32."""
     for i in range(begin, end):
-        for tree in range(cells.shape[1]):
+        for tree in range(leaf_of_row.shape[1]):
             node = roots[tree]
             while children[node] != node:
                 value = np.float64(X[i, columns[node]])
                 right = _goes_right(value, node, thresholds, missing_right, set_numbers, left_sets)
                 node = children[node] + right
-            cells[i, tree] = leaf_number[node]
+            leaf_of_row[i, tree] = leaf_number[node]

@@ -1,18 +1,18 @@
 """The loop: functional gradient descent, stage by stage."""
 
-from hilboost.boosting.evaluate import checked_start
-from hilboost.boosting.loop import Member, Plan, Progress, Validation, boost
+from hilboost.boosting.evaluate import checked_initial_raw
+from hilboost.boosting.loop import BoostingConfig, EnsembleMember, TrainingState, Validation, boost
 from hilboost.boosting.sampling import RowSampling, assign_folds
 from hilboost.boosting.stopping import EarlyStopping
 
 __all__ = [
+    "BoostingConfig",
     "EarlyStopping",
-    "Member",
-    "Plan",
-    "Progress",
+    "EnsembleMember",
     "RowSampling",
+    "TrainingState",
     "Validation",
     "assign_folds",
     "boost",
-    "checked_start",
+    "checked_initial_raw",
 ]

@@ -11,12 +11,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.cells import add_cell_values
-from hilboost.backends.team import Team
+from hilboost.backends.leaves import add_leaf_values
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
-from hilboost.core.contracts import CellModel, Fitted, Loss
+from hilboost.core.base_model import LeafModel, Stage
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.records import Floats, Gradients, Stage, Target
+from hilboost.core.learner import FittedTerm
+from hilboost.core.loss import Gradients, Loss, Target
 
 _BLOCK_CELLS = 32_768
 
@@ -31,7 +33,7 @@ def mean_loss(
     loss: Loss,
     target: Target,
     raw: Floats,
-    team: Team,
+    team: ThreadTeam,
     inside: NDArray[np.bool_] | None = None,
 ) -> float:
     """Weighted mean of the loss over all rows, or over those ``inside`` (n,)."""
@@ -50,7 +52,7 @@ def mean_loss(
     return sum(t[0] for t in totals) / sum(t[1] for t in totals)
 
 
-def gradients(loss: Loss, target: Target, raw: Floats, team: Team) -> Gradients:
+def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Gradients:
     """Gradients of all rows."""
     parts = blocks(*raw.shape)
     if len(parts) == 1:
@@ -61,7 +63,7 @@ def gradients(loss: Loss, target: Target, raw: Floats, team: Team) -> Gradients:
 
     def fill(rows: slice) -> None:
         part = checked(loss, loss.gradients(target.rows(rows), raw[rows]), raw[rows].shape)
-        negative[rows] = part.negative
+        negative[rows] = part.negative_gradient
         if hessian is not None:
             hessian[rows] = part.hessian
 
@@ -71,7 +73,7 @@ def gradients(loss: Loss, target: Target, raw: Floats, team: Team) -> Gradients:
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
     """A loss's gradients as float64 arrays of the right shape, or a refusal."""
-    negative = _checked(loss, "negative", result.negative, shape)
+    negative = _checked(loss, "negative gradient", result.negative_gradient, shape)
     if result.hessian is None:
         return Gradients(negative, bound=result.bound)
     hessian = _checked(loss, "hessian", result.hessian, shape)
@@ -111,31 +113,32 @@ def _checked_values(loss: Loss, target: Target, raw: Floats) -> Floats:
     return value
 
 
-def checked_start(loss: Loss, target: Target) -> Floats:
+def checked_initial_raw(loss: Loss, target: Target) -> Floats:
     """A loss's start value as (r,) float64, or a refusal."""
-    start = np.asarray(loss.start(target), dtype=dtypes.RAW)
+    start = np.asarray(loss.initial_raw(target), dtype=dtypes.RAW)
     if start.ndim != 1 or not len(start) or not np.isfinite(start).all():
         raise IncompatibleParts(
-            f"{type(loss).__name__}.start returned {start!r}; return finite numbers, one an output."
+            f"{type(loss).__name__}.initial_raw returned {start!r}; return one finite number for "
+            "every output."
         )
     return start
 
 
-def add_stage(raw: Floats, stage: Stage, fitted: tuple[Fitted, ...], team: Team) -> None:
+def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: ThreadTeam) -> None:
     """``raw += coefficient · model`` on the training rows."""
-    for part, result in zip(stage.parts, fitted, strict=True):
-        if result.cells is None:
+    for part, result in zip(stage.terms, fitted, strict=True):
+        if result.leaves is None:
             assert result.outputs is not None
             raw[:, part.columns] += part.coefficient * result.outputs
             continue
-        assert isinstance(part.model, CellModel)
+        assert isinstance(part.model, LeafModel)
         add = partial(
-            _add_cells, part.coefficient * part.model.values, result.cells, raw, part.columns.start
+            _add_cells, part.coefficient * part.model.values, result.leaves, raw, part.columns.start
         )
         team.map(add, blocks(len(raw), part.columns.stop - part.columns.start))
 
 
 def _add_cells(
-    values: Floats, cells: NDArray[np.int32], raw: Floats, first: int, rows: slice
+    values: Floats, leaves: NDArray[np.int32], raw: Floats, first: int, rows: slice
 ) -> None:
-    add_cell_values(values, cells, raw, first, rows.start, rows.stop)
+    add_leaf_values(values, leaves, raw, first, rows.start, rows.stop)

@@ -13,17 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.team import Team
+from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
 from hilboost.boosting.sampling import RowSampling
 from hilboost.boosting.stopping import EarlyStopping
-from hilboost.core.contracts import AdaptiveLoss, Callback, Fitted, Learner, Loss, Rule, State
-from hilboost.core.records import Event, Floats, Stage, Target
+from hilboost.core.base_model import Stage
+from hilboost.core.callback import Callback, Event
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import FittedTerm, Learner
+from hilboost.core.loss import AdaptiveLoss, Loss, Target
+from hilboost.core.rule import Rule, State
 from hilboost.model import AdditiveModel
 
 
 @dataclass(frozen=True)
-class Plan:
+class BoostingConfig:
     """What is exchangeable, and how long to go on."""
 
     loss: Loss
@@ -46,23 +50,23 @@ class Validation:
 
 
 @dataclass
-class Member:
+class EnsembleMember:
     """One additive model in the making, and the rows it learns from.
 
     Attributes
     ----------
-    start : (r,) float64
+    initial_raw : (r,) float64
     rows : (m,) uint32 or None
         ``None`` is all rows.
     stages : list of Stage
     raw : (n, r) float64
         For all rows of the table, those it does not learn from included.  It lies column by column:
-        a stage adds to whole columns, and sums over classes vectorise.
-    data : what ``plan.learner.prepare`` returned, or None
+        a stage adds to whole columns, and sums over classes vectorize.
+    data : what ``config.learner.prepare`` returned, or None
         Where members see inputs of their own.
     """
 
-    start: Floats
+    initial_raw: Floats
     rows: NDArray[np.uint32] | None = None
     stages: list[Stage] = field(default_factory=list)
     raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
@@ -70,7 +74,7 @@ class Member:
 
     def model(self) -> AdditiveModel:
         """What it is so far."""
-        return AdditiveModel(self.start, tuple(self.stages))
+        return AdditiveModel(self.initial_raw, tuple(self.stages))
 
     @cached_property
     def inside(self) -> NDArray[np.bool_] | None:
@@ -83,12 +87,12 @@ class Member:
 
 
 @dataclass
-class Progress:
+class TrainingState:
     """Where a fit stands: everything that a continued fit needs.
 
     Attributes
     ----------
-    members : list of Member
+    members : list of EnsembleMember
         One, or one a fold: their mean is the model.
     folds : (n,) int64 or None
         The member that does not learn from a row; a trial may have the first members only.
@@ -100,7 +104,7 @@ class Progress:
         What ended the fit early, to be raised when the stages so far are safe.
     """
 
-    members: list[Member]
+    members: list[EnsembleMember]
     folds: NDArray[np.int64] | None = None
     train: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
@@ -124,90 +128,95 @@ class Progress:
 
 
 def boost(
-    plan: Plan,
+    config: BoostingConfig,
     data: Any,
     target: Target,
-    progress: Progress,
-    team: Team,
+    state: TrainingState,
+    team: ThreadTeam,
     validation: Validation | None = None,
 ) -> None:
-    """Add stages to every member until the plan is fulfilled.
+    """Add stages to every member until the config is fulfilled.
 
     Parameters
     ----------
-    plan : Plan
-    data : what ``plan.learner.prepare`` returned, for members without their own
+    config : BoostingConfig
+    data : what ``config.learner.prepare`` returned, for members without their own
     target : Target
-    progress : Progress, changed in place
-    team : Team
+    state : TrainingState, changed in place
+    team : ThreadTeam
         Members go side by side where there are several, else rows are shared out.
     validation : Validation or None
 
     Notes
     -----
     A stage's randomness comes from (seed, stage, member) alone: a fit in two halves equals one in
-    one go, and members may be fitted in any order.  After a ``KeyboardInterrupt`` the progress
+    one go, and members may be fitted in any order.  After a ``KeyboardInterrupt`` the state
     holds the stages before it.
     """
     with ExitStack() as stack:
-        for callback in plan.callbacks:
+        for callback in config.callbacks:
             if isinstance(callback, AbstractContextManager):
                 stack.enter_context(callback)
-        stack.enter_context(progress.in_whole_stages())
-        _add_stages(plan, data, target, progress, team, validation)
+        stack.enter_context(state.in_whole_stages())
+        _add_stages(config, data, target, state, team, validation)
 
 
 def _add_stages(
-    plan: Plan,
+    config: BoostingConfig,
     data: Any,
     target: Target,
-    progress: Progress,
-    team: Team,
+    state: TrainingState,
+    team: ThreadTeam,
     validation: Validation | None,
 ) -> None:
-    side_by_side = len(progress.members) > 1
-    inner = Team(1) if side_by_side else team
-    if not progress.train:
-        _note_losses(plan, target, progress, team, validation)
-    so_far = len(progress.train) - 1
-    progress.seconds += [math.nan] * (so_far - len(progress.seconds))
-    for number in range(so_far, plan.n_stages):
+    side_by_side = len(state.members) > 1
+    inner = ThreadTeam(1) if side_by_side else team
+    if not state.train:
+        _note_losses(config, target, state, team, validation)
+    so_far = len(state.train) - 1
+    state.seconds += [math.nan] * (so_far - len(state.seconds))
+    for number in range(so_far, config.n_stages):
         began = time.perf_counter()
 
         def step(member: int, number: int = number) -> None:
-            rng = np.random.default_rng((plan.seed, number, member))
-            advance(plan, data, target, progress.members[member], rng, inner)
+            rng = np.random.default_rng((config.seed, number, member))
+            advance(config, data, target, state.members[member], rng, inner)
 
-        team.map(step, range(len(progress.members)))
+        team.map(step, range(len(state.members)))
         if validation is not None:
-            for part in progress.members[0].stages[-1].parts:
+            for part in state.members[0].stages[-1].terms:
                 addend = type(part.model).sum_of([part])
                 addend.add_to(validation.raw, validation.X, team.n_threads)
-        _note_losses(plan, target, progress, team, validation)
-        progress.seconds.append(time.perf_counter() - began)
-        if _ends(plan, progress):
+        _note_losses(config, target, state, team, validation)
+        state.seconds.append(time.perf_counter() - began)
+        if _ends(config, data, state):
             break
 
 
 def advance(
-    plan: Plan, data: Any, target: Target, member: Member, rng: np.random.Generator, team: Team
+    config: BoostingConfig,
+    data: Any,
+    target: Target,
+    member: EnsembleMember,
+    rng: np.random.Generator,
+    team: ThreadTeam,
 ) -> None:
     """One stage of one member: gradients, base models, rules, addition."""
     data = data if member.data is None else member.data
-    loss = _loss_now(plan.loss, target, member)
+    loss = _loss_now(config.loss, target, member)
     now = gradients(loss, target, member.raw, team)
-    sample = plan.sampling.draw(target, member.rows, rng)
-    fitted: tuple[Fitted, ...] = tuple(plan.learner.fit(data, now, sample, rng))
-    stage = Stage(tuple(f.part for f in fitted))
-    state = State(loss, target, member.raw, fitted, sample)
-    for rule in plan.rules:
-        stage = rule(stage, state)
+    sample = config.sampling.draw(target, member.rows, rng)
+    fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, rng))
+    stage = Stage(tuple(f.term for f in fitted))
+    context = State(loss, target, member.raw, fitted, sample)
+    for rule in config.rules:
+        stage = rule(stage, context)
     add_stage(member.raw, stage, fitted, team)
-    plan.learner.settle(data, stage, fitted)
+    config.learner.stage_added(data, stage, fitted)
     member.stages.append(stage)
 
 
-def _loss_now(loss: Loss, target: Target, member: Member) -> Loss:
+def _loss_now(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
     if not isinstance(loss, AdaptiveLoss):
         return loss
     if member.rows is None:
@@ -215,36 +224,41 @@ def _loss_now(loss: Loss, target: Target, member: Member) -> Loss:
     return loss.adapted(target.rows(member.rows), member.raw[member.rows])
 
 
-def _loss_at_start(loss: Loss, target: Target, member: Member) -> Loss:
+def _loss_at_start(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
     """The loss that stages are compared by: the same for all of them."""
     if not isinstance(loss, AdaptiveLoss):
         return loss
-    return loss.adapted(target, np.broadcast_to(member.start, member.raw.shape))
+    return loss.adapted(target, np.broadcast_to(member.initial_raw, member.raw.shape))
 
 
 def _note_losses(
-    plan: Plan, target: Target, progress: Progress, team: Team, validation: Validation | None
+    config: BoostingConfig,
+    target: Target,
+    state: TrainingState,
+    team: ThreadTeam,
+    validation: Validation | None,
 ) -> None:
     """Append the mean training loss, and that of held-out rows where there are some."""
-    members = progress.members
-    loss = _loss_at_start(plan.loss, target, members[0])
+    members = state.members
+    loss = _loss_at_start(config.loss, target, members[0])
     train = [mean_loss(loss, target, member.raw, team, member.inside) for member in members]
-    progress.train.append(float(np.mean(train)))
+    state.train.append(float(np.mean(train)))
     if validation is not None:
-        progress.validation.append(mean_loss(loss, validation.target, validation.raw, team))
-    elif progress.folds is not None:
+        state.validation.append(mean_loss(loss, validation.target, validation.raw, team))
+    elif state.folds is not None:
         out_of_fold = members[0].raw.copy(order="F")
         for k, member in enumerate(members):
-            held = progress.folds == k
+            held = state.folds == k
             out_of_fold[held] = member.raw[held]
-        held_by_some = progress.folds < len(members)
-        progress.validation.append(mean_loss(loss, target, out_of_fold, team, held_by_some))
+        held_by_some = state.folds < len(members)
+        state.validation.append(mean_loss(loss, target, out_of_fold, team, held_by_some))
 
 
-def _ends(plan: Plan, progress: Progress) -> bool:
-    held_out = progress.validation[-1] if progress.validation else None
-    event = Event(len(progress.train) - 1, plan.n_stages, progress.train[-1], held_out)
-    asked = [callback(event) for callback in plan.callbacks]
-    if any(answer is True for answer in asked):
+def _ends(config: BoostingConfig, data: Any, state: TrainingState) -> bool:
+    held_out = state.validation[-1] if state.validation else None
+    event = Event(len(state.train) - 1, config.n_stages, state.train[-1], held_out)
+    asked = [callback(event) for callback in config.callbacks]
+    learner_data = [data if member.data is None else member.data for member in state.members]
+    if any(answer is True for answer in asked) or all(map(config.learner.converged, learner_data)):
         return True
-    return plan.stopping is not None and plan.stopping.should_stop(progress.validation)
+    return config.stopping is not None and config.stopping.should_stop(state.validation)

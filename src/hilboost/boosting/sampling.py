@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core import dtypes
-from hilboost.core.records import Sample, Target
+from hilboost.core.learner import RowSample
+from hilboost.core.loss import Target
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class RowSampling:
 
     def draw(
         self, target: Target, rows: NDArray[np.uint32] | None, rng: np.random.Generator
-    ) -> Sample:
+    ) -> RowSample:
         """Rows and weights of one stage, drawn from ``rows`` (``None``: all)."""
         n = len(target.y)
         size_of_pool = n if rows is None else len(rows)
@@ -36,13 +37,13 @@ class RowSampling:
             drawn = rng.integers(size_of_pool, size=size)
             counts = np.bincount(drawn if rows is None else rows[drawn], minlength=n)
             weight = counts if target.weight is None else counts * target.weight
-            return Sample(np.flatnonzero(counts).astype(dtypes.ROW), weight.astype(dtypes.RAW))
+            return RowSample(np.flatnonzero(counts).astype(dtypes.ROW), weight.astype(dtypes.RAW))
         if size == size_of_pool:
-            return Sample(rows, target.weight)
+            return RowSample(rows, target.weight)
         marks = np.zeros(size_of_pool, dtype=bool)
         marks[rng.choice(size_of_pool, size, replace=False, shuffle=False)] = True
         chosen = np.flatnonzero(marks).astype(dtypes.ROW) if rows is None else rows[marks]
-        return Sample(chosen, target.weight)
+        return RowSample(chosen, target.weight)
 
 
 def assign_folds(strata: NDArray, n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hilboost.core.callback import Event
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
-from hilboost.core.records import Event
 
 _SECONDS = 60.0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from hilboost.core.callback import Event
 from hilboost.core.errors import MissingPackage
-from hilboost.core.records import Event
 
 
 class MLflowLogger:

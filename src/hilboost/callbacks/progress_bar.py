@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from hilboost.core.records import Event
+from hilboost.core.callback import Event
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -132,9 +132,9 @@ def _print_regression(console: Console, run: RegressionRun) -> None:
 
 def _errors(predicted: Floats, y_test: Floats) -> tuple[str, str]:
     # The quantile fit has a column a level, with the median in the middle.
-    centre = predicted[:, predicted.shape[1] // 2]
-    mae = mean_absolute_error(y_test, centre)
-    return f"{mae:#.4g}", f"{root_mean_squared_error(y_test, centre):#.4g}"
+    center = predicted[:, predicted.shape[1] // 2]
+    mae = mean_absolute_error(y_test, center)
+    return f"{mae:#.4g}", f"{root_mean_squared_error(y_test, center):#.4g}"
 
 
 def _coverage(predicted: Floats, data: RegressionData) -> str:

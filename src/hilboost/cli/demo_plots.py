@@ -9,7 +9,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from hilboost.model.atomic import atomic_path
+from hilboost.persistence.atomic import atomic_path
 
 if TYPE_CHECKING:
     from hilboost.cli.demo_digits import DigitsRun
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_all"]
 
-# The palette of Okabe and Ito, which readers with any colour vision can tell apart.
+# The palette of Okabe and Ito, which readers with any color vision can tell apart.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 GREY, INK = "#B0B0B0", "#222222"
 
@@ -103,7 +103,7 @@ def _digits_curve(run: "DigitsRun") -> Figure:
 def _two_curves(axes: Any, train: Any, held_out: Any) -> None:
     # Entry 0 of a history is the loss of the constant the fit starts from.
     rounds = np.arange(len(train))
-    # Dashes as well as colour, for prints in grey.
+    # Dashes as well as color, for prints in grey.
     axes.plot(rounds, train, color=BLUE, label="training rows")
     axes.plot(rounds, held_out, color=VERMILLION, linestyle=(0, (5, 1.5)), label="held-out rows")
     axes.set_xlim(left=0)
@@ -138,14 +138,14 @@ def _probabilities(run: "DigitsRun") -> Figure:
 
 
 def _bars(axes: Any, proba: Any, true_class: int) -> None:
-    colours = [VERMILLION if label == true_class else BLUE for label in range(len(proba))]
-    axes.bar(range(len(proba)), proba, color=colours, width=0.8)
+    colors = [VERMILLION if label == true_class else BLUE for label in range(len(proba))]
+    axes.bar(range(len(proba)), proba, color=colors, width=0.8)
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0])
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     axes.set_xticks(range(len(proba)))
     axes.grid(visible=False, axis="x")
-    # Not by colour alone: the label of the true class is bold as well.
+    # Not by color alone: the label of the true class is bold as well.
     true_label = axes.get_xticklabels()[true_class]
     true_label.set(color=VERMILLION, fontweight="bold")
 
@@ -192,13 +192,13 @@ def _outliers(run: "CurveRun") -> Figure:
         _points(axes, run)
         axes.set_ylabel("y")
     lower.set_xlabel("x")
-    for loss, colour, style in (
+    for loss, color, style in (
         ("squared_error", VERMILLION, "-"),
         ("absolute_error", GREEN, (0, (5, 1.2))),
         ("huber", BLUE, "-"),
     ):
         name = f"{LOSS_TITLES[loss].lower() if loss != 'huber' else 'Huber'} loss"
-        upper.plot(run.grid, run.fits[loss], color=colour, linestyle=style, label=name)
+        upper.plot(run.grid, run.fits[loss], color=color, linestyle=style, label=name)
     upper.set_title("The squared error follows the outliers; absolute and Huber loss hardly do")
     low, median, high = run.fits["quantile"].T
     lower.fill_between(

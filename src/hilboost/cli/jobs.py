@@ -278,7 +278,7 @@ def run_predict(job: PredictJob) -> None:
 
 def text_columns(model: Any) -> list[str]:
     """Columns whose categories are text, as a fit saw them."""
-    return [str(column.name) for column in model._schema.columns if column.holds_text]
+    return [str(column.name) for column in model.fitted_.schema.columns if column.holds_text]
 
 
 def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) -> Any:
@@ -313,14 +313,14 @@ def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) 
         columns = "1 column" if len(extra) == 1 else f"{len(extra)} columns"
         note(f"ignored {columns} the model does not use: {listed}.")
     features = features_for_fit(features)
-    refuse_text(features, [str(c.name) for c in model._schema.columns if c.kind == "number"])
+    refuse_text(features, [str(c.name) for c in model.fitted_.schema.columns if c.kind == "number"])
     _note_new_levels(model, features)
     return features
 
 
 def _note_new_levels(model: Any, features: "pd.DataFrame") -> None:
     """Say which columns hold nothing that the fit saw."""
-    for column in model._schema.columns:
+    for column in model.fitted_.schema.columns:
         if not column.holds_text:
             continue
         values = features[column.name].dropna().astype(str)

@@ -181,7 +181,7 @@ def _columns(model: Any) -> list[dict[str, Any]]:
             "kind": column.kind,
             "levels": [str(level) for level in column.levels],
         }
-        for column in model._schema.columns
+        for column in model.fitted_.schema.columns
     ]
 
 

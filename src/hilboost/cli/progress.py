@@ -6,8 +6,7 @@ from typing import Self
 from rich.console import Console
 
 from hilboost.callbacks.progress_bar import losses_of, stage_bar
-from hilboost.core.contracts import Callback
-from hilboost.core.records import Event
+from hilboost.core.callback import Callback, Event
 
 __all__ = ["StageProgress"]
 

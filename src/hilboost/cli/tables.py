@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import STDIN, check_input
 from hilboost.cli.looks import GZIP, HEAD, refuse_other_formats, refuse_other_separators
-from hilboost.model.atomic import atomic_path
+from hilboost.persistence.atomic import atomic_path
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,1 +1,1 @@
-"""Contracts, records and errors: what the other rooms agree on.  No arithmetic happens here."""
+"""Contracts, records, and errors that all packages share, one file for each noun."""

@@ -1,10 +1,13 @@
-"""The one table of dtypes."""
+"""Data types of the arrays that packages exchange."""
 
 import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 RAW = np.float64  # link-space sums, gradients, leaf values
 ROW = np.uint32  # row numbers
-CELL = np.int32  # leaf numbers
+LEAF = np.int32  # leaf numbers
 WORD = np.uint64  # eight bins
 PACKED = np.int64  # fixed-point gradients
 MAX_ROWS = 2**31 - 1

@@ -49,7 +49,7 @@ class FitWarning(UserWarning):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidParameter:
-    """The error for a name nobody knows, with the nearest ones.
+    """The error for an unknown name, with the nearest known ones.
 
     Parameters
     ----------

@@ -2,13 +2,13 @@
 
 from hilboost.encoders.encoding import Encoder, Encoding, meet
 from hilboost.encoders.rare_levels import kept_levels, level_weights
-from hilboost.encoders.target_statistics import LevelKeys, TargetStatistics
+from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
 
 __all__ = [
     "Encoder",
     "Encoding",
     "LevelKeys",
-    "TargetStatistics",
+    "TargetEncoding",
     "kept_levels",
     "level_weights",
     "meet",

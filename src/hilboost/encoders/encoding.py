@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.levels import MAX_LEVELS
-from hilboost.core.records import Floats, Target
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Target
 from hilboost.encoders.rare_levels import kept_levels, level_weights
-from hilboost.encoders.target_statistics import LevelKeys, TargetStatistics
+from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
 
-_MANY_LEVELS = 32  # columns with more have target statistics
+_MANY_LEVELS = 32  # columns with more have target encoding
 _MOST_STATISTICS = 64
 _PRIOR_STRENGTH = 3.0
 
@@ -38,15 +39,15 @@ class Encoding:
     kept : tuple of (column, new codes of its levels)
         Columns with more levels than trees tell apart.
     shares : tuple of (column, part of the rows that each level has)
-        Columns with target statistics.
-    statistics : tuple of TargetStatistics
+        Columns with target encoding.
+    statistics : tuple of TargetEncoding
         One a member, or none at all.
     """
 
     n_columns: int
     kept: tuple[tuple[int, NDArray[np.int64]], ...]
     shares: tuple[tuple[int, Floats], ...]
-    statistics: tuple[TargetStatistics, ...] = ()
+    statistics: tuple[TargetEncoding, ...] = ()
 
     @property
     def full_width(self) -> int:
@@ -99,7 +100,7 @@ class Encoder:
     categorical : tuple of (column, number of levels)
         As trees see them.
     sources : tuple of LevelKeys
-        What has target statistics.
+        What has target encoding.
     n_classes : int or None
         Where targets are classes.
     n_targets : int
@@ -124,7 +125,7 @@ class Encoder:
     ) -> Self:
         """For codes (n, d) and the category columns with their numbers of levels.
 
-        ``statistics`` says where there are target statistics, and ``groups`` which columns may
+        ``statistics`` says where there are target encoding, and ``groups`` which columns may
         meet in a pair; all where it is empty.
 
         Trees divide the levels of a column without; with them they see the levels' shares of the
@@ -183,11 +184,11 @@ class Encoder:
             return self.encoding, [merged] * len(rows)
         numbers = [source.numbers(codes) for source in self.sources]
         statistics, seen = [], []
-        for member, learnt in enumerate(rows):
-            y = _statistic_targets(target, self.n_classes, learnt)
+        for member, learned in enumerate(rows):
+            y = _statistic_targets(target, self.n_classes, learned)
             rng = np.random.default_rng((seed, member))
-            found, columns = TargetStatistics.learn(
-                self.sources, numbers, y, target.weight, learnt, _PRIOR_STRENGTH, rng
+            found, columns = TargetEncoding.learn(
+                self.sources, numbers, y, target.weight, learned, _PRIOR_STRENGTH, rng
             )
             statistics.append(found)
             seen.append(np.column_stack([merged, columns]))
@@ -208,7 +209,7 @@ def _shares(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
 def _statistic_targets(
     target: Target, n_classes: int | None, rows: NDArray[np.uint32] | None = None
 ) -> Floats:
-    """What target statistics are means of, (n, q): the targets, or indicators of the classes.
+    """What target encoding are means of, (n, q): the targets, or indicators of the classes.
 
     Two classes have one indicator, and more one each for the most frequent, at most five.  A target
     that is missing counts as the mean of the others, of ``rows`` where these are given.
@@ -217,9 +218,9 @@ def _statistic_targets(
         known = ~np.isnan(target.y)
         if known.all():
             return target.y
-        learnt = target if rows is None else target.rows(rows)
-        weight = ~np.isnan(learnt.y) * (1.0 if learnt.weight is None else learnt.weight[:, None])
-        total, mass = (weight * np.nan_to_num(learnt.y)).sum(axis=0), weight.sum(axis=0)
+        learned = target if rows is None else target.rows(rows)
+        weight = ~np.isnan(learned.y) * (1.0 if learned.weight is None else learned.weight[:, None])
+        total, mass = (weight * np.nan_to_num(learned.y)).sum(axis=0), weight.sum(axis=0)
         mean = np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
         return np.where(known, target.y, mean)
     if n_classes == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 
 
 def level_weights(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:

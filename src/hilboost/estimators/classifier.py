@@ -6,15 +6,13 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin
 
-from hilboost.core.contracts import Learner, Loss
-from hilboost.core.errors import InvalidParameter
-from hilboost.estimators._base import BaseBoosting
-from hilboost.estimators._labels import Classes
-from hilboost.estimators.defaults import Resolved
-from hilboost.learners.tree import TreeLearner
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.estimators.predictions import ClassPredictions
+from hilboost.estimators.table_boosting import TableBoosting
 
 
-class BoostingClassifier(ClassifierMixin, Classes, BaseBoosting):
+class BoostingClassifier(ClassifierMixin, ClassPredictions, TableBoosting):
     """Gradient boosting for two or more classes.
 
     Parameters
@@ -28,7 +26,7 @@ class BoostingClassifier(ClassifierMixin, Classes, BaseBoosting):
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, multi_output, sketch, monotonic_cst, interaction_cst, \
-categorical_features, target_statistics, line_search, early_stopping, cv_folds, \
+categorical_features, target_encoding, line_search, early_stopping, cv_folds, \
 validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose : optional
         As in :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with vector
         leaves for all classes.  ``monotonic_cst`` takes two classes and speaks of the probability
@@ -78,7 +76,7 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         categorical_features: Any = "from_dtype",
-        target_statistics: bool | str = "auto",
+        target_encoding: bool | str = "auto",
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -111,7 +109,7 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
             categorical_features=categorical_features,
-            target_statistics=target_statistics,
+            target_encoding=target_encoding,
             line_search=line_search,
             early_stopping=early_stopping,
             cv_folds=cv_folds,
@@ -124,12 +122,3 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
             verbose=verbose,
         )
         self.class_weight = class_weight
-
-    def _tree_learner(self, chosen: Resolved) -> TreeLearner:
-        learner = super()._tree_learner(chosen)
-        if learner.monotonic and len(self.classes_) > 2:
-            raise InvalidParameter(
-                f"monotonic_cst takes two classes; y holds {len(self.classes_)}, whose "
-                "probabilities cannot all rise. Set monotonic_cst=None."
-            )
-        return learner

@@ -7,12 +7,12 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin
 
-from hilboost.core.contracts import Loss
-from hilboost.estimators._kernel import BaseKernelBoosting
-from hilboost.estimators._labels import Classes
+from hilboost.core.loss import Loss
+from hilboost.estimators.kernel_boosting import KernelBoosting
+from hilboost.estimators.predictions import ClassPredictions
 
 
-class KernelBoostingClassifier(ClassifierMixin, Classes, BaseKernelBoosting):
+class KernelBoostingClassifier(ClassifierMixin, ClassPredictions, KernelBoosting):
     """Boosting of kernel machines, for two or more classes.
 
     Parameters
@@ -26,7 +26,7 @@ class KernelBoostingClassifier(ClassifierMixin, Classes, BaseKernelBoosting):
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
         ``"auto"`` fits the length scales of several kernels by the marginal likelihood of a
         Gaussian process on 1,000 rows and chooses between them by held-out rows.  Length scales
-        of a kernel given here are in units of the standardised columns.
+        of a kernel given here are in units of the standardized columns.
     stages : {"auto", "full", "sparse", "block"}, default "auto"
         What a stage is.  ``"full"``: a step towards kernel ridge regression on all rows, by
         preconditioned conjugate gradients.  ``"sparse"``: a machine of ``n_basis`` basis vectors,
@@ -56,7 +56,7 @@ class KernelBoostingClassifier(ClassifierMixin, Classes, BaseKernelBoosting):
     cg_iterations : int, default 50
         With ``solver="conjugate_gradient"``.
     penalty : {"ensemble", "stage"}, default "ensemble"
-        Whose norm a sparse stage penalises (SY2006, eq. 12).
+        Whose norm a sparse stage penalizes (SY2006, eq. 12).
     reweight : bool, default False
         Weight all sparse stages anew after each one (SY2006, eq. 27).
     refit_every : int or None, default None
@@ -67,7 +67,7 @@ class KernelBoostingClassifier(ClassifierMixin, Classes, BaseKernelBoosting):
     learning_rate : float, default 1.0
     subsample : float in (0, 1], default 1.0
         Part of the rows that a sparse or block stage learns from.
-    standardise : bool or "auto", default "auto"
+    standardize : bool or "auto", default "auto"
         Columns to mean 0 and standard deviation 1; ``"auto"`` divides more than 64 columns of like
         spread (pixels, spectra) by one number, and leaves columns as they are for
         ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
@@ -100,7 +100,7 @@ default "from_dtype"
     Attributes
     ----------
     kernel_ : Kernel
-        With its length scales, in units of the standardised columns.
+        With its length scales, in units of the standardized columns.
     regularization_ : float
     model_ : AdditiveModel
     loss_, learner_ : parts of the model
@@ -151,7 +151,7 @@ default "from_dtype"
         length_scale_factors: Sequence[float] | None = None,
         learning_rate: float = 1.0,
         subsample: float = 1.0,
-        standardise: bool | str = "auto",
+        standardize: bool | str = "auto",
         categorical_features: Any = "from_dtype",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
@@ -184,7 +184,7 @@ default "from_dtype"
             length_scale_factors=length_scale_factors,
             learning_rate=learning_rate,
             subsample=subsample,
-            standardise=standardise,
+            standardize=standardize,
             categorical_features=categorical_features,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -10,15 +11,15 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hilboost.core.contracts import Loss
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats
-from hilboost.estimators._kernel import BaseKernelBoosting
-from hilboost.estimators._labels import Numbers
+from hilboost.core.loss import Loss
+from hilboost.estimators.kernel_boosting import KernelBoosting
+from hilboost.estimators.predictions import NumberPredictions
 from hilboost.model.conformal import conformal_factor
 
 
-class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
+class KernelBoostingRegressor(RegressorMixin, NumberPredictions, KernelBoosting):
     """Boosting of kernel machines, for smooth functions of numbers.
 
     Parameters
@@ -31,7 +32,7 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
         ``"auto"`` fits the length scales of several kernels by the marginal likelihood of a
         Gaussian process on 1,000 rows and chooses between them by held-out rows.  Length scales
-        of a kernel given here are in units of the standardised columns.
+        of a kernel given here are in units of the standardized columns.
     stages : {"auto", "full", "sparse", "block"}, default "auto"
         What a stage is.  ``"full"``: a step towards kernel ridge regression on all rows, by
         preconditioned conjugate gradients.  ``"sparse"``: a machine of ``n_basis`` basis vectors,
@@ -61,7 +62,7 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
     cg_iterations : int, default 50
         With ``solver="conjugate_gradient"``.
     penalty : {"ensemble", "stage"}, default "ensemble"
-        Whose norm a sparse stage penalises (SY2006, eq. 12).
+        Whose norm a sparse stage penalizes (SY2006, eq. 12).
     reweight : bool, default False
         Weight all sparse stages anew after each one (SY2006, eq. 27).
     refit_every : int or None, default None
@@ -72,7 +73,7 @@ class KernelBoostingRegressor(RegressorMixin, Numbers, BaseKernelBoosting):
     learning_rate : float, default 1.0
     subsample : float in (0, 1], default 1.0
         Part of the rows that a sparse or block stage learns from.
-    standardise : bool or "auto", default "auto"
+    standardize : bool or "auto", default "auto"
         Columns to mean 0 and standard deviation 1; ``"auto"`` divides more than 64 columns of like
         spread (pixels, spectra) by one number, and leaves columns as they are for
         ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
@@ -105,7 +106,7 @@ default "from_dtype"
     Attributes
     ----------
     kernel_ : Kernel
-        With its length scales, in units of the standardised columns.
+        With its length scales, in units of the standardized columns.
     regularization_ : float
     amplitude_ : float
         Most likely factor of kernel and noise where these were chosen automatically, else 1.
@@ -158,7 +159,7 @@ default "from_dtype"
         length_scale_factors: Sequence[float] | None = None,
         learning_rate: float = 1.0,
         subsample: float = 1.0,
-        standardise: bool | str = "auto",
+        standardize: bool | str = "auto",
         categorical_features: Any = "from_dtype",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
@@ -191,7 +192,7 @@ default "from_dtype"
             length_scale_factors=length_scale_factors,
             learning_rate=learning_rate,
             subsample=subsample,
-            standardise=standardise,
+            standardize=standardize,
             categorical_features=categorical_features,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,
@@ -246,8 +247,10 @@ default "from_dtype"
         self
         """
         mean, std = self.predict(X, return_std=True)
-        y = self._encode(y, len(mean), reset=False)
-        self._scores = np.abs(y - mean.reshape(y.shape)) / std[:, None]
+        y = self.fitted_.encode_target(y, len(mean))
+        scores = np.abs(y - mean.reshape(y.shape)) / std[:, None]
+        summary = replace(self._summary, scores=scores)
+        self.fitted_ = replace(self.fitted_, kernel_machine=summary)
         return self
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
@@ -274,7 +277,8 @@ default "from_dtype"
             ``coverage`` is not between 0 and 1.
         """
         check_is_fitted(self)
-        if not hasattr(self, "_scores"):
+        scores = self._summary.scores
+        if scores is None:
             raise InvalidData(
                 "predict_interval needs rows the model was not fitted to: call "
                 "calibrate(X_held_out, y_held_out) first."
@@ -282,7 +286,7 @@ default "from_dtype"
         if not (isinstance(coverage, Real) and 0 < coverage < 1):
             raise InvalidParameter(f"coverage must be between 0 and 1; got {coverage!r}.")
         mean, std = self.predict(X, return_std=True)
-        half = np.multiply.outer(std, conformal_factor(self._scores, coverage))
+        half = np.multiply.outer(std, conformal_factor(scores, coverage))
         half = half.reshape(mean.shape)
         return np.stack([mean - half, mean + half], axis=-1)
 

@@ -2,72 +2,37 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hilboost.backends.team import Team
-from hilboost.boosting import EarlyStopping, Plan, Progress, RowSampling
-from hilboost.core.contracts import Callback, Learner, Loss, Rule
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
-from hilboost.core.records import Floats, Target
-from hilboost.core.spaces import Embedding
-from hilboost.estimators._kernel import Ending
-from hilboost.estimators._output_kernel import BaseOutputKernel, changed
-from hilboost.estimators.checks import (
-    check_kernel,
-    check_learner,
-    learner_name,
-    warn_of_light_weights,
-)
-from hilboost.estimators.fitting import boost_until_interrupted, pass_interrupt_on
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.core.output_space import Embedding
+from hilboost.estimators.kernel_boosting import kernel_stages
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
-from hilboost.estimators.printing import with_printer
-from hilboost.learners.kernel_machine import (
-    BlockLearner,
-    FullLearner,
-    SparseLearner,
-    Workspace,
-)
-from hilboost.learners.tree import TreeLearner, VectorTreeLearner
+from hilboost.estimators.output_kernel import OutputKernelEstimator
+from hilboost.estimators.parameters import changed
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import SquaredError
-from hilboost.rules import Shrinkage
+from hilboost.model.codecs import OutputCodec, TargetCodec
+from hilboost.model.resolved import is_auto
+from hilboost.persistence.stored import StoredModel
+from hilboost.training.compatibility import check_kernel
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipes.output_kernels import PreimageError, output_recipe, vector_trees
 
 _AUTO = StrOptions({"auto"})
-_LEARNERS = ("ok3", "ok3-et", "kernel")
+_LEARNERS = ("ok3", "extra_trees", "kernel")
+_ALIASES = {"ok3-et": "extra_trees"}  # the name of G2007
 _OF_TREES = ("max_splits", "min_samples_leaf", "max_features", "sketch")
-_OF_THE_LOOP = (
-    "n_estimators",
-    "learning_rate",
-    "subsample",
-    "early_stopping",
-    "validation_fraction",
-    "n_iter_no_change",
-)
-_SKETCHED_ABOVE = 32
-_SKETCH = 16
 
 
-@dataclass(frozen=True)
-class _PreimageError(SquaredError):
-    """Squared error whose value is that of the decoded labels: what early stopping may watch."""
-
-    embedding: Embedding
-    way: str
-
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """Half the squared distance between the points of the labels and of the decoded ones."""
-        decoded = self.embedding.encode(self.embedding.decode(raw, self.way))
-        return super().value(target, decoded)
-
-
-class OutputKernelBoostingRegressor(BaseOutputKernel):
+class OutputKernelBoostingRegressor(OutputKernelEstimator):
     """Boosting of any base learner on the points of an output space (OKBoost).
 
     Each stage fits what is left of the outputs' points by least squares; labels are pre-images of
@@ -80,7 +45,7 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         ``"distribution"``, ``"string"``, ``"precomputed"`` and so on
         (``hilboost.outputs.OUTPUT_NAMES``), an output space with parameters of its own, or an
         output kernel.
-    learner : {"ok3-et", "ok3", "kernel"}, Learner or scikit-learn regressor
+    learner : {"extra_trees", "ok3", "kernel"}, Learner or scikit-learn regressor
         Output kernel trees with random cuts or with the best ones, a kernel machine on the inputs
         (or a ``KernelBoostingRegressor`` with parameters of its own, those of its loop left out),
         or any regressor.
@@ -90,7 +55,7 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         Shrinkage ``ν`` (G2007, eq. 9): 0.02 for trees, 1 for kernel machines, 0.1 for others.
     max_splits : int
         Splits of a tree, ``J``.  This and the next three are for learners ``"ok3"`` and
-        ``"ok3-et"``; others refuse them.
+        ``"extra_trees"``; others refuse them.
     min_samples_leaf : float
         Smallest number of rows (sum of weights) in a leaf of a tree.
     max_features : float in (0, 1], "sqrt" or "auto"
@@ -149,7 +114,7 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseOutputKernel._parameter_constraints,
+        **OutputKernelEstimator._parameter_constraints,
         "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
         "learning_rate": [_AUTO, Interval(Real, 0, 2, closed="right")],
         "max_splits": [Interval(Integral, 1, None, closed="left")],
@@ -171,7 +136,7 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         self,
         output: Any = "linear",
         *,
-        learner: Any = "ok3-et",
+        learner: Any = "extra_trees",
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
         max_splits: int = 20,
@@ -206,70 +171,55 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _make_loss(self) -> Loss:
+    def _make_loss(self, embedding: Embedding) -> SquaredError:
         if self.metric == "embedding":
             return SquaredError()
-        way = self.output_.ways[0] if self.decode == "auto" else self.decode
-        return _PreimageError(self.output_, way)
+        return PreimageError(embedding, embedding.ways[0] if is_auto(self.decode) else self.decode)
 
-    def _fit(
-        self,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-        continued: Progress | None,
-        callbacks: Sequence[Callback],
-    ) -> None:
-        began = time.monotonic()
-        fit = self._started(X, target, held_out)
-        if self.early_stopping is True and held_out is None:
-            fit = fit.hold_out(self.validation_fraction)
-        early = self.early_stopping is not False and fit.held_out is not None
-        if isinstance(self.learner, KernelBoostingRegressor):
-            check_kernel(self.learner.kernel, self._given_categories(), self._schema)
-        learner = self._make_learner(len(fit.X), target.y.shape[1], self._schema.categories)
-        name = f"learner {learner_name(self.learner)}"
-        check_learner(learner, self._schema, name, "set learner='kernel'")
-        if isinstance(learner, VectorTreeLearner | TreeLearner):
-            warn_of_light_weights(fit.target.weight, learner.min_samples_leaf)
-        n_threads = self._n_threads(fit.target.y.size * fit.X.shape[1])
-        data = learner.prepare(fit.X, fit.target.weight, fit.seed, n_threads)
-        try:
-            ending = [Ending(data, began, None)] if isinstance(data, Workspace) else []
-            n_stages, rate = self._pace(learner)
-            rules: list[Rule] = [Shrinkage(rate)] if rate != 1 else []
-            plan = Plan(
-                loss=fit.loss,
-                learner=learner,
-                rules=rules,
-                n_stages=n_stages,
-                sampling=RowSampling(self.subsample),
-                stopping=EarlyStopping(self.n_iter_no_change, 0.0) if early else None,
-                callbacks=(*with_printer(callbacks, self.verbose), *ending),
-                seed=fit.seed,
-            )
-            begun = fit.begin(plan, n_threads)
-            progress, validation = begun.progress, begun.validation
-            with Team(n_threads) as team:
-                boost_until_interrupted(plan, data, fit.target, progress, team, validation)
-        finally:
-            learner.close(data)
-        self._keep(plan, progress)
-        pass_interrupt_on(progress, self.n_estimators_)
+    def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
+        assert isinstance(data.codec, OutputCodec)
+        machine = self._machine()
+        if machine is not None:
+            check_kernel(machine.kernel, self._categories(), data.schema)
+        learner = self._make_learner(data.target.y.shape[1], len(data.X), data.schema.categories)
+        loss = self._make_loss(data.codec.embedding)
+        return output_recipe(self.get_params(deep=False), learner, loss, data, seed)
 
-    def _given_categories(self) -> Any:
-        machine = self.learner
-        if isinstance(machine, KernelBoostingRegressor):
-            return machine.categorical_features
-        return super()._given_categories()
+    def _work(self, recipe: Recipe) -> int:
+        return int(recipe.data.target.y.size * recipe.data.X.shape[1])
 
-    def _make_learner(self, n: int, r: int, categorical: tuple[int, ...] = ()) -> Learner:
+    def _parts(
+        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
+    ) -> tuple[Loss, Learner]:
+        assert isinstance(codec, OutputCodec)
+        self._check_decode(codec.embedding)
+        chosen = self
+        if stored.stages is not None:
+            machine = KernelBoostingRegressor() if self._machine() is None else clone(self.learner)
+            machine.set_params(stages=stored.stages)
+            chosen = clone(self, safe=False).set_params(learner=machine)
+        learner = chosen._make_learner(n_outputs, 1, stored.schema.categories)
+        return self._make_loss(codec.embedding), learner
+
+    def _machine(self) -> KernelBoostingRegressor | None:
+        """The kernel machine that was given as the learner."""
+        return self.learner if isinstance(self.learner, KernelBoostingRegressor) else None
+
+    def _categories(self) -> Any:
+        machine = self._machine()
+        return super()._categories() if machine is None else machine.categorical_features
+
+    def _grows_trees(self) -> bool:
+        return isinstance(self.learner, str) and self.learner != "kernel"
+
+    def _make_learner(self, n_outputs: int, n: int, categorical: tuple[int, ...]) -> Learner:
         learner = self.learner
         if isinstance(learner, str):
+            learner = _ALIASES.get(learner, learner)
             if learner not in _LEARNERS:
                 raise unknown_name("learner", learner, _LEARNERS)
             if learner != "kernel":
-                return self._trees(learner == "ok3-et", r)
+                return vector_trees(self.get_params(), learner == "extra_trees", n_outputs)
             learner = KernelBoostingRegressor()
         elif not isinstance(learner, Learner) and (
             isinstance(learner, type)
@@ -277,71 +227,21 @@ class OutputKernelBoostingRegressor(BaseOutputKernel):
             or is_classifier(learner)
         ):
             raise InvalidType(
-                "learner must be 'ok3', 'ok3-et', 'kernel', a Learner or a scikit-learn "
+                "learner must be 'ok3', 'extra_trees', 'kernel', a Learner or a scikit-learn "
                 f"regressor; got {learner!r}."
             )
         ignored = changed(self, _OF_TREES)
         if ignored:
             raise InvalidParameter(
-                f"{', '.join(ignored)} is about the trees of 'ok3' and 'ok3-et' and does nothing "
-                f"with learner={self.learner!r}; leave it out, or set learner to one of these."
+                f"{', '.join(ignored)} applies to the trees of 'ok3' and 'extra_trees' only and "
+                f"has no effect with learner={self.learner!r}; leave it out, or set learner to "
+                "one of these."
             )
-        if isinstance(learner, Learner):
-            return learner
-        if isinstance(learner, KernelBoostingRegressor):
-            return _kernel_stages(learner, n, categorical)
-        return WrappedLearner(learner, together=True)
-
-    def _trees(self, random_cuts: bool, r: int) -> VectorTreeLearner:
-        features: float | str = "sqrt" if random_cuts else 1.0
-        sketch = None
-        if isinstance(self.sketch, str):
-            sketch = _SKETCH if r > _SKETCHED_ABOVE and not random_cuts else None
-        elif self.sketch is not None:
-            sketch = int(self.sketch)
-        return VectorTreeLearner(
-            max_splits=self.max_splits,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=features if self.max_features == "auto" else self.max_features,
-            random_cuts=random_cuts,
-            sketch=sketch,
-        )
-
-    def _pace(self, learner: Learner) -> tuple[int, float]:
-        """Number of stages and learning rate."""
-        if isinstance(learner, VectorTreeLearner | TreeLearner):
-            n_stages, rate = 500, 0.02
-        elif isinstance(learner, FullLearner | SparseLearner | BlockLearner):
-            n_stages, rate = 20, 1.0
-        else:
-            n_stages, rate = 100, 0.1
-        if self.n_estimators != "auto":
-            n_stages = int(self.n_estimators)
-        return n_stages, rate if self.learning_rate == "auto" else float(self.learning_rate)
+        stages = kernel_stages(self, learner, n, categorical)
+        return stages if isinstance(stages, Learner) else WrappedLearner(stages, together=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        trees = isinstance(self.learner, VectorTreeLearner | TreeLearner)
-        tags.input_tags.allow_nan = trees or (
-            isinstance(self.learner, str) and self.learner.startswith("ok3")
-        )
+        declared = isinstance(self.learner, Learner) and self.learner.takes_missing_values
+        tags.input_tags.allow_nan = declared or self._grows_trees()
         return tags
-
-
-def _kernel_stages(
-    machine: KernelBoostingRegressor, n: int, categorical: tuple[int, ...]
-) -> Learner:
-    """What a stage of a kernel machine is, for a loop that is not its own."""
-    machine._validate_params()
-    if machine.loss != "squared_error":
-        raise InvalidParameter(
-            "stages are fitted by squared error in the output space; give a "
-            f"KernelBoostingRegressor with loss='squared_error', not {machine.loss!r}."
-        )
-    ignored = changed(machine, _OF_THE_LOOP)
-    if ignored:
-        raise InvalidParameter(
-            f"{', '.join(ignored)} of the KernelBoostingRegressor given as learner does nothing; "
-            "set it on the OutputKernelBoostingRegressor, or leave it out."
-        )
-    return machine._make_learner(n, categorical)

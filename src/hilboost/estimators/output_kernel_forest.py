@@ -2,136 +2,42 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hilboost.backends.team import Team
-from hilboost.boosting import Progress, RowSampling
-from hilboost.core.contracts import Callback
-from hilboost.core.records import Floats, Stage, Target
-from hilboost.estimators._output_kernel import BaseOutputKernel
-from hilboost.estimators.checks import check_learner, warn_of_light_weights
-from hilboost.learners.tree import VectorTreeLearner
-from hilboost.model import AdditiveModel
+from hilboost.backends.threads import threads_for
+from hilboost.boosting import RowSampling
+from hilboost.core.callback import Callback
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.estimators.output_kernel import OutputKernelEstimator
+from hilboost.estimators.sklearn_callbacks import Relay
+from hilboost.losses import SquaredError
+from hilboost.model.codecs import OutputCodec, TargetCodec
+from hilboost.model.fitted import FittedModel
+from hilboost.persistence.stored import StoredModel
+from hilboost.training.data import TrainingData
+from hilboost.training.forest import train_forest
+from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipes.output_kernels import forest_trees
+from hilboost.training.train import TrainingResult
+
+_OF_TREES: dict[str, list[Any]] = {
+    **OutputKernelEstimator._parameter_constraints,
+    "splitter": [StrOptions({"best", "random"})],
+    "max_splits": [Interval(Integral, 1, None, closed="left"), None],
+    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+    "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
+    "max_features": [Interval(Real, 0, 1, closed="right"), StrOptions({"sqrt"})],
+    "sketch": [Interval(Integral, 1, None, closed="left"), None],
+}
 
 
-class _Forest(BaseOutputKernel):
-    """The mean of independent trees."""
-
-    splitter: str
-    max_splits: int | None
-    max_depth: int | None
-    min_samples_leaf: float
-    max_features: float | str
-    sketch: int | None
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseOutputKernel._parameter_constraints,
-        "splitter": [StrOptions({"best", "random"})],
-        "max_splits": [Interval(Integral, 1, None, closed="left"), None],
-        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
-        "max_features": [Interval(Real, 0, 1, closed="right"), StrOptions({"sqrt"})],
-        "sketch": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    @abstractmethod
-    def _n_trees(self) -> int:
-        """How many."""
-
-    @abstractmethod
-    def _sampling(self) -> RowSampling:
-        """What each tree learns from."""
-
-    def _make_learner(self) -> VectorTreeLearner:
-        max_features, random_cuts = self.max_features, self.splitter == "random"
-        if max_features == "auto":
-            max_features = "sqrt" if random_cuts else 1.0
-        return VectorTreeLearner(
-            max_splits=self.max_splits,
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=max_features,
-            random_cuts=random_cuts,
-            sketch=self.sketch,
-        )
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
-        """Fit the trees.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.  NaN is a missing value, which trees learn from.
-        y : sequence of n labels
-            Of the kind that ``output`` takes: rows of numbers, sets, rankings, strings, a Gram
-            matrix and so on.
-        sample_weight : array-like (n,), optional
-            A weight of 2 counts as the row twice, and 0 leaves it out.  A Gram matrix keeps its
-            size all the same, and predictions its numbers.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            Parameters or data that cannot be used; the message says which row and what to do.
-        """
-        return super().fit(X, y, sample_weight)
-
-    def _fit(
-        self,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-        continued: Progress | None,
-        callbacks: Sequence[Callback],
-    ) -> None:
-        warn_of_light_weights(target.weight, self.min_samples_leaf)
-        learner = self._make_learner()
-        instead = "boost with learner='kernel' of OutputKernelBoostingRegressor"
-        check_learner(learner, self._schema, type(self).__name__, instead)
-        n_trees, sampling, seed = self._n_trees(), self._sampling(), self._seed(None)
-        n_threads = self._n_threads(target.y.size * n_trees)
-        data = learner.prepare(X, target.weight, seed, n_threads)
-        several = n_trees >= n_threads
-
-        def tree(number: int) -> Stage:
-            rng = np.random.default_rng((seed, number))
-            sample = sampling.draw(target, None, rng)
-            team = Team(1) if several else data.team
-            return Stage((learner.fit_tree(data, target.y, sample, rng, team).part,))
-
-        try:
-            numbers = range(n_trees)
-            trees = data.team.map(tree, numbers) if several else [tree(k) for k in numbers]
-        finally:
-            learner.close(data)
-        stages = tuple(stage.scaled(1 / n_trees) for stage in trees)
-        self.model_ = AdditiveModel(np.zeros(target.y.shape[1]), stages)
-        self._members = None
-        self.loss_ = self._make_loss()
-        self.learner_ = learner
-        self.n_estimators_ = n_trees
-
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        """The mean of the first trees, one more each time."""
-        for k, raw in enumerate(super()._staged_raw(X), start=1):
-            yield raw * (self.n_estimators_ / k)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-class OutputKernelTreeRegressor(_Forest):
+class OutputKernelTreeRegressor(OutputKernelEstimator):
     """One regression tree on the points of an output space (OK3: Geurts, Wehenkel and d'Alché-Buc).
 
     Leaves predict the mean of their outputs' points in the space; labels are then the nearest
@@ -176,6 +82,8 @@ class OutputKernelTreeRegressor(_Forest):
     P. Geurts, L. Wehenkel, F. d'Alché-Buc, *Kernelizing the output of tree-based methods*, 2006.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _OF_TREES
+
     def __init__(
         self,
         output: Any = "linear",
@@ -207,8 +115,78 @@ class OutputKernelTreeRegressor(_Forest):
     def _sampling(self) -> RowSampling:
         return RowSampling()
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Fit the trees.
 
-class OutputKernelForestRegressor(_Forest):
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.  NaN is a missing value, which trees learn from.
+        y : sequence of n labels
+            Of the kind that ``output`` takes: rows of numbers, sets, rankings, strings, a Gram
+            matrix and so on.
+        sample_weight : array-like (n,), optional
+            A weight of 2 counts as the row twice, and 0 leaves it out.  A Gram matrix keeps its
+            size all the same, and predictions its numbers.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            Parameters or data that cannot be used; the message says which row and what to do.
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _train(
+        self,
+        data: TrainingData,
+        callbacks: Sequence[Callback],
+        before: FittedModel | None,
+        relay: Relay | None,
+    ) -> TrainingResult:
+        n_trees, parameters = self._n_trees(), self.get_params(deep=False)
+        n_threads = threads_for(self.n_jobs, data.target.y.size * n_trees)
+        return TrainingResult(
+            train_forest(
+                forest_trees(parameters),
+                SquaredError(),
+                data,
+                self._seed(),
+                n_trees,
+                self._sampling(),
+                type(self).__name__,
+                n_threads,
+            )
+        )
+
+    def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
+        raise AssertionError("forests are not boosted")
+
+    def _work(self, recipe: Recipe) -> int:
+        raise AssertionError("forests are not boosted")
+
+    def _parts(
+        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
+    ) -> tuple[Loss, Learner]:
+        assert isinstance(codec, OutputCodec)
+        self._check_decode(codec.embedding)
+        return SquaredError(), forest_trees(self.get_params(deep=False))
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        """The mean of the first trees, one more each time."""
+        for k, raw in enumerate(super()._staged_raw(X), start=1):
+            yield raw * (self.fitted_.n_stages / k)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class OutputKernelForestRegressor(OutputKernelTreeRegressor):
     """The mean of many output kernel trees: extra-trees, or bagging.
 
     Parameters
@@ -244,7 +222,7 @@ class OutputKernelForestRegressor(_Forest):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_Forest._parameter_constraints,
+        **_OF_TREES,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_features": [Interval(Real, 0, 1, closed="right"), StrOptions({"sqrt", "auto"})],
         "bootstrap": ["boolean"],

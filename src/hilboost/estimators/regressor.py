@@ -7,12 +7,13 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from hilboost.core.contracts import Learner, Loss
-from hilboost.estimators._base import BaseBoosting
-from hilboost.estimators._labels import Numbers
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.estimators.predictions import NumberPredictions
+from hilboost.estimators.table_boosting import TableBoosting
 
 
-class BoostingRegressor(RegressorMixin, Numbers, BaseBoosting):
+class BoostingRegressor(RegressorMixin, NumberPredictions, TableBoosting):
     """Gradient boosting for regression, with one or several targets.
 
     Parameters
@@ -22,7 +23,7 @@ class BoostingRegressor(RegressorMixin, Numbers, BaseBoosting):
         ``"gamma"``, ``"tweedie"``, or an object of your own that keeps the contract
         :class:`hilboost.Loss`.
     quantile : float or sequence of float, default=0.5
-        Level, or levels, of ``loss="quantile"``.  Several levels are learnt in one model and
+        Level, or levels, of ``loss="quantile"``.  Several levels are learned in one model and
         never cross; ``predict`` then returns a column for each.
     learner : str, scikit-learn regressor or Learner, default="tree"
         What is fitted to the gradients: histogram trees (``"tree"``), sparse kernel machines
@@ -70,7 +71,7 @@ default=None
 default="from_dtype"
         Columns of categories; by default those of text or of a dtype made for categories.  Levels
         not seen in ``fit`` follow the larger side of a split, or count as an average level.
-    target_statistics : bool or "auto", default="auto"
+    target_encoding : bool or "auto", default="auto"
         Which of these columns trees see by the mean targets of their levels, and of the levels of
         pairs of columns: "auto" those with more than 32 levels, and all of them where trees are
         shared.  Trees divide the levels of the others.
@@ -81,7 +82,7 @@ default="from_dtype"
     cv_folds : int or "auto", default="auto"
         Under early stopping without ``X_val``: 1 holds out ``validation_fraction`` of the rows.  K
         fits K models side by side, each without its fold, stops them all where the loss on the
-        left-out folds is lowest, and keeps their mean, so that every row is learnt from.
+        left-out folds is lowest, and keeps their mean, so that every row is learned from.
     validation_fraction : float, default=0.1
         Part of the rows that is held out with ``cv_folds=1``.
     n_iter_no_change : int or "auto", default="auto"
@@ -152,7 +153,7 @@ default="from_dtype"
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         categorical_features: Any = "from_dtype",
-        target_statistics: bool | str = "auto",
+        target_encoding: bool | str = "auto",
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
@@ -185,7 +186,7 @@ default="from_dtype"
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
             categorical_features=categorical_features,
-            target_statistics=target_statistics,
+            target_encoding=target_encoding,
             line_search=line_search,
             early_stopping=early_stopping,
             cv_folds=cv_folds,

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from hilboost.boosting import Plan, Progress
-from hilboost.core.records import Event
+from hilboost.core.callback import Event
+from hilboost.model.fitted import FittedModel
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing: this version of scikit-learn has no callbacks."""
+        """Do nothing: this version of scikit-learn has no callbacks."""
 
     def with_callbacks(method: Any) -> Any:
-        """Nothing: this version of scikit-learn has no callbacks."""
+        """Do nothing: this version of scikit-learn has no callbacks."""
         return method
 
 
@@ -38,11 +39,11 @@ class Relay:
         self._data = {"estimator": estimator, **data}
         self._fit = estimator._init_callback_context(max_subtasks=None)
         self._fit.call_on_fit_task_begin(**self._data)
-        self._running: tuple[Plan, Progress] | None = None
+        self._fitted_so_far: Callable[[], FittedModel] | None = None
 
-    def watch(self, plan: Plan, progress: Progress) -> None:
-        """Learn where the stages will be, for callbacks that ask for the estimator so far."""
-        self._running = plan, progress
+    def watch(self, fitted_so_far: Callable[[], FittedModel]) -> None:
+        """Receive what makes a model of the stages so far, for callbacks that ask for it."""
+        self._fitted_so_far = fitted_so_far
 
     def __call__(self, event: Event) -> bool:
         """Pass a stage on; ``True`` where a callback asks to stop."""
@@ -54,10 +55,9 @@ class Relay:
 
     def _so_far(self) -> dict[str, Any] | None:
         """The attributes that make a copy of the estimator predict with the stages so far."""
-        if self._running is None:
+        if self._fitted_so_far is None:
             return None
-        attributes: dict[str, Any] = self._data["estimator"]._with_stages(*self._running)
-        return attributes
+        return {"fitted_": self._fitted_so_far()}
 
     def end(self) -> None:
         """The fit is over; the estimator has its attributes."""

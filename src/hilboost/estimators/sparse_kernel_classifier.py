@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,13 +11,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from hilboost.boosting import Progress, checked_start
-from hilboost.boosting.penalty import held_out_regularization
-from hilboost.core.contracts import Callback, Loss
-from hilboost.core.records import Floats, Target
-from hilboost.estimators._labels import Classes
-from hilboost.estimators._sparse_kernel import BaseSparseKernel
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Loss
+from hilboost.estimators.predictions import ClassPredictions, class_loss
+from hilboost.estimators.sparse_kernel import SparseKernelMachine
 from hilboost.losses.squared_hinge import SquaredHinge
+from hilboost.model.codecs import ClassCodec, TargetCodec
 
 
 def _has_probabilities(model: SparseKernelClassifier) -> bool:
@@ -30,10 +28,10 @@ def _has_probabilities(model: SparseKernelClassifier) -> bool:
     )
 
 
-class SparseKernelClassifier(ClassifierMixin, Classes, BaseSparseKernel):
+class SparseKernelClassifier(ClassifierMixin, ClassPredictions, SparseKernelMachine):
     """A sparse kernel machine for two or more classes: some rows as basis vectors.
 
-    It minimises ``Σ_i w_i loss_i(F) + ½ λ |f|²``, ``F`` a constant plus ``f``, over the ``f`` in
+    It minimizes ``Σ_i w_i loss_i(F) + ½ λ |f|²``, ``F`` a constant plus ``f``, over the ``f`` in
     the span of the basis vectors (SY2006, eq. 6).
 
     Parameters
@@ -48,7 +46,7 @@ class SparseKernelClassifier(ClassifierMixin, Classes, BaseSparseKernel):
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
         ``"auto"`` fits the length scales of several kernels by the marginal likelihood of a
         Gaussian process on 1,000 rows and chooses between them by held-out rows.  Length scales
-        of a kernel given here are in units of the standardised columns.
+        of a kernel given here are in units of the standardized columns.
     regularization : float or "auto", default "auto"
         λ.  ``"auto"`` chooses it on held-out rows, by the loss itself.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
@@ -70,7 +68,7 @@ class SparseKernelClassifier(ClassifierMixin, Classes, BaseSparseKernel):
         The fit ends where a step would lower the mean loss by less than this; that step is taken.
     max_iter : int, default 500
         Largest number of steps on one nested machine.
-    standardise : bool or "auto", default "auto"
+    standardize : bool or "auto", default "auto"
     categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
 default "from_dtype"
         Columns of categories, by default those of text or of a dtype made for them, which
@@ -91,7 +89,7 @@ default "from_dtype"
     ----------
     classes_ : ndarray
     kernel_ : Kernel
-        With its length scales, in units of the standardised columns.
+        With its length scales, in units of the standardized columns.
     regularization_ : float
     n_basis_ : int
         Basis vectors of the machine.
@@ -131,14 +129,9 @@ default "from_dtype"
     True
     """
 
-    _loss_names: ClassVar[dict[str, Any]] = {
-        "log_loss": None,
-        "squared_error": None,
-        "squared_hinge": SquaredHinge,
-    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSparseKernel._parameter_constraints,
-        "loss": [StrOptions(set(_loss_names))],
+        **SparseKernelMachine._parameter_constraints,
+        "loss": [StrOptions({"log_loss", "squared_error", "squared_hinge"})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -157,7 +150,7 @@ default "from_dtype"
         subset_size: int | None = None,
         tol: float = 1e-5,
         max_iter: int = 500,
-        standardise: bool | str = "auto",
+        standardize: bool | str = "auto",
         categorical_features: Any = "from_dtype",
         memory_budget: float | str = "auto",
         precision: str = "auto",
@@ -165,49 +158,31 @@ default "from_dtype"
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(
-            loss,
-            kernel=kernel,
-            regularization=regularization,
-            tuning=tuning,
-            n_basis=n_basis,
-            selection=selection,
-            n_candidates=n_candidates,
-            subset_size=subset_size,
-            tol=tol,
-            standardise=standardise,
-            categorical_features=categorical_features,
-            memory_budget=memory_budget,
-            precision=precision,
-            time_budget=time_budget,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.loss = loss
         self.class_weight = class_weight
+        self.kernel = kernel
+        self.regularization = regularization
+        self.tuning = tuning
+        self.n_basis = n_basis
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.subset_size = subset_size
+        self.tol = tol
         self.max_iter = max_iter
+        self.standardize = standardize
+        self.categorical_features = categorical_features
+        self.memory_budget = memory_budget
+        self.precision = precision
+        self.time_budget = time_budget
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def _named_loss(self, name: str) -> Loss:
-        if name == "squared_hinge":
-            return SquaredHinge(len(self.classes_))
-        return super()._named_loss(name)
-
-    def _fit(
-        self,
-        X: Floats,
-        target: Target,
-        held_out: tuple[Floats, Target] | None,
-        continued: Progress | None,
-        callbacks: Sequence[Callback],
-    ) -> None:
-        self._regularize = None
-        if self.regularization == self.tuning == "auto" and self.loss != "squared_error":
-            loss = self._make_loss()
-            start = checked_start(loss, target)
-            self._regularize = partial(held_out_regularization, loss, target, start)
-        try:
-            super()._fit(X, target, held_out, continued, callbacks)
-        finally:
-            self._regularize = None  # holds the training rows
+    def _make_loss(self, codec: TargetCodec) -> Loss:
+        assert isinstance(codec, ClassCodec)
+        n_classes = len(codec.classes)
+        if self.loss == "squared_hinge":
+            return SquaredHinge(n_classes)
+        return class_loss(self.loss, n_classes)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Classes by the nested machines of ``path_``, the smallest first.

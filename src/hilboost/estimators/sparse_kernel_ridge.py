@@ -7,15 +7,15 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from hilboost.core.records import Floats
-from hilboost.estimators._labels import Numbers
-from hilboost.estimators._sparse_kernel import BaseSparseKernel
+from hilboost.core.dtypes import Floats
+from hilboost.estimators.predictions import NumberPredictions
+from hilboost.estimators.sparse_kernel import SparseKernelMachine
 
 
-class SparseKernelRidge(RegressorMixin, Numbers, BaseSparseKernel):
+class SparseKernelRidge(RegressorMixin, NumberPredictions, SparseKernelMachine):
     """Sparse kernel ridge regression: some rows as basis vectors, weights optimal on all rows.
 
-    It minimises ``½ Σ_i w_i (y_i - ȳ - f(x_i))² + ½ λ |f|²`` over the ``f`` in the span of the
+    It minimizes ``½ Σ_i w_i (y_i - ȳ - f(x_i))² + ½ λ |f|²`` over the ``f`` in the span of the
     basis vectors (SY2006, eq. 6), in closed form.
 
     Parameters
@@ -23,7 +23,7 @@ class SparseKernelRidge(RegressorMixin, Numbers, BaseSparseKernel):
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
         ``"auto"`` fits the length scales of several kernels by the marginal likelihood of a
         Gaussian process on 1,000 rows and chooses between them by held-out rows.  Length scales
-        of a kernel given here are in units of the standardised columns.
+        of a kernel given here are in units of the standardized columns.
     regularization : float or "auto", default "auto"
         λ, the noise variance of a Gaussian process.  ``"auto"`` chooses it on held-out rows.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
@@ -40,7 +40,7 @@ class SparseKernelRidge(RegressorMixin, Numbers, BaseSparseKernel):
         κ, rows scored in a step of forward selection; ``None`` is all, up to 6,000.
     subset_size : int or None, default None
         Random rows that basis vectors and scores come from; ``None`` is all.
-    standardise : bool or "auto", default "auto"
+    standardize : bool or "auto", default "auto"
     categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
 default "from_dtype"
         Columns of categories, by default those of text or of a dtype made for them, which
@@ -60,7 +60,7 @@ default "from_dtype"
     Attributes
     ----------
     kernel_ : Kernel
-        With its length scales, in units of the standardised columns.
+        With its length scales, in units of the standardized columns.
     regularization_ : float
     n_basis_ : int
         Basis vectors of the machine.
@@ -94,6 +94,8 @@ default "from_dtype"
     True
     """
 
+    loss = "squared_error"
+
     def __init__(
         self,
         *,
@@ -104,7 +106,7 @@ default "from_dtype"
         selection: str = "forward",
         n_candidates: int | None = 59,
         subset_size: int | None = None,
-        standardise: bool | str = "auto",
+        standardize: bool | str = "auto",
         categorical_features: Any = "from_dtype",
         memory_budget: float | str = "auto",
         precision: str = "auto",
@@ -112,23 +114,20 @@ default "from_dtype"
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(
-            "squared_error",
-            kernel=kernel,
-            regularization=regularization,
-            tuning=tuning,
-            n_basis=n_basis,
-            selection=selection,
-            n_candidates=n_candidates,
-            subset_size=subset_size,
-            standardise=standardise,
-            categorical_features=categorical_features,
-            memory_budget=memory_budget,
-            precision=precision,
-            time_budget=time_budget,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.kernel = kernel
+        self.regularization = regularization
+        self.tuning = tuning
+        self.n_basis = n_basis
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.subset_size = subset_size
+        self.standardize = standardize
+        self.categorical_features = categorical_features
+        self.memory_budget = memory_budget
+        self.precision = precision
+        self.time_budget = time_budget
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Predictions of the nested machines of ``path_``, the smallest first.

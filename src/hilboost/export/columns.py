@@ -20,7 +20,7 @@ class Columns:
     ----------
     names : list of str or int
         Numbers where ``X`` had no names.  Behind the columns of ``X``, by member of a committee,
-        are the target statistics: ``"mean by town"``, ``"mean by town × street"``, and
+        are the target encoding: ``"mean by town"``, ``"mean by town × street"``, and
         ``"mean 2 by town"`` where there are several targets or classes (of more than five classes,
         the five most frequent in their order).  A column of many levels, whose trees see how
         frequent each is, is ``"share of town"``.
@@ -39,16 +39,17 @@ class Columns:
         else:
             names = list(range(model.n_features_in_))
         levels: dict[int, Sequence[tuple[Any, ...]]] = {}
-        if isinstance(model.learner_, TreeLearner):
-            levels |= {k: [(code,) for code in range(n)] for k, n in model.learner_.categorical}
-        levels |= {k: [(level,) for level in found] for k, found in model._schema.levels}
-        encoding = getattr(model, "_encoding", None)
+        fitted = model.fitted_
+        if isinstance(fitted.learner, TreeLearner):
+            levels |= {k: [(code,) for code in range(n)] for k, n in fitted.learner.categorical}
+        levels |= {k: [(level,) for level in found] for k, found in fitted.schema.levels}
+        encoding = fitted.encoding
         if encoding is None:
             return cls(names, levels)
         own = [named(name) for name in names]
         for column, new in encoding.kept:
             codes = range(int(new.max()) + 1)
-            known = dict(model._schema.levels)[column]
+            known = dict(fitted.schema.levels)[column]
             levels[column] = [tuple(known[k] for k in np.flatnonzero(new == c)) for c in codes]
         for column, _ in encoding.shares:
             names[column] = f"share of {own[column]}"

@@ -4,7 +4,7 @@
 
     X (n, d)  or  area (n, 1), town (n, 1), …        the inputs
     codes of the levels, or their shares             what trees see of the columns
-    means of levels and of pairs of levels           target statistics, behind these
+    means of levels and of pairs of levels           target encoding, behind these
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _places(graph: Graph, name: str, keys: NDArray[Any], other: int) -> str:
 
 
 def _add_statistics(graph: Graph, codes: Mapping[int, str], encoding: Encoding) -> str:
-    """Target statistics of all members, (n, width); members have the same sources."""
+    """Target encoding of all members, (n, width); members have the same sources."""
     first = encoding.statistics[0]
     blocks: list[str] = []
     order: list[int] = []

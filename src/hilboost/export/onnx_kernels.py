@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.records import Floats
 from hilboost.export.onnx_graph import Graph
 from hilboost.kernels import (
     Constant,
@@ -39,8 +39,8 @@ from hilboost.learners.kernel_machine.inputs import _FARTHEST
 
 def add_expansion(graph: Graph, X: str, model: KernelExpansion) -> str:
     """``k(x, basis) weights``, (n, r) or (1, r)."""
-    centred = graph.add("Sub", X, graph.constant(model.inputs.centre))
-    scaled = graph.add("Div", centred, graph.constant(model.inputs.scale))
+    centered = graph.add("Sub", X, graph.constant(model.inputs.center))
+    scaled = graph.add("Div", centered, graph.constant(model.inputs.scale))
     rows = graph.add("Clip", scaled, graph.constant(-_FARTHEST), graph.constant(_FARTHEST))
     if model.basis.dtype == np.float32:
         rows = graph.rounded(rows)  # as the basis vectors are: codes stay equal
@@ -64,9 +64,9 @@ def _stationary(graph: Graph, kernel: Any, A: str, B: Floats) -> str:
     middle = (B / scale).mean(axis=0)  # cancellation is least around the middle
     B = B / scale - middle
     scaled = graph.add("Div", A, graph.constant(scale))
-    centred = graph.add("Sub", scaled, graph.constant(middle))
-    squares = graph.row_sums(graph.add("Mul", centred, centred))
-    product = graph.add("MatMul", centred, graph.constant(-2 * B.T))
+    centered = graph.add("Sub", scaled, graph.constant(middle))
+    squares = graph.row_sums(graph.add("Mul", centered, centered))
+    product = graph.add("MatMul", centered, graph.constant(-2 * B.T))
     total = graph.add("Add", product, graph.constant((B * B).sum(axis=1)[None, :]))
     total = graph.add("Add", total, squares)
     S = graph.add("Clip", total, graph.constant(0.0), graph.constant(_LARGEST_SQUARE))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.contracts import Loss
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.loss import Loss
 from hilboost.export.onnx_graph import Graph
 from hilboost.losses import (
     BinomialLogLoss,

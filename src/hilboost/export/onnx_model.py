@@ -9,19 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from hilboost import __version__
 from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
-from hilboost.estimators import (
-    BoostingClassifier,
-    BoostingRegressor,
-    KernelBoostingClassifier,
-    KernelBoostingRegressor,
-    SparseKernelClassifier,
-    SparseKernelRidge,
-)
+from hilboost.core.version import __version__
 from hilboost.export.columns import Columns
+from hilboost.export.estimators import fitted_record
 from hilboost.export.onnx_columns import add_table, inputs_of, require_levels
 from hilboost.export.onnx_graph import IR_VERSION, ML, ML_OPSET, OPSET, Graph
 from hilboost.export.onnx_kernels import add_expansion
@@ -34,15 +26,11 @@ from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.tree import Tree
 from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model import AdditiveModel
-from hilboost.model.atomic import atomic_path
+from hilboost.persistence.atomic import atomic_path
 
-_CLASSES = (
-    BoostingRegressor,
-    BoostingClassifier,
-    KernelBoostingRegressor,
-    KernelBoostingClassifier,
-    SparseKernelRidge,
-    SparseKernelClassifier,
+_KINDS = (
+    "BoostingRegressor, BoostingClassifier, KernelBoostingRegressor, KernelBoostingClassifier, "
+    "SparseKernelRidge, SparseKernelClassifier"
 )
 
 
@@ -100,18 +88,16 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     onnx = required("onnx", "to_onnx")
     if dtype not in ("float32", "float64"):
         raise InvalidParameter(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
-    if type(model) not in _CLASSES:
-        names = ", ".join(cls.__name__ for cls in _CLASSES)
-        raise InvalidType(f"to_onnx takes {names}; got {type(model).__name__}.")
-    check_is_fitted(model)
-    require_levels(model._schema, dtype)
+    fitted = fitted_record(model, "to_onnx", _KINDS, type(model).__name__ in _KINDS)
+    schema = fitted.schema
+    require_levels(schema, dtype)
     graph = Graph()
-    inputs = inputs_of(model._schema)
+    inputs = inputs_of(schema)
     in_float64 = [
         one if one.is_text or dtype == "float64" else replace(one, name=graph.as_numbers(one.name))
         for one in inputs
     ]
-    X = add_table(graph, in_float64, model._schema, getattr(model, "_encoding", None))
+    X = add_table(graph, in_float64, schema, fitted.encoding)
     sizes = {column: len(levels) for column, levels in Columns.of(model).levels.items()}
     raw = _add_raw(graph, X, model.model_, sizes)
     predicted = add_inverse_link(graph, raw, model.loss_)
@@ -144,7 +130,7 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
     """The sum of the start value and all stages, (n, r)."""
     trees, expansions = [], []
     for stage, parts in enumerate(model.stages):
-        for number, part in enumerate(parts.parts):
+        for number, part in enumerate(parts.terms):
             if isinstance(part.model, Tree):
                 trees += scalar_trees(stage, number, part)
             elif isinstance(part.model, KernelExpansion):
@@ -154,8 +140,8 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
                     "to_onnx writes trees and kernel machines; this model has a "
                     f"{type(part.model).__name__}. Fit with learner='tree' or learner='kernel'."
                 )
-    r = len(model.start)
-    sums = [graph.constant((model.start + constants_of(trees, r))[None, :])]
+    r = len(model.initial_raw)
+    sums = [graph.constant((model.initial_raw + constants_of(trees, r))[None, :])]
     forest = add_trees(graph, X, trees, r, n_codes)
     if forest is not None:
         sums.append(forest)
@@ -186,8 +172,8 @@ def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
 
     info, double = helper.make_tensor_value_info, TensorProto.DOUBLE
     if not hasattr(model, "classes_"):
-        r = len(model.model_.start)
-        flat = r == 1 and model._flat
+        r = len(model.model_.initial_raw)
+        flat = r == 1 and model.fitted_.numbers.flat
         if flat:
             predicted = graph.add("Squeeze", predicted, graph.integers(1))
         graph.rename(predicted, "prediction")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 from hilboost.export.columns import left_codes
 from hilboost.export.onnx_graph import ML, Graph
 from hilboost.export.scalar_trees import ScalarTree

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Floats
 from hilboost.export.columns import Columns, named
 from hilboost.export.scalar_trees import ScalarTree, fitted_trees
 from hilboost.export.tables import depths
@@ -29,7 +29,7 @@ def plot_tree(
     """Draw one tree of a model, from the root on the left to the leaves on the right.
 
     Rows that pass a test take the upper branch; those whose value is missing take the thick one.
-    Leaves are coloured by what they add to the raw output.  Columns made of categories are called
+    Leaves are colored by what they add to the raw output.  Columns made of categories are called
     as in :func:`tree_table`.
 
     Parameters
@@ -84,7 +84,7 @@ def plot_tree(
 def _chosen(model: Any, stage: int, output: int, number: int) -> ScalarTree:
     trees = fitted_trees(model, "plot_tree", numbers_only=False)
     stage = _checked("stage", stage, model.n_estimators_, "the model", from_the_end=True)
-    output = _checked("output", output, len(model.model_.start), "the model")
+    output = _checked("output", output, len(model.model_.initial_raw), "the model")
     found = [tree for tree in trees if tree.stage == stage and tree.output == output]
     return found[_checked("tree", number, len(found), f"output {output} of stage {stage}")]
 
@@ -100,9 +100,9 @@ def _checked(name: str, value: int, n: int, owner: str, from_the_end: bool = Fal
 
 def _title(model: Any, tree: ScalarTree) -> str:
     parts = [f"Stage {tree.stage + 1} of {model.n_estimators_}"]
-    if hasattr(model, "classes_") and len(model.model_.start) > 1:
+    if hasattr(model, "classes_") and len(model.model_.initial_raw) > 1:
         parts.append(f"class {model.classes_[tree.output]}")
-    elif len(model.model_.start) > 1:
+    elif len(model.model_.initial_raw) > 1:
         parts.append(f"output {tree.output}")
     return ", ".join(parts)
 
@@ -152,14 +152,14 @@ def _draw_nodes(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats, texts: lis
     from matplotlib.colors import TwoSlopeNorm
 
     largest = float(np.abs(tree.values).max()) or 1.0
-    colours = colormaps["RdBu_r"]
+    colors = colormaps["RdBu_r"]
     scale = TwoSlopeNorm(0.0, -1.8 * largest, 1.8 * largest)  # pale, so that text stays legible
     values = tree.node_values
     for node, text in enumerate(texts):
         leaf = bool(tree.is_leaf[node])
         box = {
             "boxstyle": "round,pad=0.3",
-            "facecolor": colours(scale(values[node])) if leaf else "white",
+            "facecolor": colors(scale(values[node])) if leaf else "white",
             "edgecolor": "none" if leaf else _LINE,
         }
         ax.text(x[node], y[node], text, ha="center", va="center", fontsize=9, color=_INK, bbox=box)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from hilboost.core.errors import IncompatibleParts, InvalidType
-from hilboost.core.records import Floats, Part
-from hilboost.estimators import BoostingClassifier, BoostingRegressor
+from hilboost.core.base_model import Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
+from hilboost.export.estimators import fitted_record
 from hilboost.learners.tree import Tree
 
 
@@ -66,17 +66,13 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
     IncompatibleParts
         Its base models are not trees, or have categories that are not wanted.
     """
-    if not isinstance(model, BoostingRegressor | BoostingClassifier):
-        raise InvalidType(
-            f"{purpose} takes a BoostingRegressor or BoostingClassifier with trees; got "
-            f"{type(model).__name__}."
-        )
-    check_is_fitted(model)
+    kinds = "a BoostingRegressor or BoostingClassifier with trees"
+    fitted_record(model, purpose, kinds, hasattr(type(model), "apply"))
     if numbers_only:
         require_numbers(model, purpose)
     trees = []
     for stage, parts in enumerate(model.model_.stages):
-        for number, part in enumerate(parts.parts):
+        for number, part in enumerate(parts.terms):
             if not isinstance(part.model, Tree):
                 raise IncompatibleParts(
                     f"{purpose} takes a model of trees; the learner of this one is "
@@ -86,7 +82,7 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
     return trees
 
 
-def scalar_trees(stage: int, number: int, part: Part) -> list[ScalarTree]:
+def scalar_trees(stage: int, number: int, part: Term) -> list[ScalarTree]:
     """One tree for every output of a part, which holds a :class:`Tree`."""
     tree = part.model
     assert isinstance(tree, Tree)
@@ -120,13 +116,13 @@ def require_numbers(model: Any, purpose: str) -> None:
     IncompatibleParts
     """
     remedy = "Encode them as numbers before fit, or use to_onnx."
-    if model._schema.categories:
-        column = model._schema.columns[model._schema.categories[0]]
+    if model.fitted_.schema.categories:
+        column = model.fitted_.schema.columns[model.fitted_.schema.categories[0]]
         raise IncompatibleParts(
             f"{purpose} takes models of numbers; column {column.name!r} of this one holds "
             f"categories. {remedy}"
         )
-    parts = [part.model for stage in model.model_.stages for part in stage.parts]
+    parts = [part.model for stage in model.model_.stages for part in stage.terms]
     if any(isinstance(part, Tree) and len(part.left_sets) for part in parts):
         raise IncompatibleParts(
             f"{purpose} takes splits x <= threshold; trees of this model divide the levels of "

@@ -31,7 +31,7 @@ def tree_table(model: Any) -> pandas.DataFrame:
         "right": where values that are missing go, and categories that fit did not see), ``left``,
         ``right`` (nodes), ``gain``; of leaves ``value``, what is added to the raw output.  What a
         node does not have is missing.  A tree with vector leaves is there once for every output.
-        Columns made of categories are called "mean by town" (target statistics), "mean by town ×
+        Columns made of categories are called "mean by town" (target encoding), "mean by town ×
         street", "mean 2 by town" (of target 2, or of the third class; of more than five classes
         the five most frequent count) and "share of town" (how frequent the row's category was).
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.contracts import Loss
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.records import Floats
-from hilboost.estimators import BoostingRegressor
+from hilboost.core.loss import Loss
 from hilboost.export.scalar_trees import ScalarTree, constant_tree, fitted_trees
 from hilboost.losses import (
     AbsoluteError,
@@ -27,7 +26,7 @@ from hilboost.losses import (
     Quantile,
     Tweedie,
 )
-from hilboost.model.atomic import atomic_path
+from hilboost.persistence.atomic import atomic_path
 
 _NO_PARENT = 2147483647
 _EMPTY_LEAF = 1e-6
@@ -91,7 +90,7 @@ def _document(
     model: Any, trees: list[ScalarTree], counts: dict[tuple[int, int], Floats] | None
 ) -> dict[str, Any]:
     objective, base_score, factor = _objective(model, model.loss_)
-    start = model.model_.start
+    start = model.model_.initial_raw
     r = len(start)
     rounds = _rounds(trees, start)
     written: list[dict[str, Any]] = []
@@ -165,7 +164,7 @@ def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
         )
     if kind is AbsoluteError:
         return {"name": "reg:absoluteerror"}, "0E0", 1.0
-    if isinstance(model, BoostingRegressor) and kind.inverse_link is Loss.inverse_link:
+    if model.fitted_.codec.kind == "numbers" and kind.inverse_link is Loss.inverse_link:
         return {"name": "reg:squarederror", **plain}, "0E0", 1.0
     raise IncompatibleParts(
         f"to_xgboost_json: XGBoost has no objective with the link of {kind.__name__}, which is "
@@ -243,7 +242,7 @@ def _leaf_counts(model: Any, background: Any) -> dict[tuple[int, int], Floats]:
     trees: Iterator[tuple[int, int, Any]] = (
         (stage, number, part.model)
         for stage, parts in enumerate(model.model_.stages)
-        for number, part in enumerate(parts.parts)
+        for number, part in enumerate(parts.terms)
     )
     return {
         (stage, number): np.bincount(column, minlength=len(tree.values)).astype(np.float64)

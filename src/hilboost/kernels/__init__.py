@@ -1,13 +1,13 @@
 """Kernels: similarity functions of rows, their algebra, blocked Gram matrices, their fitting."""
 
+from hilboost.kernels.adapters import CallableKernel, Precomputed, SklearnKernel
 from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
 from hilboost.kernels.base import Kernel
 from hilboost.kernels.categorical import Delta, Hamming
 from hilboost.kernels.description import from_description, to_description
 from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
-from hilboost.kernels.foreign import CallableKernel, Precomputed, SklearnKernel
 from hilboost.kernels.mapped import Mapped
-from hilboost.kernels.names import KERNEL_NAMES, as_kernel
+from hilboost.kernels.registry import KERNEL_NAMES, as_kernel
 from hilboost.kernels.stationary import (
     Gaussian,
     Laplace,

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType
-from hilboost.core.records import Floats
-from hilboost.kernels._checks import positive
 from hilboost.kernels.base import Kernel
+from hilboost.kernels.validation import positive
 
 
 def _require_kernels(owner: Kernel, parts: list[Any]) -> None:
@@ -57,7 +57,7 @@ class Constant(Kernel):
         """Another constant."""
         return replace(self, value=float(np.exp(theta[0])))
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """The sum of ``W`` times the value."""
         return np.array([self.value * float(dense.namespace(W).sum(W))])
 
@@ -107,9 +107,9 @@ class Scaled(Kernel):
         kernel = self.kernel.with_log_parameters(theta[:-1])
         return replace(self, kernel=kernel, factor=float(np.exp(theta[-1])))
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """The kernel's, and ``sum W k`` for the factor."""
-        inner = self.factor * self.kernel.contraction(A, W)
+        inner = self.factor * self.kernel.parameter_gradient(A, W)
         total = self.factor * float(dense.namespace(W).sum(W * self.kernel.block(A, A)))
         return np.append(inner, total)
 
@@ -177,9 +177,9 @@ class Sum(_Combination):
         """(a,)"""
         return sum((part.diag(A) for part in self.parts[1:]), start=self.parts[0].diag(A))
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Part by part."""
-        return np.concatenate([part.contraction(A, W) for part in self.parts])
+        return np.concatenate([part.parameter_gradient(A, W) for part in self.parts])
 
 
 class Product(_Combination):
@@ -205,7 +205,7 @@ class Product(_Combination):
             product = product * part.diag(A)
         return product
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Each part's, ``W`` multiplied by all other parts."""
         blocks = [part.block(A, A) for part in self.parts]
         pieces = []
@@ -213,7 +213,7 @@ class Product(_Combination):
             others = W
             for j, block in enumerate(blocks):
                 others = others if j == k else others * block
-            pieces.append(part.contraction(A, others))
+            pieces.append(part.parameter_gradient(A, others))
         return np.concatenate(pieces)
 
 
@@ -272,6 +272,6 @@ class OnColumns(Kernel):
         """The kernel with others."""
         return replace(self, kernel=self.kernel.with_log_parameters(theta))
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """The kernel's."""
-        return self.kernel.contraction(self._part(A), W)
+        return self.kernel.parameter_gradient(self._part(A), W)

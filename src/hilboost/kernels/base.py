@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from hilboost.backends.dense import Array
-from hilboost.core.records import Floats
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
 
 if TYPE_CHECKING:
     from hilboost.kernels.algebra import Product, Scaled, Sum
@@ -69,7 +69,7 @@ class Kernel(ABC):
         """
         return self
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """``sum_ij W_ij ∂k(a_i, a_j)/∂t_p`` for symmetric ``W``.
 
         ``t`` are the ``log_parameters``.

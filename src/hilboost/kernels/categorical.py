@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
-from hilboost.core.records import Floats
-from hilboost.kernels._checks import check_length_scales, length_scales
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
 from hilboost.kernels.base import Kernel
+from hilboost.kernels.validation import check_length_scales, length_scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Delta(Kernel):
         """Other length scales."""
         return replace(self, length_scale=np.exp(theta))
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """``sum_ij W_ij k_ij [a_l ≠ b_l] / length_scale_l``, column by column."""
         xp = dense.namespace(A)
         M = W * self.block(A, A)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
-from hilboost.kernels._checks import not_negative, positive, positive_integer
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
 from hilboost.kernels.base import Kernel
+from hilboost.kernels.validation import not_negative, positive, positive_integer
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
-from hilboost.backends.team import Team
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Floats
 from hilboost.kernels.base import Kernel
 
 _TILE_ROWS = 256
@@ -80,7 +80,7 @@ class Gram:
     B : (b, d) array
     memory : float
         Bytes the whole of ``K`` may take; if it takes more, blocks are evaluated anew in each use.
-    team : Team
+    team : ThreadTeam
         Threads that share out blocks of rows.
     """
 
@@ -88,7 +88,7 @@ class Gram:
     A: Array
     B: Array
     memory: float = 0.0
-    team: Team = field(default_factory=Team)
+    team: ThreadTeam = field(default_factory=ThreadTeam)
     _whole: Array | None = field(default=None, init=False, repr=False)
 
     @property
@@ -246,13 +246,13 @@ def _sum(parts: list[Array]) -> Array:
     return total
 
 
-def evaluate(kernel: Kernel, A: Array, B: Array, team: Team | None = None) -> Array:
+def evaluate(kernel: Kernel, A: Array, B: Array, team: ThreadTeam | None = None) -> Array:
     """The whole Gram matrix, in the dtype of ``A``."""
-    return Gram(kernel, A, B, np.inf, team or Team()).whole()
+    return Gram(kernel, A, B, np.inf, team or ThreadTeam()).whole()
 
 
 def predict(
-    kernel: Kernel, X: Array, basis: Array, weights: Array, team: Team, memory: float
+    kernel: Kernel, X: Array, basis: Array, weights: Array, team: ThreadTeam, memory: float
 ) -> Floats:
     """``k(X, basis) weights``, (n, r), never holding more than blocks of ``k(X, basis)``."""
     gram = Gram(kernel, X, basis, 0.0, team)

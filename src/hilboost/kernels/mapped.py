@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Floats
 from hilboost.kernels.base import Kernel
 from hilboost.kernels.stationary import Stationary
 
@@ -81,7 +81,7 @@ class Mapped(Kernel):
         kernel = self.kernel.with_log_parameters(theta[:p])
         return replace(self, kernel=kernel, matrix=np.reshape(theta[p:], self.matrix.shape))
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """The kernel's, and ``4 (a' diag(N1) z - a'Nz) / length_scale``, ``N_ij = W_ij ∂k/∂s²``."""
         image = self._image(A)
         Z, N = self.kernel.pulls(image, W)
@@ -89,7 +89,7 @@ class Mapped(Kernel):
         A = A - xp.mean(A, axis=0)
         by_entry = 4 * dense.to_numpy(A.T @ (Z * xp.sum(N, axis=1)[:, None] - N @ Z))
         by_entry /= self.kernel.length_scale
-        return np.append(self.kernel.contraction(image, W), by_entry)
+        return np.append(self.kernel.parameter_gradient(image, W), by_entry)
 
 
 def _matrix(value: Any) -> Floats:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from hilboost.backends import dense
-from hilboost.core.records import Floats
+from hilboost.backends import array_api as dense
+from hilboost.core.dtypes import Floats
 from hilboost.kernels.base import Kernel
 
 _LOWEST, _HIGHEST = -6.0, 5.0  # of logarithms of hyperparameters, in units of the start value
@@ -70,10 +70,10 @@ def negative_log_likelihood(
     value = 0.5 * float((Y * alpha).sum()) + c * float(np.log(np.diagonal(factor)).sum())
     W = c * dense.solve_cholesky(factor, np.eye(n)) - alpha @ alpha.T
     by_noise = 0.5 * noise * float(np.trace(W))
-    return value, np.append(0.5 * kernel.contraction(X, W), by_noise)
+    return value, np.append(0.5 * kernel.parameter_gradient(X, W), by_noise)
 
 
-def maximise(
+def maximize(
     kernel: Kernel, noise: float, X: Floats, Y: Floats, max_iterations: int = 50
 ) -> Evidence:
     """Follow the gradient (L-BFGS) from one start.

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, NotPositive
-from hilboost.core.records import Floats
 
 _ROWS_CHECKED = 2000
 _MOST_COLUMNS = 4096

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Floats
-from hilboost.kernels._checks import check_length_scales, length_scales, positive
 from hilboost.kernels.base import Kernel
+from hilboost.kernels.validation import check_length_scales, length_scales, positive
 
 _SMALLEST_SQUARE = 1e-30  # keeps a division finite whose result is not used
 
@@ -93,7 +93,7 @@ class Stationary(Kernel):
         """Other length scales."""
         return replace(self, length_scale=np.exp(theta))
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """By matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
         Z, M = self.pulls(A, W)
         xp = dense.namespace(A)
@@ -281,7 +281,7 @@ class RationalQuadratic(Stationary):
         """Other length scales, another ``alpha``."""
         return replace(self, length_scale=np.exp(theta[:-1]), alpha=float(np.exp(theta[-1])))
 
-    def contraction(self, A: Array, W: Array) -> Floats:
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """``alpha k (u / (1 + u) - log(1 + u))`` for ``alpha``, ``u = s² / (2 alpha)``."""
         xp = dense.namespace(A)
         Z = self._scaled(A)
@@ -289,4 +289,4 @@ class RationalQuadratic(Stationary):
         u *= 1 / (2 * self.alpha)
         by_alpha = (u / (1 + u) - xp.log1p(u)) * (1 + u) ** -self.alpha
         total = self.alpha * float(xp.sum(W * by_alpha))
-        return np.append(super().contraction(A, W), total)
+        return np.append(super().parameter_gradient(A, W), total)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
-from hilboost.backends.team import Team
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.backends.threads import ThreadTeam
 from hilboost.kernels.base import Kernel
 from hilboost.kernels.gram import fill, row_blocks
 
@@ -31,13 +31,13 @@ class SymmetricGram:
     A : (n, d) array
     memory : float
         Bytes the triangle may take; if it takes more, tiles are evaluated anew in each product.
-    team : Team
+    team : ThreadTeam
     """
 
     kernel: Kernel
     A: Array
     memory: float = 0.0
-    team: Team = field(default_factory=Team)
+    team: ThreadTeam = field(default_factory=ThreadTeam)
     _triangle: list[Array] | None = field(default=None, init=False, repr=False)
 
     @property

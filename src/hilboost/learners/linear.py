@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from hilboost.core.contracts import BaseModel
-from hilboost.core.records import Floats
+from hilboost.core.base_model import BaseModel
+from hilboost.core.dtypes import Floats
 from hilboost.learners.wrapped import WrappedModel
 
 LINEAR_REGRESSORS = ("LinearRegression", "Ridge")

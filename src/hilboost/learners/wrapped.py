@@ -11,9 +11,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from hilboost.core.contracts import BaseModel, Fitted, Learner
+from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Floats, Gradients, Part, Sample
+from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.loss import Gradients
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ class WrappedLearner(Learner):
         return X
 
     def fit(
-        self, data: Floats, gradients: Gradients, sample: Sample, rng: np.random.Generator
-    ) -> list[Fitted]:
+        self, data: Floats, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+    ) -> list[FittedTerm]:
         """One clone an output, or one for all."""
         rows: Any = slice(None) if sample.rows is None else sample.rows
         arguments: dict[str, Floats] = {}
@@ -81,7 +83,7 @@ class WrappedLearner(Learner):
                 rows = np.repeat(rows, sample.weight[rows].astype(np.intp))
             else:
                 arguments = accepted
-        outputs = gradients.negative
+        outputs = gradients.negative_gradient
         several = (
             self.together
             and outputs.shape[1] > 1
@@ -99,5 +101,5 @@ class WrappedLearner(Learner):
             regressor.set_params(**seeds)
             fitted.append(regressor.fit(data[rows], negative[rows], **arguments))
         model = WrappedModel(tuple(fitted))
-        part = Part.of(model, slice(0, gradients.negative.shape[1]))
-        return [Fitted(part, outputs=model.predict_raw(data))]
+        part = Term.of(model, slice(0, gradients.negative_gradient.shape[1]))
+        return [FittedTerm(part, outputs=model.predict_raw(data))]

@@ -1,6 +1,6 @@
 """Losses, one short file each.  A user's own loss keeps the same contract, :class:`Loss`."""
 
-from hilboost.core.contracts import AdaptiveLoss, CellLoss, Loss
+from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
 from hilboost.losses.absolute_error import AbsoluteError
 from hilboost.losses.exponential import Exponential
 from hilboost.losses.gamma import Gamma
@@ -16,10 +16,10 @@ __all__ = [
     "AbsoluteError",
     "AdaptiveLoss",
     "BinomialLogLoss",
-    "CellLoss",
     "Exponential",
     "Gamma",
     "Huber",
+    "LeafLoss",
     "Loss",
     "MultinomialLogLoss",
     "OneHotSquaredError",

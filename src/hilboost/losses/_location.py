@@ -1,12 +1,13 @@
-"""Weighted means and quantiles of columns and of cells."""
+"""Weighted means and quantiles of columns and of leaves."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.cells import cell_quantiles, weighted_quantile
-from hilboost.core.records import Floats, Target
+from hilboost.backends.leaves import leaf_quantiles, weighted_quantile
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Target
 
 
 def mean(target: Target) -> Floats:
@@ -21,13 +22,13 @@ def quantile(values: Floats, weight: Floats | None, level: float) -> float:
     return float(weighted_quantile(values[order], weights, level))
 
 
-def quantiles_of_cells(
+def quantiles_of_leaves(
     residual: Floats,
     weight: Floats | None,
-    cells: NDArray[np.int32],
-    n_cells: int,
+    leaves: NDArray[np.int32],
+    n_leaves: int,
     level: float,
 ) -> Floats:
-    """Weighted quantile of the residuals (n,) in every cell, (n_cells,)."""
+    """Weighted quantile of the residuals (n,) in every leaf, (n_leaves,)."""
     weights = np.empty(0) if weight is None else weight
-    return cell_quantiles(np.ascontiguousarray(residual), weights, cells, n_cells, level)
+    return leaf_quantiles(np.ascontiguousarray(residual), weights, leaves, n_leaves, level)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hilboost.core.contracts import Loss
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Floats, Target
+from hilboost.core.loss import Loss, Target
 from hilboost.losses import _location
 
 _LARGEST_EXPONENT = 300.0
@@ -38,7 +38,7 @@ class LogLinkLoss(Loss):
         if not (_location.mean(target) > 0).all():
             raise InvalidData(f"the {self.name} loss needs a target that is not zero everywhere.")
 
-    def start(self, target: Target) -> Floats:
+    def initial_raw(self, target: Target) -> Floats:
         """Logarithm of the mean."""
         return np.log(_location.mean(target))
 

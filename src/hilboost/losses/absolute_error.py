@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.contracts import CellLoss
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients, LeafLoss, Target
 from hilboost.losses import _location
 
 
-class AbsoluteError(CellLoss):
+class AbsoluteError(LeafLoss):
     """``|y - F|``, summed over the target columns.
 
     With trees this is LAD_TreeBoost (Friedman 2001, Algorithm 3): the start is the median, trees
     are fitted to the signs of the residuals, and a leaf's value is the median of its residuals.
     """
 
-    def start(self, target: Target) -> Floats:
+    def initial_raw(self, target: Target) -> Floats:
         """The weighted median."""
         return np.array([_location.quantile(y, target.weight, 0.5) for y in target.y.T])
 
@@ -29,16 +29,19 @@ class AbsoluteError(CellLoss):
         """The residual's sign; the hessian, which is zero, is taken as one."""
         return Gradients(np.sign(target.y - raw))
 
-    def cell_values(
+    def leaf_values(
         self,
         target: Target,
         raw: Floats,
-        cells: NDArray[np.int32],
-        n_cells: int,
+        leaves: NDArray[np.int32],
+        n_leaves: int,
         columns: slice,
     ) -> Floats:
         """Weighted medians of the residuals."""
         residuals = (target.y[:, columns] - raw[:, columns]).T
         return np.column_stack(
-            [_location.quantiles_of_cells(r, target.weight, cells, n_cells, 0.5) for r in residuals]
+            [
+                _location.quantiles_of_leaves(r, target.weight, leaves, n_leaves, 0.5)
+                for r in residuals
+            ]
         )

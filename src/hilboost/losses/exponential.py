@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit
 
-from hilboost.core.contracts import Loss
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients, Loss, Target
 from hilboost.losses import _location
 from hilboost.losses._log_link import safe_exp
 
@@ -16,7 +16,7 @@ _SMALLEST_PROBABILITY = 1e-15
 class Exponential(Loss):
     """``exp(-(2y - 1) F)`` for ``y`` in {0, 1}; ``F`` is half the logit of class 1."""
 
-    def start(self, target: Target) -> Floats:
+    def initial_raw(self, target: Target) -> Floats:
         """Half the logit of the weighted frequency of class 1."""
         p = np.clip(_location.mean(target), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
         return 0.5 * logit(p)

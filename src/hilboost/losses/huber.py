@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from hilboost.core.contracts import AdaptiveLoss, CellLoss, Loss
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.loss import AdaptiveLoss, Gradients, LeafLoss, Loss, Target
 from hilboost.losses import _location
 
 
-class Huber(AdaptiveLoss, CellLoss):
+class Huber(AdaptiveLoss, LeafLoss):
     """Quadratic up to ``delta``, linear beyond; summed over the target columns.
 
     ``r² / 2`` where ``|r| <= delta``, else ``delta (|r| - delta / 2)`` (LZ2016).
@@ -68,7 +68,7 @@ class Huber(AdaptiveLoss, CellLoss):
         assert adapted.delta is not None
         return adapted.delta
 
-    def start(self, target: Target) -> Floats:
+    def initial_raw(self, target: Target) -> Floats:
         """The constant at which the clipped residuals sum to zero."""
         median = np.array([_location.quantile(y, target.weight, 0.5) for y in target.y.T])
         delta = self._at(target, np.broadcast_to(median, target.y.shape))
@@ -94,23 +94,23 @@ class Huber(AdaptiveLoss, CellLoss):
         delta = self._at(target, raw)
         return Gradients(np.clip(target.y - raw, -delta, delta))
 
-    def cell_values(
+    def leaf_values(
         self,
         target: Target,
         raw: Floats,
-        cells: NDArray[np.int32],
-        n_cells: int,
+        leaves: NDArray[np.int32],
+        n_leaves: int,
         columns: slice,
     ) -> Floats:
         """Friedman's one step from the median (2001, Algorithm 4)."""
         delta = self._at(target, raw)
-        inside = cells >= 0
-        weight = np.ones(len(cells)) if target.weight is None else target.weight
-        mass = np.bincount(cells[inside], weights=weight[inside], minlength=n_cells)
+        inside = leaves >= 0
+        weight = np.ones(len(leaves)) if target.weight is None else target.weight
+        mass = np.bincount(leaves[inside], weights=weight[inside], minlength=n_leaves)
         result = []
         for residual in (target.y[:, columns] - raw[:, columns]).T:
-            median = _location.quantiles_of_cells(residual, target.weight, cells, n_cells, 0.5)
-            step = np.clip(residual[inside] - median[cells[inside]], -delta, delta)
-            total = np.bincount(cells[inside], weights=weight[inside] * step, minlength=n_cells)
+            median = _location.quantiles_of_leaves(residual, target.weight, leaves, n_leaves, 0.5)
+            step = np.clip(residual[inside] - median[leaves[inside]], -delta, delta)
+            total = np.bincount(leaves[inside], weights=weight[inside] * step, minlength=n_leaves)
             result.append(median + total / np.maximum(mass, np.finfo(float).tiny))
         return np.column_stack(result)

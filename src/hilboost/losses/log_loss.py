@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit
 
-from hilboost.core.contracts import Loss
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients, Loss, Target
 from hilboost.losses import _location
 
 _SMALLEST_PROBABILITY = 1e-15
@@ -15,7 +15,9 @@ _SMALLEST_PROBABILITY = 1e-15
 class BinomialLogLoss(Loss):
     """``log(1 + e^F) - y F`` for ``y`` in {0, 1}; ``F`` is the logit of class 1."""
 
-    def start(self, target: Target) -> Floats:
+    bounded_hessian = True
+
+    def initial_raw(self, target: Target) -> Floats:
         """Logit of the weighted frequency of class 1."""
         p = np.clip(_location.mean(target), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
         return logit(p)
@@ -48,11 +50,13 @@ class MultinomialLogLoss(Loss):
     (Friedman 2001, Algorithm 6, has its inverse in the leaf value).
     """
 
+    bounded_hessian = True
+
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
 
-    def start(self, target: Target) -> Floats:
-        """Logarithms of the weighted class frequencies, centred."""
+    def initial_raw(self, target: Target) -> Floats:
+        """Logarithms of the weighted class frequencies, centered."""
         codes = target.y[:, 0].astype(np.intp)
         mass = np.bincount(codes, weights=target.weight, minlength=self.n_classes)
         start = np.log(np.maximum(mass / mass.sum(), _SMALLEST_PROBABILITY))

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from hilboost.core.contracts import Loss
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients, Loss, Target
 from hilboost.losses import _location
 
 _SHARPNESS = 8.0
@@ -30,6 +30,9 @@ class OneHotSquaredError(Loss):
     One linear system serves all classes and needs no iteration: the classifier of kernel ridge
     regression.
     """
+
+    quadratic = True
+    bounded_hessian = True
 
     def __init__(self, n_classes: int, sharpness: float = _SHARPNESS) -> None:
         self.n_classes = n_classes
@@ -65,7 +68,7 @@ class OneHotSquaredError(Loss):
         indicators[np.arange(len(target.y)), target.y[:, 0].astype(np.intp)] = 1.0
         return indicators
 
-    def start(self, target: Target) -> Floats:
+    def initial_raw(self, target: Target) -> Floats:
         """The weighted class frequencies; of two classes, that of class 1 less ½."""
         return _location.mean(Target(self._indicators(target), target.weight))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from scipy.special import xlogy
 
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients, Target
 from hilboost.losses._log_link import LogLinkLoss, safe_exp
 
 
@@ -13,6 +14,8 @@ class Poisson(LogLinkLoss):
 
     name = "poisson"
     allows_zero = True
+
+    additive_over_targets = True
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """(n,)"""

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.contracts import CellLoss
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.loss import Gradients, LeafLoss, Target
 from hilboost.losses import _location
 
 
-class Quantile(CellLoss):
+class Quantile(LeafLoss):
     """``max(q (y - F), (q - 1) (y - F))``, summed over the levels ``q``.
 
     Parameters
     ----------
     levels : float or sequence of float in (0, 1)
-        Several levels are learnt in one model, a column of ``raw`` each; the predicted quantiles
+        Several levels are learned in one model, a column of ``raw`` each; the predicted quantiles
         of a row never cross.
 
     Notes
@@ -49,7 +49,7 @@ class Quantile(CellLoss):
                 "Fit one model a column."
             )
 
-    def start(self, target: Target) -> Floats:
+    def initial_raw(self, target: Target) -> Floats:
         """The weighted quantiles."""
         y = target.y[:, 0]
         return np.array([_location.quantile(y, target.weight, q) for q in self.levels])
@@ -72,19 +72,19 @@ class Quantile(CellLoss):
         result[:, np.argsort(self.levels)] = np.sort(raw, axis=1)
         return result
 
-    def cell_values(
+    def leaf_values(
         self,
         target: Target,
         raw: Floats,
-        cells: NDArray[np.int32],
-        n_cells: int,
+        leaves: NDArray[np.int32],
+        n_leaves: int,
         columns: slice,
     ) -> Floats:
         """Weighted quantiles of the residuals."""
         residuals = (target.y - raw[:, columns]).T
         return np.column_stack(
             [
-                _location.quantiles_of_cells(r, target.weight, cells, n_cells, q)
+                _location.quantiles_of_leaves(r, target.weight, leaves, n_leaves, q)
                 for r, q in zip(residuals, self.levels[columns], strict=True)
             ]
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hilboost.core.contracts import Loss
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients, Loss, Target
 from hilboost.losses import _location
 
 
@@ -13,7 +13,11 @@ class SquaredError(Loss):
     The half makes the negative gradient the residual (LZ2016; G2007 in feature space).
     """
 
-    def start(self, target: Target) -> Floats:
+    quadratic = True
+    bounded_hessian = True
+    additive_over_targets = True
+
+    def initial_raw(self, target: Target) -> Floats:
         """The mean."""
         return _location.mean(target)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hilboost.core.contracts import Loss
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients, Loss, Target
 
 
 class SquaredHinge(Loss):
@@ -26,7 +26,7 @@ class SquaredHinge(Loss):
         classes = [1] if self.n_classes == 2 else np.arange(self.n_classes)
         return np.where(target.y == classes, 1.0, -1.0)
 
-    def start(self, target: Target) -> Floats:
+    def initial_raw(self, target: Target) -> Floats:
         """The mean sign: no constant between -1 and 1 has a row beyond its margin."""
         return np.average(self._signs(target), axis=0, weights=target.weight)
 

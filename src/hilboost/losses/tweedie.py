@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Floats, Gradients, Target
+from hilboost.core.loss import Gradients, Target
 from hilboost.losses._log_link import LogLinkLoss, safe_exp
 
 
@@ -20,6 +21,8 @@ class Tweedie(LogLinkLoss):
 
     name = "tweedie"
     allows_zero = True
+
+    additive_over_targets = True
 
     def __init__(self, power: float = 1.5) -> None:
         if not 1 < power < 2:

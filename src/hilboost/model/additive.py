@@ -8,21 +8,22 @@ from itertools import groupby
 
 import numpy as np
 
-from hilboost.core.contracts import Summation
-from hilboost.core.records import Floats, Stage
+from hilboost.core.base_model import Stage, Summation
+from hilboost.core.dtypes import Floats
+from hilboost.learners.kernel_machine.expansion import MergedExpansions
 
 
 @dataclass(frozen=True)
 class AdditiveModel:
-    """``F(x) = start + sum over stages of coefficient · model(x)``.
+    """``F(x) = initial_raw + sum over stages of coefficient · model(x)``.
 
     Attributes
     ----------
-    start : (r,) float64
+    initial_raw : (r,) float64
     stages : tuple of Stage
     """
 
-    start: Floats
+    initial_raw: Floats
     stages: tuple[Stage, ...]
     _sums: list[Summation] = field(default_factory=list, repr=False, compare=False)
 
@@ -33,25 +34,36 @@ class AdditiveModel:
             self._sums[:] = list(_summations(self.stages))
         return self._sums
 
+    @property
+    def cost_per_row(self) -> int:
+        """About the number of operations in the prediction of a row."""
+        return max(1, len(self.stages), sum(part.cost_per_row for part in self.summations()))
+
+    @property
+    def n_basis(self) -> int:
+        """Number of distinct basis vectors of kernel machines."""
+        sums = self.summations()
+        return sum(part.n_basis for part in sums if isinstance(part, MergedExpansions))
+
     def predict_raw(self, X: Floats, n_threads: int = 1) -> Floats:
         """(n, r) for inputs (n, d)."""
-        raw = np.empty((len(X), len(self.start)))
-        raw[:] = self.start
+        raw = np.empty((len(X), len(self.initial_raw)))
+        raw[:] = self.initial_raw
         for part in self.summations():
             part.add_to(raw, X, n_threads)
         return raw
 
     def staged_raw(self, X: Floats, n_threads: int = 1) -> Iterator[Floats]:
         """(n, r) after every stage; the array is the same one, changed in place."""
-        raw = np.empty((len(X), len(self.start)))
-        raw[:] = self.start
+        raw = np.empty((len(X), len(self.initial_raw)))
+        raw[:] = self.initial_raw
         for stage in self.stages:
             for part in _summations((stage,)):
                 part.add_to(raw, X, n_threads)
             yield raw
 
     def __getstate__(self) -> dict[str, object]:
-        return {"start": self.start, "stages": self.stages, "_sums": []}
+        return {"initial_raw": self.initial_raw, "stages": self.stages, "_sums": []}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         for name, value in state.items():
@@ -64,14 +76,14 @@ def mean_of(models: Sequence[AdditiveModel]) -> AdditiveModel:
         return models[0]
     factor = 1 / len(models)
     stages = [
-        Stage(tuple(part for stage in together for part in stage.scaled(factor).parts))
+        Stage(tuple(part for stage in together for part in stage.scaled(factor).terms))
         for together in zip(*(model.stages for model in models), strict=True)
     ]
-    start = factor * np.sum([model.start for model in models], axis=0)
+    start = factor * np.sum([model.initial_raw for model in models], axis=0)
     return AdditiveModel(start, tuple(stages))
 
 
 def _summations(stages: tuple[Stage, ...]) -> Iterator[Summation]:
-    parts = [part for stage in stages for part in stage.parts]
+    parts = [part for stage in stages for part in stage.terms]
     for model_class, group in groupby(parts, key=lambda part: type(part.model)):
         yield model_class.sum_of(list(group))

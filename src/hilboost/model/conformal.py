@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Floats
 
 _ROUNDING = 1e-9
 

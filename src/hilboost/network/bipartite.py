@@ -11,18 +11,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
 from hilboost.kernels import Gaussian
-from hilboost.network.checks import (
+from hilboost.network.curves import LinkCurves, link_curves
+from hilboost.network.validation import (
     as_matrix,
     first_uneven_pair,
     refuse_negative,
     refuse_unfinished,
 )
-from hilboost.network.curves import LinkCurves, link_curves
 
 _SYMMETRIC = 1e-8  # of the largest similarity
 _RANK = 1e-8  # of the largest singular value; what is less is rounding

@@ -13,17 +13,17 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.core.records import Floats
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
-from hilboost.network.checks import as_array
 from hilboost.network.curves import LinkCurves, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
+from hilboost.network.validation import as_array
 from hilboost.outputs import PrecomputedOutput
 
 
 class NetworkCompletion(BaseEstimator):
-    """Predicts the links of vertices that were not in the network when it was learnt.
+    """Predicts the links of vertices that were not in the network when it was learned.
 
     A kernel between the known vertices is high where many short paths join them; a model of its
     feature space, from features of the vertices, predicts the kernel of new ones, and pairs with a
@@ -46,7 +46,7 @@ class NetworkCompletion(BaseEstimator):
         held-out vertices the number that they have.
     validation_fraction : float or None
         Part of the vertices that is held out to choose the number of stages by the area under the
-        ROC curve of their links to the others, and the threshold; all vertices are learnt from
+        ROC curve of their links to the others, and the threshold; all vertices are learned from
         afterwards.
     random_state : int, RandomState or None
         For the vertices held out and the default model; a model that is given has its own.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Floats
-from hilboost.network.checks import as_matrix, refuse_unfinished
+from hilboost.network.validation import as_matrix, refuse_unfinished
 
 
 @dataclass(frozen=True)

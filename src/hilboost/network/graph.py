@@ -9,9 +9,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats
-from hilboost.network.checks import as_array, as_matrix, first_uneven_pair, refuse_negative
+from hilboost.network.validation import as_array, as_matrix, first_uneven_pair, refuse_negative
 
 
 def adjacency_matrix(links: Any, n_vertices: int) -> Floats:

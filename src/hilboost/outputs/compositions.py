@@ -12,9 +12,9 @@ import numpy as np
 import scipy.linalg
 from scipy.special import softmax
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
 
@@ -41,7 +41,7 @@ class Compositions(OutputSpace):
     geometry: str = "hellinger"
 
     def fit(self, labels: Any) -> CompositionEmbedding:
-        """See :class:`~hilboost.core.spaces.OutputSpace`."""
+        """See :class:`~hilboost.core.output_space.OutputSpace`."""
         check_choice("geometry", self.geometry, tuple(_GEOMETRIES))
         return CompositionEmbedding(_shares(labels, None, self.geometry), self.geometry)
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
-from hilboost.outputs.checks import as_numbers
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.outputs.label_checks import as_numbers
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table
 
@@ -43,7 +43,7 @@ class Distributions(OutputSpace):
     n_quantiles: int = 64
 
     def fit(self, labels: Any) -> DistributionEmbedding:
-        """See :class:`~hilboost.core.spaces.OutputSpace`."""
+        """See :class:`~hilboost.core.output_space.OutputSpace`."""
         q = self.n_quantiles
         if isinstance(q, bool) or not isinstance(q, Integral) or q < 1:
             raise InvalidParameter(f"n_quantiles must be a positive integer; got {q!r}.")

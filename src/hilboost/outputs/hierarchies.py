@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects
 
@@ -47,7 +47,7 @@ class Hierarchy(OutputSpace):
     weights: float | Mapping[Any, float] = 1.0
 
     def fit(self, labels: Any) -> HierarchyEmbedding:
-        """See :class:`~hilboost.core.spaces.OutputSpace`."""
+        """See :class:`~hilboost.core.output_space.OutputSpace`."""
         depth = _depths(self.parents)
         nodes = tuple(sorted(depth, key=lambda node: depth[node]))  # stable: else in their order
         number = {node: j for j, node in enumerate(nodes)}

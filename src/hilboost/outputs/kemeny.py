@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 
 EXACT_UP_TO = 8
 """Items up to which the best ranking is found for certain."""

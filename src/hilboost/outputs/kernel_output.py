@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import mean_squared_distance
@@ -22,8 +22,8 @@ from hilboost.kernels.pivoted_cholesky import (
     factor_gram,
     refuse_unfinished,
 )
-from hilboost.outputs.checks import as_numbers, as_rows
-from hilboost.outputs.fixed_point import climb
+from hilboost.outputs.fixed_point_iteration import climb
+from hilboost.outputs.label_checks import as_numbers, as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode, take
 from hilboost.outputs.row_checks import refuse_no_list
 from hilboost.outputs.vectors import shape_of_one
@@ -80,7 +80,7 @@ class KernelOutput(OutputSpace):
     def embedding(
         self, labels: Any, factor: Callable[[Similarity, Any], GramFactor], what: str = "Y"
     ) -> KernelEmbedding:
-        """What is learnt from labels, by a way to factor their Gram matrix.
+        """What is learned from labels, by a way to factor their Gram matrix.
 
         Parameters
         ----------

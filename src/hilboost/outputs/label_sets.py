@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table, refuse_rows
 
@@ -54,7 +54,7 @@ class LabelSets(OutputSpace):
     weighting: str | Sequence[float] | Mapping[Any, float] = "uniform"
 
     def fit(self, labels: Any) -> LabelSetEmbedding:
-        """See :class:`~hilboost.core.spaces.OutputSpace`."""
+        """See :class:`~hilboost.core.output_space.OutputSpace`."""
         found = _table_of(labels)
         if found is None:
             rows = _sets(labels)

@@ -9,17 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.kernels.pivoted_cholesky import GramFactor, factor_gram
-from hilboost.outputs.checks import as_rows
 from hilboost.outputs.kernel_output import (
     KernelEmbedding,
     KernelOutput,
     Similarity,
     check_accuracy,
 )
+from hilboost.outputs.label_checks import as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode, take
 from hilboost.outputs.row_checks import count_rows
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding
+from hilboost.core.output_space import Choice, Embedding
 from hilboost.outputs.row_checks import count_rows
 
 _CELLS_AT_ONCE = 2**22

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
 from hilboost.outputs.preimage import Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
@@ -33,7 +33,7 @@ class Rankings(OutputSpace):
         What the squared distance of two rankings counts: pairs of items in another order
         (Kendall's τ), squared differences of ranks (Spearman's ρ), or items at another rank.
         Points have length 1 (Korba, Garcia and d'Alché-Buc 2018): signs of all pairs over
-        √(K(K-1)/2); centred ranks over their norm; permutation matrices over √K.
+        √(K(K-1)/2); centered ranks over their norm; permutation matrices over √K.
     ties : bool
         Accept tied ranks, such as (1, 2, 2, 4) or (1, 2, 2, 3); "kemeny" only, where a tied pair
         has the sign 0.  Decoded rankings have no ties unless they are chosen from labels that do.
@@ -52,7 +52,7 @@ class Rankings(OutputSpace):
     ties: bool = False
 
     def fit(self, labels: Any) -> RankingEmbedding:
-        """See :class:`~hilboost.core.spaces.OutputSpace`."""
+        """See :class:`~hilboost.core.output_space.OutputSpace`."""
         check_choice("distance", self.distance, tuple(_GEOMETRIES))
         if self.ties and self.distance != "kemeny":
             raise InvalidParameter(

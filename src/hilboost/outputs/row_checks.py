@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats
-from hilboost.outputs.checks import as_rows
+from hilboost.outputs.label_checks import as_rows
 
 
 def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y") -> Floats:
@@ -29,8 +29,8 @@ def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y
     Raises
     ------
     InvalidData
-        As :func:`~hilboost.outputs.checks.as_rows`, or rows that are single numbers or have more
-        dimensions.
+        As :func:`~hilboost.outputs.label_checks.as_rows`, or rows that are single numbers or have
+        more dimensions.
     """
     rows = as_rows(labels, what)
     if np.ndim(labels) != 2:

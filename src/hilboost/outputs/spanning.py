@@ -6,8 +6,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Embedding
+from hilboost.core.dtypes import Floats
+from hilboost.core.output_space import Embedding
 from hilboost.outputs.kernel_output import KernelEmbedding
 from hilboost.outputs.precomputed import PrecomputedEmbedding
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
-from hilboost.outputs.checks import as_rows
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.outputs.label_checks import as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import refuse_rows
 
@@ -32,7 +32,7 @@ class PositiveMatrices(OutputSpace):
     """
 
     def fit(self, labels: Any) -> PositiveMatrixEmbedding:
-        """See :class:`~hilboost.core.spaces.OutputSpace`."""
+        """See :class:`~hilboost.core.output_space.OutputSpace`."""
         return PositiveMatrixEmbedding(_matrices(labels, None))
 
 

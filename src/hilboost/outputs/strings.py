@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects
 
@@ -26,7 +26,7 @@ class Strings(OutputSpace):
     ----------
     n : int or (int, int)
         Length of the n-grams, in characters, or the shortest and the longest.
-    normalise : bool
+    normalize : bool
         Divide by the norm, so that ``k(y, y) = 1``.
 
     Notes
@@ -39,10 +39,10 @@ class Strings(OutputSpace):
     """
 
     n: int | tuple[int, int] = 3
-    normalise: bool = True
+    normalize: bool = True
 
     def fit(self, labels: Any) -> StringEmbedding:
-        """See :class:`~hilboost.core.spaces.OutputSpace`."""
+        """See :class:`~hilboost.core.output_space.OutputSpace`."""
         lengths = self._lengths()
         training = list(dict.fromkeys(_strings(labels)))
         grams = sorted({gram for string in training for gram in _count(string, lengths)})
@@ -52,7 +52,7 @@ class Strings(OutputSpace):
                 "characters; set a smaller n."
             )
         vocabulary = {gram: j for j, gram in enumerate(grams)}
-        return StringEmbedding(training, vocabulary, lengths, self.normalise)
+        return StringEmbedding(training, vocabulary, lengths, self.normalize)
 
     def _lengths(self) -> range:
         ends = (self.n, self.n) if isinstance(self.n, Integral) else self.n
@@ -80,13 +80,13 @@ class StringEmbedding(Embedding):
         Column of every n-gram.
     lengths : range
         Of the n-grams.
-    normalise : bool
+    normalize : bool
     """
 
     training: list[str]
     vocabulary: Mapping[str, int]
     lengths: range
-    normalise: bool
+    normalize: bool
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 
     def encode(self, labels: Any) -> Floats:
@@ -113,10 +113,10 @@ class StringEmbedding(Embedding):
         return Candidates(strings, codes, self._norms(squares))
 
     def _norms(self, squares: Floats) -> Floats:
-        return np.where(squares > 0, 1.0, 0.0) if self.normalise else squares
+        return np.where(squares > 0, 1.0, 0.0) if self.normalize else squares
 
     def _codes_and_squares(self, strings: list[str]) -> tuple[Floats, Floats]:
-        """Points, and squared lengths of all counts before normalisation."""
+        """Points, and squared lengths of all counts before normalization."""
         codes = np.zeros((len(strings), len(self.vocabulary)))
         squares = np.zeros(len(strings))
         for i, string in enumerate(strings):
@@ -125,7 +125,7 @@ class StringEmbedding(Embedding):
             for gram, count in counts.items():
                 if gram in self.vocabulary:
                     codes[i, self.vocabulary[gram]] = count
-        if self.normalise:
+        if self.normalize:
             codes /= np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
         return codes, squares
 

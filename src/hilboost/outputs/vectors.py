@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hilboost.core.records import Floats
-from hilboost.core.spaces import Choice, Embedding, OutputSpace
-from hilboost.outputs.checks import as_rows
+from hilboost.core.dtypes import Floats
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.outputs.label_checks import as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
 
@@ -22,7 +22,7 @@ class Vectors(OutputSpace):
     """
 
     def fit(self, labels: Any) -> VectorEmbedding:
-        """See :class:`~hilboost.core.spaces.OutputSpace`."""
+        """See :class:`~hilboost.core.output_space.OutputSpace`."""
         rows = as_rows(labels)
         return VectorEmbedding(rows, shape_of_one(labels))
 

@@ -9,29 +9,26 @@ from typing import Any
 import numpy as np
 import sklearn
 
-import hilboost
+from hilboost.core.base_model import LeafModel
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.records import Floats
-from hilboost.estimators._base import BaseBoosting
-from hilboost.estimators._shell import Shell
-from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
+from hilboost.core.version import __version__
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
-from hilboost.learners.kernel_machine import BlockLearner, FullLearner, SparseLearner
-from hilboost.learners.tree import Tree, TreeLearner
 from hilboost.report.table import number_text, shortened
+from hilboost.training.recipes.output_kernels import pace
 
 _PLAIN = (str, int, float, bool, type(None))
 _CURVE_POINTS = 400
 _SLOWEST = 3
-_STAGES: dict[type, str] = {
-    FullLearner: "full: steps towards kernel ridge regression on all rows",
-    SparseLearner: "sparse: machines of few basis vectors",
-    BlockLearner: "block: kernel ridge regression on blocks of rows",
+_STAGES = {
+    "full": "full: steps towards kernel ridge regression on all rows",
+    "sparse": "sparse: machines of few basis vectors",
+    "block": "block: kernel ridge regression on blocks of rows",
 }
 
 
-def model_facts(model: Shell) -> dict[str, Any]:
+def model_facts(model: Any) -> dict[str, Any]:
     """What a fitted model is.
 
     Parameters
@@ -56,14 +53,14 @@ def model_facts(model: Shell) -> dict[str, Any]:
         "n_leaves": _n_leaves(fitted),
         "n_columns": int(fitted.n_features_in_),
         "column_names": [str(name) for name in getattr(fitted, "feature_names_in_", ())] or None,
-        "n_outputs": None if additive is None else len(additive.start),
+        "n_outputs": None if additive is None else len(additive.initial_raw),
         "classes": None if classes is None else [str(label) for label in classes],
         "output": type(fitted.output_).__name__ if hasattr(fitted, "output_") else None,
         "parameters": parameter_facts(model),
         "history": history_facts(model),
         "kernel": kernel_facts(model),
         "versions": {
-            "hilboost": hilboost.__version__,
+            "hilboost": __version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
             "scikit-learn": sklearn.__version__,
@@ -72,13 +69,13 @@ def model_facts(model: Shell) -> dict[str, Any]:
 
 
 def _n_leaves(model: Any) -> int | None:
-    if not isinstance(getattr(model, "learner_", None), TreeLearner):
+    if not model.fitted_.learner.resumable:
         return None
-    parts = [part.model for stage in model.model_.stages for part in stage.parts]
-    return sum(len(tree.values) for tree in parts if isinstance(tree, Tree))
+    models = [term.model for stage in model.model_.stages for term in stage.terms]
+    return sum(len(tree.values) for tree in models if isinstance(tree, LeafModel))
 
 
-def parameter_facts(model: Shell) -> list[dict[str, Any]]:
+def parameter_facts(model: Any) -> list[dict[str, Any]]:
     """Every parameter, whether it was chosen, and what "auto" became (``None``: not known)."""
     defaults = signature(type(model).__init__).parameters
     facts = []
@@ -100,18 +97,15 @@ def parameter_facts(model: Shell) -> list[dict[str, Any]]:
 def _became(model: Any, name: str) -> Any:
     """What a parameter that was "auto" is in the fitted model."""
     if name == "stages":
-        return _STAGES.get(type(model.learner_), type(model.learner_).__name__).split(":")[0]
+        return model.learner_.name
     if name == "kernel" and getattr(model, "kernel_", None) is not None:
         return kernel_text(model.kernel_)
-    if isinstance(model, OutputKernelBoostingRegressor) and name == "learning_rate":
-        return model._pace(model.learner_)[1]
-    if isinstance(model, BaseBoosting) and not hasattr(model, "_resolved"):
+    fitted = model.fitted_
+    if name == "learning_rate" and fitted.codec.kind == "structured":
+        return pace(model.get_params(deep=False), fitted.learner)[1]
+    if hasattr(model, "apply") and fitted.resolved is None:
         return None  # an old model file: its learner has the defaults of learners
-    holders = (
-        (getattr(model, "_resolved", None), name),
-        (model, f"{name}_"),
-        (getattr(model, "learner_", None), name),
-    )
+    holders = ((fitted.resolved, name), (model, f"{name}_"), (fitted.learner, name))
     for holder, attribute in holders:
         value = getattr(holder, attribute, None)
         if isinstance(value, int | float | str | np.integer | np.floating) and value != "auto":
@@ -172,7 +166,7 @@ def _times(seconds: Floats | None) -> dict[str, Any]:
 def _remark(model: Any, history: Any) -> str:
     kept, fitted = int(model.n_estimators_), len(history.train) - 1
     stages = "1 stage" if kept == 1 else f"{kept} stages"
-    if history.validation is None and isinstance(model.learner_, FullLearner):
+    if history.validation is None and model.fitted_.learner.name == "full":
         return f"{stages} on all rows towards kernel ridge regression, without held-out rows."
     if history.validation is None:
         return (
@@ -201,8 +195,8 @@ def kernel_facts(model: Any) -> dict[str, Any] | None:
         "text": kernel_text(kernel),
         "regularization": None if noise is None else float(noise),
         "amplitude": float(getattr(model, "amplitude_", 1.0)),
-        "n_basis": int(model._n_basis()) if hasattr(model, "model_") else None,
-        "stages": _STAGES.get(type(getattr(model, "learner_", None))),
+        "n_basis": int(model.model_.n_basis) if hasattr(model, "model_") else None,
+        "stages": _STAGES.get(model.fitted_.learner.name),
         "scales": [
             {"name": names[j], "scale": float(scale)}
             for j, scale in sorted(scales.items(), key=lambda pair: pair[1])

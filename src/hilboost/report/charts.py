@@ -1,4 +1,4 @@
-"""Small charts as inline SVG, whose colours are variables of the page's style sheet.
+"""Small charts as inline SVG, whose colors are variables of the page's style sheet.
 
 Every function takes plain numbers and gives markup; whatever is text is escaped.  A chart is drawn
 360 units wide, which is its size on a phone, so that its text stays readable there.
@@ -134,7 +134,7 @@ def lines(
     Parameters
     ----------
     series : sequence of dict
-        ``x``, ``y`` and optionally ``low``, ``high``, ``colour`` (a class of the style sheet).
+        ``x``, ``y`` and optionally ``low``, ``high``, ``color`` (a class of the style sheet).
     x_label, y_label, says : str
         Labels of the axes; what a screen reader says.
     log_y : bool
@@ -159,15 +159,15 @@ def lines(
         low, high = max(x.low, y.low), min(x.high, y.high)
         drawn.append(f'<path class="ideal" d="{_path(x, y, [low, high], [low, high])}"/>')
     for number, s in enumerate(series):
-        colour = s.get("colour", f"c{number + 1}")
+        color = s.get("color", f"c{number + 1}")
         if "low" in s:
             there = [*s["x"], *reversed(s["x"])]
             outline = _path(x, y, there, [*s["high"], *reversed(s["low"])])
-            drawn.append(f'<path class="band {colour}" d="{outline}Z"/>')
-        drawn.append(f'<path class="line {colour}" d="{_path(x, y, s["x"], s["y"])}"/>')
+            drawn.append(f'<path class="band {color}" d="{outline}Z"/>')
+        drawn.append(f'<path class="line {color}" d="{_path(x, y, s["x"], s["y"])}"/>')
         if dots:
             points = "".join(f"M{x(a)} {y(b)}h0" for a, b in zip(s["x"], s["y"], strict=True))
-            drawn.append(f'<path class="dots {colour}" d="{points}"/>')
+            drawn.append(f'<path class="dots {color}" d="{points}"/>')
     if mark_x is not None:
         drawn.append(
             f'<line class="mark" x1="{x(mark_x)}" x2="{x(mark_x)}" y1="{TOP}" '
@@ -239,14 +239,14 @@ def pair_of_curves(true: Sequence[float], predicted: Sequence[float], says: str)
     """A true and a predicted curve over the number of the entry."""
     places = list(range(len(true)))
     series = [
-        {"x": places, "y": list(true), "colour": "c1"},
-        {"x": places, "y": list(predicted), "colour": "c2"},
+        {"x": places, "y": list(true), "color": "c1"},
+        {"x": places, "y": list(predicted), "color": "c2"},
     ]
     return lines(series, "entry", "value", says, dots=len(true) <= 12)
 
 
 def picture(pixels: Any, says: str) -> Markup:
-    """An image of grey values or colours 0 … 255, as PNG inside the page."""
+    """An image of grey values or colors 0 … 255, as PNG inside the page."""
     from matplotlib.image import imsave
 
     buffer = io.BytesIO()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 from hilboost.report.data import means_by_column, rows_shown
 from hilboost.report.figures import class_scores
 from hilboost.report.table import Columns, shortened

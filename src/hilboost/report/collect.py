@@ -7,12 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
-from hilboost.core.records import Floats
-from hilboost.estimators._labels import Classes, Numbers
-from hilboost.estimators._output_kernel import BaseOutputKernel
-from hilboost.estimators._shell import Shell
-from hilboost.estimators.checks import check_length
 from hilboost.losses import Quantile
 from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
@@ -22,6 +18,7 @@ from hilboost.report.influence import dependence_facts, importance_facts, loss_o
 from hilboost.report.regression import interval_facts, quantile_facts, regression_facts
 from hilboost.report.structured import structured_facts
 from hilboost.report.table import Columns, shortened
+from hilboost.validation.targets import check_length
 
 FORMAT = 1
 _CLASSES_DRAWN = 4
@@ -70,9 +67,10 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     }
     order = found["importance"]["order"]
     found["data"] = data_facts(columns, order)
-    if isinstance(model, Classes):
+    kind = model.fitted_.codec.kind
+    if kind == "classes":
         found |= _of_classes(model, columns, order, codes, raw)
-    elif isinstance(model, BaseOutputKernel):
+    elif kind == "structured":
         found |= _of_structures(model, columns, order, y, raw)
     else:
         found |= _of_numbers(model, columns, order, codes, raw)
@@ -82,18 +80,18 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
 
 def _checked(model: Any, X: Any, y: Any) -> tuple[Columns, Floats, Floats]:
     """The table, what the model says of it in link space (n, r), and encoded labels (n, c)."""
-    if not isinstance(model, Shell):
+    if not hasattr(model, "report_facts"):
         raise InvalidType(
             f"a report is about an estimator of hilboost; got {type(model).__name__}."
         )
     check_is_fitted(model)
     columns = Columns.of(model, X)
-    raw = model._raw(columns.source)
+    raw = model.predict_raw(columns.source)
     if y is None:
         raise InvalidData("a report compares with what is true: give y.")
-    codes = model._encode(y, len(raw), reset=False)
+    codes = model.fitted_.encode_target(y, len(raw))
     check_length(codes, len(raw))
-    if isinstance(model, Numbers) and np.isnan(codes).all(axis=0).any():
+    if model.fitted_.codec.kind == "numbers" and np.isnan(codes).all(axis=0).any():
         nowhere = int(np.isnan(codes).all(axis=0).argmax())
         raise InvalidData(
             f"target {nowhere} of y is missing in every row; give rows in which it is known."
@@ -123,10 +121,10 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
         As :func:`facts`.
     """
     _, raw, codes = _checked(model, X, y)
-    if isinstance(model, BaseOutputKernel):
+    if model.fitted_.codec.kind == "structured":
         says = "part of the variance in the output space that is explained; 1 is best"
         return [score("explained", model.score(X, y), 0.0, "higher", says)]
-    if isinstance(model, Classes):
+    if model.fitted_.codec.kind == "classes":
         numbers = codes[:, 0].astype(np.intp)
         proba = _probabilities(model, raw)
         listed = class_scores(numbers, proba, _class_guess(model, raw, numbers))
@@ -177,7 +175,7 @@ def _of_classes(
     drawn = [1] if len(names) == 2 else np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
 
     def probabilities(X: Any) -> Floats:
-        return _probabilities(model, model._raw(X))[:, drawn]
+        return _probabilities(model, model.predict_raw(X))[:, drawn]
 
     return {
         "task": "classification",
@@ -199,11 +197,10 @@ def _probabilities(model: Any, raw: Floats) -> Floats:
 
 def _guess(model: Any, raw: Floats) -> Floats | None:
     """What the model would predict without any stage, (c,)."""
-    additive = getattr(model, "model_", None)
-    if additive is None:
+    if not hasattr(model, "model_"):
         return None
-    start = np.broadcast_to(additive.start, (1, raw.shape[1])).copy()
-    return np.asarray(model.loss_.inverse_link(start))[0]
+    initial_raw = model.model_.initial_raw[None]
+    return np.asarray(model.loss_.inverse_link(initial_raw))[0]
 
 
 def _of_numbers(
@@ -229,7 +226,7 @@ def _of_numbers(
     found["regression"] = regression_facts(columns, order, y, mean, guess)
 
     def predict(X: Any) -> Floats:
-        return np.asarray(loss.inverse_link(model._raw(X)))[:, :_CLASSES_DRAWN]
+        return np.asarray(loss.inverse_link(model.predict_raw(X)))[:, :_CLASSES_DRAWN]
 
     found["dependence"] = dependence_facts(columns, order, names[:_CLASSES_DRAWN], predict)
     return found

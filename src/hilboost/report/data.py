@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 from hilboost.report.table import Columns, bins_of, shortened
 
 _HISTOGRAM_BINS = 16

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn import metrics
 from sklearn.metrics import mean_absolute_error, median_absolute_error, root_mean_squared_error
 
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 
 _TINY = 1e-15  # the smallest probability
 _KEYS = {

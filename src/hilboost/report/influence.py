@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
 
-from hilboost.core.contracts import AdaptiveLoss, Loss
-from hilboost.core.records import Floats, Target
-from hilboost.estimators._shell import Shell
-from hilboost.learners.tree import TreeLearner
-from hilboost.losses.partly_known import of_known
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import AdaptiveLoss, Loss, Target
+from hilboost.learners.tree import Tree
+from hilboost.losses.masked import with_missing_targets
 from hilboost.report.table import Columns
 
 _MOST_ROWS = 1000
@@ -33,17 +32,16 @@ def draw_rows(n: int, most: int) -> NDArray[np.intp]:
 
 def loss_of_rows(model: Any, codes: Floats, raw: Floats) -> Floats:
     """The loss that the model was fitted with, (n,), at encoded targets and ``raw``."""
-    loss: Loss = of_known(model.loss_, codes)
+    loss: Loss = with_missing_targets(model.loss_, codes)
     target = Target(codes)
     if isinstance(loss, AdaptiveLoss):
         # The parameter of the loss as it was before the first stage.
-        start = getattr(model, "model_", None)
-        at = np.zeros(raw.shape[1]) if start is None else start.start
-        loss = loss.adapted(target, np.broadcast_to(at, raw.shape))
+        initial_raw = model.fitted_.model.initial_raw
+        loss = loss.adapted(target, np.broadcast_to(initial_raw, raw.shape))
     return np.asarray(loss.value(target, raw))
 
 
-def importance_facts(model: Shell, columns: Columns, codes: Floats) -> dict[str, Any]:
+def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, Any]:
     """Gain of the splits where there are trees, and what shuffling a column costs.
 
     Parameters
@@ -65,7 +63,7 @@ def importance_facts(model: Shell, columns: Columns, codes: Floats) -> dict[str,
     sample = columns.rows(rows)
 
     def minus_loss(_: Any, X: Any, y: Floats) -> float:
-        return -float(loss_of_rows(model, y, model._raw(X)).mean())
+        return -float(loss_of_rows(model, y, model.predict_raw(X)).mean())
 
     found = permutation_importance(
         model, sample.source, codes[rows], scoring=minus_loss, n_repeats=repeats, random_state=0
@@ -95,7 +93,7 @@ def importance_facts(model: Shell, columns: Columns, codes: Floats) -> dict[str,
 
 
 def _gain(model: Any) -> Floats | None:
-    if not isinstance(getattr(model, "learner_", None), TreeLearner):
+    if model.fitted_.learner.base_model is not Tree or not hasattr(type(model), "apply"):
         return None
     return np.asarray(model.feature_importances_)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hilboost.core.errors import InvalidParameter
-from hilboost.model.atomic import atomic_path
+from hilboost.persistence.atomic import atomic_path
 
 
 @dataclass(frozen=True)

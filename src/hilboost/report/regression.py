@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import HilboostError
-from hilboost.core.records import Floats
 from hilboost.losses import Quantile
 from hilboost.report.data import histogram, means_by_bin, means_by_column, rows_shown
 from hilboost.report.figures import number_scores
@@ -116,7 +116,8 @@ def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
     X : table
     y : (n, c) float64
     """
-    if not hasattr(model, "_noise") or model._noise is None:
+    summary = model.fitted_.kernel_machine
+    if summary is None or summary.noise is None:
         return None
     try:
         mean, std = model.predict(X, return_std=True)
@@ -141,7 +142,8 @@ def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
 
 
 def _calibrated(model: Any, X: Any, y: Floats, coverage: float) -> float | None:
-    if not hasattr(model, "_scores"):
+    summary = model.fitted_.kernel_machine
+    if summary is None or summary.scores is None:
         return None
     try:
         interval = model.predict_interval(X, coverage=coverage)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 from hilboost.outputs.distances import to_labels, to_points
 from hilboost.outputs.distributions import DistributionEmbedding
 from hilboost.outputs.label_sets import LabelSetEmbedding
@@ -65,7 +65,7 @@ def structured_facts(
         return facts
     rows = draw_rows(columns.n_rows, _DECODED_ROWS)
     truth = take(y, rows)
-    predicted = model._decoded(raw[rows], None)
+    predicted = model.decode_raw(raw[rows])
     distance = to_labels(model.output_, truth, predicted)
     says = "mean squared distance of predicted and true outputs, in the output space"
     scores.append(score("pre-image error", distance.mean(), None, "lower", says))
@@ -208,7 +208,7 @@ class _Shower:
         if pair.kind != "image":
             return
         shape = np.shape(pair.true[0])
-        self.colour = len(shape) == 3 and shape[2] in (3, 4)
+        self.color = len(shape) == 3 and shape[2] in (3, 4)
         self.range = float(np.min(pair.true)), float(np.max(pair.true))
         table = columns.source
         numeric = not hasattr(table, "iloc") and table.dtype.kind in "biuf"
@@ -243,7 +243,7 @@ def _thinned(curve: Any) -> list[float]:
 
 
 def _pixels(picture: Any, span: tuple[float, float]) -> list[Any]:
-    """Grey values or colours 0 … 255; of higher dimension, the first slice."""
+    """Grey values or colors 0 … 255; of higher dimension, the first slice."""
     picture = np.nan_to_num(np.asarray(picture, dtype=np.float64))
     while picture.ndim > 2 and not (picture.ndim == 3 and picture.shape[2] in (3, 4)):
         picture = picture[..., 0]

@@ -1,8 +1,8 @@
 """Rules: how far to go along a proposed stage."""
 
-from hilboost.rules.leaves import ReestimateCells
+from hilboost.rules.leaves import ReestimateLeaves
 from hilboost.rules.line_search import LineSearch
-from hilboost.rules.penalised_search import PenalisedLineSearch
+from hilboost.rules.penalized_line_search import PenalizedLineSearch
 from hilboost.rules.shrinkage import Shrinkage
 
-__all__ = ["LineSearch", "PenalisedLineSearch", "ReestimateCells", "Shrinkage"]
+__all__ = ["LineSearch", "PenalizedLineSearch", "ReestimateLeaves", "Shrinkage"]

@@ -6,49 +6,49 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hilboost.core.contracts import CellLoss, CellModel, Learner, Loss, State
+from hilboost.core.base_model import LeafModel, Stage
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.records import Stage, Target
+from hilboost.core.learner import Learner
+from hilboost.core.loss import LeafLoss, Loss, Target
+from hilboost.core.rule import State
 
 
 @dataclass(frozen=True)
-class ReestimateCells:
-    """Replace cell values by the loss's own best constants (Friedman 2001, Algorithm 3, step 5).
+class ReestimateLeaves:
+    """Replace leaf values by the loss's own best constants (Friedman 2001, Algorithm 3, step 5).
 
-    Only rows the stage learnt from count.  Values that must keep an order become the nearest ones
-    that do, each cell counting by the weight of its rows.
+    Terms without leaves keep what they have.  Only rows that the stage learned from count.  Values
+    that must keep an order become the nearest ordered ones, each leaf weighted by its rows.
     """
 
     def check(self, loss: Loss, learner: Learner) -> None:
-        """The loss must know the best constant of a cell."""
-        if not isinstance(loss, CellLoss):
+        """The loss must know the best constant of a leaf."""
+        if not isinstance(loss, LeafLoss):
             raise IncompatibleParts(
-                f"leaf re-estimation needs a loss with cell values; {type(loss).__name__} has none."
+                f"leaf re-estimation needs a loss with leaf values; {type(loss).__name__} has none."
             )
 
     def __call__(self, stage: Stage, state: State) -> Stage:
-        """The same cells with other values."""
-        if not isinstance(state.loss, CellLoss):
-            raise IncompatibleParts(f"{type(state.loss).__name__} has no cell values.")
+        """The same leaves with other values."""
+        if not isinstance(state.loss, LeafLoss):
+            raise IncompatibleParts(f"{type(state.loss).__name__} has no leaf values.")
         target = Target(state.target.y, state.sample.weight)
         parts = []
-        for part, fitted in zip(stage.parts, state.fitted, strict=True):
-            if not isinstance(part.model, CellModel) or fitted.cells is None:
-                raise IncompatibleParts(
-                    f"leaf re-estimation needs a learner with cells; {type(part.model).__name__} "
-                    "has none. Use a tree, or a line search."
-                )
-            cells = fitted.cells
+        for part, fitted in zip(stage.terms, state.fitted, strict=True):
+            if not isinstance(part.model, LeafModel) or fitted.leaves is None:
+                parts.append(part)
+                continue
+            leaves = fitted.leaves
             if state.sample.rows is not None:
-                cells = np.full_like(fitted.cells, -1)
-                cells[state.sample.rows] = fitted.cells[state.sample.rows]
-            values = state.loss.cell_values(
-                target, state.raw, cells, len(part.model.values), part.columns
+                leaves = np.full_like(fitted.leaves, -1)
+                leaves[state.sample.rows] = fitted.leaves[state.sample.rows]
+            values = state.loss.leaf_values(
+                target, state.raw, leaves, len(part.model.values), part.columns
             )
             if fitted.order is not None:
-                inside = cells >= 0
+                inside = leaves >= 0
                 weight = None if target.weight is None else target.weight[inside]
-                mass = np.bincount(cells[inside], weights=weight, minlength=len(values))
+                mass = np.bincount(leaves[inside], weights=weight, minlength=len(values))
                 values = fitted.order.nearest(values, mass[:, None].astype(np.float64))
             parts.append(part.with_model(part.model.with_values(values)))
         return Stage(tuple(parts))

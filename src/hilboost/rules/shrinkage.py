@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hilboost.core.contracts import Learner, Loss, State
-from hilboost.core.records import Stage
+from hilboost.core.base_model import Stage
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.core.rule import State
 
 
 @dataclass(frozen=True)

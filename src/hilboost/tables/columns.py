@@ -12,8 +12,8 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
-from hilboost.core.records import Floats
 from hilboost.tables.schema import Level, place
 
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}

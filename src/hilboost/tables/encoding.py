@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData
-from hilboost.core.records import Floats
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
 from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
@@ -24,7 +24,7 @@ _FEWEST_ROWS_OF_NAMES = 50
 
 
 def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
-    """The matrix of a table that is learnt from, and what to remember of it.
+    """The matrix of a table that is learned from, and what to remember of it.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
 
 
 def encode(table: Table, schema: Schema) -> Floats:
-    """The matrix of a table with as many columns as the one that was learnt from.
+    """The matrix of a table with as many columns as the one that was learned from.
 
     Returns
     -------

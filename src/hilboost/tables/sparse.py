@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 
 _BLOCK_BYTES = 2**24
 

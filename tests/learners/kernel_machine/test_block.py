@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
-from tests.reference.machines import Staged, penalised, penalised_optimum, ridge
+from tests.reference.machines import Staged, penalized, penalized_optimum, ridge
 
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Target
+from hilboost.core.loss import Target
 from hilboost.kernels import Matern
-from hilboost.learners.kernel_machine import BlockLearner, Setting
+from hilboost.learners.kernel_machine import BlockLearner, KernelMachineConfig
 from hilboost.losses import BinomialLogLoss, MultinomialLogLoss
 
 KERNEL = Matern(1.0, 1.5)
 LAMBDA = 0.1
-SETTING = Setting(kernel=KERNEL, regularization=LAMBDA, standardise=False)
+SETTING = KernelMachineConfig(kernel=KERNEL, regularization=LAMBDA, standardize=False)
 
 
 def draw(n=80, r=1, weighted=False):
@@ -78,13 +78,13 @@ def test_logistic_stages_converge_to_the_penalised_optimum(n_classes, weighted):
     loss = BinomialLogLoss() if n_classes == 2 else MultinomialLogLoss(n_classes)
     staged = Staged(BlockLearner(SETTING, 40, "random"), X, target, loss, r=r)
     K = KERNEL.block(X, X)
-    values = [penalised(loss, target, K, np.zeros((60, r)), LAMBDA)]
+    values = [penalized(loss, target, K, np.zeros((60, r)), LAMBDA)]
     for _ in range(4):
         staged.go(100)
         alpha = staged.data.component(KERNEL, r).alpha
-        values.append(penalised(loss, target, K, alpha, LAMBDA))
+        values.append(penalized(loss, target, K, alpha, LAMBDA))
     assert (np.diff(values) < 1e-9).all()
-    expected = penalised_optimum(loss, target, K, r, LAMBDA)
+    expected = penalized_optimum(loss, target, K, r, LAMBDA)
     np.testing.assert_allclose(staged.raw, expected, atol=1e-4)
 
 
@@ -131,7 +131,7 @@ def test_rows_outside_the_sample_are_not_used():
 
 
 def test_too_little_memory_is_said():
-    setting = Setting(kernel=KERNEL, regularization=1.0, memory_budget=1e5)
+    setting = KernelMachineConfig(kernel=KERNEL, regularization=1.0, memory_budget=1e5)
     staged = Staged(BlockLearner(setting, 70), *draw())
     with pytest.raises(InvalidParameter, match=r"a block of 70 rows needs 1 MiB"):
         staged.go()

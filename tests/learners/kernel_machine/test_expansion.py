@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from hilboost.core.base_model import Term
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Part
 from hilboost.kernels import Gaussian, Matern
 from hilboost.learners.kernel_machine.expansion import KernelExpansion, merge
 from hilboost.learners.kernel_machine.inputs import Inputs
@@ -21,7 +21,7 @@ def expansion(rng, m, r, kernel=GAUSSIAN, inputs=INPUTS, dtype=np.float64, rows=
 def part(model, first=0, coefficient=None):
     r = model.weights.shape[1]
     coefficient = np.linspace(0.5, 2, r) if coefficient is None else coefficient
-    return Part(model, slice(first, first + r), coefficient)
+    return Term(model, slice(first, first + r), coefficient)
 
 
 def one_by_one(parts, X, r):
@@ -40,7 +40,7 @@ def together(parts, X, r, n_threads=1):
 def test_an_expansion_is_its_formula():
     rng = np.random.default_rng(0)
     model, X = expansion(rng, 7, 2), rng.normal(size=(20, 2))
-    scaled = (X - INPUTS.centre) / INPUTS.scale
+    scaled = (X - INPUTS.center) / INPUTS.scale
     expected = GAUSSIAN.block(scaled, model.basis) @ model.weights
     np.testing.assert_allclose(model.predict_raw(X), expected, rtol=1e-12)
 

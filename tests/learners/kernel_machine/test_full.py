@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
-from tests.reference.machines import Staged, penalised, penalised_optimum
+from tests.reference.machines import Staged, penalized, penalized_optimum
 
-from hilboost.backends.team import Team
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
-from hilboost.core.records import Target
+from hilboost.core.loss import Target
 from hilboost.kernels import Matern
 from hilboost.kernels.symmetric import SymmetricGram
-from hilboost.learners.kernel_machine import FullLearner, Setting, full
+from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, full
 from hilboost.learners.kernel_machine.solvers import (
     ConjugateGradients,
     Nystroem,
@@ -21,7 +21,7 @@ from hilboost.losses import AbsoluteError, BinomialLogLoss, MultinomialLogLoss, 
 
 KERNEL = Matern(1.0, 1.5)
 LAMBDA = 0.1
-SETTING = Setting(kernel=KERNEL, regularization=LAMBDA, standardise=False)
+SETTING = KernelMachineConfig(kernel=KERNEL, regularization=LAMBDA, standardize=False)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_the_preconditioner_inverts(varied):
 def test_the_factor_is_that_of_nystroem():
     X, _ = draw(600)
     landmarks = np.arange(0, 600, 20)
-    gram = SymmetricGram(KERNEL, X, 0.0, Team())
+    gram = SymmetricGram(KERNEL, X, 0.0, ThreadTeam())
     Q, _ = nystroem_factor(gram, landmarks, 0.1)
     K = KERNEL.block(X, X)
     expected = K[:, landmarks] @ np.linalg.solve(K[np.ix_(landmarks, landmarks)], K[landmarks])
@@ -187,15 +187,15 @@ def test_log_loss_converges_to_the_penalised_optimum(n_classes, weighted, direct
     learner = FullLearner(SETTING, tolerance=1e-9)
     staged = Staged(learner, X, target, loss, r=r)
     K = KERNEL.block(X, X)
-    values = [penalised(loss, target, K, np.zeros((60, r)), LAMBDA)]
+    values = [penalized(loss, target, K, np.zeros((60, r)), LAMBDA)]
     for _ in range(600):
         staged.go()
         alpha = staged.data.component(KERNEL, r).alpha
-        values.append(penalised(loss, target, K, alpha, LAMBDA))
+        values.append(penalized(loss, target, K, alpha, LAMBDA))
         if staged.data.converged:
             break
     assert (np.diff(values) < 1e-9).all()
-    expected = penalised_optimum(loss, target, K, r, LAMBDA)
+    expected = penalized_optimum(loss, target, K, r, LAMBDA)
     np.testing.assert_allclose(staged.raw, expected, atol=1e-4)
 
 
@@ -242,7 +242,7 @@ def test_rows_cannot_be_left_out():
 
 
 def test_too_little_memory_is_said():
-    setting = Setting(kernel=KERNEL, regularization=1.0, memory_budget=2**20)
+    setting = KernelMachineConfig(kernel=KERNEL, regularization=1.0, memory_budget=2**20)
     staged = Staged(FullLearner(setting), *draw(600))
     with pytest.raises(InvalidParameter, match=r"is 1 MiB; preconditioning .* needs \d+ MiB"):
         staged.go()

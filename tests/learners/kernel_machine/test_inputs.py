@@ -5,7 +5,7 @@ import pytest
 
 from hilboost.core.errors import InvalidData
 from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
-from hilboost.learners.kernel_machine.workspace import Setting
+from hilboost.learners.kernel_machine.workspace import KernelMachineConfig
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 4)) * [1, 10, 0.1, 3] + [5, -3, 0, 1e3]
@@ -22,7 +22,7 @@ def test_columns_have_mean_zero_and_deviation_one():
 def test_weights_are_repetitions():
     weight = RNG.integers(1, 4, size=40)
     one, other = Inputs.of(X, weight.astype(float)), Inputs.of(np.repeat(X, weight, axis=0), None)
-    np.testing.assert_allclose(one.centre, other.centre, rtol=1e-12)
+    np.testing.assert_allclose(one.center, other.center, rtol=1e-12)
     np.testing.assert_allclose(one.scale, other.scale, rtol=1e-12)
 
 
@@ -53,10 +53,10 @@ def test_unchanged():
 @pytest.mark.parametrize(("n_columns", "is_common"), [(64, False), (65, True)])
 def test_many_columns_of_like_spread_have_one_scale(n_columns, is_common):
     images = RNG.uniform(0.5, 2, size=n_columns) * RNG.normal(size=(30, n_columns))
-    scale = Setting(kernel="auto").prepare(images, None, 0, 1).inputs.scale
+    scale = KernelMachineConfig(kernel="auto").prepare(images, None, 0, 1).inputs.scale
     assert (len(np.unique(scale)) == 1) == is_common
     images[:, 0] *= 1e3
-    scale = Setting(kernel="auto").prepare(images, None, 0, 1).inputs.scale
+    scale = KernelMachineConfig(kernel="auto").prepare(images, None, 0, 1).inputs.scale
     assert len(np.unique(scale)) == n_columns
 
 
@@ -64,6 +64,6 @@ def test_gaps_are_refused():
     bad = X.copy()
     bad[3, 2] = np.nan
     assert require_complete(X) is None
-    for refuse in (require_complete, lambda X: Setting().prepare(X, None, 0, 1)):
+    for refuse in (require_complete, lambda X: KernelMachineConfig().prepare(X, None, 0, 1)):
         with pytest.raises(InvalidData, match="NaN in column 2"):
             refuse(bad)

@@ -7,7 +7,7 @@ from hilboost import KernelBoostingRegressor
 from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import Gaussian
 
-PLAIN = {"kernel": Gaussian(1.0), "regularization": 0.05, "standardise": False}
+PLAIN = {"kernel": Gaussian(1.0), "regularization": 0.05, "standardize": False}
 
 
 def table(n=120):
@@ -29,7 +29,7 @@ def test_joint_refit_is_the_direct_solution_over_all_basis_vectors(seed):
         cg_iterations=300,
         random_state=seed,
     ).fit(X, y, weight)
-    rows = np.unique(np.concatenate([p.model.rows for s in model.model_.stages for p in s.parts]))
+    rows = np.unique(np.concatenate([p.model.rows for s in model.model_.stages for p in s.terms]))
     kernel = Gaussian(1.0)
     K, K_SS = kernel.block(X, X[rows]), kernel.block(X[rows], X[rows])
     middle = np.average(y, weights=weight)

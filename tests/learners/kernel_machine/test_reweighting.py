@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference.machines import Staged, penalised
+from tests.reference.machines import Staged, penalized
 
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Target
+from hilboost.core.loss import Target
 from hilboost.kernels import Gaussian, Matern
-from hilboost.learners.kernel_machine import Setting, SparseLearner
+from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.kernel_machine.reweighting import Reweighting
 
 
@@ -115,7 +115,7 @@ def test_the_model_is_the_direct_solution(weighted, r, factors, solver):
     Y += rng.normal(0, 0.2, size=Y.shape)
     target = Target(Y, rng.uniform(0.3, 3, 60) if weighted else None)
     learner = SparseLearner(
-        Setting(kernel=Gaussian(1.0), regularization=0.2, standardise=False),
+        KernelMachineConfig(kernel=Gaussian(1.0), regularization=0.2, standardize=False),
         n_basis=4,
         subset_size=30,
         reweight=True,
@@ -130,7 +130,7 @@ def test_the_model_is_the_direct_solution(weighted, r, factors, solver):
     if factors:
         assert len(staged.data.components) > 1
     np.testing.assert_allclose(staged.predicted(X), staged.raw, atol=1e-9)
-    parts = [part for stage in staged.stages for part in stage.parts]
+    parts = [part for stage in staged.stages for part in stage.terms]
     total = np.zeros_like(staged.raw)
     type(parts[0].model).sum_of(parts).add_to(total, X, 1)
     np.testing.assert_allclose(total, staged.raw, atol=1e-9)
@@ -144,7 +144,7 @@ def test_new_weights_lower_the_objective():
     K = kernel.block(X, X)
     reached = []
     for reweight in (False, True):
-        setting = Setting(kernel=kernel, regularization=0.2, standardise=False)
+        setting = KernelMachineConfig(kernel=kernel, regularization=0.2, standardize=False)
         learner = SparseLearner(setting, n_basis=4, reweight=reweight)
         staged = Staged(learner, X, target)
         falls = []
@@ -152,7 +152,7 @@ def test_new_weights_lower_the_objective():
             staged.go()
             alpha = staged.data.component(kernel, 1).alpha
             np.testing.assert_allclose(K @ alpha, staged.raw, atol=1e-9)
-            falls.append(penalised(staged.loss, target, K, alpha, 0.2))
+            falls.append(penalized(staged.loss, target, K, alpha, 0.2))
         assert (np.diff(falls) < 1e-10).all()
         reached.append(falls)
     assert reached[1][1] <= reached[0][1] + 1e-12  # the same two stages, better weights
@@ -163,10 +163,10 @@ def test_memory_of_all_stages_is_counted(r):
     """16 n r bytes a stage, 2 or 4 MiB here, beside the 128 MiB that any stage may take."""
     n = 2**17
     X = np.linspace(-3, 3, n)[:, None]
-    setting = Setting(
+    setting = KernelMachineConfig(
         kernel=Gaussian(1.0),
         regularization=0.2,
-        standardise=False,
+        standardize=False,
         memory_budget=2.0**27 + 2 * 16 * n * r + 2.0**19,
     )
     learner = SparseLearner(setting, n_basis=4, subset_size=30, reweight=True)

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from tests.reference.machines import Staged, penalised
+from tests.reference.machines import Staged, penalized
 
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
-from hilboost.core.records import Gradients, Target
+from hilboost.core.loss import Gradients, Target
 from hilboost.kernels import Gaussian, Matern
-from hilboost.learners.kernel_machine import SELECTIONS, Setting, SparseLearner
+from hilboost.learners.kernel_machine import SELECTIONS, KernelMachineConfig, SparseLearner
 from hilboost.learners.kernel_machine.sparse import climb
 from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, SquaredError
 
 KERNEL = Matern(1.3, 2.5)
 LAMBDA = 0.3
-SETTING = Setting(kernel=KERNEL, regularization=LAMBDA, standardise=False)
+SETTING = KernelMachineConfig(kernel=KERNEL, regularization=LAMBDA, standardize=False)
 
 
 def draw(n=50, d=2, r=1, weighted=False, seed=0):
@@ -37,7 +37,9 @@ def learner(**parameters):
 def started(target_of=draw, loss=None, n_stages=2, **parameters):
     X, target = target_of
     loss = loss or SquaredError()
-    r = loss.gradients(target, loss.start(target)[None] + np.zeros((len(X), 1))).negative.shape[1]
+    r = loss.gradients(
+        target, loss.initial_raw(target)[None] + np.zeros((len(X), 1))
+    ).negative_gradient.shape[1]
     return Staged(learner(**parameters), X, target, loss, r=r).go(n_stages)
 
 
@@ -51,7 +53,7 @@ def system(staged, rows, now):
     weight = np.ones(len(X)) if target.weight is None else target.weight
     K, f = KERNEL.block(X, X[rows]), staged.raw
     gradients = staged.loss.gradients(target, f)
-    g = K.T @ (weight[:, None] * gradients.negative) - LAMBDA * f[rows]
+    g = K.T @ (weight[:, None] * gradients.negative_gradient) - LAMBDA * f[rows]
     hessian = np.ones_like(f) if gradients.hessian is None else gradients.hessian
     if now == "bound":
         hessian = np.full_like(f, gradients.bound)
@@ -82,7 +84,7 @@ def test_closed_form_is_the_best_of_brute_force(weighted):
         moved[model.rows, 0] += c * a
         uphill = LAMBDA * K @ moved - K @ (weight[:, None] * (target.y - K @ moved))
         slope = uphill[model.rows, 0]
-        value = penalised(staged.loss, target, K, moved, LAMBDA)
+        value = penalized(staged.loss, target, K, moved, LAMBDA)
         return value, np.append(slope @ a, c * T.T @ slope)
 
     options = {"gtol": 1e-10, "maxiter": 5000}
@@ -110,7 +112,7 @@ def test_objective_falls_by_the_gain(weighted, r):
         assert gain > 0
         after = staged.data.component(KERNEL, r).alpha
         values = [
-            penalised(staged.loss, staged.target, K, alpha, LAMBDA) for alpha in (before, after)
+            penalized(staged.loss, staged.target, K, alpha, LAMBDA) for alpha in (before, after)
         ]
         np.testing.assert_allclose(values[0] - values[1], gain, rtol=1e-8)
         np.testing.assert_allclose(
@@ -252,9 +254,9 @@ def test_conjugate_gradient_stages(weighted):
     closed = started(data, n_basis=10, subset_size=40)
     climbed = started(data, n_basis=10, subset_size=40, solver="conjugate_gradient")
     K = KERNEL.block(data[0], data[0])
-    null = penalised(closed.loss, closed.target, K, np.zeros((80, 1)), LAMBDA)
+    null = penalized(closed.loss, closed.target, K, np.zeros((80, 1)), LAMBDA)
     fallen = [
-        null - penalised(s.loss, s.target, K, s.data.component(KERNEL, 1).alpha, LAMBDA)
+        null - penalized(s.loss, s.target, K, s.data.component(KERNEL, 1).alpha, LAMBDA)
         for s in (closed, climbed)
     ]
     assert 0.9 * fallen[0] < fallen[1] < fallen[0] * 1.02
@@ -368,7 +370,7 @@ def test_more_basis_vectors_than_rows():
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_outputs_are_predictions(precision):
-    setting = Setting(kernel=Gaussian(1.0), regularization=LAMBDA, precision=precision)
+    setting = KernelMachineConfig(kernel=Gaussian(1.0), regularization=LAMBDA, precision=precision)
     staged = started(draw(weighted=True), setting=setting)
     limit = 1e-5 if precision == "float32" else 1e-12
     np.testing.assert_allclose(staged.predicted(staged.X), staged.raw, atol=limit)
@@ -376,7 +378,7 @@ def test_outputs_are_predictions(precision):
 
 
 def test_too_little_memory_is_said():
-    setting = Setting(kernel=KERNEL, regularization=1.0, memory_budget=2**20)
+    setting = KernelMachineConfig(kernel=KERNEL, regularization=1.0, memory_budget=2**20)
     staged = Staged(SparseLearner(setting, n_basis=7), *draw())
     with pytest.raises(InvalidParameter, match=r"is 1 MiB; .* 7 basis vectors needs \d+ MiB"):
         staged.go()

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tests.reference.machines import ridge
 
-from hilboost.backends.team import Team
-from hilboost.core.records import Gradients
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.loss import Gradients
 from hilboost.kernels import Delta, Gaussian, Kernel, Matern, OnColumns
-from hilboost.learners.kernel_machine import Setting, scoring, tuning
+from hilboost.learners.kernel_machine import KernelMachineConfig, scoring, tuning
 from hilboost.learners.kernel_machine.scoring import Candidate, Sampled, leave_one_out
 from hilboost.learners.kernel_machine.tuning import choose
 
@@ -25,7 +25,7 @@ def sampled(X, Y, weight):
 
 
 def chosen(X, Y, weight=None, n_threads=1, seed=0, **setting):
-    setting = Setting(**setting)
+    setting = KernelMachineConfig(**setting)
     data = setting.prepare(X, weight, seed, n_threads)
     try:
         return choose(setting, data, Gradients(Y), weight)
@@ -100,7 +100,7 @@ def test_given_kernels_and_regularizations_are_kept():
 def test_the_regularization_of_a_given_kernel_is_the_best_of_a_grid():
     X, Y, _ = draw(60)
     kernel = Gaussian(1.0)
-    _, lam = chosen(X, Y, kernel=kernel, standardise=False)
+    _, lam = chosen(X, Y, kernel=kernel, standardize=False)
     errors = [
         leave_one_out(Candidate(kernel, 10.0**k), sampled(X, Y, np.ones(60))).error
         for k in range(-6, 2)
@@ -192,7 +192,7 @@ def test_the_lowest_point_of_a_parabola(errors, expected):
 
 
 def test_the_grid_is_walked_towards_lower_errors():
-    rows, team = sampled(*draw(10)), Team()
+    rows, team = sampled(*draw(10)), ThreadTeam()
 
     def score(best):
         return lambda c, rows: Candidate(

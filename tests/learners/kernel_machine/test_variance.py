@@ -20,7 +20,7 @@ def table(n=150):
 
 def fitted(X, y, weight=None):
     model = KernelBoostingRegressor(
-        kernel=2.0 * Gaussian([1.0, 2.0]), regularization=NOISE, standardise=False
+        kernel=2.0 * Gaussian([1.0, 2.0]), regularization=NOISE, standardize=False
     )
     return model.fit(X, y, weight)
 
@@ -42,8 +42,12 @@ def test_weights_count_as_repetitions():
     weight = np.random.default_rng(2).integers(1, 4, len(X))
     X_new = np.random.default_rng(1).normal(size=(10, 2))
     model, twin = fitted(X, y, weight), fitted(np.repeat(X, weight, 0), np.repeat(y, weight))
-    one = model.predict(X_new, return_std=True)[1] ** 2 - model._variance.noise
-    other = twin.predict(X_new, return_std=True)[1] ** 2 - twin._variance.noise
+    one = (
+        model.predict(X_new, return_std=True)[1] ** 2 - model.fitted_.kernel_machine.regularization
+    )
+    other = (
+        twin.predict(X_new, return_std=True)[1] ** 2 - twin.fitted_.kernel_machine.regularization
+    )
     np.testing.assert_allclose(one, other, atol=1e-8)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference.histogram import bins_of
 
-from hilboost.backends.team import Team
+from hilboost.backends.threads import ThreadTeam
 from hilboost.learners.tree import binning
 from hilboost.learners.tree.binning import bin_table, column_edges
 
@@ -104,7 +104,7 @@ def test_table_holds_the_bin_of_every_value(dtype, n_threads):
     X = np.column_stack([np.round(rng.normal(size=3000), k) for k in range(11)]).astype(dtype)
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     X[:, 3], X[:, 4] = np.nan, 7
-    with Team(n_threads) as team:
+    with ThreadTeam(n_threads) as team:
         table = bin_table(X, None, 64, 0, team)
     assert table.n_values[[3, 4]].tolist() == [1, 1]
     assert table.n_bins == table.n_values.max() + 1 <= 65
@@ -120,7 +120,7 @@ def test_table_holds_the_bin_of_every_value(dtype, n_threads):
 def test_a_sample_of_the_rows_is_enough(monkeypatch):
     monkeypatch.setattr(binning, "SAMPLE_ROWS", 1000)
     X = np.random.default_rng(0).normal(size=(5000, 1))
-    table = bin_table(X, None, 10, 0, Team(1))
+    table = bin_table(X, None, 10, 0, ThreadTeam(1))
     mass = np.bincount(bins_of(table.words, 0), minlength=10)
     assert len(mass) == 10
     assert (np.abs(mass - 500) < 150).all()

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hilboost.core.base_model import Term
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Gradients, Part, Sample
+from hilboost.core.learner import RowSample
+from hilboost.core.loss import Gradients
 from hilboost.learners.tree import Forest, TreeLearner
 
 EXACT = {
@@ -23,7 +25,7 @@ EXACT = {
 def fit(learner, X, gradients, sample=None, n_threads=1):
     data = learner.prepare(X, None if sample is None else sample.weight, 0, n_threads)
     try:
-        sample = sample or Sample(None, None)
+        sample = sample or RowSample(None, None)
         return learner.fit(data, gradients, sample, np.random.default_rng(0))[0]
     finally:
         learner.close(data)
@@ -63,7 +65,7 @@ def test_no_set_of_levels_has_a_larger_gain(k, missing, seed):
         for chosen in combinations(levels, size)
         for left in [np.isin(here, chosen)]
     )
-    assert fitted.part.model.gain[0] == pytest.approx(best, rel=1e-6)
+    assert fitted.term.model.gain[0] == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize("curved", [False, True])
@@ -73,12 +75,12 @@ def test_raw_values_reach_the_leaves_they_reached_in_training(curved, sampled):
     rows = np.arange(0, len(X), 2, dtype=np.uint32) if sampled else None
     hessian = np.full((len(y), 1), 0.5) if curved else None
     for n_threads in (1, 2):
-        fitted = fit(LEARNER, X, Gradients(y[:, None], hessian), Sample(rows, None), n_threads)
-        tree = fitted.part.model
+        fitted = fit(LEARNER, X, Gradients(y[:, None], hessian), RowSample(rows, None), n_threads)
+        tree = fitted.term.model
         assert tree.by_level.any()
-        np.testing.assert_array_equal(tree.cells(X), fitted.cells)
+        np.testing.assert_array_equal(tree.leaves(X), fitted.leaves)
         raw = np.zeros((len(X), 1))
-        Forest.of([fitted.part, Part.of(tree, slice(0, 1))]).add_to(raw, X, n_threads)
+        Forest.of([fitted.term, Term.of(tree, slice(0, 1))]).add_to(raw, X, n_threads)
         np.testing.assert_array_equal(raw, 2 * tree.predict_raw(X))
 
 
@@ -99,7 +101,7 @@ def test_a_weight_of_two_is_the_row_twice():
     X, y = draw(2)
     weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     again = np.repeat(np.arange(len(y)), weight.astype(int))
-    weighted = fit(LEARNER, X, Gradients(y[:, None]), Sample(None, weight))
+    weighted = fit(LEARNER, X, Gradients(y[:, None]), RowSample(None, weight))
     repeated = fit(LEARNER, X[again], Gradients(y[again, None]))
     np.testing.assert_allclose(
         weighted.part.model.predict_raw(X), repeated.part.model.predict_raw(X), rtol=1e-9
@@ -120,7 +122,7 @@ def test_light_levels_are_not_told_apart():
     y = np.concatenate([np.repeat([-1.0, 1.0], 50), np.tile([-9.0, 9.0], 5)])
     learner = TreeLearner(max_leaf_nodes=12, categorical=((0, 12),), min_samples_leaf=1)
     tree = fit(learner, codes[:, None], Gradients(y[:, None])).part.model
-    assert len(np.unique(tree.cells(np.arange(2.0, 12)[:, None]))) == 1
+    assert len(np.unique(tree.leaves(np.arange(2.0, 12)[:, None]))) == 1
 
 
 @pytest.mark.parametrize(

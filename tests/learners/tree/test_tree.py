@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from hilboost.core.records import Gradients, Part, Sample
+from hilboost.core.base_model import Term
+from hilboost.core.learner import RowSample
+from hilboost.core.loss import Gradients
 from hilboost.learners.tree import Forest, TreeLearner
 
 RNG = np.random.default_rng(0)
@@ -24,7 +26,7 @@ def fit_tree(max_leaf_nodes, r=1, sample=None, **parameters):
         max_leaf_nodes=max_leaf_nodes, min_samples_leaf=1, shared=True, **parameters
     )
     data = learner.prepare(X, None, 0, 1)
-    sample = Sample(None, None) if sample is None else sample
+    sample = RowSample(None, None) if sample is None else sample
     (fitted,) = learner.fit(data, Gradients(negative), sample, np.random.default_rng(0))
     return X, negative, fitted
 
@@ -45,10 +47,10 @@ def test_rows_are_led_to_their_leaf(max_leaf_nodes, n, dtype):
     tree = fit_tree(max(2, max_leaf_nodes), max_depth=None)[2].part.model
     X = draw_table(n, dtype=dtype)
     expected = [walk(tree, x) for x in X]
-    np.testing.assert_array_equal(tree.cells(X), expected)
+    np.testing.assert_array_equal(tree.leaves(X), expected)
     np.testing.assert_array_equal(tree.predict_raw(X), tree.values[expected])
     raw = np.zeros((n, 1))
-    Forest.of([Part(tree, slice(0, 1), np.array([0.5]))]).add_to(raw, X, 1)
+    Forest.of([Term(tree, slice(0, 1), np.array([0.5]))]).add_to(raw, X, 1)
     np.testing.assert_array_equal(raw, 0.5 * tree.values[expected])
 
 
@@ -56,8 +58,8 @@ def test_rows_are_led_to_their_leaf(max_leaf_nodes, n, dtype):
 @pytest.mark.parametrize("r", [1, 3])
 def test_cells_while_learning_are_those_of_the_finished_tree(sampled, r):
     rows = np.arange(0, 400, 3, dtype=np.uint32) if sampled else None
-    X, _, fitted = fit_tree(20, r, Sample(rows, None))
-    np.testing.assert_array_equal(fitted.cells, fitted.part.model.cells(X))
+    X, _, fitted = fit_tree(20, r, RowSample(rows, None))
+    np.testing.assert_array_equal(fitted.leaves, fitted.term.model.leaves(X))
 
 
 @pytest.mark.parametrize("l2", [0.0, 2.0])
@@ -66,27 +68,27 @@ def test_cells_while_learning_are_those_of_the_finished_tree(sampled, r):
 def test_leaf_values_are_newton_steps(l2, sampled, weighted):
     rows = np.arange(0, 400, 3, dtype=np.uint32) if sampled else None
     weight = RNG.uniform(0.5, 2, size=400) if weighted else None
-    _, negative, fitted = fit_tree(12, 2, Sample(rows, weight), l2_regularization=l2)
-    learnt = np.zeros(400, dtype=bool)
-    learnt[slice(None) if rows is None else rows] = True
+    _, negative, fitted = fit_tree(12, 2, RowSample(rows, weight), l2_regularization=l2)
+    learned = np.zeros(400, dtype=bool)
+    learned[slice(None) if rows is None else rows] = True
     weight = np.ones(400) if weight is None else weight
-    for cell, value in enumerate(fitted.part.model.values):
-        here = learnt & (fitted.cells == cell)
+    for leaf, value in enumerate(fitted.term.model.values):
+        here = learned & (fitted.leaves == leaf)
         expected = (weight[here] @ negative[here]) / (weight[here].sum() + l2)
         np.testing.assert_allclose(value, expected, rtol=1e-12)
 
 
 def test_sketched_trees_take_leaf_values_from_all_outputs():
     _, negative, fitted = fit_tree(8, 5, sketch=2)
-    assert fitted.part.model.values.shape == (8, 5)
-    for cell, value in enumerate(fitted.part.model.values):
-        np.testing.assert_allclose(value, negative[fitted.cells == cell].mean(axis=0), rtol=1e-10)
+    assert fitted.term.model.values.shape == (8, 5)
+    for leaf, value in enumerate(fitted.term.model.values):
+        np.testing.assert_allclose(value, negative[fitted.leaves == leaf].mean(axis=0), rtol=1e-10)
 
 
 def test_gains_are_what_the_splits_gain():
     X, negative, fitted = fit_tree(10)
-    tree = fitted.part.model
-    values = tree.values[fitted.cells]
+    tree = fitted.term.model
+    values = tree.values[fitted.leaves]
     explained = np.sum(negative**2) - np.sum((negative - values) ** 2)
     start = negative.sum() ** 2 / len(X)
     assert tree.gain.sum() + start == pytest.approx(explained, rel=1e-9)
@@ -94,9 +96,9 @@ def test_gains_are_what_the_splits_gain():
 
 def test_trees_with_other_values_have_the_same_cells():
     X, _, fitted = fit_tree(10)
-    tree = fitted.part.model
+    tree = fitted.term.model
     other = tree.with_values(np.arange(10.0)[:, None])
-    np.testing.assert_array_equal(other.predict_raw(X)[:, 0], tree.cells(X))
+    np.testing.assert_array_equal(other.predict_raw(X)[:, 0], tree.leaves(X))
 
 
 def test_forests_on_several_threads():
@@ -105,9 +107,9 @@ def test_forests_on_several_threads():
     results = []
     for n_threads in (1, 2, 3):
         raw = np.zeros((len(X), 3))
-        forest = Forest.of([Part.of(tree, slice(1, 3)), Part.of(tree, slice(0, 2))])
+        forest = Forest.of([Term.of(tree, slice(1, 3)), Term.of(tree, slice(0, 2))])
         forest.add_to(raw, X, n_threads)
-        results.append((raw, forest.cells(X, n_threads)))
-    for raw, cells in results[1:]:
+        results.append((raw, forest.leaves(X, n_threads)))
+    for raw, leaf_of_row in results[1:]:
         np.testing.assert_array_equal(raw, results[0][0])
-        np.testing.assert_array_equal(cells, results[0][1])
+        np.testing.assert_array_equal(leaf_of_row, results[0][1])

@@ -1,4 +1,4 @@
-"""Trees with vector leaves: cells, leaf values, cuts and what they do not depend on."""
+"""Trees with vector leaves: leaf_of_row, leaf values, cuts and what they do not depend on."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
-from hilboost.core.records import Gradients, Sample
+from hilboost.core.learner import RowSample
+from hilboost.core.loss import Gradients
 from hilboost.learners.tree import VectorTreeLearner
 
 seeds = st.integers(0, 10**6)
@@ -16,7 +17,7 @@ both_cuts = pytest.mark.parametrize("random_cuts", [False, True])
 def grow(X, negative, sample=None, n_threads=1, seed=0, **parameters):
     """One tree; returns what the learner says of it."""
     learner = VectorTreeLearner(**{"max_splits": None} | parameters)
-    sample = Sample(None, None) if sample is None else sample
+    sample = RowSample(None, None) if sample is None else sample
     data = learner.prepare(X, sample.weight, 0, n_threads)
     try:
         (fitted,) = learner.fit(data, Gradients(negative), sample, np.random.default_rng(seed))
@@ -72,12 +73,12 @@ def test_rows_are_led_to_the_cells_they_were_learnt_in(random_cuts, dtype, kind,
     if seed % 2:
         rows = np.flatnonzero(rng.uniform(size=len(X)) < 0.6)
         rows = rows if len(rows) else np.arange(1)
-        sample = Sample(rows.astype(np.uint32), None)
+        sample = RowSample(rows.astype(np.uint32), None)
     fitted = grow(X, negative, sample, max_splits=25, random_cuts=random_cuts)
-    tree = fitted.part.model
-    assert (fitted.cells >= 0).all()
-    np.testing.assert_array_equal(fitted.cells, tree.cells(X))
-    np.testing.assert_array_equal(fitted.cells, [leaf_by_walking(tree, x) for x in X])
+    tree = fitted.term.model
+    assert (fitted.leaves >= 0).all()
+    np.testing.assert_array_equal(fitted.leaves, tree.leaves(X))
+    np.testing.assert_array_equal(fitted.leaves, [leaf_by_walking(tree, x) for x in X])
 
 
 @both_cuts
@@ -119,10 +120,10 @@ def test_columns_are_drawn_evenly_and_constant_ones_do_not_count():
         grow(X, negative, seed=seed, max_splits=1, random_cuts=True, max_features=0.2)
         for seed in range(300)
     ]
-    counts = np.bincount([f.part.model.column[0] for f in drawn], minlength=5)
+    counts = np.bincount([f.term.model.column[0] for f in drawn], minlength=5)
     assert counts[[1, 3]].tolist() == [0, 0]
     assert counts[[0, 2, 4]].min() > 60
-    assert all(len(f.part.model.values) == 2 for f in drawn)
+    assert all(len(f.term.model.values) == 2 for f in drawn)
 
 
 @both_cuts
@@ -134,12 +135,12 @@ def test_leaf_values_are_means_of_all_outputs(random_cuts, sketch, weighted, sam
     X, negative = rng.normal(size=(90, 3)), rng.normal(size=(90, 6)) + 5
     rows = np.arange(0, 90, 2, dtype=np.uint32) if sampled else None
     weight = rng.uniform(0.5, 2, size=90) if weighted else None
-    sample = Sample(rows, weight)
+    sample = RowSample(rows, weight)
     fitted = grow(X, negative, sample, sketch=sketch, random_cuts=random_cuts, max_splits=9)
-    learnt = np.arange(90) if rows is None else rows
-    assert fitted.part.model.values.shape == (10, 6)
-    for cell, value in enumerate(fitted.part.model.values):
-        here = learnt[fitted.cells[learnt] == cell]
+    learned = np.arange(90) if rows is None else rows
+    assert fitted.term.model.values.shape == (10, 6)
+    for leaf, value in enumerate(fitted.term.model.values):
+        here = learned[fitted.leaves[learned] == leaf]
         expected = np.average(
             negative[here], axis=0, weights=None if weight is None else weight[here]
         )
@@ -153,10 +154,10 @@ def test_sketches_change_the_structure():
         grow(X, negative, max_splits=5, sketch=k, seed=seed)
         for k, seed in ((None, 0), (2, 0), (2, 0), (2, 1))
     )
-    np.testing.assert_array_equal(sketched.cells, again.cells)
-    assert not np.array_equal(sketched.cells, whole.cells)
-    assert not np.array_equal(sketched.cells, other.cells)
-    np.testing.assert_array_equal(grow(X, negative, max_splits=5, sketch=8).cells, whole.cells)
+    np.testing.assert_array_equal(sketched.leaves, again.leaves)
+    assert not np.array_equal(sketched.leaves, whole.leaves)
+    assert not np.array_equal(sketched.leaves, other.leaves)
+    np.testing.assert_array_equal(grow(X, negative, max_splits=5, sketch=8).leaves, whole.leaves)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -166,13 +167,13 @@ def test_gains_are_what_the_splits_gain(weighted, sampled):
     X, negative = draw(rng, 80)
     rows = np.arange(0, 80, 3, dtype=np.uint32) if sampled else np.arange(80, dtype=np.uint32)
     weight = rng.uniform(0.5, 2, size=80) if weighted else None
-    sample = Sample(rows if sampled else None, weight)
+    sample = RowSample(rows if sampled else None, weight)
     fitted = grow(X, negative + 7, sample, max_splits=12)
     w = np.ones(len(rows)) if weight is None else weight[rows]
-    left = negative[rows] + 7 - fitted.part.model.values[fitted.cells[rows]]
+    left = negative[rows] + 7 - fitted.term.model.values[fitted.leaves[rows]]
     spread = negative[rows] - np.average(negative[rows], axis=0, weights=w)
     explained = w @ (spread**2).sum(axis=1) - w @ (left**2).sum(axis=1)
-    assert fitted.part.model.gain.sum() == pytest.approx(explained, rel=1e-9)
+    assert fitted.term.model.gain.sum() == pytest.approx(explained, rel=1e-9)
 
 
 @given(seed=seeds)
@@ -196,7 +197,7 @@ def test_whole_trees_are_those_of_scikit_learn(r, limits):
     X, negative = rng.normal(size=(120, 4)), rng.normal(size=(120, r))
     expected = DecisionTreeRegressor(random_state=0, **limits).fit(X, negative).predict(X)
     fitted = grow(X, negative, **limits)
-    found = fitted.part.model.values[fitted.cells]
+    found = fitted.term.model.values[fitted.leaves]
     np.testing.assert_allclose(found, expected.reshape(120, -1), rtol=1e-9, atol=1e-12)
 
 
@@ -209,10 +210,10 @@ def test_trees_begin_alike_whatever_their_size(random_cuts, seed):
     whole = grow(X, negative, **options).part.model
     large = grow(X, negative, max_splits=len(X), **options).part.model
     some = grow(X, negative, max_splits=4, **options)
-    np.testing.assert_array_equal(whole.cells(X), large.cells(X))
-    for cell in np.unique(some.cells):  # every leaf of the small tree is a node of the large one
-        inside = some.cells == cell
-        assert not np.intersect1d(whole.cells(X)[inside], whole.cells(X)[~inside]).size
+    np.testing.assert_array_equal(whole.leaves(X), large.leaves(X))
+    for leaf in np.unique(some.leaves):  # every leaf of the small tree is a node of the large one
+        inside = some.leaves == leaf
+        assert not np.intersect1d(whole.leaves(X)[inside], whole.leaves(X)[~inside]).size
 
 
 @both_cuts
@@ -221,16 +222,16 @@ def test_any_number_of_threads_grows_the_same_tree(random_cuts, options):
     rng = np.random.default_rng(3)
     X, negative = rng.normal(size=(300, 9)), rng.normal(size=(300, 5))
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
-    sample = Sample(np.arange(0, 300, 2, dtype=np.uint32), rng.uniform(0.1, 2, size=300))
+    sample = RowSample(np.arange(0, 300, 2, dtype=np.uint32), rng.uniform(0.1, 2, size=300))
     one, *others = (
         grow(X, negative, sample, k, max_splits=30, random_cuts=random_cuts, **options)
         for k in (1, 2, 3, 8)
     )
     for other in others:
-        np.testing.assert_array_equal(other.cells, one.cells)
+        np.testing.assert_array_equal(other.leaves, one.leaves)
         for name in ("column", "threshold", "missing_right", "child", "gain", "values"):
             np.testing.assert_array_equal(
-                getattr(other.part.model, name), getattr(one.part.model, name)
+                getattr(other.part.model, name), getattr(one.term.model, name)
             )
 
 
@@ -242,9 +243,9 @@ def test_where_zero_lies_does_not_matter(random_cuts, offset):
     one, other = (
         grow(X, y, max_splits=20, random_cuts=random_cuts) for y in (negative, negative + offset)
     )
-    np.testing.assert_array_equal(one.cells, other.cells)
+    np.testing.assert_array_equal(one.leaves, other.leaves)
     np.testing.assert_allclose(
-        other.part.model.values - offset, one.part.model.values, atol=1e-15 * abs(offset)
+        other.part.model.values - offset, one.term.model.values, atol=1e-15 * abs(offset)
     )
 
 
@@ -253,8 +254,8 @@ def test_where_zero_lies_does_not_matter(random_cuts, offset):
 def test_outputs_that_are_all_alike_are_one_leaf(random_cuts, value):
     X = np.random.default_rng(0).normal(size=(37, 3))
     fitted = grow(X, np.full((37, 2), value), random_cuts=random_cuts)
-    assert fitted.part.model.depth == 0
-    np.testing.assert_allclose(fitted.part.model.values, [[value, value]], rtol=1e-15)
+    assert fitted.term.model.depth == 0
+    np.testing.assert_allclose(fitted.term.model.values, [[value, value]], rtol=1e-15)
 
 
 @both_cuts
@@ -266,8 +267,8 @@ def test_outputs_that_are_all_alike_are_one_leaf(random_cuts, value):
 def test_columns_that_cannot_be_cut_are_one_leaf(random_cuts, X):
     negative = np.random.default_rng(0).normal(size=(len(X), 2))
     fitted = grow(X, negative, random_cuts=random_cuts)
-    assert fitted.part.model.depth == 0
-    np.testing.assert_allclose(fitted.part.model.values[0], negative.mean(axis=0), atol=1e-15)
+    assert fitted.term.model.depth == 0
+    np.testing.assert_allclose(fitted.term.model.values[0], negative.mean(axis=0), atol=1e-15)
 
 
 @both_cuts
@@ -275,13 +276,13 @@ def test_missing_values_against_one_value(random_cuts):
     X = np.where(np.arange(20) < 7, np.nan, 3.0)[:, None]
     negative = (np.arange(20.0) < 7)[:, None] * 1.0
     fitted = grow(X, negative, random_cuts=random_cuts)
-    np.testing.assert_allclose(fitted.part.model.predict_raw(X), negative, atol=1e-15)
+    np.testing.assert_allclose(fitted.term.model.predict_raw(X), negative, atol=1e-15)
 
 
 def test_missing_values_nobody_saw_follow_the_heavier_part():
     X = np.arange(10.0)[:, None]
     negative = (X >= 7) * 1.0
-    light = Sample(None, np.where(X[:, 0] >= 7, 1.0, 0.1))
-    for sample, expected in ((Sample(None, None), 0.0), (light, 1.0)):
+    light = RowSample(None, np.where(X[:, 0] >= 7, 1.0, 0.1))
+    for sample, expected in ((RowSample(None, None), 0.0), (light, 1.0)):
         tree = grow(X, negative, sample, max_splits=1, min_samples_leaf=0.1).part.model
         assert tree.predict_raw(np.array([[np.nan]]))[0, 0] == expected

@@ -5,14 +5,14 @@ from hilboost.learners.kernel_machine.block import BlockLearner
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
-from hilboost.learners.kernel_machine.workspace import Setting, Workspace
+from hilboost.learners.kernel_machine.workspace import KernelMachineConfig, Workspace
 
 __all__ = [
     "SELECTIONS",
     "BlockLearner",
     "FullLearner",
     "KernelExpansion",
-    "Setting",
+    "KernelMachineConfig",
     "SparseLearner",
     "Workspace",
 ]

@@ -4,14 +4,14 @@
 name               how                                                       cost besides kernels
 =================  ========================================================  ====================
 forward            greedy, best gain in the objective (SY2006, eq. 18)       O(m D (D + κ))
-information_gain   greedy, most learnt about the function (SWL2003)          O(m D²)
-k_means            rows nearest to the centres of mini-batch k-means         one k-means
+information_gain   greedy, most learned about the function (SWL2003)          O(m D²)
+k_means            rows nearest to the centers of mini-batch k-means         one k-means
 random             uniform                                                   O(m)
 residual           without replacement, in proportion to weighted squares    O(m r)
 rp_cholesky        randomly pivoted Cholesky, Chen et al. 2022               O(m D²), products
 =================  ========================================================  ====================
 
-The machine minimises ``½ Σ_i w_i |y_i - f_i|² + ½ λ |f|²_H``.  In scores and draws other
+The machine minimizes ``½ Σ_i w_i |y_i - f_i|² + ½ λ |f|²_H``.  In scores and draws other
 than ``random``, a row of integer weight counts like so many copies of it; a row of weight zero is
 never chosen.
 
@@ -28,9 +28,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import dense
+from hilboost.backends import array_api as dense
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, unknown_name
-from hilboost.core.records import Floats
 from hilboost.kernels import gram
 from hilboost.kernels.base import Kernel
 
@@ -154,7 +154,7 @@ def _k_means(problem: Problem, n_basis: int, rng: np.random.Generator) -> Rows:
     clusters.fit(distinct, sample_weight=np.bincount(copies.ravel(), problem.weight))
     centers, free = clusters.cluster_centers_, np.arange(len(first))
     chosen: list[Rows] = []
-    while len(centers):  # where one row is the nearest to several centres, one of them gets it
+    while len(centers):  # where one row is the nearest to several centers, one of them gets it
         nearest, owner = np.unique(
             pairwise_distances_argmin(centers, distinct[free]), return_index=True
         )

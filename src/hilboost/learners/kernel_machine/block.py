@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import dense
-from hilboost.core.contracts import Fitted, Learner
-from hilboost.core.records import Floats, Gradients, Sample, Stage
+from hilboost.backends import array_api as dense
+from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.loss import Gradients
 from hilboost.kernels.gram import evaluate, require_memory
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
-    Setting,
+    KernelMachineConfig,
     Workspace,
     sample_weights,
 )
@@ -32,7 +36,7 @@ class BlockLearner(Learner):
 
     Parameters
     ----------
-    setting : Setting
+    setting : KernelMachineConfig
     block_size : int
     selection : {"residual", "random"}
         ``"residual"`` draws rows half uniformly and half in proportion to their squared residual.
@@ -42,9 +46,14 @@ class BlockLearner(Learner):
     Cost of a stage: O(n b) kernel values and O(b³).
     """
 
-    setting: Setting = field(default_factory=Setting)
+    setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     block_size: int = 2000
     selection: str = "residual"
+
+    name: ClassVar[str] = "block"
+    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
+    penalizes: ClassVar[bool] = True
+    works_on_folds: ClassVar[bool] = False
 
     @property
     def takes_categories(self) -> bool:
@@ -55,24 +64,28 @@ class BlockLearner(Learner):
         """Scale the rows."""
         return self.setting.prepare(X, weight, seed, n_threads)
 
-    def settle(self, data: Workspace, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
+    def stage_added(self, data: Workspace, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Note the stage."""
-        data.settle(stage, fitted)
+        data.stage_added(stage, fitted)
+
+    def converged(self, data: Workspace) -> bool:
+        """Whether the last stage left nothing to add."""
+        return data.converged
 
     def close(self, data: Workspace) -> None:
         """End the threads."""
         data.team.__exit__()
 
     def fit(
-        self, data: Workspace, gradients: Gradients, sample: Sample, rng: np.random.Generator
-    ) -> list[Fitted]:
+        self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+    ) -> list[FittedTerm]:
         """One expansion in the block's rows."""
-        n, r = gradients.negative.shape
+        n, r = gradients.negative_gradient.shape
         weight = sample_weights(sample, n)
         kernel, lam = choose(self.setting, data, gradients, weight)
         alpha = data.component(kernel, r).alpha
         s = np.ones((n, 1)) if weight is None else weight[:, None]
-        dual_residual = s * gradients.negative - lam * alpha
+        dual_residual = s * gradients.negative_gradient - lam * alpha
         rows = self._rows(dual_residual, weight, rng)
         b = len(rows)
         require_memory(32.0 * b * b, data.memory, f"a block of {b} rows")

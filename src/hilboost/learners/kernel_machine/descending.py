@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hilboost.core.contracts import Fitted
+from hilboost.core.learner import FittedTerm
 
 
 @dataclass(frozen=True)
-class Descending(Fitted):
-    """A step, and what the penalised loss does along it besides what the loss does.
+class Descending(FittedTerm):
+    """A step, and what the penalized loss does along it besides what the loss does.
 
     Attributes
     ----------
     slope, curvature : float
         Of the penalty: a part ``c`` of the step adds ``slope c + ½ curvature c²``.
     descent : float
-        How fast the penalised loss falls at the beginning of the step.
+        How fast the penalized loss falls at the beginning of the step.
     """
 
     slope: float = 0.0

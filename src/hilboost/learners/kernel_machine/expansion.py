@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import dense
-from hilboost.backends.team import Team
-from hilboost.core.contracts import BaseModel
+from hilboost.backends import array_api as dense
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Floats, Part
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
@@ -42,9 +42,9 @@ class KernelExpansion(BaseModel):
 
     def predict_raw(self, X: Floats) -> Floats:
         """(n, r); cost O(n m d), in blocks of rows."""
-        return self._evaluate(X, Team())
+        return self._evaluate(X, ThreadTeam())
 
-    def _evaluate(self, X: Floats, team: Team) -> Floats:
+    def _evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
         require_complete(X)
         scaled = self.inputs(X, dtype=str(self.basis.dtype))
         outputs = Gram(self.kernel, scaled, self.basis, team=team).times(self.weights)
@@ -57,7 +57,7 @@ class KernelExpansion(BaseModel):
         return outputs
 
     @classmethod
-    def sum_of(cls, parts: Sequence[Part]) -> MergedExpansions:
+    def sum_of(cls, parts: Sequence[Term]) -> MergedExpansions:
         """Expansions in the same kernel become one, equal basis vectors merged."""
         return MergedExpansions(tuple(merge(parts)))
 
@@ -73,16 +73,21 @@ class MergedExpansions:
         """Kernel values that the sum takes for one row."""
         return sum(len(model.basis) for model, _ in self.merged)
 
+    @property
+    def cost_per_row(self) -> int:
+        """One for each basis vector."""
+        return self.n_basis
+
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
         """Evaluate each kernel once for all its basis vectors."""
-        with dense.blas_threads(1), Team(n_threads) as team:
+        with dense.blas_threads(1), ThreadTeam(n_threads) as team:
             for model, columns in self.merged:
                 raw[:, columns] += model._evaluate(X, team)
 
 
-def merge(parts: Sequence[Part]) -> list[tuple[KernelExpansion, slice]]:
+def merge(parts: Sequence[Term]) -> list[tuple[KernelExpansion, slice]]:
     """One expansion for every kernel, its weights multiplied by the coefficients and summed."""
-    groups: dict[tuple[int, int], list[Part]] = {}
+    groups: dict[tuple[int, int], list[Term]] = {}
     for part in parts:
         model = part.model
         assert isinstance(model, KernelExpansion)
@@ -90,7 +95,7 @@ def merge(parts: Sequence[Part]) -> list[tuple[KernelExpansion, slice]]:
     return [_merged(group) for group in groups.values()]
 
 
-def _merged(parts: list[Part]) -> tuple[KernelExpansion, slice]:
+def _merged(parts: list[Term]) -> tuple[KernelExpansion, slice]:
     columns = slice(min(p.columns.start for p in parts), max(p.columns.stop for p in parts))
     width = columns.stop - columns.start
     models = [part.model for part in parts]

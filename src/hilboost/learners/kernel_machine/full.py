@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
-from hilboost.core.contracts import Fitted, Learner
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.records import Floats, Gradients, Sample, Stage
+from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, require_memory
 from hilboost.kernels.symmetric import SymmetricGram
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.solvers import (
     ConjugateGradients,
     Nystroem,
@@ -23,7 +27,7 @@ from hilboost.learners.kernel_machine.solvers import (
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
     DIRECT_UP_TO,
-    Setting,
+    KernelMachineConfig,
     Workspace,
     curvature_bound,
     sample_weights,
@@ -35,7 +39,7 @@ class FullLearner(Learner):
     """All training rows are basis vectors; every stage goes towards full kernel ridge regression.
 
     A stage solves ``(K + D) δ = negative / h - D α`` for ``D = λ / (h w)``, where ``h`` bounds the
-    hessian and α are the weights so far: the minimiser of a quadratic bound on the penalised loss
+    hessian and α are the weights so far: the minimizer of a quadratic bound on the penalized loss
     (for squared error the loss itself; for log loss that of Böhning 1992).  Up to 5,000 rows one
     Cholesky factor serves all stages.  Beyond, a stage is ``iterations`` steps of conjugate
     gradients, preconditioned by a sparse kernel machine of ``n_landmarks`` basis vectors: a
@@ -43,7 +47,7 @@ class FullLearner(Learner):
 
     Parameters
     ----------
-    setting : Setting
+    setting : KernelMachineConfig
     iterations : int
     n_landmarks : int or "auto"
     tolerance : float
@@ -55,10 +59,15 @@ class FullLearner(Learner):
     evaluated in every step.
     """
 
-    setting: Setting = field(default_factory=Setting)
+    setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     iterations: int = 10
     n_landmarks: int | str = "auto"
     tolerance: float = 1e-3
+
+    name: ClassVar[str] = "full"
+    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
+    penalizes: ClassVar[bool] = True
+    works_on_folds: ClassVar[bool] = False
 
     @property
     def takes_categories(self) -> bool:
@@ -69,12 +78,16 @@ class FullLearner(Learner):
         """Scale the rows."""
         return self.setting.prepare(X, weight, seed, n_threads)
 
-    def settle(self, data: Workspace, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
+    def stage_added(self, data: Workspace, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Note the stage; one that was added whole may leave nothing to do."""
-        data.settle(stage, fitted)
-        added_whole = all((part.coefficient == 1).all() for part in stage.parts)
+        data.stage_added(stage, fitted)
+        added_whole = all((part.coefficient == 1).all() for part in stage.terms)
         if data.solver.is_linear and added_whole and data.solver.left <= data.solver.tolerance:
             data.converged = True
+
+    def converged(self, data: Workspace) -> bool:
+        """Whether the last stage left nothing to add."""
+        return data.converged
 
     def close(self, data: Workspace) -> None:
         """End the threads, forget the Gram matrix."""
@@ -82,10 +95,10 @@ class FullLearner(Learner):
         data.solver = None
 
     def fit(
-        self, data: Workspace, gradients: Gradients, sample: Sample, rng: np.random.Generator
-    ) -> list[Fitted]:
+        self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+    ) -> list[FittedTerm]:
         """One expansion in all rows."""
-        n, r = gradients.negative.shape
+        n, r = gradients.negative_gradient.shape
         weight = sample_weights(sample, n)
         if weight is not None and not (weight > 0).all():
             raise IncompatibleParts(
@@ -99,7 +112,7 @@ class FullLearner(Learner):
         ).astype(np.float64)
         data.noise = D
         alpha = data.component(kernel, r).alpha
-        residual = gradients.negative / bound - D[:, None] * alpha
+        residual = gradients.negative_gradient / bound - D[:, None] * alpha
         with dense.blas_threads(data.team.n_threads):
             if data.solver is None or not data.solver.fits(D):
                 data.solver = self._solver(data, kernel, D, residual)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.records import Floats
 
 
 def require_complete(X: Floats) -> None:
@@ -33,15 +33,15 @@ _FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """``(x - centre) / scale``, column by column.
+    """``(x - center) / scale``, column by column.
 
     Attributes
     ----------
-    centre, scale : (d,) float64
+    center, scale : (d,) float64
         ``scale`` is 1 where a column is constant or holds categories.
     """
 
-    centre: Floats
+    center: Floats
     scale: Floats
 
     @classmethod
@@ -57,17 +57,17 @@ class Inputs:
         With ``common`` all columns are divided by one number, the root of their mean variance:
         right for the pixels of an image, whose edges hardly vary and say little.
         """
-        centre = np.average(X, axis=0, weights=weight)
-        scale = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=weight))
+        center = np.average(X, axis=0, weights=weight)
+        scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
         # Rounding leaves a constant column a tiny spread that must not be blown up.
-        varies = scale > 1e-10 * np.abs(centre)
+        varies = scale > 1e-10 * np.abs(center)
         columns = list(untouched)
         varies[columns] = False
         scale[~varies] = 1.0
         if common and varies.any():
             scale[:] = np.sqrt((scale[varies] ** 2).mean())
-        centre[columns], scale[columns] = 0.0, 1.0
-        return cls(centre, scale)
+        center[columns], scale[columns] = 0.0, 1.0
+        return cls(center, scale)
 
     @classmethod
     def unchanged(cls, n_columns: int) -> Inputs:
@@ -76,6 +76,6 @@ class Inputs:
 
     def __call__(self, X: Floats, beside: Array | None = None, dtype: str = "float64") -> Array:
         """Scaled rows (n, d); an array of the library of ``beside``, NumPy without one."""
-        scaled = np.clip((X - self.centre) / self.scale, -_FARTHEST, _FARTHEST)
+        scaled = np.clip((X - self.center) / self.scale, -_FARTHEST, _FARTHEST)
         scaled = np.ascontiguousarray(scaled, dtype=dtype)
         return scaled if beside is None else dense.like(scaled, beside, dtype)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
-from hilboost.core.contracts import Fitted
-from hilboost.core.records import Floats, Gradients
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import FittedTerm
+from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.solvers import ConjugateGradients
@@ -25,7 +26,7 @@ def refit(
     lam: float,
     iterations: int,
     tolerance: float = 1e-6,
-) -> Fitted | None:
+) -> FittedTerm | None:
     """The stage over all earlier basis vectors that brings their weights nearest to optimal.
 
     Solves ``(K'WK + λ K_SS) δ = K' negative - λ f(S)`` by conjugate gradients from where the stages
@@ -48,14 +49,14 @@ def refit(
 
     Returns
     -------
-    Fitted or None
+    FittedTerm or None
         ``None`` before the first stage.
 
     Notes
     -----
     Cost O(m³) once and O(n m) kernel values a step, for m basis vectors so far.
     """
-    n, r = gradients.negative.shape
+    n, r = gradients.negative_gradient.shape
     component = data.component(kernel, r)
     rows = np.flatnonzero(component.alpha.any(axis=1))
     m = len(rows)
@@ -79,7 +80,11 @@ def refit(
     def system(V: Array) -> Array:
         return gram.normal_times(V, curvature) + lam * (K_SS @ V)
 
-    right = gradients.negative if weight is None else gradients.negative * weight[:, None]
+    right = (
+        gradients.negative_gradient
+        if weight is None
+        else gradients.negative_gradient * weight[:, None]
+    )
     b = gram.transposed_times(dense.like(right, data.X, "float64"))
     b = b - lam * dense.like(component.function[rows], data.X, "float64")
     size = float(np.sqrt((dense.to_numpy(b) ** 2).sum(axis=0)).max())

@@ -10,17 +10,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.core.contracts import Fitted, Learner
+from hilboost.backends import array_api as dense
+from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
-from hilboost.core.records import Floats, Gradients, Sample, Stage
+from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine import SparseLearner, Workspace
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, refuse_many_rows
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.sparse import row_curvature
 from hilboost.learners.kernel_machine.steps import ClosedForm, Newton, QuasiNewton, Steps
 from hilboost.learners.kernel_machine.tuning import choose
@@ -34,7 +38,7 @@ _KEPT_BY_SEARCH = 2.0**28  # bytes of kernel values that the greedy search may k
 class NestedLearner(Learner):
     """The machine with as many of ``sparse.n_basis`` basis vectors as the memory budget allows.
 
-    It minimises ``Σ_i w_i loss_i(F) + ½ λ |f|²`` for ``F = start + f`` (SY2006, eq. 6), where
+    It minimizes ``Σ_i w_i loss_i(F) + ½ λ |f|²`` for ``F = start + f`` (SY2006, eq. 6), where
     ``f`` lies in the span of the basis.
 
     Parameters
@@ -54,6 +58,11 @@ class NestedLearner(Learner):
     max_iter: int = 200
     regularize: Callable[[Workspace, Kernel, int], float] | None = None
 
+    name: ClassVar[str] = "sparse"
+    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
+    penalizes: ClassVar[bool] = True
+    works_on_folds: ClassVar[bool] = False
+
     @property
     def takes_categories(self) -> bool:
         """As the machine does."""
@@ -63,11 +72,15 @@ class NestedLearner(Learner):
         """Scale the rows."""
         return self.sparse.prepare(X, weight, seed, n_threads)
 
-    def settle(self, data: Workspace, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
+    def stage_added(self, data: Workspace, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Hear how long the step became."""
-        data.settle(stage, fitted)
-        data.solver.settle(stage)
+        data.stage_added(stage, fitted)
+        data.solver.stage_added(stage)
         data.converged = data.solver.is_done
+
+    def converged(self, data: Workspace) -> bool:
+        """Whether the last stage left nothing to add."""
+        return data.converged
 
     def close(self, data: Workspace) -> None:
         """End the threads, forget the Gram matrix."""
@@ -75,10 +88,10 @@ class NestedLearner(Learner):
         data.solver = None
 
     def fit(
-        self, data: Workspace, gradients: Gradients, sample: Sample, rng: np.random.Generator
-    ) -> list[Fitted]:
+        self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+    ) -> list[FittedTerm]:
         """One expansion, in the basis vectors of the present machine."""
-        weight = sample_weights(sample, len(gradients.negative))
+        weight = sample_weights(sample, len(gradients.negative_gradient))
         with dense.blas_threads(data.team.n_threads):
             if data.solver is None:
                 data.solver = self._begin(data, gradients, weight, rng)
@@ -93,7 +106,7 @@ class NestedLearner(Learner):
     ) -> Steps:
         """Kernel, basis, and the way to solve that suits the curvature."""
         sparse = self.sparse
-        n, r = gradients.negative.shape
+        n, r = gradients.negative_gradient.shape
         W = row_curvature(gradients, weight, r)
         subset = sparse._subset(weight, n, rng)
         if sparse.selection == "forward" and sparse.n_candidates is None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 
 _SMALLEST_NEW_PART = 1e-12
 
 
 @dataclass
 class Reweighting:
-    """The weights ``c`` that minimise ``½ |y - F c|² + ½ λ c'Qc``, one stage at a time.
+    """The weights ``c`` that minimize ``½ |y - F c|² + ½ λ c'Qc``, one stage at a time.
 
     ``F`` (n, j) holds the stages' outputs on the training rows and ``Q`` (j, j) their inner
     products in the kernel's space.  With ``L L' = Q``, ``G = F L⁻ᵀ`` and ``M M' = G'G + λ I`` a new

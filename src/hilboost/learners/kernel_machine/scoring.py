@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import dense
-from hilboost.backends.team import Team
-from hilboost.core.records import Floats
+from hilboost.backends import array_api as dense
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 
@@ -107,7 +107,7 @@ def best_scale(candidate: Candidate, rows: Sampled) -> Candidate:
 
 
 def best_lambda(
-    candidate: Candidate, rows: Sampled, score: Score, floor: float, team: Team
+    candidate: Candidate, rows: Sampled, score: Score, floor: float, team: ThreadTeam
 ) -> Candidate:
     """Go down a grid, not below the floor, while the error falls, or else up."""
     best, went_down = candidate, True
@@ -127,7 +127,7 @@ def best_lambda(
 
 
 def extrapolated(
-    best: Candidate, sampled: Sampled, few: Sampled, n: float, team: Team
+    best: Candidate, sampled: Sampled, few: Sampled, n: float, team: ThreadTeam
 ) -> Candidate:
     """Length scales for ``n`` rows from the best ones for most sampled rows and for a few of them.
 

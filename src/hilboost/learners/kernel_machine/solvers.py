@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
-from hilboost.core.records import Floats
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
 from hilboost.kernels.gram import Gram
 from hilboost.kernels.symmetric import SymmetricGram
 

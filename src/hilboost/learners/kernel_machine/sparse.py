@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from hilboost.backends import dense
-from hilboost.core.contracts import Fitted, Learner
+from hilboost.backends import array_api as dense
+from hilboost.core.base_model import Stage, Term
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.records import Floats, Gradients, Part, Sample, Stage
+from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, evaluate, require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, refuse_many_rows, select
@@ -21,7 +23,7 @@ from hilboost.learners.kernel_machine.joint import refit
 from hilboost.learners.kernel_machine.reweighting import Reweighting
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
-    Setting,
+    KernelMachineConfig,
     Workspace,
     sample_weights,
 )
@@ -35,14 +37,14 @@ class SparseLearner(Learner):
     """A stage is a sparse kernel machine, its weights optimal on all rows.
 
     On a random subset ``D_j`` a selection chooses the basis vectors for the current residual; then
-    the weights minimise the penalised loss of the whole ensemble, SY2006 eq. (21).  That is a
-    rank-one generalised Rayleigh quotient: with ``H = K'WK + λ K_DD`` and
+    the weights minimize the penalized loss of the whole ensemble, SY2006 eq. (21).  That is a
+    rank-one generalized Rayleigh quotient: with ``H = K'WK + λ K_DD`` and
     ``g = K' negative - λ f(basis)`` (``f`` the ensemble so far) its solution is ``a = H⁻¹ g``, and
     the objective falls by ``½ g'H⁻¹g``.
 
     Parameters
     ----------
-    setting : Setting
+    setting : KernelMachineConfig
     n_basis : int
         Basis vectors a stage.
     subset_size : int or None
@@ -56,7 +58,7 @@ class SparseLearner(Learner):
         gradient (22)–(26).
     cg_iterations : int
     penalty : {"ensemble", "stage"}
-        Whether the norm of the whole function is penalised (SY2006, eq. 12, µ = λ), or that of the
+        Whether the norm of the whole function is penalized (SY2006, eq. 12, µ = λ), or that of the
         stage alone.
     reweight : bool
         Weight all stages anew after each one, by the recursion (27).
@@ -68,7 +70,7 @@ class SparseLearner(Learner):
         ``½ g'H⁻¹g`` on the subset wins.
     """
 
-    setting: Setting = field(default_factory=Setting)
+    setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     n_basis: int = 1000
     subset_size: int | None = None
     selection: str = "residual"
@@ -80,6 +82,11 @@ class SparseLearner(Learner):
     refit_every: int | None = None
     length_scale_factors: tuple[float, ...] = ()
 
+    name: ClassVar[str] = "sparse"
+    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
+    penalizes: ClassVar[bool] = True
+    works_on_folds: ClassVar[bool] = False
+
     @property
     def takes_categories(self) -> bool:
         """Where it was told of columns that are compared by equality."""
@@ -89,19 +96,23 @@ class SparseLearner(Learner):
         """Scale the rows."""
         return self.setting.prepare(X, weight, seed, n_threads)
 
-    def settle(self, data: Workspace, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
+    def stage_added(self, data: Workspace, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Note the stage."""
-        data.settle(stage, fitted)
+        data.stage_added(stage, fitted)
+
+    def converged(self, data: Workspace) -> bool:
+        """Whether the last stage left nothing to add."""
+        return data.converged
 
     def close(self, data: Workspace) -> None:
         """End the threads."""
         data.team.__exit__()
 
     def fit(
-        self, data: Workspace, gradients: Gradients, sample: Sample, rng: np.random.Generator
-    ) -> list[Fitted]:
+        self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+    ) -> list[FittedTerm]:
         """One expansion; with ``reweight`` also the changes of the earlier ones."""
-        n, r = gradients.negative.shape
+        n, r = gradients.negative_gradient.shape
         if self.reweight:
             _check_reweighting(gradients, sample)
         weight = sample_weights(sample, n)
@@ -144,7 +155,7 @@ class SparseLearner(Learner):
         rng: np.random.Generator,
     ) -> NDArray[np.intp]:
         W_subset = None if W is None else W[subset].mean(axis=1)
-        residual = gradients.negative[subset]
+        residual = gradients.negative_gradient[subset]
         curvature = row_curvature(gradients, None, residual.shape[1])  # without sample weights
         if curvature is not None:
             residual = residual / curvature[subset].mean(axis=1, keepdims=True)
@@ -164,8 +175,8 @@ class SparseLearner(Learner):
         if not self.reweight:
             return 0.0
         n_stages = 1 if data.solver is None else 1 + len(data.solver[1])
-        kept = 16.0 * gradients.negative.size * n_stages  # the outputs, and a column of G
-        what = f"weighting {n_stages} stages of {len(gradients.negative)} rows anew"
+        kept = 16.0 * gradients.negative_gradient.size * n_stages  # the outputs, and a column of G
+        what = f"weighting {n_stages} stages of {len(gradients.negative_gradient)} rows anew"
         require_memory(kept + _BYTES_BESIDE, data.memory, what, "stages (n_estimators)")
         return kept
 
@@ -203,12 +214,12 @@ class SparseLearner(Learner):
         on: NDArray[np.int64] | None = None,
     ) -> StageSystem:
         """``H`` and ``g`` of eq. (21), from all rows or those ``on``."""
-        D, r = len(rows), gradients.negative.shape[1]
+        D, r = len(rows), gradients.negative_gradient.shape[1]
         needed = 8.0 * D * D * (3 if W is None or W.shape[1] == 1 else 2 + r)
         needed += self._kept_to_reweight(data, gradients)
         require_memory(needed + _BYTES_BESIDE, data.memory, f"a stage of {D} basis vectors")
         gram = data.gram(kernel, on, rows, data.memory - needed)
-        negative = gradients.negative
+        negative = gradients.negative_gradient
         right = negative if weight is None else negative * weight[:, None]
         right = right if on is None else right[on]
         W = W if on is None or W is None else W[on]
@@ -284,7 +295,7 @@ class StageSystem:
         return np.column_stack([dense.to_numpy(s) for s in solved])
 
     def gain(self) -> float:
-        """``½ g'H⁻¹g``, what the penalised loss falls by."""
+        """``½ g'H⁻¹g``, what the penalized loss falls by."""
         return 0.5 * float((dense.to_numpy(self.g) * self.solve(None, 0)).sum())
 
     def outputs(self, a: Floats) -> Floats:
@@ -332,7 +343,7 @@ def _fitted_on_subset(
 ) -> Floats:
     """Step 2(a): weights of the sparse machine on the subset alone."""
     curvature = None if W is None else W[subset].mean(axis=1)
-    right = gradients.negative[subset]
+    right = gradients.negative_gradient[subset]
     if weight is not None:
         right = right * weight[subset, None]
     gram = data.gram(kernel, subset, rows, data.memory)
@@ -345,7 +356,7 @@ def _fitted_on_subset(
     return dense.to_numpy(dense.solve_cholesky(dense.cholesky(H), product))
 
 
-def _check_reweighting(gradients: Gradients, sample: Sample) -> None:
+def _check_reweighting(gradients: Gradients, sample: RowSample) -> None:
     if gradients.hessian is not None:
         raise IncompatibleParts(
             "reweight=True sets the weights of all stages anew for squared error; choose "
@@ -359,15 +370,15 @@ def _check_reweighting(gradients: Gradients, sample: Sample) -> None:
 
 
 def _reweighted(
-    data: Workspace, new: Fitted, gradients: Gradients, weight: Floats | None, lam: float
-) -> list[Fitted]:
+    data: Workspace, new: FittedTerm, gradients: Gradients, weight: Floats | None, lam: float
+) -> list[FittedTerm]:
     """The new part with its weight by (27), and the earlier ones with what theirs change by."""
-    r = gradients.negative.shape[1]
+    r = gradients.negative_gradient.shape[1]
     if data.solver is None:
         data.solver = ([Reweighting(lam) for _ in range(r)], [])
     recursions, earlier = data.solver
-    root = np.ones(len(gradients.negative)) if weight is None else np.sqrt(weight)
-    model = new.part.model
+    root = np.ones(len(gradients.negative_gradient)) if weight is None else np.sqrt(weight)
+    model = new.term.model
     assert isinstance(model, KernelExpansion)
     assert model.rows is not None
     assert new.outputs is not None
@@ -377,19 +388,21 @@ def _reweighted(
         a = model.weights[:, k]
         q = np.array([_inner_product(model, k, old) for old in earlier])
         q_own = float(a @ new.outputs[model.rows, k])
-        f, residual = root * new.outputs[:, k], root * gradients.negative[:, k]
+        f, residual = root * new.outputs[:, k], root * gradients.negative_gradient[:, k]
         own[k], changes[:, k] = recursion.add(f, q, q_own, residual)
-    parts = [Fitted(Part(model, new.part.columns, own), outputs=new.outputs)]
+    parts = [FittedTerm(Term(model, new.term.columns, own), outputs=new.outputs)]
     for old, change in zip(earlier, changes, strict=True):
-        parts.append(Fitted(Part(old.part.model, old.part.columns, change), outputs=old.outputs))
+        parts.append(
+            FittedTerm(Term(old.term.model, old.term.columns, change), outputs=old.outputs)
+        )
     earlier.append(new)
     return parts
 
 
-def _inner_product(new: KernelExpansion, column: int, old: Fitted) -> float:
-    """Of two stages' functions; functions of different kernels are penalised apart."""
-    assert isinstance(old.part.model, KernelExpansion)
+def _inner_product(new: KernelExpansion, column: int, old: FittedTerm) -> float:
+    """Of two stages' functions; functions of different kernels are penalized apart."""
+    assert isinstance(old.term.model, KernelExpansion)
     assert old.outputs is not None
-    if old.part.model.kernel is not new.kernel:
+    if old.term.model.kernel is not new.kernel:
         return 0.0
     return float(new.weights[:, column] @ old.outputs[new.rows, column])

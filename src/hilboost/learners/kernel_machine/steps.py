@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from hilboost.backends import dense
-from hilboost.core.contracts import Fitted
-from hilboost.core.records import Floats, Gradients, Stage
+from hilboost.backends import array_api as dense
+from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import FittedTerm
+from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, row_blocks
 from hilboost.learners.kernel_machine import SparseLearner, Workspace
@@ -54,11 +56,11 @@ class Steps(ABC):
         """Set ``sizes``, and compute what is computed once."""
 
     @abstractmethod
-    def step(self, gradients: Gradients, weight: Floats | None) -> Fitted:
+    def step(self, gradients: Gradients, weight: Floats | None) -> FittedTerm:
         """One expansion in the first ``sizes[0]`` basis vectors."""
 
     @abstractmethod
-    def settle(self, stage: Stage) -> None:
+    def stage_added(self, stage: Stage) -> None:
         """Hear how long the last step became."""
 
     def grow(self) -> None:
@@ -69,7 +71,7 @@ class Steps(ABC):
 
     def system(self, gradients: Gradients, weight: Floats | None, size: int) -> StageSystem:
         """``H`` and ``g`` of SY2006, eq. (21), for the first ``size`` basis vectors."""
-        W = row_curvature(gradients, weight, gradients.negative.shape[1])
+        W = row_curvature(gradients, weight, gradients.negative_gradient.shape[1])
         rows, lam = self.rows[:size], self.regularization
         return self.sparse._system(self.data, self.kernel, rows, gradients, weight, W, lam)
 
@@ -95,7 +97,7 @@ class Steps(ABC):
             products = self.data.team.map(product, row_blocks(gram.shape[0]))
         return sum(products[1:], start=products[0]) if transposed else np.concatenate(products)
 
-    def expansion(self, a: Floats, outputs: Floats) -> Fitted:
+    def expansion(self, a: Floats, outputs: Floats) -> FittedTerm:
         """The base model of weights (t, r)."""
         rows = self.rows[: len(a)]
         return self.data.fitted_on(self.kernel, self._bases[0], rows, a, outputs)
@@ -117,7 +119,7 @@ class ClosedForm(Steps):
         D = len(self.rows)
         self.sizes = regular(D) if self._gram.is_kept else [D]
 
-    def step(self, gradients: Gradients, weight: Floats | None) -> Fitted:
+    def step(self, gradients: Gradients, weight: Floats | None) -> FittedTerm:
         """What leads from the last machine to this one."""
         t = self.sizes[0]
         a = dense.solve_lower(self._factor[:t, :t], self._half[:t] + 0.0, transposed=True)
@@ -126,7 +128,7 @@ class ClosedForm(Steps):
         self._before = a
         return self.expansion(change, self.times(self._gram, change))
 
-    def settle(self, stage: Stage) -> None:
+    def stage_added(self, stage: Stage) -> None:
         """One step is all the way."""
         self.grow()
 
@@ -149,16 +151,16 @@ class Descent(Steps):
         self.is_optimal = 0.5 * descent <= self.tol * total
         fitted = self.expansion(a, outputs)
         return Descending(
-            fitted.part,
+            fitted.term,
             outputs=outputs,
             slope=self.regularization * float((a * function[rows]).sum()),
             curvature=self.regularization * float((a * outputs[rows]).sum()),
             descent=descent,
         )
 
-    def settle(self, stage: Stage) -> None:
+    def stage_added(self, stage: Stage) -> None:
         """Go on to the next machine where steps have become short."""
-        is_stuck = not stage.parts[0].coefficient.any()
+        is_stuck = not stage.terms[0].coefficient.any()
         is_late = self.n_steps >= self.max_iter
         if self.is_optimal or is_stuck or is_late:
             if is_late and not self.is_optimal and len(self.sizes) == 1:
@@ -179,7 +181,7 @@ class Newton(Descent):
         """Smaller machines add a third to the cost."""
         self.sizes = doubling(len(self.rows))
 
-    def step(self, gradients: Gradients, weight: Floats | None) -> Fitted:
+    def step(self, gradients: Gradients, weight: Floats | None) -> FittedTerm:
         """``H⁻¹ g``; cost O(n t²)."""
         system = self.system(gradients, weight, self.sizes[0])
         a = system.solve(None, 0)
@@ -203,9 +205,9 @@ class QuasiNewton(Descent):
         self._pairs: list[tuple[Floats, Floats]] = []  # steps, and what they took from g
         self._last: tuple[Floats, Floats] | None = None  # g, and the step that it led to
 
-    def step(self, gradients: Gradients, weight: Floats | None) -> Fitted:
+    def step(self, gradients: Gradients, weight: Floats | None) -> FittedTerm:
         """The bound's step, corrected by the curvature that the last steps met."""
-        t, right = self.sizes[0], gradients.negative
+        t, right = self.sizes[0], gradients.negative_gradient
         function = self.data.component(self.kernel, right.shape[1]).function
         right = right if weight is None else right * weight[:, None]
         g = self.times(self._gram, right, transposed=True)[:t]
@@ -235,15 +237,15 @@ class QuasiNewton(Descent):
             a += (part - (taken * a).sum() / (step * taken).sum()) * step
         return a
 
-    def settle(self, stage: Stage) -> None:
+    def stage_added(self, stage: Stage) -> None:
         """Note the step as it was taken."""
         if self._last is not None:
             g, a = self._last
-            self._last = g, a * stage.parts[0].coefficient
-        super().settle(stage)
+            self._last = g, a * stage.terms[0].coefficient
+        super().stage_added(stage)
 
     def grow(self) -> None:
-        """What was learnt about a smaller machine is of no use."""
+        """What was learned about a smaller machine is of no use."""
         self._forget()
         super().grow()
 

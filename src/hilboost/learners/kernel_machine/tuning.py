@@ -14,9 +14,10 @@ from functools import partial
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.team import Team
-from hilboost.core.records import Floats, Gradients
+from hilboost.backends import array_api as dense
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients
 from hilboost.kernels import (
     Constant,
     Delta,
@@ -34,7 +35,7 @@ from hilboost.kernels import (
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import (
     Evidence,
-    maximise,
+    maximize,
     mean_squared_distance,
 )
 from hilboost.learners.kernel_machine.scoring import (
@@ -48,7 +49,7 @@ from hilboost.learners.kernel_machine.scoring import (
     held_out,
     leave_one_out,
 )
-from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Setting, Workspace
+from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, KernelMachineConfig, Workspace
 
 _ROWS_FIRST = 300
 _ROWS_OF_LIKELIHOOD = 1000
@@ -79,7 +80,7 @@ _FAMILIES: dict[str, Callable[[Floats], Kernel]] = {
 
 
 def choose(
-    setting: Setting,
+    setting: KernelMachineConfig,
     data: Workspace,
     gradients: Gradients,
     weight: Floats | None,
@@ -90,7 +91,7 @@ def choose(
 
     Parameters
     ----------
-    setting : Setting
+    setting : KernelMachineConfig
     data : Workspace
     gradients : Gradients
         Only the negative gradients of the first stage are used.
@@ -150,7 +151,7 @@ def _sample(
     inside = np.arange(data.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     affordable = int(np.sqrt(data.memory / (32 * data.team.n_threads)) / 0.75)
     rows = rng.permutation(inside)[: max(64, min(2 * ROWS_OF_HOLD_OUT, affordable))]
-    Y = gradients.negative[rows]
+    Y = gradients.negative_gradient[rows]
     middle = Y.mean(axis=0)
     Y = Y - middle
     spread = np.sqrt((Y**2).mean(axis=0))
@@ -162,7 +163,9 @@ def _sample(
     return Sampled(dense.to_numpy(data.X[rows]), Y / spread, w, rows), middle, spread, len(inside)
 
 
-def _search(setting: Setting, sampled: Sampled, n: float, floor: float, team: Team) -> Candidate:
+def _search(
+    setting: KernelMachineConfig, sampled: Sampled, n: float, floor: float, team: ThreadTeam
+) -> Candidate:
     """The best of several families of kernels."""
     d = sampled.X.shape[1]
     if not sampled.Y.any() or len(sampled) < 3:
@@ -256,14 +259,14 @@ class _Clock:
         return time.monotonic() - self._began < (1 - part) * self._seconds
 
 
-def _by_likelihood(setting: Setting, sampled: Sampled) -> Candidate:
+def _by_likelihood(setting: KernelMachineConfig, sampled: Sampled) -> Candidate:
     """All hyperparameters of SY2006's kernel (23), or of the one given, and λ as the noise."""
     rows = sampled.first(_ROWS_OF_LIKELIHOOD)
     starts = [setting.kernel] if isinstance(setting.kernel, Kernel) else []
     for scale in () if starts else (0.5, 1.5):
         gaussian = _start(setting, rows.X.shape[1], "gaussian", scale)
         starts.append(1.0 * gaussian + Constant(0.1))
-    found = [maximise(kernel, 0.1, rows.X, rows.Y) for kernel in starts]
+    found = [maximize(kernel, 0.1, rows.X, rows.Y) for kernel in starts]
     best = min(found, key=lambda evidence: evidence.value)
     return Candidate(best.kernel, best.noise)
 
@@ -297,14 +300,14 @@ def _numeric(kernel: Kernel, d: int) -> list[int]:
     return list(kernel.columns) if isinstance(kernel, OnColumns) else list(range(d))
 
 
-def _choose_lambda(kernel: Kernel, sampled: Sampled, team: Team) -> Candidate:
+def _choose_lambda(kernel: Kernel, sampled: Sampled, team: ThreadTeam) -> Candidate:
     small = sampled.first(_ROWS_OF_LEAVE_ONE_OUT)
     diagonal = max(float(np.abs(kernel.diag(small.X)).mean()), 1e-300)
     grid = [Candidate(kernel, diagonal * 10.0**k) for k in range(-6, 2)]
     return min(team.map(lambda c: leave_one_out(c, small), grid), key=by_error)
 
 
-def _start(setting: Setting, d: int, family: str, scale: float) -> Kernel:
+def _start(setting: KernelMachineConfig, d: int, family: str, scale: float) -> Kernel:
     numeric = [k for k in range(d) if k not in setting.categorical]
     own = len(numeric) <= _MOST_COLUMNS_WITH_OWN_SCALES
     kernel: Kernel | None = None
@@ -318,11 +321,11 @@ def _start(setting: Setting, d: int, family: str, scale: float) -> Kernel:
     return delta if kernel is None else kernel * delta
 
 
-def _most_likely(setting: Setting, rows: Sampled, family: str) -> Candidate:
+def _most_likely(setting: KernelMachineConfig, rows: Sampled, family: str) -> Candidate:
     """Length scales and noise by the marginal likelihood, the better of two starts."""
     d = rows.X.shape[1]
     starts = [
-        maximise(1.0 * _start(setting, d, family, scale), 0.1, rows.X, rows.Y, 30)
+        maximize(1.0 * _start(setting, d, family, scale), 0.1, rows.X, rows.Y, 30)
         for scale in (0.5, 1.5)
     ]
     return _without_amplitude(min(starts, key=lambda evidence: evidence.value))
@@ -338,11 +341,13 @@ def _more_likely(
     amplitude = float((dense.solve_lower(factor, rows.Y.copy()) ** 2).mean())
     noise = max(candidate.regularization * amplitude, _SMALLEST_LAMBDA)
     steps = _iterations(rows) if max_iterations is None else max_iterations
-    evidence = maximise(amplitude * candidate.kernel, noise, rows.X, rows.Y, steps)
+    evidence = maximize(amplitude * candidate.kernel, noise, rows.X, rows.Y, steps)
     return _without_amplitude(evidence)
 
 
-def _best_isotropic(setting: Setting, rows: Sampled, family: str, floor: float) -> Candidate:
+def _best_isotropic(
+    setting: KernelMachineConfig, rows: Sampled, family: str, floor: float
+) -> Candidate:
     """One length scale for all columns by leave-one-out, for targets that no likelihood suits.
 
     A Gaussian process takes the indicators of many classes for nearly linear functions.

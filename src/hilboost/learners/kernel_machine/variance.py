@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hilboost.backends import dense
-from hilboost.backends.team import Team
-from hilboost.core.records import Floats
+from hilboost.backends import array_api as dense
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
 from hilboost.kernels.gram import Gram, evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 
@@ -48,7 +48,7 @@ class PosteriorVariance:
 
     @classmethod
     def of(
-        cls, model: KernelExpansion, D: Floats, noise: float, team: Team, seed: int = 0
+        cls, model: KernelExpansion, D: Floats, noise: float, team: ThreadTeam, seed: int = 0
     ) -> PosteriorVariance:
         """From an expansion in all training rows and the diagonal (n,) of its linear system.
 
@@ -69,7 +69,7 @@ class PosteriorVariance:
         posterior = dense.cholesky(total + K_mm, 1e-10)
         return cls(model, landmarks, dense.cholesky(K_mm, 1e-10), posterior, noise)
 
-    def __call__(self, X: Floats, team: Team) -> Floats:
+    def __call__(self, X: Floats, team: ThreadTeam) -> Floats:
         """(n,), noise included."""
         scaled = self.model.inputs(X)
         kernel = self.model.kernel

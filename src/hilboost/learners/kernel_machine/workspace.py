@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import dense
-from hilboost.backends.dense import Array
-from hilboost.backends.team import Team
-from hilboost.core.contracts import Fitted
+from hilboost.backends import array_api as dense
+from hilboost.backends.array_api import Array
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.base_model import Stage, Term
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Floats, Gradients, Part, Sample, Stage
+from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.loss import Gradients
 from hilboost.kernels import (
     Delta,
     Hamming,
@@ -37,7 +39,7 @@ _PART_OF_FREE_MEMORY = 0.5
 
 
 @dataclass(frozen=True)
-class Setting:
+class KernelMachineConfig:
     """What all kernel learners have in common.
 
     Parameters
@@ -46,7 +48,7 @@ class Setting:
         ``"auto"`` chooses kernel, length scales and regularization from the first gradients.
     regularization : float or "auto"
         λ of ``½ sum_i w_i (y_i - f(x_i))² + ½ λ |f|²``; the noise variance of a Gaussian process.
-    standardise : bool or "auto"
+    standardize : bool or "auto"
         Columns to mean 0 and standard deviation 1 first; length scales are in these units.
         ``"auto"`` divides more than 64 columns of like spread (pixels, spectra) by one number, and
         leaves columns as they are for kernels of row numbers, fingerprints and codes.
@@ -68,7 +70,7 @@ class Setting:
 
     kernel: Kernel | str = "auto"
     regularization: float | str = "auto"
-    standardise: bool | str = "auto"
+    standardize: bool | str = "auto"
     categorical: tuple[int, ...] = ()
     memory_budget: float | str = "auto"
     precision: str = "auto"
@@ -83,9 +85,9 @@ class Setting:
             self.kernel.check(X.shape[1])
         X = np.asarray(X, dtype=np.float64)
         inputs = Inputs.unchanged(X.shape[1])
-        if self.standardise:
-            common = self.standardise == "auto" and _are_alike(X)
-            if self.standardise is True or not _reads_raw_columns(self.kernel):
+        if self.standardize:
+            common = self.standardize == "auto" and _are_alike(X)
+            if self.standardize is True or not _reads_raw_columns(self.kernel):
                 inputs = Inputs.of(X, weight, self.categorical, common)
         precision = self.precision
         if precision == "auto":
@@ -97,7 +99,7 @@ class Setting:
             weight=weight,
             memory=free_memory() if self.memory_budget == "auto" else float(self.memory_budget),
             seed=seed,
-            team=Team(n_threads),
+            team=ThreadTeam(n_threads),
             kernel=None if isinstance(self.kernel, str) else self.kernel,
             regularization=None
             if isinstance(self.regularization, str)
@@ -167,14 +169,14 @@ class Component:
 
 @dataclass
 class Workspace:
-    """See :class:`Setting`; ``kernel`` and ``regularization`` are there after the first stage."""
+    """Rows, threads, and the function so far; the first stage sets kernel and regularization."""
 
     inputs: Inputs
     X: Array
     weight: Floats | None
     memory: float
     seed: int
-    team: Team
+    team: ThreadTeam
     kernel: Kernel | None
     regularization: float | None
     components: dict[int, Component] = field(default_factory=dict)
@@ -228,7 +230,7 @@ class Workspace:
 
     def fitted(
         self, kernel: Kernel, rows: NDArray[np.int64], weights: Floats, outputs: Floats
-    ) -> Fitted:
+    ) -> FittedTerm:
         """An expansion in some training rows, and what it says on all of them."""
         basis = dense.to_numpy(self.X[rows]).astype(self.precision)
         return self.fitted_on(kernel, basis, rows, weights, outputs)
@@ -240,15 +242,15 @@ class Workspace:
         rows: NDArray[np.int64],
         weights: Floats,
         outputs: Floats,
-    ) -> Fitted:
+    ) -> FittedTerm:
         """The same with an array of basis vectors that several stages share."""
         model = KernelExpansion(kernel, self.inputs, basis, weights, rows)
-        return Fitted(Part.of(model, slice(0, weights.shape[1])), outputs=outputs)
+        return FittedTerm(Term.of(model, slice(0, weights.shape[1])), outputs=outputs)
 
-    def settle(self, stage: Stage, fitted: tuple[Fitted, ...]) -> None:
+    def stage_added(self, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Note the stage as it was added, rules included."""
         self.n_stages += 1
-        for part, result in zip(stage.parts, fitted, strict=True):
+        for part, result in zip(stage.terms, fitted, strict=True):
             model = part.model
             assert isinstance(model, KernelExpansion)
             assert model.rows is not None
@@ -265,7 +267,7 @@ def curvature_bound(gradients: Gradients) -> float:
     return 1.0 if gradients.hessian is None else max(float(gradients.hessian.max()), 1e-12)
 
 
-def sample_weights(sample: Sample, n: int) -> Floats | None:
+def sample_weights(sample: RowSample, n: int) -> Floats | None:
     """Weight of every row, 0 outside the sample; ``None`` is one for all."""
     if sample.rows is None:
         return sample.weight

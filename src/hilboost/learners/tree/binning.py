@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.binning import pack_bins
-from hilboost.backends.team import Team
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 from hilboost.tables import SparseTable
 
 SAMPLE_ROWS = 200_000
@@ -58,7 +58,7 @@ def bin_table(
     weight: Floats | None,
     max_bins: int,
     seed: int,
-    team: Team,
+    team: ThreadTeam,
     levels: Mapping[int, int] | None = None,
 ) -> BinnedTable:
     """Find the bins of every column on a sample of the rows and bin all rows.
@@ -72,7 +72,7 @@ def bin_table(
         At most so many bins for values, 2 to 255.
     seed : int
         For the sample of at most 200,000 rows.
-    team : Team
+    team : ThreadTeam
     levels : mapping from int to int, optional
         Columns that hold codes of categories, 0, 1, …, and how many; every code is a bin.
 
@@ -126,7 +126,7 @@ def _pack_sparse(
     n_steps: NDArray[np.int64],
     missing_bin: int,
     words: NDArray[np.uint64],
-    team: Team,
+    team: ThreadTeam,
 ) -> None:
     """One word of some rows at a time: eight columns."""
     n, d = X.shape
@@ -146,7 +146,7 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
     """Thresholds between the bins of one column, ascending.
 
     Every distinct value has a bin where there are at most ``max_bins`` of them, with the threshold
-    halfway between neighbours.  Otherwise thresholds stand where the weighted distribution passes
+    halfway between neighbors.  Otherwise thresholds stand where the weighted distribution passes
     ``1 / max_bins, 2 / max_bins, …``, a value that occurs more often taking a bin alone.
     """
     values = values.astype(np.float64)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.order import nearest_in_order
-from hilboost.core.contracts import CellOrder
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import LeafOrder
 from hilboost.learners.tree.tree import Tree
 
 
 @dataclass(frozen=True)
-class LeafOrder(CellOrder):
+class MonotonicOrder(LeafOrder):
     """Leaves on the lower side of a split in a column with a direction lie below the others.
 
     Attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +11,17 @@ from numpy.typing import NDArray
 from hilboost.backends.grow import grow
 from hilboost.backends.levels import MAX_LEVELS
 from hilboost.backends.nodes import BIN, COLUMN, N_NODES
-from hilboost.backends.team import Team
-from hilboost.backends.traverse import binned_cells
-from hilboost.core.contracts import Fitted, Learner
+from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.traverse import binned_leaves
+from hilboost.core.base_model import Term
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.records import Floats, Gradients, Part, Sample
+from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.loss import Gradients
 from hilboost.learners.tree.binning import BinnedTable, bin_table
-from hilboost.learners.tree.constraints import GrowthConstraints, LeafOrder
+from hilboost.learners.tree.constraints import GrowthConstraints, MonotonicOrder
 from hilboost.learners.tree.leaves import (
-    learnt_cells,
+    leaf_of_rows,
     leaves_of,
     newton_steps,
     sums_in_leaves,
@@ -37,7 +40,7 @@ class TreeData:
     """A binned table, the threads of this fit and the memory they reuse from tree to tree."""
 
     table: BinnedTable
-    team: Team
+    team: ThreadTeam
     workspaces: dict[tuple[int, ...], Workspace]
 
 
@@ -112,6 +115,15 @@ class TreeLearner(Learner):
     min_samples_level: float = 10.0
     level_l2: float = 1.0
 
+    name: ClassVar[str] = "tree"
+    base_model: ClassVar[type[Tree]] = Tree
+    constant_on_leaves: ClassVar[bool] = True
+    takes_missing_values: ClassVar[bool] = True
+    takes_missing_targets: ClassVar[bool] = True
+    newton_steps: ClassVar[bool] = True
+    resumable: ClassVar[bool] = True
+    encodes_categories: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Refuse what cannot go together."""
         if not self.categorical:
@@ -147,7 +159,7 @@ class TreeLearner(Learner):
         self, X: Floats | SparseTable, weight: Floats | None, seed: int, n_threads: int
     ) -> TreeData:
         """Bin the table."""
-        team = Team(n_threads)
+        team = ThreadTeam(n_threads)
         levels = dict(self.categorical)
         return TreeData(bin_table(X, weight, self.max_bins, seed, team, levels), team, {})
 
@@ -156,22 +168,22 @@ class TreeLearner(Learner):
         data.team.__exit__()
 
     def fit(
-        self, data: TreeData, gradients: Gradients, sample: Sample, rng: np.random.Generator
-    ) -> list[Fitted]:
+        self, data: TreeData, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+    ) -> list[FittedTerm]:
         """One shared tree, or one tree an output.
 
         Separate trees are grown side by side, one a thread, where there are enough of them.
         """
-        r = gradients.negative.shape[1]
+        r = gradients.negative_gradient.shape[1]
         if r == 1 or self.shared:
             groups = [slice(0, r)]
         else:
             groups = [slice(k, k + 1) for k in range(r)]
         seeds = rng.integers(2**62, size=len(groups))
         beside = len(groups) >= data.team.n_threads > 1
-        team = Team(1) if beside else data.team
+        team = ThreadTeam(1) if beside else data.team
 
-        def fit_group(task: tuple[slice, int]) -> Fitted:
+        def fit_group(task: tuple[slice, int]) -> FittedTerm:
             columns, seed = task
             return self._fit_tree(data, team, gradients, columns, sample, int(seed))
 
@@ -181,14 +193,14 @@ class TreeLearner(Learner):
     def _fit_tree(
         self,
         data: TreeData,
-        team: Team,
+        team: ThreadTeam,
         gradients: Gradients,
         columns: slice,
-        sample: Sample,
+        sample: RowSample,
         seed: int,
-    ) -> Fitted:
+    ) -> FittedTerm:
         table = data.table
-        negative = np.ascontiguousarray(gradients.negative[:, columns])
+        negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
         hessian = np.empty((len(negative), 0))
         if gradients.hessian is not None:
             hessian = np.ascontiguousarray(gradients.hessian[:, columns])
@@ -201,17 +213,19 @@ class TreeLearner(Learner):
             nodes = space.nodes[: int(space.control[N_NODES])]
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
             tree = tree_of(nodes, space.gains, thresholds, self._levels(table), space.left_sets)
-            cells = self._cells(table, team, space, tree, sample)
+            leaf_of_row = self._cells(table, team, space, tree, sample)
             sums = sums_in_leaves(team, nodes, space.rows, negative, hessian, weight)
             values = newton_steps(*sums, self.l2_regularization)
         finally:
             space.release()
         order = None
         if self.monotonic:
-            order = LeafOrder.of(tree, self.monotonic)
+            order = MonotonicOrder.of(tree, self.monotonic)
             lower, upper = constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
             values = np.clip(values, lower, upper)
-        return Fitted(Part.of(tree.with_values(values), columns), cells=cells, order=order)
+        return FittedTerm(
+            Term.of(tree.with_values(values), columns), leaves=leaf_of_row, order=order
+        )
 
     def _levels(self, table: BinnedTable) -> NDArray[np.uint8]:
         """(d,), 1 at columns of categories; (0,) without any"""
@@ -222,7 +236,7 @@ class TreeLearner(Learner):
     def _n_sketched(self, r: int) -> int:
         return r if self.sketch is None or not self.shared else min(r, self.sketch)
 
-    def _workspace(self, data: TreeData, team: Team, sample: Sample) -> Workspace:
+    def _workspace(self, data: TreeData, team: ThreadTeam, sample: RowSample) -> Workspace:
         table = data.table
         m = table.n_rows if sample.rows is None else len(sample.rows)
         leaves = min(self.max_leaf_nodes, table.n_rows)
@@ -246,8 +260,8 @@ class TreeLearner(Learner):
         negative: Floats,
         hessian: Floats,
         weight: Floats,
-        sample: Sample,
-        team: Team,
+        sample: RowSample,
+        team: ThreadTeam,
         rng: np.random.Generator,
     ) -> Packed:
         r = negative.shape[1]
@@ -272,7 +286,7 @@ class TreeLearner(Learner):
     def _grow(
         self,
         table: BinnedTable,
-        team: Team,
+        team: ThreadTeam,
         space: Workspace,
         packed: Packed,
         rng: np.random.Generator,
@@ -359,13 +373,13 @@ class TreeLearner(Learner):
         return constraints
 
     def _cells(
-        self, table: BinnedTable, team: Team, space: Workspace, tree: Tree, sample: Sample
+        self, table: BinnedTable, team: ThreadTeam, space: Workspace, tree: Tree, sample: RowSample
     ) -> NDArray[np.int32]:
         n = table.n_rows
-        cells = learnt_cells(team, space.nodes[: len(tree.child)], space.rows, n)
+        leaf_of_row = leaf_of_rows(team, space.nodes[: len(tree.child)], space.rows, n)
         if sample.rows is not None:
-            others = np.flatnonzero(cells < 0)
-            binned_cells(
+            others = np.flatnonzero(leaf_of_row < 0)
+            binned_leaves(
                 table.bytes,
                 n,
                 space.nodes,
@@ -376,6 +390,6 @@ class TreeLearner(Learner):
                 others,
                 0,
                 len(others),
-                cells,
+                leaf_of_row,
             )
-        return cells
+        return leaf_of_row

@@ -1,4 +1,4 @@
-"""From the nodes of a grown tree to its leaves: the tree, its cells, the sums in them.
+"""From the nodes of a grown tree to its leaves: the tree, the leaf of every row, the sums in them.
 
 ``nodes`` (n_nodes, N_NODE_FIELDS) int64 and ``rows`` (2, m) uint32 are as the growth left them.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.cells import leaf_sums, mark_cells
+from hilboost.backends.leaves import leaf_sums, mark_leaves
 from hilboost.backends.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
-from hilboost.backends.team import Team
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
-from hilboost.core.records import Floats
+from hilboost.core.dtypes import Floats
 from hilboost.learners.tree.tree import Tree
 
 
@@ -58,18 +58,18 @@ def leaves_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.flatnonzero(nodes[:, LEFT] < 0)
 
 
-def learnt_cells(
-    team: Team, nodes: NDArray[np.int64], rows: NDArray[np.uint32], n: int
+def leaf_of_rows(
+    team: ThreadTeam, nodes: NDArray[np.int64], rows: NDArray[np.uint32], n: int
 ) -> NDArray[np.int32]:
-    """Leaf of every row of the table, (n,) int32; -1 where it was not among those learnt from."""
-    cells = np.full(n, -1, dtype=dtypes.CELL)
+    """Leaf of every row of the table, (n,) int32; -1 where it was not among those learned from."""
+    leaf_of_row = np.full(n, -1, dtype=dtypes.LEAF)
     leaves = leaves_of(nodes)
-    team.run(lambda thread: mark_cells(thread, team.n_threads, nodes, leaves, rows, cells))
-    return cells
+    team.run(lambda thread: mark_leaves(thread, team.n_threads, nodes, leaves, rows, leaf_of_row))
+    return leaf_of_row
 
 
 def sums_in_leaves(
-    team: Team,
+    team: ThreadTeam,
     nodes: NDArray[np.int64],
     rows: NDArray[np.uint32],
     negative: Floats,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.fixed_point import absolute_sums, pack_gradients, pack_one, packed_sums
-from hilboost.backends.team import Team
-from hilboost.core.records import Floats
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
 from hilboost.learners.tree.workspace import Workspace
 
 _BLOCK_ROWS = 32_768
@@ -52,7 +52,7 @@ def pack(
     weight: Floats,
     sampled: bool,
     seed: int,
-    team: Team,
+    team: ThreadTeam,
 ) -> Packed:
     """Choose a layout for these gradients and round them.
 

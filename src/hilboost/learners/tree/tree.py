@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.levels import SET_WORDS
-from hilboost.backends.team import Team
+from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.traverse import (
     BLOCK,
     FEWEST_ROWS_FOR_BITS,
     add_forest,
-    forest_cells,
+    forest_leaves,
     mark_left_leaves,
 )
 from hilboost.core import dtypes
-from hilboost.core.contracts import CellModel
-from hilboost.core.records import Floats, Part
+from hilboost.core.base_model import LeafModel, Term
+from hilboost.core.dtypes import Floats
 from hilboost.tables import SparseTable
 
 _ROWS_WORTH_A_THREAD = 2000
@@ -37,7 +37,7 @@ def _no_sets() -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True)
-class Tree(CellModel):
+class Tree(LeafModel):
     """A binary tree with vector leaves.
 
     Attributes
@@ -78,19 +78,19 @@ class Tree(CellModel):
         return self.leaf_values
 
     def with_values(self, values: Floats) -> Self:
-        """The same cells with other values."""
+        """The same leaves with other values."""
         return replace(self, leaf_values=values)
 
-    def cells(self, X: Floats) -> NDArray[np.int32]:
+    def leaves(self, X: Floats) -> NDArray[np.int32]:
         """Leaf of every row, (n,) int32."""
-        return Forest.of([Part.of(self, slice(0, self.leaf_values.shape[1]))]).cells(X, 1)[:, 0]
+        return Forest.of([Term.of(self, slice(0, self.leaf_values.shape[1]))]).leaves(X, 1)[:, 0]
 
     def predict_raw(self, X: Floats) -> Floats:
         """(n, r)"""
-        return self.leaf_values[self.cells(X)]
+        return self.leaf_values[self.leaves(X)]
 
     @classmethod
-    def sum_of(cls, parts: Sequence[Part]) -> Forest:
+    def sum_of(cls, parts: Sequence[Term]) -> Forest:
         """All trees as one forest."""
         return Forest.of(parts)
 
@@ -120,8 +120,13 @@ class Forest:
     left_sets: NDArray[np.uint64]
     has_sets: NDArray[np.bool_]
 
+    @property
+    def cost_per_row(self) -> int:
+        """One for each tree."""
+        return len(self.depths)
+
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> Forest:
+    def of(cls, parts: Sequence[Term]) -> Forest:
         """Put the trees of parts behind one another."""
         trees: list[Any] = [part.model for part in parts]
         sizes = np.array([len(t.column) for t in trees])
@@ -213,7 +218,7 @@ class Forest:
                 raw,
             )
 
-        with Team(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
+        with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
             team.map(work, range(0, n, _BLOCK_ROWS))
 
     def _on_used_columns(self) -> tuple[NDArray[np.int64], Forest]:
@@ -221,23 +226,23 @@ class Forest:
         used, column = np.unique(self.column, return_inverse=True)
         return used.astype(np.int64), replace(self, column=column.astype(np.int32))
 
-    def cells(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
+    def leaves(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
         if isinstance(X, SparseTable):
             used, forest = self._on_used_columns()
             return np.concatenate(
-                [forest.cells(block, n_threads) for _, block in X.row_blocks(used)]
+                [forest.leaves(block, n_threads) for _, block in X.row_blocks(used)]
             )
         n = len(X)
-        cells = np.empty((n, len(self.depths)), dtype=dtypes.CELL)
+        leaf_of_row = np.empty((n, len(self.depths)), dtype=dtypes.LEAF)
 
         def work(begin: int) -> None:
             end = min(begin + _BLOCK_ROWS, n)
-            forest_cells(X, self.roots, *self._nodes, self.leaf_number, begin, end, cells)
+            forest_leaves(X, self.roots, *self._nodes, self.leaf_number, begin, end, leaf_of_row)
 
-        with Team(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
+        with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
             team.map(work, range(0, n, _BLOCK_ROWS))
-        return cells
+        return leaf_of_row
 
 
 def _set_numbers(trees: Sequence[Tree]) -> NDArray[np.int32]:

@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from hilboost.backends.nodes import BEGIN, BUFFER, DEPTH, END, LEFT, N_NODE_FIELDS, N_NODES, NODE
 from hilboost.backends.sync import ABORT, SYNC_SIZE
-from hilboost.backends.team import Team
+from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.vector_grow import CONTROL_SIZE, FOUND_SIZE, grow_vector, value_ranges
 from hilboost.core import dtypes
-from hilboost.core.contracts import Fitted, Learner
-from hilboost.core.records import Floats, Gradients, Part, Sample
+from hilboost.core.base_model import Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.loss import Gradients
 from hilboost.learners.tree.binning import BinnedTable, bin_table
-from hilboost.learners.tree.leaves import learnt_cells, newton_steps, sums_in_leaves, tree_of
+from hilboost.learners.tree.leaves import leaf_of_rows, newton_steps, sums_in_leaves, tree_of
+from hilboost.learners.tree.tree import Tree
 
 _TIE = 1e-10
 _PURE = 1e-12
@@ -33,14 +36,14 @@ class VectorTreeData:
     table : BinnedTable
     low, high : (d, n_bins) float64
         Least and greatest value in every bin.
-    team : Team
+    team : ThreadTeam
     """
 
     X: Floats
     table: BinnedTable
     low: Floats
     high: Floats
-    team: Team
+    team: ThreadTeam
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,11 @@ class VectorTreeLearner(Learner):
     so many columns in place of ``r`` outputs and O(n r) for the leaves.  The hessian is not used.
     """
 
+    name: ClassVar[str] = "vector_tree"
+    base_model: ClassVar[type[Tree]] = Tree
     layout: ClassVar[Literal["F", "C"]] = "C"
+    constant_on_leaves: ClassVar[bool] = True
+    takes_missing_values: ClassVar[bool] = True
 
     max_splits: int | None = 20
     max_depth: int | None = None
@@ -90,7 +97,7 @@ class VectorTreeLearner(Learner):
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int
     ) -> VectorTreeData:
         """Bin the table."""
-        team = Team(n_threads)
+        team = ThreadTeam(n_threads)
         table = bin_table(X, weight, self.max_bins, seed, team)
         d = X.shape[1]
         low, high = np.full((d, table.n_bins), np.inf), np.full((d, table.n_bins), -np.inf)
@@ -102,52 +109,56 @@ class VectorTreeLearner(Learner):
         data.team.__exit__()
 
     def fit(
-        self, data: VectorTreeData, gradients: Gradients, sample: Sample, rng: np.random.Generator
-    ) -> list[Fitted]:
+        self,
+        data: VectorTreeData,
+        gradients: Gradients,
+        sample: RowSample,
+        rng: np.random.Generator,
+    ) -> list[FittedTerm]:
         """One tree."""
-        return [self.fit_tree(data, gradients.negative, sample, rng, data.team)]
+        return [self.fit_tree(data, gradients.negative_gradient, sample, rng, data.team)]
 
     def fit_tree(
         self,
         data: VectorTreeData,
         negative: Floats,
-        sample: Sample,
+        sample: RowSample,
         rng: np.random.Generator,
-        team: Team,
-    ) -> Fitted:
+        team: ThreadTeam,
+    ) -> FittedTerm:
         """One tree, grown by the threads of ``team``; several may be grown side by side."""
         negative = np.ascontiguousarray(negative, dtype=np.float64)
         weight = np.empty(0) if sample.weight is None else sample.weight
         n, r = negative.shape
         rows = np.empty((2, n if sample.rows is None else len(sample.rows)), dtype=dtypes.ROW)
         rows[0] = np.arange(n) if sample.rows is None else sample.rows
-        learnt = negative
+        learned = negative
         if self.sketch is not None and self.sketch < r:
-            learnt = negative @ (rng.normal(size=(r, self.sketch)) / np.sqrt(self.sketch))
-        nodes, gains, thresholds = self._grow(data, learnt, weight, rows, rng, team)
+            learned = negative @ (rng.normal(size=(r, self.sketch)) / np.sqrt(self.sketch))
+        nodes, gains, thresholds = self._grow(data, learned, weight, rows, rng, team)
         tree = tree_of(nodes, gains, thresholds)
-        cells = learnt_cells(team, nodes, rows, n)
+        leaf_of_row = leaf_of_rows(team, nodes, rows, n)
         sums = sums_in_leaves(team, nodes, rows, negative, np.empty((n, 0)), weight)
         tree = tree.with_values(newton_steps(*sums, 0.0))
         if sample.rows is not None:
-            others = np.flatnonzero(cells < 0)
+            others = np.flatnonzero(leaf_of_row < 0)
             if len(others):
-                cells[others] = tree.cells(data.X[others])
-        return Fitted(Part.of(tree, slice(0, r)), cells=cells)
+                leaf_of_row[others] = tree.leaves(data.X[others])
+        return FittedTerm(Term.of(tree, slice(0, r)), leaves=leaf_of_row)
 
     def _grow(
         self,
         data: VectorTreeData,
-        learnt: Floats,
+        learned: Floats,
         weight: Floats,
         rows: NDArray[np.uint32],
         rng: np.random.Generator,
-        team: Team,
+        team: ThreadTeam,
     ) -> tuple[NDArray[np.int64], Floats, Floats]:
         table = data.table
         d, m = len(table.n_values), rows.shape[1]
-        k = learnt.shape[1]
-        learnt, squares, pure = _centred(learnt, weight, rows[0])
+        k = learned.shape[1]
+        learned, squares, pure = _centred(learned, weight, rows[0])
         most = m if self.max_splits is None else min(m, self.max_splits + 1)
         n_nodes = 2 * most - 1
         part = 1 / np.sqrt(d) if isinstance(self.max_features, str) else self.max_features
@@ -167,7 +178,7 @@ class VectorTreeLearner(Learner):
             table.n_bins,
             data.low,
             data.high,
-            learnt,
+            learned,
             weight,
             squares,
             rows,
@@ -212,7 +223,7 @@ class VectorTreeLearner(Learner):
 
 
 def _centred(
-    learnt: Floats, weight: Floats, rows: NDArray[np.uint32]
+    learned: Floats, weight: Floats, rows: NDArray[np.uint32]
 ) -> tuple[Floats, Floats, float]:
     """Gradients about their mean over ``rows``, ready for sums of squares, which would cancel else.
 
@@ -226,11 +237,11 @@ def _centred(
         Total variance that is nothing but rounding.
     """
     drawn = np.ones(len(rows)) if len(weight) == 0 else weight[rows]
-    mean = np.average(learnt[rows], axis=0, weights=drawn)
-    learnt = learnt - mean
-    squares = np.einsum("ij,ij->i", learnt, learnt)
+    mean = np.average(learned[rows], axis=0, weights=drawn)
+    learned = learned - mean
+    squares = np.einsum("ij,ij->i", learned, learned)
     rounding = (2 * np.finfo(float).eps) ** 2 * float(drawn.sum() * (mean**2).sum())
     if len(weight):
-        learnt *= weight[:, None]
+        learned *= weight[:, None]
         squares *= weight
-    return learnt, squares, _PURE * float(squares[rows].sum()) + rounding
+    return learned, squares, _PURE * float(squares[rows].sum()) + rounding

@@ -1,0 +1,144 @@
+"""A team of threads for one fit or one prediction.
+
+Threads live as long as the ``with`` block and no longer, so that a process may fork after a fit
+and two Python threads may fit at the same time without sharing anything.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Self
+
+from hilboost.core.errors import InvalidParameter
+
+ENTRIES_WORTH_A_THREAD = 2**18
+
+
+def available_cores() -> int:
+    """Cores this process may use: its affinity mask, and the quota of its container."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(cores or 1, _container_quota()))
+
+
+_CGROUP = Path("/sys/fs/cgroup")
+_QUOTA_FILES = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))  # version 2, 1
+
+
+def _container_quota() -> int:
+    for names in _QUOTA_FILES:
+        try:
+            texts = [(_CGROUP / name).read_text(encoding="ascii") for name in names]
+            quota, period = " ".join(texts).split()
+            if int(quota) > 0:
+                return max(1, round(int(quota) / int(period)))
+        except (OSError, ValueError):
+            continue
+    return 1 << 30
+
+
+def threads_for(n_jobs: int | None, n_entries: float) -> int:
+    """Number of threads for work on so many array entries.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As in scikit-learn: the largest number, ``None`` and -1 for all cores.
+    n_entries : float
+
+    Raises
+    ------
+    InvalidParameter
+        ``n_jobs`` is zero.
+    """
+    if n_jobs == 0:
+        raise InvalidParameter("n_jobs == 0 has no meaning; use None or -1 for all cores.")
+    cores = available_cores()
+    wanted = cores if n_jobs is None else int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return int(max(1, min(wanted, 1 + n_entries // ENTRIES_WORTH_A_THREAD)))
+
+
+class ThreadTeam:
+    """``n_threads`` threads, the calling one included."""
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self.n_threads = n_threads
+        self._workers: list[tuple[threading.Thread, SimpleQueue[Any]]] = []
+        self._outbox: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _thread, inbox in self._workers:
+            inbox.put(None)
+        for thread, _inbox in self._workers:
+            thread.join()
+        self._workers = []
+
+    def _start(self) -> None:
+        for _ in range(1, self.n_threads):
+            inbox: SimpleQueue[Any] = SimpleQueue()
+            thread = threading.Thread(target=self._work, args=(inbox,), daemon=True)
+            thread.start()
+            self._workers.append((thread, inbox))
+
+    def _work(self, inbox: SimpleQueue[Any]) -> None:
+        while (task := inbox.get()) is not None:
+            function, arguments, on_error = task
+            try:
+                function(*arguments)
+                self._outbox.put(None)
+            except BaseException as error:
+                on_error()
+                self._outbox.put(error)
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        on_error: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Call ``function(thread, *arguments)`` once in every thread and wait for all.
+
+        ``on_error`` is called where one fails, to release others that wait for it.
+        """
+        if self.n_threads == 1:
+            function(0, *arguments)
+            return
+        if not self._workers:
+            self._start()
+        errors: list[BaseException | None] = []
+        n_begun = 0  # an interrupt may come before all have
+        try:
+            for number, (_thread, inbox) in enumerate(self._workers, start=1):
+                inbox.put((function, (number, *arguments), on_error))
+                n_begun = number
+            function(0, *arguments)
+        except BaseException:
+            on_error()
+            raise
+        finally:
+            errors = [self._outbox.get() for _ in range(n_begun)]
+        for error in errors:
+            if error is not None:
+                raise error
+
+    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
+        """Results of ``function`` for every task, in the tasks' order.
+
+        Tasks go to threads in turn as these become free; each result depends on its task alone.
+        """
+        tasks = list(tasks)
+        results: list[Any] = [None] * len(tasks)
+        if self.n_threads == 1 or len(tasks) < 2:
+            return [function(task) for task in tasks]
+        counter = iter(range(len(tasks)))  # next() on it is atomic
+
+        def work(_: int) -> None:
+            for i in counter:
+                results[i] = function(tasks[i])
+
+        self.run(work)
+        return results

@@ -1,0 +1,218 @@
+"""The contract of a loss, and the records it exchanges: targets and gradients."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to predict, and how much each row counts.
+
+    Attributes
+    ----------
+    y : (n, c) float64
+        Encoded labels: the values themselves, or class codes (c = 1).
+    weight : (n,) float64 or None
+        Sample weights; ``None`` is one for every row.
+    """
+
+    y: Floats
+    weight: Floats | None = None
+
+    def rows(self, index: Any) -> Target:
+        """The target of some rows.
+
+        Parameters
+        ----------
+        index : slice or index array
+
+        Returns
+        -------
+        Target
+        """
+        return Target(self.y[index], None if self.weight is None else self.weight[index])
+
+    def total_weight(self) -> float:
+        """Sum of the weights.
+
+        Returns
+        -------
+        float
+        """
+        return float(len(self.y)) if self.weight is None else float(self.weight.sum())
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """First and second derivatives of the loss with respect to ``raw``, without sample weights.
+
+    Attributes
+    ----------
+    negative_gradient : (n, r) float64
+        The *negative* gradient: the direction of descent.
+    hessian : (n, r) float64 or None
+        Diagonal of the hessian, or a bound on it; ``None`` is one everywhere.
+    bound : float or None
+        A number that bounds the whole hessian matrix of any row at any ``raw`` (Böhning 1992);
+        ``None`` where only the entries of ``hessian`` are known.
+    """
+
+    negative_gradient: Floats
+    hessian: Floats | None = None
+    bound: float | None = None
+
+
+class Loss(ABC):
+    """A differentiable (or subdifferentiable) loss of encoded labels and ``raw``.
+
+    The value and gradient of each row depend on that row alone; rows are evaluated in blocks, and
+    several blocks at a time.  A loss with a parameter that is estimated from all rows is an
+    :class:`AdaptiveLoss`.
+
+    The attributes below declare what the loss can do.  Learners, rules, files, and exports read
+    these declarations; nothing asks for the class of a loss.
+    """
+
+    quadratic: ClassVar[bool] = False
+    """Whether the loss is half a sum of squares, so that a Newton step is exact."""
+
+    bounded_hessian: ClassVar[bool] = False
+    """Whether ``Gradients.bound`` always bounds the hessian, so that a full step never ascends."""
+
+    additive_over_targets: ClassVar[bool] = False
+    """Whether the loss is a sum over target columns, so that some of them may be missing."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """A class does not inherit declarations: it may change the formula they are about."""
+        super().__init_subclass__(**arguments)
+        for name in ("quadratic", "bounded_hessian", "additive_over_targets"):
+            if name not in vars(cls):
+                setattr(cls, name, False)
+
+    def check(self, target: Target) -> None:
+        """Refuse a target that this loss cannot take; the default accepts every target.
+
+        Parameters
+        ----------
+        target : Target
+
+        Raises
+        ------
+        InvalidData
+            The message names the row and says what to do.
+        """
+        return
+
+    @abstractmethod
+    def initial_raw(self, target: Target) -> Floats:
+        """Best constant: the minimizer of the weighted mean loss.
+
+        Parameters
+        ----------
+        target : Target
+            With weights.  This is the only method that must use them.
+
+        Returns
+        -------
+        (r,) float64
+        """
+
+    @abstractmethod
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Loss of every row, without weights.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+
+        Returns
+        -------
+        (n,) float64
+        """
+
+    @abstractmethod
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Negative gradient and diagonal of the hessian, without weights.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+
+        Returns
+        -------
+        Gradients
+            Both (n, r); ``None`` in place of a hessian of ones.
+        """
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """From link space to the mean, the quantile, or the probabilities.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+
+        Returns
+        -------
+        (n, r') float64
+        """
+        return raw
+
+
+class AdaptiveLoss(Loss):
+    """A loss that sets a parameter from all rows at the beginning of every stage."""
+
+    @abstractmethod
+    def adapted(self, target: Target, raw: Floats) -> Loss:
+        """The loss of this stage.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+            As it is before the stage.
+
+        Returns
+        -------
+        Loss
+        """
+
+
+class LeafLoss(Loss):
+    """A loss that knows the best constant to add to ``raw`` in a leaf."""
+
+    @abstractmethod
+    def leaf_values(
+        self,
+        target: Target,
+        raw: Floats,
+        leaves: NDArray[np.int32],
+        n_leaves: int,
+        columns: slice,
+    ) -> Floats:
+        """Best constants to add to some columns of ``raw``.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+        leaves : (n,) int32
+            Leaf of every row; rows with -1 are ignored.
+        n_leaves : int
+        columns : slice
+            The columns of ``raw`` to add to.
+
+        Returns
+        -------
+        (n_leaves, len(columns)) float64
+            0 for a leaf without rows.
+        """

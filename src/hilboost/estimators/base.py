@@ -1,0 +1,420 @@
+"""The base class of all estimators: validation, the fit, predictions, files, and reports."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.backends.threads import threads_for
+from hilboost.boosting import EnsembleMember, TrainingState
+from hilboost.callbacks import Checkpoint
+from hilboost.callbacks.printer import with_printer
+from hilboost.core.callback import Callback, History
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss, Target
+from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
+from hilboost.model.codecs import TargetCodec
+from hilboost.model.fitted import FittedModel
+from hilboost.persistence.stored import StoredModel
+from hilboost.tables import without_unused_levels
+from hilboost.training.categories import check_levels
+from hilboost.training.checkpoints import Resumable, checkpoint_among
+from hilboost.training.data import TrainingData, without_zero_weights
+from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.train import TrainingResult, train
+from hilboost.validation.inputs import Expected, check_inputs
+from hilboost.validation.weights import check_weights
+
+
+class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
+    """Translates parameters into a recipe and keeps the record of its fit in ``fitted_``.
+
+    scikit-learn checks the parameters and this class the data, once.  A subclass says how labels
+    are encoded and what the recipe is.
+    """
+
+    _kind: ClassVar[str]
+    fitted_: FittedModel
+    random_state: Any
+    n_jobs: int | None
+
+    # What estimators differ in.
+
+    @abstractmethod
+    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+        """How the labels of a fit are encoded, and the encoded labels (n, c)."""
+
+    @abstractmethod
+    def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
+        """What to train on checked data."""
+
+    @abstractmethod
+    def _work(self, recipe: Recipe) -> int:
+        """Number of array entries that a stage goes through, for the number of threads."""
+
+    @abstractmethod
+    def _parts(
+        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
+    ) -> tuple[Loss, Learner]:
+        """Loss and learner of a model that was read from a file."""
+
+    def _weighted(self, target: Target, codec: TargetCodec) -> Target:
+        """The target with the weights of classes, if there are any."""
+        return target
+
+    def _categories(self) -> Any:
+        """Which columns hold categories, as the user specified them."""
+        return getattr(self, "categorical_features", "from_dtype")
+
+    def _takes_missing_targets(self) -> bool:
+        """Whether some of several targets of a row may be missing."""
+        return False
+
+    def _takes_sparse(self) -> bool:
+        """Whether the parameters stand for a learner that accepts sparse matrices."""
+        return False
+
+    def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
+        """Refuse callbacks that the fit cannot use."""
+        if any(isinstance(callback, Checkpoint) for callback in callbacks):
+            raise InvalidParameter(
+                f"{type(self).__name__} cannot go on from a checkpoint; Checkpoint works with the "
+                "trees of BoostingRegressor and BoostingClassifier. Leave it out."
+            )
+
+    # Fit
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix (n, d)
+            Inputs.  NaN is a missing value: trees accept it, kernel machines refuse it.  Text
+            columns are categories, as ``categorical_features`` says.  Trees accept sparse matrices.
+        y : array-like (n,) or (n, c)
+            Targets.  With several targets some may be NaN in a row: trees learn from the others,
+            under losses that are sums over the targets (squared error, Poisson, gamma, Tweedie).
+        sample_weight : array-like (n,), optional
+            A weight of 2 counts as the row twice.  Rows with zero weight are ignored.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Validation data for early stopping, instead of a part of ``X``.  They turn early
+            stopping on unless ``early_stopping=False``.
+        callbacks : sequence of callables
+            Called with an :class:`~hilboost.core.callback.Event` after every stage; one that
+            returns ``True`` ends the fit.  See :mod:`hilboost.callbacks`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            Parameters or data that cannot be used; the message says which and what to do.
+        KeyboardInterrupt
+            The fit was interrupted.  With at least one stage boosted, the estimator is fitted
+            with the stages so far, and a warning says how many.
+        """
+        self._validate_params()
+        self._check_callbacks(callbacks)
+        relay = None
+        if hasattr(self, "_skl_callbacks"):
+            relay = Relay(self, X=X, y=y, metadata={"sample_weight": sample_weight})
+            callbacks = (*callbacks, relay)
+        before = self._continued()
+        data = self._training_data(X, y, sample_weight, (X_val, y_val, sample_weight_val), before)
+        result = self._train(data, callbacks, before, relay)
+        self.fitted_ = result.fitted
+        result.raise_interrupt()
+        if relay is not None:
+            relay.end()
+        return self
+
+    def _continued(self) -> FittedModel | None:
+        """The fit that goes on under ``warm_start``."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "fitted_"):
+            return None
+        if self.fitted_.members is None:
+            raise InvalidData(
+                "warm_start: a model read from a file cannot be continued; set warm_start=False."
+            )
+        return self.fitted_
+
+    def _training_data(
+        self,
+        X: Any,
+        y: Any,
+        weight: Any,
+        held_out: tuple[Any, Any, Any],
+        before: FittedModel | None,
+    ) -> TrainingData:
+        """Validated training data, and held-out rows if there are any."""
+        X_val, y_val, weight_val = held_out
+        if (X_val is None) != (y_val is None):
+            raise InvalidData("X_val and y_val go together: give both or neither.")
+        if weight_val is not None and X_val is None:
+            raise InvalidData("sample_weight_val needs X_val and y_val.")
+        schema = None if before is None else before.schema
+        expected = Expected(schema, self._categories(), self._takes_sparse())
+        X, schema = check_inputs(self, X, expected)
+        n = len(X)
+        if y is None:
+            raise InvalidData(
+                f"requires y to be passed, but the target y is None: call "
+                f"{type(self).__name__}.fit(X, y)."
+            )
+        codec, encoded = self._learn_codec(y, n) if before is None else self._encode(before, y, n)
+        target = self._weighted(Target(encoded, check_weights(weight, X)), codec)
+        X, target = without_zero_weights(X, target)
+        if len(X) < n and before is None and schema.categories:
+            X, schema = without_unused_levels(X, schema)
+        codec.check(target)
+        if before is not None:
+            check_levels(schema, X)
+        data = TrainingData(X, target, schema, codec)
+        return data if X_val is None else self._with_validation(data, X_val, y_val, weight_val)
+
+    def _encode(self, before: FittedModel, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+        """Labels of a continued fit."""
+        return before.codec, before.codec.encode(y, n, self._takes_missing_targets())
+
+    def _with_validation(self, data: TrainingData, X: Any, y: Any, weight: Any) -> TrainingData:
+        """The data with the validation rows that the user gave."""
+        expected = Expected(data.schema, self._categories(), self._takes_sparse())
+        X, _ = check_inputs(self, X, expected)
+        encoded = data.codec.encode(y, len(X), self._takes_missing_targets())
+        held_out = without_zero_weights(X, Target(encoded, check_weights(weight, X)))
+        return replace(data, held_out=held_out)
+
+    def _train(
+        self,
+        data: TrainingData,
+        callbacks: Sequence[Callback],
+        before: FittedModel | None,
+        relay: Relay | None,
+    ) -> TrainingResult:
+        """Boost on checked data."""
+        continuation = None if before is None else continuation_of(before)
+        seed = self._seed() if continuation is None else continuation.seed
+        checkpoint, resumable = checkpoint_among(callbacks), None
+        if checkpoint is not None:
+            if continuation is not None:
+                raise InvalidParameter(
+                    "warm_start goes on from the stages in memory and Checkpoint from those in its "
+                    "file; set warm_start=False, or leave Checkpoint out."
+                )
+            resumable = Resumable.of(checkpoint, self.get_params(deep=False), data, seed)
+            continuation = resumable.continuation
+            seed = seed if continuation is None else continuation.seed
+        recipe = self._recipe(data, seed, continuation)
+        return train(
+            recipe,
+            threads_for(self.n_jobs, self._work(recipe)),
+            with_printer(callbacks, getattr(self, "verbose", 0)),
+            continuation,
+            resumable,
+            None if relay is None else relay.watch,
+        )
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit has ended."""
+        return hasattr(self, "fitted_")
+
+    # The fitted model
+
+    @property
+    def model_(self) -> Any:
+        """The additive model."""
+        return self.fitted_.model
+
+    @property
+    def loss_(self) -> Loss:
+        """The loss of the fit."""
+        return self.fitted_.loss
+
+    @property
+    def learner_(self) -> Learner:
+        """The learner of the fit."""
+        return self.fitted_.learner
+
+    @property
+    def n_estimators_(self) -> int:
+        """Number of stages that were kept."""
+        return self.fitted_.n_stages
+
+    @property
+    def history_(self) -> History:
+        """Mean loss on the training and validation rows after every stage.
+
+        Raises
+        ------
+        AttributeError
+            The model was not boosted.
+        """
+        if self.fitted_.history is None:
+            raise AttributeError(f"{type(self).__name__} has no history: it was not boosted.")
+        return self.fitted_.history
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, without pickle, for :func:`hilboost.load`.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Raises
+        ------
+        IncompatibleParts
+            A part is of no kind that files hold; see :func:`hilboost.save`.
+        OSError
+            The file cannot be written; an old file of this name stays as it was.
+        """
+        from hilboost.estimators.files import save
+
+        save(self, path)
+
+    # Predictions
+
+    def _checked(self, X: Any) -> Floats:
+        """Inputs to predict for, of a fitted model."""
+        check_is_fitted(self)
+        expected = Expected(self.fitted_.schema, sparse=self._takes_sparse())
+        return check_inputs(self, X, expected)[0]
+
+    def predict_raw(self, X: Any) -> Floats:
+        """Predictions in link space, before the inverse link of the loss.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, r) float64
+        """
+        X = self._checked(X)
+        n_entries = len(X) * self.fitted_.model.cost_per_row
+        return self.fitted_.predict_raw(X, threads_for(self.n_jobs, n_entries))
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        """Predictions in link space after every stage; the array is the same one."""
+        X = self._checked(X)
+        n_entries = len(X) * self.fitted_.model.cost_per_row
+        yield from self.fitted_.staged_raw(X, threads_for(self.n_jobs, n_entries))
+
+    # Reports
+
+    def report(
+        self, X: Any, y: Any, path: str | Path | None = None, title: str | None = None
+    ) -> Any:
+        """A page about the fitted model on some rows: errors, important columns, parameters.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows that the model was not fitted to.
+        y : array-like (n,), (n, c), or sequence of n labels
+            Their true labels.
+        path : str or Path, optional
+            HTML file to write.  It needs no other files.
+        title : str, optional
+
+        Returns
+        -------
+        hilboost.report.page.Report
+            Shows itself in a notebook; its parts are ``facts`` and ``html``.
+
+        Raises
+        ------
+        InvalidData, InvalidParameter
+            ``y`` does not go with ``X``; ``path`` is not a file that can be made.
+
+        Notes
+        -----
+        Cost: predictions for about 200,000 rows, most of them to find the important columns.
+        """
+        from hilboost.report import report
+
+        return report(self, X, y, path, title=title)
+
+    def report_facts(self, X: Any, y: Any) -> dict[str, Any]:
+        """The facts of :meth:`report` as a plain dict, ready for JSON.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : array-like (n,), (n, c), or sequence of n labels
+
+        Returns
+        -------
+        dict
+        """
+        from hilboost.report import facts
+
+        return facts(self, X, y)
+
+
+def continuation_of(fitted: FittedModel) -> Continuation:
+    """The fit of a model, ready to go on."""
+    assert fitted.members is not None
+    assert fitted.history is not None
+    kept, history = fitted.n_stages, fitted.history
+    state = TrainingState(
+        [EnsembleMember(model.initial_raw, stages=list(model.stages)) for model in fitted.members],
+        train=list(history.train[: kept + 1]),
+        validation=[] if history.validation is None else list(history.validation[: kept + 1]),
+    )
+    return Continuation(state, fitted.seed, fitted.resolved, fitted.encoding)
+
+
+def named_or_own_loss(loss: Any, names: Any, make: Any) -> Loss:
+    """The loss that a parameter stands for.
+
+    Parameters
+    ----------
+    loss : str, Loss or Loss class
+    names : collection of str
+        Known names.
+    make : callable
+        From a known name to a loss.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    if isinstance(loss, str):
+        if loss not in names:
+            raise unknown_name("loss", loss, names)
+        made: Loss = make(loss)
+        return made
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        loss = loss()
+    if not isinstance(loss, Loss):
+        raise InvalidType(
+            f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {loss!r}."
+        )
+    return loss

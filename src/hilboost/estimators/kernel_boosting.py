@@ -1,0 +1,247 @@
+"""The base class of boosted kernel machines."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.backends.threads import ThreadTeam, threads_for
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.estimators.base import BoostingEstimator
+from hilboost.estimators.parameters import changed
+from hilboost.kernels import Kernel
+from hilboost.learners.kernel_machine import SELECTIONS, KernelExpansion
+from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.losses import SquaredError
+from hilboost.model.codecs import TargetCodec
+from hilboost.persistence.stored import StoredModel
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipes.kernel_machines import (
+    KernelParameters,
+    kernel_learner,
+    kernel_recipe,
+)
+
+_AUTO = StrOptions({"auto"})
+_OF_THE_LOOP = (
+    "n_estimators",
+    "learning_rate",
+    "subsample",
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
+)
+
+
+class KernelMachineEstimator(BoostingEstimator):
+    """What all kernel machines share; not to be used by itself."""
+
+    @abstractmethod
+    def _make_loss(self, codec: TargetCodec) -> Loss:
+        """The loss that the parameters stand for."""
+
+    def _work(self, recipe: Recipe) -> int:
+        return len(recipe.data.X) ** 2
+
+    @property
+    def _summary(self) -> KernelMachineSummary:
+        summary = self.fitted_.kernel_machine
+        assert summary is not None
+        return summary
+
+    @property
+    def kernel_(self) -> Kernel | None:
+        """The kernel, with length scales in units of the standardized columns."""
+        return self._summary.kernel
+
+    @property
+    def regularization_(self) -> float | None:
+        """The regularization λ."""
+        return self._summary.regularization
+
+    @property
+    def amplitude_(self) -> float:
+        """Most likely factor of kernel and noise."""
+        return self._summary.amplitude
+
+
+class KernelBoosting(KernelMachineEstimator):
+    """Boosting of kernel stages; not to be used by itself."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "stages": [StrOptions({"auto", "full", "sparse", "block"})],
+        "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
+        "tuning": [StrOptions({"auto", "marginal_likelihood", "mean_distance"})],
+        "regularization": [_AUTO, Interval(Real, 0, None, closed="left")],
+        "n_basis": [_AUTO, Interval(Integral, 1, None, closed="left")],
+        "subset_size": [Interval(Integral, 1, None, closed="left"), None],
+        "selection": [StrOptions(set(SELECTIONS))],
+        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "solver": [StrOptions({"closed_form", "conjugate_gradient"})],
+        "cg_iterations": [Interval(Integral, 1, None, closed="left")],
+        "penalty": [StrOptions({"ensemble", "stage"})],
+        "reweight": ["boolean"],
+        "refit_every": [Interval(Integral, 1, None, closed="left"), None],
+        "length_scale_factors": ["array-like", None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "subsample": [Interval(Real, 0, 1, closed="right")],
+        "standardize": ["boolean", _AUTO],
+        "categorical_features": [str, "array-like", None],
+        "early_stopping": [_AUTO, "boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "memory_budget": [_AUTO, Interval(Real, 0, None, closed="neither")],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "device": [str, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss | type[Loss],
+        *,
+        kernel: Any = "auto",
+        stages: str = "auto",
+        n_estimators: int | str = "auto",
+        regularization: float | str = "auto",
+        tuning: str = "auto",
+        n_basis: int | str = "auto",
+        subset_size: int | None = None,
+        selection: str = "residual",
+        n_candidates: int | None = 59,
+        solver: str = "closed_form",
+        cg_iterations: int = 50,
+        penalty: str = "ensemble",
+        reweight: bool = False,
+        refit_every: int | None = None,
+        length_scale_factors: Sequence[float] | None = None,
+        learning_rate: float = 1.0,
+        subsample: float = 1.0,
+        standardize: bool | str = "auto",
+        categorical_features: Any = "from_dtype",
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        tol: float = 3e-3,
+        time_budget: float | None = None,
+        memory_budget: float | str = "auto",
+        precision: str = "auto",
+        device: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.stages = stages
+        self.n_estimators = n_estimators
+        self.regularization = regularization
+        self.tuning = tuning
+        self.n_basis = n_basis
+        self.subset_size = subset_size
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.solver = solver
+        self.cg_iterations = cg_iterations
+        self.penalty = penalty
+        self.reweight = reweight
+        self.refit_every = refit_every
+        self.length_scale_factors = length_scale_factors
+        self.learning_rate = learning_rate
+        self.subsample = subsample
+        self.standardize = standardize
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.time_budget = time_budget
+        self.memory_budget = memory_budget
+        self.precision = precision
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
+        p = KernelParameters.of(self.get_params(deep=False))
+        return kernel_recipe(p, self._make_loss(data.codec), data, seed)
+
+    def _parts(
+        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
+    ) -> tuple[Loss, Learner]:
+        p = KernelParameters.of(self.get_params(deep=False), stages=stored.stages)
+        return self._make_loss(codec), kernel_learner(p, 1, stored.schema.categories)
+
+    def _std(self, X: Any) -> Floats:
+        """Standard deviation of a new observation."""
+        check_is_fitted(self)
+        fitted, summary = self.fitted_, self._summary
+        if fitted.n_stages == 0:
+            raise InvalidData(
+                "the model is a constant: early stopping kept no stage, so that there is no "
+                "standard deviation. Give more rows, or set early_stopping=False."
+            )
+        if summary.noise is None or type(fitted.loss) is not SquaredError:
+            raise InvalidData(
+                "a standard deviation needs loss='squared_error' and full stages; this model has "
+                f"{type(fitted.loss).__name__} and {type(fitted.learner).__name__}. Set "
+                "stages='full' (at most about 60,000 rows)."
+            )
+        X = self._checked(X)
+        with ThreadTeam(threads_for(self.n_jobs, len(X) * 2000)) as team:
+            # Every full stage has all training rows, repeated ones too.
+            model = fitted.model.stages[0].terms[0].model
+            assert isinstance(model, KernelExpansion)
+            return np.sqrt(summary.variance(model, X, team))
+
+
+def kernel_stages(owner: BaseEstimator, learner: Any, n: int, categorical: tuple[int, ...]) -> Any:
+    """A kernel machine that was given as a learner as the learner of one of its stages.
+
+    Parameters
+    ----------
+    owner : estimator
+        The estimator whose loop it is.
+    learner : object
+        Anything but a kernel machine is returned as it is.
+    n : int
+        Number of rows.
+    categorical : tuple of int
+        Columns of categories.
+
+    Raises
+    ------
+    InvalidParameter
+        It has another loss, or parameters of a loop of its own.
+    """
+    if not isinstance(learner, KernelBoosting):
+        return learner
+    learner._validate_params()
+    if learner.loss != "squared_error":
+        raise InvalidParameter(
+            "stages are fitted to the gradients by squared error; give a "
+            f"{type(learner).__name__} with loss='squared_error', not {learner.loss!r}."
+        )
+    ignored = changed(learner, _OF_THE_LOOP)
+    if ignored:
+        raise InvalidParameter(
+            f"{', '.join(ignored)} of the {type(learner).__name__} given as learner has no effect; "
+            f"set it on the {type(owner).__name__}, or leave it out."
+        )
+    return kernel_learner(KernelParameters.of(learner.get_params(deep=False)), n, categorical)

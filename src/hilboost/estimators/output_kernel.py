@@ -1,0 +1,381 @@
+"""The base class of output kernel models: labels to points of the output space, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse import csr_array
+from sklearn.base import RegressorMixin
+from sklearn.utils import _safe_indexing
+
+from hilboost.core.callback import Callback
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.output_space import Choice, Embedding
+from hilboost.estimators.base import BoostingEstimator
+from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
+from hilboost.outputs import PrecomputedOutput, as_output
+from hilboost.outputs.distances import to_labels, to_points
+from hilboost.validation.targets import check_length
+from hilboost.validation.weights import check_weights
+
+
+class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
+    """Models of points in an output space; not to be used by itself."""
+
+    _kind = "structured"
+    output: Any
+    decode: str
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "decode": [str],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    # Labels and points
+
+    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+        codec, codes = OutputCodec.learn(y, n, as_output(self.output))
+        self._check_decode(codec.embedding)
+        return codec, codes
+
+    def _check_decode(self, embedding: Embedding) -> None:
+        """The output must be one that can be fitted, and have this way to pre-images."""
+        as_output(self.output)
+        if self.decode != "auto" and self.decode not in embedding.ways:
+            raise unknown_name("decode", self.decode, ("auto", *embedding.ways))
+
+    @property
+    def output_(self) -> Embedding:
+        """The output space as fitted."""
+        return self.fitted_.output.embedding
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+            Inputs.  NaN is a missing value, which trees learn from and kernel machines refuse.
+        y : sequence of n labels
+            Of the kind that ``output`` takes: rows of numbers, sets, rankings, strings, a Gram
+            matrix and so on.
+        sample_weight : array-like (n,), optional
+            A weight of 2 counts as the row twice, and 0 leaves it out.  A Gram matrix keeps its
+            size all the same, and predictions its numbers.
+        X_val, y_val, sample_weight_val : optional
+            Held-out data for early stopping; ``y_val`` of a Gram matrix are the kernel values with
+            the training outputs, (n_val, n).
+        callbacks : sequence of callables
+            Called with an :class:`~hilboost.core.callback.Event` after every stage.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            Parameters or data that cannot be used; the message says which row and what to do.
+        """
+        if sample_weight is not None and y is not None:
+            y = as_sequence(y)
+            X, y, sample_weight = self._with_weight(X, y, sample_weight)
+        return super().fit(
+            X,
+            y,
+            sample_weight,
+            X_val=X_val,
+            y_val=y_val,
+            sample_weight_val=sample_weight_val,
+            callbacks=callbacks,
+        )
+
+    def _with_weight(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """Without the rows of weight zero: their labels shall not span the output space either."""
+        weight = np.asarray(sample_weight)
+        if not weight.shape == (_n_rows(X),) == (_n_rows(y),):
+            return X, y, sample_weight  # what follows says which length is wrong
+        rows = np.flatnonzero(weight != 0)
+        space = as_output(self.output)
+        # The numbers of training outputs, which a Gram matrix predicts, must go on to count all.
+        if not 0 < len(rows) < len(weight) or isinstance(space, PrecomputedOutput):
+            return X, y, sample_weight
+        return _safe_indexing(X, rows), space.take_rows(y, rows), weight[rows]
+
+    # Prediction
+
+    def predict(
+        self, X: Any, candidates: Any = None, allowed: Sequence[Sequence[int]] | None = None
+    ) -> Any:
+        """Labels whose points lie nearest to the predicted ones (G2007, eq. 8).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        candidates : sequence of labels, optional
+            Labels to choose from; by default as ``decode`` says.
+        allowed : sequence of n sequences of int, optional
+            For every row the numbers of the candidates that it may take.
+
+        Returns
+        -------
+        (n, …) array or list of n labels
+        """
+        return self._decoded(self.predict_raw(X), self._choice(candidates, allowed))
+
+    def predict_embedding(self, X: Any) -> Floats:
+        """Points ``F(x)`` of the output space.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, r) float64
+        """
+        return self.predict_raw(X)
+
+    def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
+        """Predicted output kernel ``⟨F(x), F(x')⟩`` (G2007, eq. 7).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        X2 : array-like (m, d), optional
+            ``X`` itself by default.
+
+        Returns
+        -------
+        (n, m) float64
+        """
+        raw = self.predict_raw(X)
+        return raw @ (raw if X2 is None else self.predict_raw(X2)).T
+
+    def predict_weights(self, X: Any) -> csr_array:
+        """Predictions as combinations of training outputs (G2007, eq. 5).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, n_train) sparse float64
+            ``F(x) = Σ_i w_i(x) φ(y_i)``, over as few training outputs as span the output space.
+            Columns count the training rows of positive weight, and all those of a Gram matrix.
+        """
+        return self._combinations(self.predict_raw(X))
+
+    def _combinations(self, raw: Floats) -> csr_array:
+        """Points (n, r) as combinations of training outputs, (n, n_train)."""
+        _refuse_unfinished(raw)
+        codec = self.fitted_.output
+        rows, codes, n_train = codec.span_rows, codec.span_codes, codec.n_train
+        weights = scipy.linalg.lstsq(codes.T, raw.T)[0].T
+        columns = np.tile(rows, len(raw))
+        starts = len(rows) * np.arange(len(raw) + 1)
+        return csr_array((weights.ravel(), columns, starts), shape=(len(raw), n_train))
+
+    def staged_predict(
+        self, X: Any, candidates: Any = None, allowed: Sequence[Sequence[int]] | None = None
+    ) -> Iterator[Any]:
+        """Labels after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        candidates, allowed : optional
+            As in :meth:`predict`.
+
+        Yields
+        ------
+        (n, …) array or list of n labels
+        """
+        choice = self._choice(candidates, allowed)
+        for raw in self._staged_raw(X):
+            yield self._decoded(raw, choice)
+
+    def staged_predict_embedding(self, X: Any) -> Iterator[Floats]:
+        """Points after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n, r) float64
+        """
+        for raw in self._staged_raw(X):
+            yield raw.copy()
+
+    def staged_predict_kernel(self, X: Any, X2: Any = None) -> Iterator[Floats]:
+        """Predicted output kernel after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        X2 : array-like (m, d), optional
+            ``X`` itself by default.
+
+        Yields
+        ------
+        (n, m) float64
+        """
+        if X2 is None:
+            for raw in self._staged_raw(X):
+                yield raw @ raw.T
+        else:
+            for raw, other in zip(self._staged_raw(X), self._staged_raw(X2), strict=True):
+                yield raw @ other.T
+
+    def staged_predict_weights(self, X: Any) -> Iterator[csr_array]:
+        """Combinations of training outputs after every stage, as :meth:`predict_weights`.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n, n_train) sparse float64
+        """
+        for raw in self._staged_raw(X):
+            yield self._combinations(raw)
+
+    def decode_raw(self, raw: Floats) -> Any:
+        """Labels for points of the output space.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+
+        Returns
+        -------
+        (n, …) array or list of n labels
+        """
+        return self._decoded(raw, None)
+
+    def _decoded(self, raw: Floats, choice: Choice | None) -> Any:
+        _refuse_unfinished(raw)
+        way = self.output_.ways[0] if self.decode == "auto" else self.decode
+        return self.output_.decode(raw, way, choice)
+
+    def _choice(self, candidates: Any, allowed: Sequence[Sequence[int]] | None) -> Choice | None:
+        if candidates is None:
+            if allowed is not None:
+                raise InvalidData("allowed counts the candidates: give these too.")
+            return None
+        return Choice(candidates, allowed)
+
+    # Quality
+
+    def embedding_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Mean squared distance ``|φ(y) - F(x)|²`` in the output space (Err_φ of G2007).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        Y : sequence of n labels
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        raw = self.predict_raw(X)
+        return _mean(to_points(self.output_, _one_each(Y, raw), raw), sample_weight, raw)
+
+    def preimage_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Mean squared distance ``|φ(y) - φ(ŷ)|²`` of predicted labels (Err_Y of G2007).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        Y : sequence of n labels
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        raw = self.predict_raw(X)
+        distance = to_labels(self.output_, _one_each(Y, raw), self._decoded(raw, None))
+        return _mean(distance, sample_weight, raw)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Part of the variance in the output space that is explained; R² for real vectors.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : sequence of n labels
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+            ``1 - Σ|φ(y) - F(x)|² / Σ|φ(y) - mean φ|²``, the mean taken in the span of the training
+            outputs.
+        """
+        raw = self.predict_raw(X)
+        y = _one_each(y, raw)
+        codes = self.output_.encode(y)
+        mean = np.average(codes, axis=0, weights=check_weights(sample_weight, raw))
+        outside = np.maximum(self.output_.norms(y) - np.einsum("ij,ij->i", codes, codes), 0.0)
+        total, left = (
+            _mean(((codes - points) ** 2).sum(axis=1) + outside, sample_weight, raw)
+            for points in (mean, raw)
+        )
+        return 1 - left / total if total > 0 else float(left == 0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+
+def _n_rows(table: Any) -> int | None:
+    """Length of arrays, sparse tables and lists; ``None`` of what has none."""
+    shape = getattr(table, "shape", None)
+    if shape is None:
+        return len(table) if hasattr(table, "__len__") else None
+    return int(shape[0]) if shape else None
+
+
+def _one_each(y: Any, raw: Floats) -> Any:
+    """Labels to compare predicted points (n, r) with."""
+    y = as_sequence(y)
+    check_length(y, len(raw))
+    return y
+
+
+def _refuse_unfinished(raw: Floats) -> None:
+    """Points that have overflowed have no pre-images."""
+    if not np.isfinite(raw).all():
+        row = int(np.flatnonzero(~np.isfinite(raw).all(axis=1))[0])
+        raise InvalidData(
+            f"the point predicted for row {row} of X is not finite; check the values of this row, "
+            "and the model's file."
+        )
+
+
+def _mean(values: Floats, sample_weight: Any, raw: Floats) -> float:
+    return float(np.average(values, weights=check_weights(sample_weight, raw)))

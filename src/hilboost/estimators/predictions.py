@@ -1,0 +1,224 @@
+"""Predictions of regressors and classifiers, and the losses that they know by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.loss import Loss, Target
+from hilboost.estimators.base import named_or_own_loss
+from hilboost.losses import (
+    AbsoluteError,
+    BinomialLogLoss,
+    Exponential,
+    Gamma,
+    Huber,
+    MultinomialLogLoss,
+    OneHotSquaredError,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
+from hilboost.model.codecs import ClassCodec, NumberCodec, TargetCodec
+from hilboost.model.fitted import FittedModel
+
+_OF_NUMBERS: dict[str, type[Loss]] = {
+    "squared_error": SquaredError,
+    "absolute_error": AbsoluteError,
+    "huber": Huber,
+    "poisson": Poisson,
+    "gamma": Gamma,
+    "tweedie": Tweedie,
+}
+NUMBER_LOSSES = (*_OF_NUMBERS, "quantile")
+CLASS_LOSSES = ("log_loss", "exponential", "squared_error")
+
+
+def number_loss(loss: Any, quantile: Any) -> Loss:
+    """The loss of a regressor.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    return named_or_own_loss(
+        loss,
+        NUMBER_LOSSES,
+        lambda name: Quantile(quantile) if name == "quantile" else _OF_NUMBERS[name](),
+    )
+
+
+def class_loss(loss: Any, n_classes: int) -> Loss:
+    """The loss of a classifier.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+
+    def named(name: str) -> Loss:
+        if name == "squared_error":
+            return OneHotSquaredError(n_classes)
+        if name == "log_loss":
+            return BinomialLogLoss() if n_classes == 2 else MultinomialLogLoss(n_classes)
+        if n_classes != 2:
+            raise InvalidParameter(
+                f"loss='exponential' takes two classes; y holds {n_classes}. Use 'log_loss'."
+            )
+        return Exponential()
+
+    return named_or_own_loss(loss, CLASS_LOSSES, named)
+
+
+class NumberPredictions:
+    """Targets are numbers, one or several in a row."""
+
+    _kind = "numbers"
+    fitted_: FittedModel
+    predict_raw: Any
+    _staged_raw: Any
+    _takes_missing_targets: Any
+    loss: Any
+    quantile: Any
+
+    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+        return NumberCodec.learn(y, n, self._takes_missing_targets())
+
+    def _make_loss(self, codec: TargetCodec) -> Loss:
+        return number_loss(self.loss, getattr(self, "quantile", 0.5))
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n,) float64, or (n, c) with several targets or quantile levels
+        """
+        raw = self.predict_raw(X)
+        return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """Predictions after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n,) float64, or (n, c)
+        """
+        for raw in self._staged_raw(X):
+            predicted = self.fitted_.loss.inverse_link(raw)
+            yield self.fitted_.numbers.shaped(predicted).copy()
+
+
+class ClassPredictions:
+    """Targets are classes, encoded by their numbers."""
+
+    _kind = "classes"
+    fitted_: FittedModel
+    predict_raw: Any
+    _staged_raw: Any
+    loss: Any
+    loss_: Any
+    class_weight: Any
+
+    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+        return ClassCodec.learn(y, n)
+
+    def _weighted(self, target: Target, codec: TargetCodec) -> Target:
+        assert isinstance(codec, ClassCodec)
+        return codec.with_class_weights(target, self.class_weight)
+
+    def _make_loss(self, codec: TargetCodec) -> Loss:
+        assert isinstance(codec, ClassCodec)
+        return class_loss(self.loss, len(codec.classes))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, sorted, (n_classes,)."""
+        classes: NDArray[Any] = self.fitted_.classes
+        return classes
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, n_classes) float64
+            Columns in the order of ``classes_``.
+        """
+        raw = self.predict_raw(X)
+        return self.loss_.inverse_link(raw)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of every row; without probabilities, that of the highest score.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n,) array of labels
+        """
+        return self._best(self.predict_raw(X))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores in link space.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n,) float64 for two classes (positive: class 1), else (n, n_classes)
+        """
+        raw = self.predict_raw(X)
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+        """Class probabilities after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n, n_classes) float64
+        """
+        for raw in self._staged_raw(X):
+            yield self.loss_.inverse_link(raw).copy()
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Most probable classes after every stage, from the first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n,) array of labels
+        """
+        for raw in self._staged_raw(X):
+            yield self._best(raw)
+
+    def _best(self, raw: Floats) -> NDArray[Any]:
+        return self.fitted_.classes[self.loss_.inverse_link(raw).argmax(axis=1)]

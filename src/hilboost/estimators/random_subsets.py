@@ -1,0 +1,216 @@
+"""The base class of kernel machines on random subsets, however they are combined."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+from hilboost.backends import array_api as dense
+from hilboost.backends.threads import threads_for
+from hilboost.core.base_model import Stage, Term
+from hilboost.core.callback import Callback
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.estimators.kernel_boosting import KernelMachineEstimator
+from hilboost.estimators.sklearn_callbacks import Relay
+from hilboost.kernels import Kernel, as_kernel
+from hilboost.kernels.gram import evaluate
+from hilboost.learners.kernel_machine import (
+    FullLearner,
+    KernelExpansion,
+    KernelMachineConfig,
+    Workspace,
+)
+from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.learners.kernel_machine.tuning import choose
+from hilboost.learners.kernel_machine.workspace import free_memory
+from hilboost.model import AdditiveModel
+from hilboost.model.codecs import TargetCodec
+from hilboost.model.fitted import FittedModel
+from hilboost.model.resolved import is_auto
+from hilboost.persistence.stored import StoredModel
+from hilboost.training.begin import start
+from hilboost.training.compatibility import check_kernel
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.train import TrainingResult
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What all members have in common, and how one is made.
+
+    Attributes
+    ----------
+    training : TrainingData
+    seed : int
+    initial_raw : (r,) float64
+    data : Workspace
+    kernel : Kernel
+    regularization : float
+    residual : (n, r) float64
+        Targets less the start value.
+    """
+
+    training: TrainingData
+    seed: int
+    initial_raw: Floats
+    data: Workspace
+    kernel: Kernel
+    regularization: float
+    residual: Floats
+
+    def member(
+        self, rows: NDArray[np.int64], copies: Floats | None = None
+    ) -> tuple[KernelExpansion, Floats]:
+        """Kernel ridge regression on some rows, and the Cholesky factor of ``K + λ/w``.
+
+        ``copies`` (m,) counts every row so many times, besides its sample weight.  Cost O(m³).
+        """
+        data = self.data
+        X = dense.to_numpy(data.X[rows])
+        weight = np.ones(len(rows)) if data.weight is None else data.weight[rows]
+        weight = weight if copies is None else weight * copies
+        K = dense.add_to_diagonal(evaluate(self.kernel, X, X), self.regularization / weight)
+        factor = dense.cholesky(K)
+        alpha = dense.solve_cholesky(factor, self.residual[rows])
+        basis = X.astype(data.precision)
+        return KernelExpansion(self.kernel, data.inputs, basis, alpha, rows), factor
+
+    def members(self, subsets: list[NDArray[np.int64]]) -> list[tuple[KernelExpansion, Floats]]:
+        """One member a subset, side by side."""
+        with dense.blas_threads(1):
+            return self.data.team.map(self.member, subsets)
+
+
+def drawn(n: int, size: int, count: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Subsets of ``size`` rows, disjoint as long as there are rows left."""
+    order = np.concatenate([rng.permutation(n) for _ in range(-(-count * size // n))])
+    return [np.unique(order[j * size : (j + 1) * size]) for j in range(count)]
+
+
+class SubsetEnsemble(KernelMachineEstimator):
+    """Draws subsets and chooses the kernel once; not to be used by itself."""
+
+    loss = "squared_error"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "subset_size": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+        ],
+        "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+    _uses_held_out = False
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 20,
+        subset_size: float = 1000,
+        kernel: Any = "auto",
+        regularization: float | str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.subset_size = subset_size
+        self.kernel = kernel
+        self.regularization = regularization
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @abstractmethod
+    def _learn(self, maker: Maker) -> AdditiveModel:
+        """Make the members, and the model where it is a sum of them."""
+
+    def _train(
+        self,
+        data: TrainingData,
+        callbacks: Sequence[Callback],
+        before: FittedModel | None,
+        relay: Relay | None,
+    ) -> TrainingResult:
+        self._check_arguments(data, callbacks)
+        loss, initial_raw = start(self._make_loss(data.codec), data)
+        seed, n, target = self._seed(), len(data.X), data.target
+        raw = np.broadcast_to(initial_raw, (n, len(initial_raw)))
+        gradients = loss.gradients(target, raw)
+        check_kernel(self.kernel, self._categories(), data.schema)
+        config = KernelMachineConfig(
+            kernel="auto" if is_auto(self.kernel) else as_kernel(self.kernel),
+            regularization=self.regularization,
+            categorical=data.schema.categories,
+        )
+        size = self._size(n)
+        self._check_memory(size)
+        workspace = config.prepare(data.X, target.weight, seed, threads_for(self.n_jobs, n * size))
+        try:
+            kernel, lam = choose(config, workspace, gradients, target.weight, size)
+            residual = gradients.negative_gradient
+            maker = Maker(data, seed, initial_raw, workspace, kernel, lam, residual)
+            model = self._learn(maker)
+        finally:
+            workspace.team.__exit__()
+        summary = KernelMachineSummary(kernel, lam)
+        learner = FullLearner(config)
+        fitted = FittedModel(
+            model, loss, learner, data.schema, data.codec, seed, kernel_machine=summary
+        )
+        return TrainingResult(fitted)
+
+    def _check_arguments(self, data: TrainingData, callbacks: Sequence[Callback]) -> None:
+        given = [callback for callback in callbacks if not isinstance(callback, Relay)]
+        if given or (data.held_out is not None and not self._uses_held_out):
+            raise InvalidData(
+                f"{type(self).__name__}.fit has no use for callbacks, X_val and y_val; leave them "
+                "out."
+            )
+
+    def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
+        raise AssertionError("members are not boosted")
+
+    def _parts(
+        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
+    ) -> tuple[Loss, Learner]:
+        raise AssertionError("model files do not hold these ensembles")
+
+    def _size(self, n: int) -> int:
+        size = self.subset_size
+        return min(n, int(size) if isinstance(size, Integral) else max(1, round(size * n)))
+
+    def _check_memory(self, size: int) -> None:
+        """Factors of all members, at worst."""
+        needed, free = 8.0 * (self.n_estimators + 1) * size * size, free_memory()
+        if needed > free:
+            raise InvalidParameter(
+                f"{self.n_estimators} members of {size} rows need {needed / 2**20:.0f} MiB, more "
+                f"than half of the free memory ({free / 2**20:.0f} MiB); lower subset_size or "
+                "n_estimators."
+            )
+
+    def _on_random_subsets(self, maker: Maker) -> list[tuple[KernelExpansion, Floats]]:
+        """All members, and their Cholesky factors."""
+        n, rng = len(maker.training.X), np.random.default_rng(maker.seed)
+        return maker.members(drawn(n, self._size(n), self.n_estimators, rng))
+
+    def _sum(self, maker: Maker, members: list[KernelExpansion], weights: Floats) -> AdditiveModel:
+        """One stage: the weighted sum of the members."""
+        r = len(maker.initial_raw)
+        self.estimator_weights_ = weights
+        terms = [
+            Term(member, slice(0, r), np.full(r, weight))
+            for member, weight in zip(members, weights, strict=True)
+        ]
+        return AdditiveModel(maker.initial_raw, (Stage(tuple(terms)),))

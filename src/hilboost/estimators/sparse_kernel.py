@@ -1,0 +1,76 @@
+"""The base class of single sparse kernel machines."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.estimators.kernel_boosting import KernelBoosting, KernelMachineEstimator
+from hilboost.model.codecs import TargetCodec
+from hilboost.persistence.stored import StoredModel
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipes.kernel_machines import (
+    KernelParameters,
+    kernel_learner,
+    nested_learner,
+    nested_recipe,
+)
+
+
+class SparseKernelMachine(KernelMachineEstimator):
+    """One machine of nested bases, fitted by the loop of boosting; not to be used by itself."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: KernelBoosting._parameter_constraints[name]
+            for name in (
+                "regularization",
+                "tuning",
+                "selection",
+                "n_candidates",
+                "subset_size",
+                "standardize",
+                "categorical_features",
+                "memory_budget",
+                "precision",
+                "time_budget",
+                "random_state",
+                "n_jobs",
+            )
+        },
+        "n_basis": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
+        p = KernelParameters.of(self.get_params(deep=False), stages="sparse")
+        return nested_recipe(p, self._make_loss(data.codec), data, seed)
+
+    def _parts(
+        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
+    ) -> tuple[Loss, Learner]:
+        p = KernelParameters.of(self.get_params(deep=False), stages="sparse")
+        learner = nested_learner(p, kernel_learner(p, 1, stored.schema.categories))
+        return self._make_loss(codec), learner
+
+    @property
+    def path_(self) -> NDArray[np.int64]:
+        """Numbers of basis vectors of the nested machines."""
+        path = self._summary.path
+        return np.empty(0, dtype=np.int64) if path is None else path
+
+    @property
+    def n_basis_(self) -> int:
+        """Number of basis vectors of the machine."""
+        return int(self.path_[-1]) if len(self.path_) else 0
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps on all nested machines together."""
+        return int(self._summary.n_iter or 0)

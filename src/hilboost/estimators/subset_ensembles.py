@@ -1,0 +1,379 @@
+"""Kernel machines on random subsets, combined otherwise than by boosting the residual.
+
+These are the rivals that SY2006 names in section 1: members are full kernel machines, each on its
+own subset of the rows, with one kernel and one λ for all.
+
+* ``AveragedKernelRidge``: their mean.
+* ``ConvexKernelRidge``: the best weights that are not negative and sum to one.
+* ``BayesianCommitteeMachine``: by the inverse variances of their predictions, row by row.
+* ``AdaBoostKernelClassifier``: votes; each subset is drawn where the earlier members err.
+
+SY2006: Sun & Yao, *Boosting kernel models for regression*, ICDM 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.optimize import nnls
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from hilboost.backends import array_api as dense
+from hilboost.backends.threads import ThreadTeam, threads_for
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Loss
+from hilboost.estimators.predictions import ClassPredictions, NumberPredictions, class_loss
+from hilboost.estimators.random_subsets import Maker, SubsetEnsemble
+from hilboost.kernels.gram import evaluate, row_blocks
+from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.kernel_machine.inputs import require_complete
+from hilboost.model import AdditiveModel
+from hilboost.model.codecs import ClassCodec
+
+__all__ = [
+    "AdaBoostKernelClassifier",
+    "AveragedKernelRidge",
+    "BayesianCommitteeMachine",
+    "ConvexKernelRidge",
+]
+
+_SMALLEST_VARIANCE = 1e-10  # of the prior's: what is left of it is rounding
+
+
+class AveragedKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
+    """The mean of kernel ridge regressions on random subsets.
+
+    Parameters
+    ----------
+    n_estimators : int, default 20
+    subset_size : int or float in (0, 1), default 1000
+        Rows of a member, or their part of all rows; subsets are disjoint while there are rows left.
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+        One for all members; length scales are in units of the standardized columns.
+    regularization : float or "auto", default "auto"
+        λ of ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Members go side by side; ``None`` and -1 are all cores.
+
+    Attributes
+    ----------
+    kernel_, regularization_ : what was chosen
+    estimator_weights_ : (n_estimators,) float64
+    model_ : AdditiveModel
+    n_features_in_ : int
+
+    Notes
+    -----
+    Cost O(M m³) for M members of m rows; O(M m) kernel values a predicted row.
+    """
+
+    def _learn(self, maker: Maker) -> AdditiveModel:
+        members = [model for model, _ in self._on_random_subsets(maker)]
+        return self._sum(maker, members, np.full(len(members), 1 / len(members)))
+
+
+class ConvexKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
+    """Kernel ridge regressions on random subsets, weighted by convex weights of least error.
+
+    The weights ``c >= 0`` with ``Σ c = 1`` minimize the squared error of ``Σ_j c_j f_j`` on
+    ``X_val``, ``y_val`` where ``fit`` is given these, else on all training rows (each member has
+    seen a part of them).
+
+    Parameters
+    ----------
+    n_estimators : int, default 20
+    subset_size : int or float in (0, 1), default 1000
+        Rows of a member, or their part of all rows; subsets are disjoint while there are rows left.
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+        One for all members; length scales are in units of the standardized columns.
+    regularization : float or "auto", default "auto"
+        λ of ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Members go side by side; ``None`` and -1 are all cores.
+
+    Attributes
+    ----------
+    kernel_, regularization_ : what was chosen
+    estimator_weights_ : (n_estimators,) float64
+        Not negative, of sum one.
+    model_ : AdditiveModel
+    n_features_in_ : int
+
+    Notes
+    -----
+    Cost O(M m³ + n M m) for M members of m rows and n rows to weight by.
+
+    References
+    ----------
+    Yamana, Nakahara, Pontil & Amari, *On different ensembles of kernel machines*, ESANN 2003.
+    """
+
+    _uses_held_out = True
+
+    def _learn(self, maker: Maker) -> AdditiveModel:
+        members = [model for model, _ in self._on_random_subsets(maker)]
+        X, target = maker.training.held_out or (maker.training.X, maker.training.target)
+        with dense.blas_threads(1):
+            outputs = maker.data.team.map(lambda model: model.predict_raw(X), members)
+        root = 1.0 if target.weight is None else np.sqrt(target.weight)[:, None]
+        errors = np.column_stack(
+            [(root * (maker.initial_raw + f - target.y)).ravel() for f in outputs]
+        )
+        return self._sum(maker, members, convex_weights(errors))
+
+
+def convex_weights(errors: Floats) -> Floats:
+    """The ``c >= 0`` of sum one with the smallest ``|E c|²``, (M,), for ``E`` (n, M).
+
+    ``min |E c|² + (Σ c - 1)²`` over ``c >= 0``, a problem of non-negative least squares, has its
+    solution on the same ray: for ``c = t u`` with ``Σ u = 1`` and the best ``t`` its value is
+    ``A / (1 + A)``, which rises with ``A = |E u|²``.
+    """
+    R = qr(errors, mode="r")[0][: errors.shape[1]]
+    size = np.abs(R).max() or 1.0
+    M = errors.shape[1]
+    c, _ = nnls(np.vstack([R / size, np.ones(M)]), np.append(np.zeros(len(R)), 1.0))
+    return c / c.sum()
+
+
+class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble):
+    """Gaussian processes on random subsets, combined by the inverse variances of predictions.
+
+    With ``m_j(x)`` and ``v_j(x)`` mean and variance of the function at ``x`` for member j, and
+    ``v(x) = k(x, x)`` before any data, the precision is ``p = Σ_j 1/v_j - (M - 1)/v`` and the
+    prediction ``Σ_j m_j / (v_j p)`` (Tresp 2000, eqs. 4 and 5).  It is evaluated for each row by
+    itself, not jointly for all rows asked for, whose number it would be cubic in.
+
+    Parameters
+    ----------
+    n_estimators : int, default 20
+    subset_size : int or float in (0, 1), default 1000
+        Rows of a member, or their part of all rows; subsets are disjoint while there are rows
+        left, as the method supposes.
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+        One for all members; length scales are in units of the standardized columns.
+    regularization : float or "auto", default "auto"
+        λ, the variance of the noise where that of the function is ``k(x, x)``.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Members go side by side; ``None`` and -1 are all cores.
+
+    Attributes
+    ----------
+    kernel_, regularization_ : what was chosen
+    members_ : list of KernelExpansion
+    n_features_in_ : int
+
+    Notes
+    -----
+    Cost O(M m³) for M members of m rows; O(M m²) a predicted row.  The fitted object holds M
+    Cholesky factors of m² numbers.
+
+    References
+    ----------
+    Tresp, *A Bayesian committee machine*, Neural Computation 12, 2000.
+    """
+
+    def _learn(self, maker: Maker) -> AdditiveModel:
+        found = self._on_random_subsets(maker)
+        self.members_ = [model for model, _ in found]
+        self._factors = [factor for _, factor in found]
+        return AdditiveModel(maker.initial_raw, ())
+
+    @property
+    def model_(self) -> Any:
+        """Not available: the prediction is not a sum of members.
+
+        Raises
+        ------
+        AttributeError
+            Always.
+        """
+        raise AttributeError("a Bayesian committee machine is no additive model; see members_.")
+
+    def predict_raw(self, X: Any) -> Floats:
+        """Predictions.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, r) float64
+        """
+        X = self._checked(X)
+        require_complete(X)
+        blocks = row_blocks(len(X))
+        n_threads = threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)
+        with ThreadTeam(n_threads) as team, dense.blas_threads(1):
+            parts = team.map(lambda rows: self._committee(X[rows]), blocks)
+        return np.concatenate(parts)
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        """There is one stage."""
+        yield self.predict_raw(X)
+
+    def _committee(self, X: Floats) -> Floats:
+        """Predictions for a block of rows, (n, r)."""
+        scaled, kernel = self.members_[0].inputs(X), self.members_[0].kernel
+        prior = np.maximum(kernel.diag(scaled), np.finfo(float).tiny)
+        precision = -(len(self.members_) - 1) / prior
+        total = np.zeros((len(X), len(self.fitted_.model.initial_raw)))
+        for model, factor in zip(self.members_, self._factors, strict=True):
+            k = evaluate(kernel, scaled, model.basis.astype(np.float64))
+            half = dense.solve_lower(factor, k.T.copy())
+            variance = prior - np.einsum("ij,ij->j", half, half)
+            inverse = 1 / np.maximum(variance, _SMALLEST_VARIANCE * prior)
+            precision += inverse
+            total += inverse[:, None] * (k @ model.weights)
+        return self.fitted_.model.initial_raw + total / precision[:, None]
+
+
+class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble):
+    """AdaBoost of kernel classifiers, each on a small subset drawn where the earlier ones err.
+
+    A member is kernel ridge regression of the class indicators on rows drawn with replacement, in
+    proportion to the present weights; it votes with ``log((1 - e)/e) + log(C - 1)``, ``e`` its
+    weighted error on all rows (SAMME; AdaBoost for two classes).  Draws no better than chance are
+    left out.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default None
+    n_estimators : int, default 20
+        Draws; the fit ends early with a member that makes no error.
+    subset_size : int or float in (0, 1), default 0.03
+        Rows of a member, or their part of all rows.
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+        One for all members; length scales are in units of the standardized columns.
+    regularization : float or "auto", default "auto"
+        λ of ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Threads; ``None`` and -1 are all cores.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    kernel_, regularization_ : what was chosen
+    members_ : list of KernelExpansion
+    estimator_weights_, estimator_errors_ : (n_members,) float64
+    n_features_in_ : int
+
+    Notes
+    -----
+    Cost O(M m³ + n M m) for M members of m rows.
+
+    References
+    ----------
+    Pavlov, Mao & Dom, *Scaling-up support vector machines using boosting algorithm*, ICPR 2000.
+    Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface 2, 2009.
+    """
+
+    def __init__(
+        self,
+        *,
+        class_weight: Any = None,
+        n_estimators: int = 20,
+        subset_size: float = 0.03,
+        kernel: Any = "auto",
+        regularization: float | str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            subset_size=subset_size,
+            kernel=kernel,
+            regularization=regularization,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.class_weight = class_weight
+
+    def _learn(self, maker: Maker) -> AdditiveModel:
+        X, target = maker.training.X, maker.training.target
+        codec = maker.training.codec
+        assert isinstance(codec, ClassCodec)
+        n, n_classes = len(X), len(codec.classes)
+        rng = np.random.default_rng(maker.seed)
+        codes = target.y[:, 0]
+        weight = np.ones(n) if target.weight is None else target.weight.copy()
+        self._member_loss = class_loss("squared_error", n_classes)
+        self._member_start = maker.initial_raw
+        members: list[KernelExpansion] = []
+        votes: list[float] = []
+        errors: list[float] = []
+        for _ in range(self.n_estimators):
+            weight /= weight.sum()
+            rows, copies = np.unique(rng.choice(n, self._size(n), p=weight), return_counts=True)
+            model, _ = maker.member(rows, copies.astype(np.float64))
+            wrong = self._winners(model, X) != codes
+            error = float(weight[wrong].sum())
+            if error >= 1 - 1 / n_classes and members:
+                continue
+            smallest = 1 / (2 * n)
+            share = min(max(error, smallest), 1 - 1 / n_classes - smallest)
+            members.append(model)
+            errors.append(error)
+            votes.append(float(np.log((1 - share) / share) + np.log(n_classes - 1)))
+            if error == 0:
+                break
+            weight[wrong] *= np.exp(votes[-1])
+        self.members_ = members
+        self.estimator_weights_, self.estimator_errors_ = np.array(votes), np.array(errors)
+        return AdditiveModel(maker.initial_raw, ())
+
+    @property
+    def model_(self) -> Any:
+        """Not available: the prediction is not a sum of members.
+
+        Raises
+        ------
+        AttributeError
+            Always.
+        """
+        raise AttributeError("members vote; see members_ and estimator_weights_.")
+
+    @property
+    def loss_(self) -> Loss:
+        """Log loss of the votes."""
+        return class_loss("log_loss", len(self.classes_))
+
+    def _winners(self, model: KernelExpansion, X: Floats) -> NDArray[np.intp]:
+        raw = self._member_start + model.predict_raw(X)
+        return self._member_loss.inverse_link(raw).argmax(axis=1)
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        """Sums of votes as scores of log loss; with C classes a vote is 1, or -1/(C - 1)."""
+        X = self._checked(X)
+        C = len(self.classes_)
+        raw = np.zeros((len(X), 1 if C == 2 else C))
+        for model, vote in zip(self.members_, self.estimator_weights_, strict=True):
+            winners = self._winners(model, X)[:, None]
+            if C == 2:
+                raw += vote * (2 * winners - 1)
+            else:
+                raw += vote / (C - 1) * np.where(winners == np.arange(C), 1, -1 / (C - 1))
+            yield raw
+
+    def predict_raw(self, X: Any) -> Floats:
+        """Sums of votes.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, r) float64
+        """
+        *_, raw = self._staged_raw(X)
+        return raw

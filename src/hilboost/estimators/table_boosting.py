@@ -1,0 +1,268 @@
+"""The base class of the estimators for tables: parameters, leaves, and importances."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.backends.threads import threads_for
+from hilboost.callbacks import Checkpoint
+from hilboost.core.callback import Callback
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.estimators.base import BoostingEstimator
+from hilboost.estimators.kernel_boosting import KernelBoosting, kernel_stages
+from hilboost.estimators.parameters import changed
+from hilboost.estimators.predictions import NUMBER_LOSSES, number_loss
+from hilboost.learners.tree import Forest
+from hilboost.model.codecs import TargetCodec
+from hilboost.persistence.stored import StoredModel
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipes.tables import stored_learner, table_recipe, work
+
+_AUTO = StrOptions({"auto"})
+_OF_TREES = (
+    "max_leaf_nodes",
+    "max_depth",
+    "min_samples_leaf",
+    "min_hessian",
+    "l2_regularization",
+    "min_gain",
+    "max_features",
+    "max_features_per_tree",
+    "max_bins",
+    "multi_output",
+    "sketch",
+    "target_encoding",
+)
+
+
+class TableBoosting(BoostingEstimator):
+    """Boosting of trees, or of another learner, on tables; not to be used by itself."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
+        "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
+        "max_leaf_nodes": [_AUTO, Interval(Integral, 2, None, closed="left"), None],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_leaf": [_AUTO, Interval(Real, 0, None, closed="neither")],
+        "min_hessian": [Interval(Real, 0, None, closed="left")],
+        "l2_regularization": [_AUTO, Interval(Real, 0, None, closed="left")],
+        "min_gain": [Interval(Real, 0, None, closed="left")],
+        "max_features": [_AUTO, Interval(Real, 0, 1, closed="right")],
+        "max_features_per_tree": [Interval(Real, 0, 1, closed="right")],
+        "max_bins": [Interval(Integral, 2, 255, closed="both")],
+        "subsample": [_AUTO, Interval(Real, 0, 1, closed="right")],
+        "bootstrap": ["boolean"],
+        "multi_output": [StrOptions({"separate", "shared"})],
+        "sketch": [Interval(Integral, 1, None, closed="left"), None],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
+        "categorical_features": [str, "array-like", None],
+        "target_encoding": [_AUTO, "boolean"],
+        "line_search": [_AUTO, "boolean"],
+        "early_stopping": [_AUTO, "boolean"],
+        "cv_folds": [_AUTO, Interval(Integral, 1, None, closed="left")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [_AUTO, Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss | type[Loss],
+        *,
+        learner: str | Learner | Any = "tree",
+        learning_rate: float | str = "auto",
+        n_estimators: int | str = "auto",
+        max_leaf_nodes: int | str | None = "auto",
+        max_depth: int | None = None,
+        min_samples_leaf: float | str = "auto",
+        min_hessian: float = 1e-3,
+        l2_regularization: float | str = "auto",
+        min_gain: float = 0.0,
+        max_features: float | str = "auto",
+        max_features_per_tree: float = 1.0,
+        max_bins: int = 255,
+        subsample: float | str = "auto",
+        bootstrap: bool = False,
+        multi_output: str = "separate",
+        sketch: int | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        target_encoding: bool | str = "auto",
+        line_search: bool | str = "auto",
+        early_stopping: bool | str = "auto",
+        cv_folds: int | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | str = "auto",
+        tol: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.loss = loss
+        self.learner = learner
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_hessian = min_hessian
+        self.l2_regularization = l2_regularization
+        self.min_gain = min_gain
+        self.max_features = max_features
+        self.max_features_per_tree = max_features_per_tree
+        self.max_bins = max_bins
+        self.subsample = subsample
+        self.bootstrap = bootstrap
+        self.multi_output = multi_output
+        self.sketch = sketch
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.categorical_features = categorical_features
+        self.target_encoding = target_encoding
+        self.line_search = line_search
+        self.early_stopping = early_stopping
+        self.cv_folds = cv_folds
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @abstractmethod
+    def _make_loss(self, codec: TargetCodec) -> Loss:
+        """The loss that the parameters stand for."""
+
+    def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
+        learner = kernel_stages(self, self.learner, len(data.X), data.schema.categories)
+        self._check_tree_parameters()
+        parameters = {**self.get_params(deep=False), "learner": learner}
+        return table_recipe(parameters, self._make_loss(data.codec), data, seed, continuation)
+
+    def _check_tree_parameters(self) -> None:
+        """Refuse parameters of trees that another learner would ignore."""
+        ignored = [] if self._grows_trees() else changed(self, _OF_TREES)
+        if ignored:
+            raise InvalidParameter(
+                f"{', '.join(ignored)} applies to the built-in trees only and has no effect with "
+                f"learner={self.learner!r}; leave it out, or set learner='tree'."
+            )
+
+    def _grows_trees(self) -> bool:
+        return isinstance(self.learner, str) and self.learner == "tree"
+
+    def _work(self, recipe: Recipe) -> int:
+        return work(recipe, self.multi_output)
+
+    def _parts(
+        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
+    ) -> tuple[Loss, Learner]:
+        chosen, columns = self.learner, stored.schema.categories
+        if stored.stages is not None and isinstance(chosen, KernelBoosting):
+            chosen = clone(chosen).set_params(stages=stored.stages)
+        parameters = {
+            **self.get_params(deep=False),
+            "learner": kernel_stages(self, chosen, 1, columns),
+        }
+        learner = stored_learner(parameters, stored.resolved, stored.schema)
+        return self._make_loss(codec), learner
+
+    def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
+        if not any(isinstance(callback, Checkpoint) for callback in callbacks):
+            return
+        if not (self._grows_trees() or self._declares("resumable")):
+            raise InvalidParameter(
+                f"Checkpoint works with trees; the learner is {self.learner!r}. Set "
+                "learner='tree', or leave Checkpoint out."
+            )
+
+    def _declares(self, capability: str) -> bool:
+        """Whether the learner is an object that declares a capability."""
+        return isinstance(self.learner, Learner) and bool(getattr(self.learner, capability))
+
+    def _takes_missing_targets(self) -> bool:
+        if not (self._grows_trees() or self._declares("takes_missing_targets")):
+            return False
+        loss: Any = self.loss
+        if isinstance(loss, str):
+            loss = number_loss(loss, 0.5) if loss in NUMBER_LOSSES else None
+        return bool(getattr(loss, "additive_over_targets", False))
+
+    def _takes_sparse(self) -> bool:
+        return self._grows_trees() or self._declares("takes_sparse")
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, n_trees) int32
+            Trees in the order in which they were fitted, output by output within a stage.
+
+        Raises
+        ------
+        InvalidData
+            The base learner is not a tree.
+        """
+        X = self.fitted_.encode_inputs(self._checked(X))
+        forest = self._forest()
+        if forest is None:
+            return np.empty((len(X), 0), dtype=np.int32)
+        return forest.leaves(X, threads_for(self.n_jobs, len(X) * len(forest.depths)))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Share of each column in the total gain of all splits, (d,); sums to one."""
+        check_is_fitted(self)
+        encoding = self.fitted_.encoding
+        gains = np.zeros(self.n_features_in_ if encoding is None else encoding.full_width)
+        self._forest()
+        for stage in self.fitted_.model.stages:
+            for term in stage.terms:
+                tree: Any = term.model
+                np.add.at(gains, tree.column, tree.gain)
+        if encoding is not None:
+            gains = encoding.attributed(gains)
+        total = gains.sum()
+        return gains / total if total > 0 else gains
+
+    def _forest(self) -> Forest | None:
+        """The trees of the model, ready to be evaluated."""
+        learner = self.fitted_.learner
+        if not learner.resumable:
+            raise InvalidData(
+                f"this needs a model of trees; its learner is {type(learner).__name__}."
+            )
+        sums = self.fitted_.model.summations()
+        return sums[0] if sums and isinstance(sums[0], Forest) else None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._grows_trees()
+        tags.input_tags.sparse = self._takes_sparse()
+        return tags

@@ -1,0 +1,245 @@
+"""Kernels that others wrote: scikit-learn's, plain functions, Gram matrices.
+
+They work on NumPy arrays only, and what they return is checked: its shape, and that it is finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.kernels.base import Kernel
+
+_ROWS_OF_A_DIAGONAL = 32
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnKernel(Kernel):
+    """A kernel of ``sklearn.gaussian_process.kernels``; its free hyperparameters are fitted.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        Without a ``WhiteKernel``: that is noise of the target, not likeness of rows.
+
+    Raises
+    ------
+    InvalidType, InvalidParameter
+
+    Notes
+    -----
+    Rows are handed over in float64.  ``parameter_gradient`` takes O(n² p) memory, as scikit-learn's
+    gradients do.
+    """
+
+    kernel: Any
+
+    def __post_init__(self) -> None:
+        from sklearn.gaussian_process.kernels import Kernel as Theirs
+        from sklearn.gaussian_process.kernels import WhiteKernel
+
+        if not isinstance(self.kernel, Theirs):
+            raise InvalidType(
+                "SklearnKernel takes an object of sklearn.gaussian_process.kernels; got "
+                f"{type(self.kernel).__name__}."
+            )
+        parts = [self.kernel, *self.kernel.get_params().values()]
+        if any(isinstance(part, WhiteKernel) for part in parts):
+            raise InvalidParameter(
+                f"the kernel {self.kernel} holds a WhiteKernel, which is noise of the target and "
+                "not likeness of rows. Leave it out; the regularization stands for noise."
+            )
+
+    def block(self, A: Array, B: Array) -> Array:
+        """(a, b)"""
+        return _checked_block(self.kernel(_double(A), _double(B)), A, B, "the scikit-learn kernel")
+
+    def diag(self, A: Array) -> Array:
+        """(a,)"""
+        return np.array(self.kernel.diag(_double(A)), dtype=np.float64)
+
+    @property
+    def log_parameters(self) -> Floats:
+        """Its ``theta``."""
+        return np.array(self.kernel.theta, dtype=np.float64)
+
+    def with_log_parameters(self, theta: Floats) -> Self:
+        """A clone with another ``theta``."""
+        return replace(self, kernel=self.kernel.clone_with_theta(np.asarray(theta)))
+
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
+        """From its own gradient, (n, n, p)."""
+        _, gradient = self.kernel(_double(A), eval_gradient=True)
+        return np.einsum("ij,ijp->p", W, gradient)
+
+
+@dataclass(frozen=True, eq=False)
+class CallableKernel(Kernel):
+    """A plain function as a kernel.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(A, B) -> (a, b)`` array of similarities of all rows of ``A`` (a, d) and ``B``
+        (b, d), float64.  It is called with parts of the rows, and by several threads at once, so an
+        entry may depend on its own two rows alone.
+    pairwise : bool
+        ``True`` for a ``function(a, b) -> number`` of two rows (d,): simpler to write, and slow,
+        one call a pair.
+
+    Raises
+    ------
+    InvalidType
+    """
+
+    function: Callable[[Any, Any], Any]
+    pairwise: bool = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidType(
+                f"CallableKernel takes a function; got {type(self.function).__name__}."
+            )
+
+    def block(self, A: Array, B: Array) -> Array:
+        """(a, b)"""
+        rows, columns = _double(A), _double(B)
+        if self.pairwise:
+            result: Any = [[self._number(a, b) for b in columns] for a in rows]
+        else:
+            result = self._call(rows, columns)
+        return _checked_block(result, A, B, "the kernel function")
+
+    def diag(self, A: Array) -> Array:
+        """(a,)"""
+        A = _double(A)
+        if self.pairwise:
+            return np.array([self._number(a, a) for a in A], dtype=np.float64)
+        starts = range(0, len(A), _ROWS_OF_A_DIAGONAL)
+        parts = (A[i : i + _ROWS_OF_A_DIAGONAL] for i in starts)
+        return np.concatenate([np.diagonal(self.block(part, part)) for part in parts])
+
+    def _number(self, a: Floats, b: Floats) -> Any:
+        number = self._call(a, b)
+        if np.ndim(number) != 0:
+            raise InvalidType(
+                f"the kernel function gave an array of shape {np.shape(number)} for two rows; with "
+                "pairwise=True it must give a number. Leave pairwise out where it takes blocks."
+            )
+        return number
+
+    def _call(self, A: Floats, B: Floats) -> Any:
+        try:
+            return self.function(A, B)
+        except Exception as error:
+            error.add_note(
+                f"Raised by the kernel function, called with arrays of shapes {A.shape} and "
+                f"{B.shape}. A function of two rows needs CallableKernel(function, pairwise=True)."
+            )
+            raise
+
+
+@dataclass(frozen=True, eq=False)
+class Precomputed(Kernel):
+    """Similarities from a table: points are numbers of its rows and columns.
+
+    A point is a row of one column, (n, 1), that holds a row number.  ``block(A, B)`` looks up
+    ``gram[A[:, 0], B[:, 0]]``::
+
+        A = 2     B = 0 1          gram =  1  .5 .2      block = .2 .4
+                                          .5   1 .4
+                                          .2  .4  1
+
+    Parameters
+    ----------
+    gram : (p, q) float32 or float64
+        Similarities of p rows to the q rows learned from.  For learning, p = q and the matrix is
+        symmetric positive semidefinite; for predicting, one row a new point.
+
+    Raises
+    ------
+    InvalidData
+        An entry is not finite, or the table is not a matrix.
+    """
+
+    gram: Any
+
+    def __post_init__(self) -> None:
+        gram = np.asarray(self.gram)
+        if gram.ndim != 2 or gram.dtype.kind not in "biuf":
+            raise InvalidData(
+                "Precomputed takes a matrix of numbers; got an array of shape "
+                f"{gram.shape} and dtype {gram.dtype}."
+            )
+        if gram.dtype not in (np.float32, np.float64):
+            gram = gram.astype(np.float64)
+        _require_finite(gram, "the Gram matrix")
+        object.__setattr__(self, "gram", gram)
+
+    def check(self, n_columns: int) -> None:
+        """One column of row numbers."""
+        if n_columns != 1:
+            raise InvalidParameter(
+                f"points of Precomputed are one column of row numbers; X has {n_columns} columns."
+            )
+
+    def block(self, A: Array, B: Array) -> Array:
+        """A copy of some rows and columns, (a, b)."""
+        rows, columns = self._numbers(A, 0), self._numbers(B, 1)
+        return self.gram[rows[:, None], columns].astype(A.dtype, copy=False)
+
+    def diag(self, A: Array) -> Array:
+        """``gram[i, i]``, (a,); of points learned from only."""
+        return self.gram[self._numbers(A, 0), self._numbers(A, 1)].astype(np.float64)
+
+    def _numbers(self, A: Array, axis: int) -> np.ndarray:
+        _require_numpy(A)
+        numbers = A[:, 0]
+        inside = (numbers >= 0) & (numbers < self.gram.shape[axis])
+        if not (inside & (numbers == np.floor(numbers))).all():
+            raise InvalidData(
+                f"points of Precomputed are whole numbers from 0 to {self.gram.shape[axis] - 1} "
+                f"for the {'rows' if axis == 0 else 'columns'} of its Gram matrix; got others."
+            )
+        return numbers.astype(np.intp)
+
+
+def _double(A: Array) -> Floats:
+    _require_numpy(A)
+    return A.astype(np.float64, copy=False)
+
+
+def _require_numpy(A: Array) -> None:
+    if not isinstance(A, np.ndarray):
+        raise InvalidType(
+            f"this kernel works on NumPy arrays; got {type(A).__module__}.{type(A).__name__}. "
+            "Stay on the CPU, or take a kernel that hilboost names."
+        )
+
+
+def _checked_block(result: Any, A: Array, B: Array, owner: str) -> Array:
+    """A new array (a, b) in the dtype of ``A``, or a refusal."""
+    expected = (A.shape[0], B.shape[0])
+    values = np.asarray(result)
+    if values.shape != expected or values.dtype.kind not in "biuf":
+        raise InvalidType(
+            f"{owner} gave an array of shape {values.shape} and dtype {values.dtype} for "
+            f"{expected[0]} and {expected[1]} rows; it must give numbers of shape {expected}."
+        )
+    _require_finite(values, owner)
+    return values.astype(A.dtype)  # a copy: the function may keep its own
+
+
+def _require_finite(values: np.ndarray, owner: str) -> None:
+    if not np.isfinite(values).all():
+        i, j = np.argwhere(~np.isfinite(values))[0]
+        raise InvalidData(
+            f"{owner} holds {values[i, j]} for rows {i} and {j} of a block of {values.shape[0]} by "
+            f"{values.shape[1]}; similarities must be finite."
+        )

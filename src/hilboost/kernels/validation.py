@@ -1,0 +1,88 @@
+"""Doubt at the door: hyperparameters as plain numbers, or a refusal."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidParameter
+
+
+def positive(name: str, value: Any) -> float:
+    """A positive, finite number as a float.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    number = _number(value)
+    if not (np.isfinite(number) and number > 0):
+        raise InvalidParameter(f"{name} must be positive and finite; got {value!r}.")
+    return number
+
+
+def not_negative(name: str, value: Any) -> float:
+    """Zero, or a positive, finite number, as a float.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    number = _number(value)
+    if not (np.isfinite(number) and number >= 0):
+        raise InvalidParameter(f"{name} must be zero or positive, and finite; got {value!r}.")
+    return number
+
+
+def positive_integer(name: str, value: Any) -> int:
+    """A positive whole number as an int.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise InvalidParameter(f"{name} must be a positive integer; got {value!r}.")
+    return int(value)
+
+
+def length_scales(value: Any) -> Floats:
+    """Length scales as an array of their own, (1,) or (d,).
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    try:
+        scales = np.atleast_1d(np.array(value))
+    except ValueError:  # a ragged list
+        scales = np.empty(0)
+    numeric = scales.ndim == 1 and len(scales) > 0 and scales.dtype.kind in "iuf"
+    if not (numeric and np.isfinite(scales).all() and (scales > 0).all()):
+        raise InvalidParameter(
+            f"length_scale must be positive and finite, one number or one a column; got {value!r}."
+        )
+    return scales.astype(np.float64)
+
+
+def check_length_scales(scales: Floats, n_columns: int) -> None:
+    """One length scale, or as many as there are columns.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if len(scales) not in (1, n_columns):
+        raise InvalidParameter(
+            f"the kernel has {len(scales)} length scales and X {n_columns} columns; give one "
+            "length scale, or one a column."
+        )
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return float("nan")
+    return float(value)

@@ -1,0 +1,231 @@
+"""How labels become encoded targets: numbers, class codes, or points of an output space."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.loss import Target
+from hilboost.core.output_space import Embedding, OutputSpace
+from hilboost.outputs.spanning import spanning_rows
+from hilboost.tables import as_array
+from hilboost.validation.targets import check_labels, check_length, check_regression_target
+
+
+class TargetCodec(ABC):
+    """What a fit learned about its labels, and how to encode others alike."""
+
+    kind: ClassVar[Literal["numbers", "classes", "structured"]]
+
+    @abstractmethod
+    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
+        """Labels of n rows as a target array (n, c).
+
+        Parameters
+        ----------
+        y : sequence of n labels
+        n : int
+        allow_missing : bool
+            Whether some of several targets of a row may be missing.
+
+        Returns
+        -------
+        (n, c) float64
+
+        Raises
+        ------
+        InvalidData, InvalidType
+            Labels of another kind; the message names the row.
+        """
+
+    def strata(self, target: Target) -> NDArray[Any] | None:
+        """What a split of the rows keeps the proportions of.
+
+        Parameters
+        ----------
+        target : Target
+
+        Returns
+        -------
+        (n,) array or None
+        """
+        return None
+
+    def check(self, target: Target) -> None:
+        """Refuse a training target from which no loss could learn.
+
+        Parameters
+        ----------
+        target : Target
+
+        Raises
+        ------
+        InvalidData
+        """
+        return
+
+
+@dataclass(frozen=True)
+class NumberCodec(TargetCodec):
+    """Targets are numbers, one or several in a row.
+
+    Attributes
+    ----------
+    n_targets : int
+    flat : bool
+        Whether ``y`` was one-dimensional.
+    """
+
+    kind = "numbers"
+    n_targets: int
+    flat: bool
+
+    @classmethod
+    def learn(cls, y: Any, n: int, allow_missing: bool) -> tuple[NumberCodec, Floats]:
+        """The codec and the encoded training target."""
+        encoded, flat = check_regression_target(y, n, allow_missing)
+        return cls(encoded.shape[1], flat), encoded
+
+    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
+        """The numbers themselves."""
+        encoded, _ = check_regression_target(y, n, allow_missing)
+        if encoded.shape[1] != self.n_targets:
+            raise InvalidData(
+                f"y has {encoded.shape[1]} target columns; the model has {self.n_targets}."
+            )
+        return encoded
+
+    def shaped(self, predicted: Floats) -> Floats:
+        """Predictions (n, c) in the shape of ``y``."""
+        return predicted[:, 0] if predicted.shape[1] == 1 and self.flat else predicted
+
+
+@dataclass(frozen=True)
+class ClassCodec(TargetCodec):
+    """Targets are classes, encoded by their numbers.
+
+    Attributes
+    ----------
+    classes : (n_classes,) array
+        Sorted.
+    """
+
+    kind = "classes"
+    classes: NDArray[Any]
+
+    @classmethod
+    def learn(cls, y: Any, n: int) -> tuple[ClassCodec, Floats]:
+        """The codec and the encoded training target."""
+        codec = cls(np.unique(_labels(y, n)))
+        return codec, codec.encode(y, n)
+
+    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
+        """Number of the class of every row."""
+        y = _labels(y, n)
+        codes = np.searchsorted(self.classes, y)
+        codes = np.minimum(codes, len(self.classes) - 1)
+        unknown = self.classes[codes] != y
+        if unknown.any():
+            raise InvalidData(
+                f"y holds the class {y[unknown].tolist()[0]!r}, which is not among those of the "
+                f"first fit: {self.classes.tolist()}."
+            )
+        return codes.astype(np.float64)[:, None]
+
+    def strata(self, target: Target) -> NDArray[Any]:
+        """The classes."""
+        return target.y[:, 0]
+
+    def check(self, target: Target) -> None:
+        """At least two classes have positive weight."""
+        present = np.unique(target.y)
+        if len(present) < 2:
+            only = self.classes.tolist()[int(present[0])]
+            raise InvalidData(
+                f"y holds only one class ({only!r}, among the rows of positive weight); a "
+                "classifier needs at least two classes."
+            )
+
+    def with_class_weights(self, target: Target, class_weight: Any) -> Target:
+        """The target with its weights multiplied by those of the classes."""
+        if class_weight is None:
+            return target
+        codes = target.y[:, 0].astype(np.intp)
+        weight = np.ones(len(codes)) if target.weight is None else target.weight
+        if class_weight == "balanced":
+            # From the weighted frequencies, so that a weight of 2 equals the row twice here too.
+            mass = np.bincount(codes, weight)
+            factor = (weight.sum() / (np.count_nonzero(mass) * np.maximum(mass, 1e-300)))[codes]
+        else:
+            factor = compute_sample_weight(class_weight, self.classes[codes])
+        return Target(target.y, weight * factor)
+
+
+def _labels(y: Any, n: int) -> NDArray[Any]:
+    y = column_or_1d(as_array(y), warn=True)
+    check_labels(y)
+    check_classification_targets(y)
+    check_length(y, n)
+    return y
+
+
+@dataclass(frozen=True)
+class OutputCodec(TargetCodec):
+    """Targets are points of an output space.
+
+    Attributes
+    ----------
+    embedding : Embedding
+        The output space as fitted.
+    span_rows : (m,) int64
+        Training rows whose points span the output space.
+    span_codes : (m, r) float64
+        These points.
+    n_train : int
+        Number of training rows.
+    """
+
+    kind = "structured"
+    embedding: Embedding
+    span_rows: NDArray[np.int64] = field(repr=False)
+    span_codes: Floats = field(repr=False)
+    n_train: int
+
+    @classmethod
+    def learn(cls, y: Any, n: int, space: OutputSpace) -> tuple[OutputCodec, Floats]:
+        """The codec and the encoded training target."""
+        y = as_sequence(y)
+        check_length(y, n)
+        embedding = space.fit(y)
+        codes = embedding.encode_training(y)
+        if codes.shape[1] == 0:
+            raise InvalidData(
+                "the output kernel is zero for every training output; there is nothing to "
+                "learn. Check the kernel and its length scale."
+            )
+        rows = spanning_rows(embedding, codes)
+        return cls(embedding, rows, codes[rows], len(codes)), codes
+
+    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
+        """Points of the labels."""
+        y = as_sequence(y)
+        check_length(y, n)
+        return self.embedding.encode(y)
+
+
+def as_sequence(y: Any) -> Any:
+    """Labels with a length: lists, arrays, tables, and whatever turns into an array."""
+    if hasattr(y, "__len__"):
+        return y
+    if hasattr(y, "__array__"):
+        return np.asarray(y)
+    raise InvalidType(f"y must be a list or an array of labels; got {type(y).__name__}.")

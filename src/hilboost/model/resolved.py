@@ -1,0 +1,35 @@
+"""The values that automatic parameters took in a fit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ResolvedParameters:
+    """Parameters with every ``"auto"`` replaced."""
+
+    learning_rate: float
+    n_estimators: int
+    max_leaf_nodes: int
+    min_samples_leaf: float
+    l2_regularization: float
+    max_features: float
+    subsample: float
+    early_stopping: bool
+    cv_folds: int
+    n_iter_no_change: int
+
+    def fill(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Replace ``"auto"`` by these values, except for ``n_estimators``."""
+        chosen = {**asdict(self), "n_estimators": parameters["n_estimators"]}
+        return {
+            name: chosen.get(name, value) if is_auto(value) else value
+            for name, value in parameters.items()
+        }
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to the library."""
+    return isinstance(value, str) and value == "auto"

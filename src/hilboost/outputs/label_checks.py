@@ -1,0 +1,77 @@
+"""Doubt at the door of an output space: labels are checked here, once, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
+
+_NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
+
+
+def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
+    """Labels that are rows of numbers, (n, c) float64; (n,) becomes one column.
+
+    Raises
+    ------
+    InvalidData
+        Other things than numbers (texts and dates too), rows of unequal lengths, NaN or infinity,
+        another width.
+    """
+    table = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    if isinstance(table, np.ndarray) and table.dtype.kind == "c":
+        raise InvalidData(f"Complex data not supported: {what} must hold real numbers.")
+    try:
+        rows = as_numbers(table)
+    except (TypeError, ValueError):
+        raise InvalidData(f"{what} must hold rows of numbers{_first_odd_row(table)}.") from None
+    if rows.ndim == 1:
+        rows = rows[:, None]
+    if rows.ndim < 2 or len(rows) == 0 or rows[0].size == 0:
+        raise InvalidData(f"{what} must hold one row of numbers a sample; got shape {rows.shape}.")
+    rows = np.ascontiguousarray(rows.reshape(len(rows), -1))
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InvalidData(
+            f"{what} has NaN or infinity in row {row}; every output must be a finite number. "
+            "Leave such rows out, or fill them in."
+        )
+    if width is not None and rows.shape[1] != width:
+        raise InvalidData(
+            f"{what} has {rows.shape[1]} numbers a row; the model was fitted with {width}."
+        )
+    return rows
+
+
+def as_numbers(values: Any) -> Floats:
+    """An array of numbers as float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Something else, or no array.  Texts and dates are refused though NumPy could read them.
+    """
+    found = np.asarray(values)
+    if found.dtype.kind in "cUSMmV":
+        raise TypeError(f"{found.dtype} holds no real numbers")
+    if found.dtype.kind == "O" and any(isinstance(value, _NO_NUMBERS) for value in found.flat):
+        raise TypeError("texts and dates are no numbers")
+    return np.asarray(found, dtype=np.float64)
+
+
+def _first_odd_row(table: Any) -> str:
+    """Where the first row is that is not numbers, or not as long as the others."""
+    length = None
+    for i, row in enumerate(table):
+        try:
+            size = as_numbers(row).size
+        except (TypeError, ValueError):
+            return f"; row {i} is {row!r:.60}"
+        length = size if length is None else length
+        if size != length:
+            return f"; row {i} has {size} and row 0 has {length}"
+    return ""

@@ -1,0 +1,1 @@
+"""Model files: safetensors arrays and a JSON header, never code."""

@@ -1,0 +1,279 @@
+"""Model files: safetensors arrays and a JSON header; nothing in them is ever executed.
+
+Formats 1 and 2
+---------------
+Metadata: ``format`` (the number), ``header`` (JSON).  Arrays: ``start`` (r,); those of the trees,
+as :mod:`~hilboost.persistence.trees` says, unless there are base models of other kinds only; those
+of the kernel expansions, as :mod:`~hilboost.persistence.kernel_expansions` says, and their kernels
+in the header (``kernels``), if there are any.  Linear base models and those of classes of the
+user's own are in the header (``others``), as :mod:`~hilboost.persistence.values` writes them, and
+so are the names of all such classes (``imports``).  The owners of other arrays check them.
+Format 2 is format 1 with category columns (``categories`` in the header, for trees ``encoding``
+too), which a reader must not overlook.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.base_model import BaseModel, Stage, Term
+from hilboost.core.errors import IncompatibleParts, InvalidModelFile
+from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.linear import LinearModel
+from hilboost.learners.tree import Tree
+from hilboost.learners.wrapped import WrappedModel
+from hilboost.model.additive import AdditiveModel
+from hilboost.persistence import kernel_expansions as expansions
+from hilboost.persistence import trees
+from hilboost.persistence.atomic import atomic_path
+from hilboost.persistence.require import Arrays, require, require_array
+from hilboost.persistence.values import (
+    ValueReader,
+    ValueWriter,
+    checked_names,
+    is_hilboost,
+    refusal,
+)
+
+__all__ = ["DAMAGE", "FORMAT", "read", "write"]
+
+FORMAT = 2
+DAMAGE = (
+    *(KeyError, ValueError, TypeError, IndexError, AttributeError),
+    *(OverflowError, RecursionError),
+)
+"""What building a model from a damaged file may raise."""
+_HEADER_BYTES = 10**8  # more is not read
+_PICKLE = "Keep such a model with pickle or joblib, where you trust the file."
+
+
+def write(
+    path: str | Path,
+    model: AdditiveModel,
+    header: dict[str, Any],
+    arrays: Mapping[str, np.ndarray] | None = None,
+    writer: ValueWriter | None = None,
+) -> None:
+    """Write a model, all of it or nothing: the old file stays until the new one is done.
+
+    Parameters
+    ----------
+    path : str or Path
+    model : AdditiveModel
+        Of trees, kernel expansions and base models of the user's own.
+    header : dict
+        As JSON takes it, with ``n_features_in``.
+    arrays : mapping of str to array, optional
+        Further arrays, to be had back from :func:`read`.
+    writer : ValueWriter, optional
+        That wrote values in the header.
+
+    Raises
+    ------
+    IncompatibleParts
+        A base model or a kernel is of no kind that files hold, or the header is not JSON.
+    OSError
+        The file cannot be written.
+    """
+    from safetensors.numpy import save
+
+    writer = ValueWriter() if writer is None else writer
+    own, more = _to_arrays(model, writer)
+    header = {**header, **more}
+    if writer.imports:
+        header["imports"] = writer.imports
+    try:
+        number = FORMAT if _has_categories(own, header) else 1
+        metadata = {"format": str(number), "header": json.dumps(header)}
+    except TypeError as error:
+        raise IncompatibleParts(
+            f"model files hold numbers and text, in JSON: {error}. Keep such a model with pickle "
+            "or joblib, where you trust the file."
+        ) from error
+    content = save({**own, **(arrays or {}), **writer.arrays}, metadata=metadata)
+    if int.from_bytes(content[:8], "little") > _HEADER_BYTES:
+        raise IncompatibleParts(
+            f"model files have headers of up to {_HEADER_BYTES // 10**6} MB, and this model's is "
+            f"larger. Use fewer or shorter names, or fewer base models of your own. {_PICKLE}"
+        )
+    with atomic_path(Path(path)) as temporary, temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(
+    path: str | Path, trusted: Collection[str] = ()
+) -> tuple[AdditiveModel, dict[str, Any], Arrays]:
+    """Read a model, its header and all arrays: parse, check every bound, then build.
+
+    Parameters
+    ----------
+    path : str or Path
+    trusted : collection of str
+        Names ``"module:Class"`` of classes that may be imported; no others are.
+
+    Raises
+    ------
+    InvalidModelFile
+        The file is damaged, of another kind, or of a newer format, or needs other classes.
+    OSError
+        The file cannot be read.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    trusted = checked_names(trusted)
+    with Path(path).open("rb"):
+        pass  # a missing file is an OSError, not a damaged model
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, AttributeError, *DAMAGE) as error:
+        raise InvalidModelFile(
+            f"{path} is not a hilboost model file, or only a part of one; give one that "
+            "hilboost.save wrote."
+        ) from error
+    if metadata.get("format") not in [str(number + 1) for number in range(FORMAT)]:
+        raise InvalidModelFile(
+            f"{path} has format {metadata.get('format')!r}; this version reads formats 1 to "
+            f"{FORMAT}. Update hilboost, or save the model again."
+        )
+    try:
+        header = json.loads(metadata["header"])
+        require(isinstance(header, dict), "the header")
+        n_features = int(header["n_features_in"])
+        require(n_features > 0, "n_features_in")
+        if "encoding" in header:
+            n_features = int(header["encoding"]["n_columns"])
+        _check_trust(header.get("imports", []), trusted)
+        reader = ValueReader(arrays, trusted)
+        return _from_arrays(arrays, header, n_features, reader), header, arrays
+    except InvalidModelFile as error:
+        raise InvalidModelFile(f"{path}: {error}") from error
+    except DAMAGE as error:
+        raise InvalidModelFile(f"{path} is damaged: {error}") from error
+
+
+def _has_categories(arrays: Arrays, header: dict[str, Any]) -> bool:
+    return "categories" in header or len(arrays.get("left_sets", ())) > 0
+
+
+def _check_trust(imports: Any, trusted: Collection[str]) -> None:
+    """All names at once, before anything is imported."""
+    require(isinstance(imports, list) and all(type(name) is str for name in imports), "imports")
+    if not set(imports) <= set(trusted):
+        raise InvalidModelFile(refusal(imports))
+
+
+def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[str, Any]]:
+    """Arrays, and what they need in the header."""
+    of_trees: list[tuple[int, Term]] = []
+    of_kernels: list[tuple[int, int, Term]] = []
+    others: list[Any] = []
+    for number, stage in enumerate(model.stages):
+        for place, part in enumerate(stage.terms):
+            if isinstance(part.model, Tree):
+                of_trees.append((number, part))
+            elif isinstance(part.model, KernelExpansion):
+                of_kernels.append((number, place, part))
+            else:
+                others.append(_other(number, place, part, writer))
+    arrays: Arrays = {"start": model.initial_raw}
+    more: dict[str, Any] = {"others": others} if others else {}
+    if of_kernels:
+        found, more["kernels"] = expansions.to_arrays(of_kernels, len(model.initial_raw), writer)
+        arrays |= found
+    if of_trees or not (of_kernels or others):
+        arrays |= trees.to_arrays(of_trees)
+    return arrays, more
+
+
+def _other(number: int, place: int, part: Term, writer: ValueWriter) -> dict[str, Any]:
+    """A linear base model, or one of the user's own."""
+    model = part.model
+    linear = LinearModel.of(model) if isinstance(model, WrappedModel) else None
+    if linear is None and is_hilboost(type(model)) and not isinstance(model, LinearModel):
+        inside = model.regressors[0] if isinstance(model, WrappedModel) else model
+        raise IncompatibleParts(
+            "model files hold trees, kernel expansions and linear base models; this model has a "
+            f"{type(inside).__name__}. {_PICKLE}"
+        )
+    return {
+        "stage": number,
+        "place": place,
+        "columns": [part.columns.start, part.columns.stop],
+        "coefficient": part.coefficient.tolist(),
+        "model": writer.write(linear or model, "a base model"),
+    }
+
+
+def _from_arrays(
+    arrays: Arrays, header: dict[str, Any], n_features: int, reader: ValueReader
+) -> AdditiveModel:
+    start = require_array(arrays, "start", np.float64)
+    require(len(start) > 0 and bool(np.isfinite(start).all()), "start")
+    of_trees: list[tuple[int, Term]] = []
+    placed = _others(header.get("others", []), len(start), n_features, reader)
+    with_kernels = not arrays.keys().isdisjoint(expansions.NAMES)
+    if with_kernels:
+        descriptions = header.get("kernels", [])
+        placed += expansions.from_arrays(arrays, descriptions, len(start), n_features, reader)
+    if not placed or not arrays.keys().isdisjoint(trees.NAMES):
+        of_trees = trees.from_arrays(arrays, len(start), n_features)
+    placed.sort(key=lambda entry: entry[:2])
+    return AdditiveModel(start, _stages(of_trees, placed))
+
+
+def _others(
+    described: Any, n_outputs: int, n_features: int, reader: ValueReader
+) -> list[tuple[int, int, Term]]:
+    """Stage, place and part of every linear base model and of every one of the user's own."""
+    require(isinstance(described, list), "others")
+    found = []
+    for entry in described:
+        first, last = entry["columns"]
+        numbers = (entry["stage"], entry["place"], first, last)
+        require(all(type(number) is int and number >= 0 for number in numbers), "others")
+        require(first < last <= n_outputs, "others")
+        coefficient = np.array(entry["coefficient"], dtype=np.float64)
+        require(coefficient.shape == (last - first,), "others")
+        require(bool(np.isfinite(coefficient).all()), "others")
+        model = reader.part(entry["model"], BaseModel)
+        if isinstance(model, LinearModel):
+            require(model.fits(n_features, last - first), "a linear model")
+        part = Term(model, slice(first, last), coefficient)
+        found.append((entry["stage"], entry["place"], part))
+    return found
+
+
+def _stages(
+    of_trees: list[tuple[int, Term]], of_kernels: list[tuple[int, int, Term]]
+) -> tuple[Stage, ...]:
+    """Expansions at their places within each stage, trees in order at the others."""
+    numbers = [number for number, _ in of_trees] + [number for number, _, _ in of_kernels]
+    n_stages = 1 + max(numbers, default=-1)
+    require(n_stages <= len(numbers), "stage")
+    tree_parts: list[list[Term]] = [[] for _ in range(n_stages)]
+    for number, part in of_trees:
+        tree_parts[number].append(part)
+    placed: list[list[tuple[int, Term]]] = [[] for _ in range(n_stages)]
+    for number, place, part in of_kernels:
+        placed[number].append((place, part))
+    stages = []
+    for own_trees, own_expansions in zip(tree_parts, placed, strict=True):
+        parts: list[Term] = []
+        rest = iter(own_trees)
+        for place, part in own_expansions:
+            parts.extend(islice(rest, max(0, place - len(parts))))
+            require(place == len(parts), "place")
+            parts.append(part)
+        stages.append(Stage((*parts, *rest)))
+    return tuple(stages)

@@ -1,0 +1,226 @@
+"""The record of a fit to and from the header and arrays of a model file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from hilboost.core.callback import History
+from hilboost.core.errors import IncompatibleParts
+from hilboost.losses import SquaredError
+from hilboost.model import AdditiveModel
+from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
+from hilboost.model.fitted import FittedModel
+from hilboost.model.resolved import ResolvedParameters
+from hilboost.persistence import categories, kernel_machines, output_spaces
+from hilboost.persistence.require import Arrays, positive, require
+from hilboost.persistence.stored import Header, StoredModel
+from hilboost.persistence.values import PLAIN, ValueReader, ValueWriter
+from hilboost.tables import Level, Schema, category_choice
+
+_TEXT_BYTES = 2**24  # of class labels, which all take as much memory as the longest
+
+
+def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
+    """Fields for the header, and arrays.
+
+    Raises
+    ------
+    IncompatibleParts
+        A part is of no kind that files hold.
+    """
+    header: Header = {"n_features_in": fitted.schema.n_columns, "seed": fitted.seed}
+    arrays: Arrays = {}
+    if fitted.history is not None:
+        train, validation = fitted.history.train, fitted.history.validation
+        header["train"] = train.tolist()
+        header["validation"] = None if validation is None else validation.tolist()
+    if fitted.schema.categories:
+        header["categories"] = [[k, list(levels)] for k, levels in fitted.schema.levels]
+    if fitted.encoding is not None:
+        header["encoding"], arrays = categories.to_file(fitted.encoding)
+    if fitted.resolved is not None:
+        header["chosen"] = _resolved_to_file(fitted.resolved)
+    own, more = _codec_to_file(fitted, writer)
+    header, arrays = header | own, arrays | more
+    sharpness = getattr(fitted.loss, "sharpness", None)
+    if sharpness is not None:
+        header["sharpness"] = float(sharpness)
+    if fitted.kernel_machine is not None:
+        keeps_noise = fitted.n_stages > 0 and type(fitted.loss) is SquaredError
+        header["machine"], more = kernel_machines.to_file(
+            fitted.kernel_machine, fitted.learner.name, writer, keeps_noise
+        )
+        arrays |= more
+    elif fitted.learner.penalizes and "output" not in header:
+        header["stages"] = fitted.learner.name
+    return header, arrays
+
+
+def from_file(
+    additive: AdditiveModel, header: Header, arrays: Arrays, reader: ValueReader, choice: Any
+) -> StoredModel:
+    """What :func:`to_file` wrote; ``choice`` is the parameter ``categorical_features``.
+
+    Raises
+    ------
+    KeyError, ValueError, TypeError, OverflowError
+        Something is missing, or cannot be.
+    """
+    schema = _read_schema(header, choice)
+    codec, stages = _read_codec(header, arrays, len(additive.initial_raw), reader)
+    encoding = summary = None
+    if "encoding" in header:
+        encoding = categories.from_file(header["encoding"], arrays, schema)
+    if "machine" in header:
+        n_targets = codec.n_targets if isinstance(codec, NumberCodec) else 0
+        summary, stages = kernel_machines.from_file(
+            header["machine"], arrays, additive, schema.n_columns, n_targets, reader
+        )
+    resolved = _resolved_from_file(header["chosen"]) if "chosen" in header else None
+    return StoredModel(
+        model=additive,
+        schema=schema,
+        codec=codec,
+        seed=int(header["seed"]),
+        history=_read_history(header) if "train" in header else None,
+        encoding=encoding,
+        resolved=resolved,
+        kernel_machine=summary,
+        stages=stages,
+        sharpness=positive(header["sharpness"], "sharpness") if "sharpness" in header else None,
+    )
+
+
+def feature_names(header: Header) -> np.ndarray | None:
+    """Names of the columns, where the table of the fit had some."""
+    if "feature_names_in" not in header:
+        return None
+    names = np.array(header["feature_names_in"], dtype=object)
+    require(names.shape == (int(header["n_features_in"]),), "feature_names_in")
+    require(all(isinstance(name, str) for name in names), "feature_names_in")
+    return names
+
+
+def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
+    codec = fitted.codec
+    if isinstance(codec, ClassCodec):
+        dtype = _label_dtype(codec.classes).str
+        return {"classes": codec.classes.tolist(), "classes_dtype": dtype}, {}
+    if isinstance(codec, NumberCodec):
+        return {"n_targets": codec.n_targets, "flat": codec.flat}, {}
+    fields, arrays = output_spaces.to_arrays(fitted.output.embedding, _span(fitted.output), writer)
+    if fitted.learner.penalizes:
+        fields["stages"] = fitted.learner.name
+    return {"output": fields}, arrays
+
+
+def _span(codec: OutputCodec) -> output_spaces.Span:
+    return codec.span_rows, codec.span_codes, codec.n_train
+
+
+def _read_codec(
+    header: Header, arrays: Arrays, n_outputs: int, reader: ValueReader
+) -> tuple[TargetCodec, str | None]:
+    """The codec, and the name of the kernel stages, if any."""
+    if "output" in header:
+        embedding, span = output_spaces.from_arrays(header["output"], arrays, n_outputs, reader)
+        return OutputCodec(embedding, *span), _stages(header["output"])
+    if "classes" in header:
+        return ClassCodec(_read_classes(header)), _stages(header)
+    return NumberCodec(int(header["n_targets"]), bool(header["flat"])), _stages(header)
+
+
+def _stages(fields: Header) -> str | None:
+    if not isinstance(fields, dict) or "stages" not in fields:
+        return None
+    require(fields["stages"] in kernel_machines.STAGES, "stages")
+    return str(fields["stages"])
+
+
+def _label_dtype(classes: Any) -> np.dtype[Any]:
+    """The dtype of class labels, text no longer than it is."""
+    dtype: np.dtype[Any] = classes.dtype
+    if dtype.kind != "U" or classes.nbytes <= _TEXT_BYTES:
+        return dtype
+    shortest: np.dtype[Any] = np.array(classes.tolist()).dtype
+    if shortest.itemsize * len(classes) > _TEXT_BYTES:
+        raise IncompatibleParts(
+            f"model files hold class labels of up to {_TEXT_BYTES // 2**20} MiB together; these "
+            f"{len(classes)} take more. Give classes shorter names."
+        )
+    return shortest
+
+
+def _read_classes(header: Header) -> Any:
+    labels, name = header["classes"], header["classes_dtype"]
+    require(isinstance(labels, list) and all(isinstance(y, PLAIN) for y in labels), "classes")
+    require(isinstance(name, str), "classes_dtype")
+    dtype = np.dtype(name)
+    require(dtype.kind in "biufUO", "classes_dtype")
+    if dtype.kind == "U":
+        require(0 < dtype.itemsize * len(labels) <= _TEXT_BYTES, "classes_dtype")
+    classes = np.array(labels, dtype=dtype)
+    require(len(labels) >= 2 and len(set(classes.tolist())) == len(labels), "classes")
+    return classes
+
+
+def _read_schema(header: Header, choice: Any) -> Schema:
+    """Levels of category columns; none in files of format 1."""
+    d, entries = int(header["n_features_in"]), header.get("categories", [])
+    names = header.get("feature_names_in")
+    chosen = category_choice(choice, d, names)
+    require(isinstance(entries, list), "categories")
+    found: list[tuple[int, tuple[Level, ...]]] = []
+    for k, levels in entries:
+        require(type(k) is int and (found[-1][0] if found else -1) < k < d, "categories")
+        require(isinstance(levels, list), "categories")
+        is_text = all(isinstance(level, str) for level in levels)
+        require(is_text or all(isinstance(level, (int, float)) for level in levels), "categories")
+        require(is_text or all(math.isfinite(level) for level in levels), "categories")
+        require(all(a < b for a, b in pairwise(levels)), "categories")
+        found.append((k, tuple(levels)))
+    schema = Schema(d, None if names is None else tuple(names), tuple(found))
+    require(not found or chosen is None or chosen == schema.categories, "categories")
+    return schema
+
+
+def _read_history(header: Header) -> History:
+    validation = header["validation"]
+    return History(
+        _numbers(header["train"], "train"),
+        None if validation is None else _numbers(validation, "validation"),
+    )
+
+
+def _numbers(values: Any, name: str) -> Any:
+    require(isinstance(values, list), name)
+    numbers = np.array(values, dtype=np.float64)
+    require(numbers.ndim == 1, name)
+    return numbers
+
+
+def _resolved_to_file(resolved: ResolvedParameters) -> Header:
+    """Plain values by their names."""
+    kinds = get_type_hints(ResolvedParameters)
+    return {
+        name: value if type(value) is int else kinds[name](value)
+        for name, value in asdict(resolved).items()
+    }
+
+
+def _resolved_from_file(entry: Any) -> ResolvedParameters:
+    """What :func:`_resolved_to_file` made: known names, types, and values that a fit can choose."""
+    kinds = get_type_hints(ResolvedParameters)
+    if not isinstance(entry, dict) or set(entry) != set(kinds):
+        raise ValueError("chosen is inconsistent")
+    for name, kind in kinds.items():
+        value = entry[name]
+        known = type(value) is kind or (kind is float and type(value) is int)
+        if not known or not 0 <= value < np.inf:
+            raise ValueError(f"{name} of chosen is inconsistent")
+    return ResolvedParameters(**entry)

@@ -1,0 +1,276 @@
+"""Kernel expansions in model files.
+
+A sum names an expansion many times, expansions share basis vectors, and nested machines the first
+of one array; each is written once::
+
+    part ──→ expansion ──→ basis ──→ rows.0, rows.1, …
+    stage, place           │ length, kernel, inputs
+    coefficient            weights
+
+``part.stage``, ``part.place`` (within the stage), ``part.expansion`` (n_parts,) and
+``part.coefficient`` (n_parts, r); ``expansion.basis`` (n_expansions,) and ``expansion.weights``
+(flat, (m, r) each); ``basis.rows``, ``basis.length``, ``basis.kernel``, ``basis.inputs``
+(n_bases,): the first ``length`` of an array of rows; ``rows.0``, … (m, d) float32 or float64;
+``inputs.centre``, ``inputs.scale`` (n_inputs, d).  Kernels are descriptions in the header.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.base_model import Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
+from hilboost.kernels import Kernel, from_description, to_description
+from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.persistence.require import (
+    Arrays,
+    require,
+    require_array,
+    require_below,
+    require_finite,
+)
+from hilboost.persistence.values import ValueReader, ValueWriter, is_hilboost
+
+NAMES = frozenset(
+    {
+        *("part.stage", "part.place", "part.expansion", "part.coefficient"),
+        *("expansion.basis", "expansion.weights"),
+        *("basis.rows", "basis.length", "basis.kernel", "basis.inputs"),
+        *("inputs.centre", "inputs.scale"),
+    }
+)
+_DEEPEST = 64
+_SHARED_BY = 64  # A sum copies the basis of each expansion: so much larger than the file, at most.
+
+
+class _Numbered:
+    """Objects and their numbers, in the order of first appearance."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+
+    def number(self, key: Any, item: Any) -> int:
+        """That of a key; a new one comes with its item."""
+        if key not in self._numbers:
+            self._numbers[key] = len(self.items)
+            self.items.append(item)
+        return self._numbers[key]
+
+    def by_identity(self, item: Any) -> int:
+        """That of an object, which the caller keeps alive."""
+        return self.number(id(item), item)
+
+
+def to_arrays(
+    parts: list[tuple[int, int, Term]], n_outputs: int, writer: ValueWriter | None = None
+) -> tuple[Arrays, list[Any]]:
+    """From stage, place and part of every expansion; also the descriptions of the kernels.
+
+    Raises
+    ------
+    IncompatibleParts
+        A kernel is not one of hilboost's own, or an expansion has some of the outputs only.
+    """
+    kernels, inputs, expansions, bases = (_Numbered() for _ in range(4))
+    named: list[int] = []
+    of_expansions: list[int] = []
+    for _, _, part in parts:
+        model = part.model
+        assert isinstance(model, KernelExpansion)
+        if (part.columns.start, part.columns.stop) != (0, n_outputs):
+            raise IncompatibleParts(
+                f"model files hold kernel expansions of all {n_outputs} outputs; this model has "
+                f"one of the columns {part.columns.start} to {part.columns.stop - 1}. Keep such a "
+                "model with pickle or joblib, where you trust the file."
+            )
+        named.append(expansions.by_identity(model))
+        if len(expansions.items) > len(of_expansions):
+            own = kernels.by_identity(model.kernel), inputs.by_identity(model.inputs)
+            of_expansions.append(bases.number((id(model.basis), *own), (model.basis, *own)))
+    arrays = _rows_to_arrays([basis for basis, _, _ in bases.items])
+    arrays |= {
+        "part.stage": np.array([number for number, _, _ in parts], dtype=np.int64),
+        "part.place": np.array([place for _, place, _ in parts], dtype=np.int64),
+        "part.expansion": np.array(named, dtype=np.int64),
+        "part.coefficient": np.stack([part.coefficient for _, _, part in parts]),
+        "expansion.basis": np.array(of_expansions, dtype=np.int64),
+        "expansion.weights": np.concatenate([m.weights.ravel() for m in expansions.items]),
+        "basis.kernel": np.array([kernel for _, kernel, _ in bases.items], dtype=np.int64),
+        "basis.inputs": np.array([number for _, _, number in bases.items], dtype=np.int64),
+        "inputs.centre": np.stack([each.center for each in inputs.items]),
+        "inputs.scale": np.stack([each.scale for each in inputs.items]),
+    }
+    return arrays, [describe(kernel, writer) for kernel in kernels.items]
+
+
+def _rows_to_arrays(bases: list[np.ndarray]) -> Arrays:
+    """Basis vectors; where some begin one array in memory, the longest of them is all."""
+    longest = _Numbered()
+    users: Counter[Any] = Counter()
+    numbers: list[int] = []
+    for basis in bases:
+        address = basis.__array_interface__["data"][0] if basis.flags.c_contiguous else id(basis)
+        key: Any = (basis.flags.c_contiguous, address, basis.dtype.str, basis.shape[1])
+        users[key] += 1
+        number = longest.number((*key, (users[key] - 1) // _SHARED_BY), basis)
+        if len(basis) > len(longest.items[number]):
+            longest.items[number] = basis
+        numbers.append(number)
+    arrays = {f"rows.{k}": np.ascontiguousarray(rows) for k, rows in enumerate(longest.items)}
+    arrays["basis.rows"] = np.array(numbers, dtype=np.int64)
+    arrays["basis.length"] = np.array([len(basis) for basis in bases], dtype=np.int64)
+    return arrays
+
+
+def from_arrays(
+    arrays: Arrays,
+    descriptions: Any,
+    n_outputs: int,
+    n_features: int,
+    reader: ValueReader | None = None,
+) -> list[tuple[int, int, Term]]:
+    """Stage, place and part of every expansion.
+
+    Raises
+    ------
+    KeyError, ValueError, TypeError, OverflowError
+        An array is missing, or has what cannot be.
+    """
+    require(isinstance(descriptions, list), "kernels")
+    kernels = [read_kernel(description, n_features, reader) for description in descriptions]
+    scalings = _inputs(arrays, n_features)
+    bases = _bases(arrays, kernels, scalings, n_features)
+    expansions = _expansions(arrays, bases, n_outputs)
+    coefficient = require_finite(arrays, "part.coefficient", 2)
+    n = len(coefficient)
+    require(n > 0 and coefficient.shape[1] == n_outputs, "part.coefficient")
+    # Each stage has a part at least, and each place one before it.
+    most = n + len(arrays.get("stage", ()))
+    columns = (
+        require_below(arrays, "part.stage", most, n),
+        require_below(arrays, "part.place", most, n),
+        require_below(arrays, "part.expansion", len(expansions), n),
+    )
+    return [
+        (number, place, Term(expansions[k], slice(0, n_outputs), factors))
+        for number, place, k, factors in zip(*columns, coefficient, strict=True)
+    ]
+
+
+def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
+    """The description of a kernel, as files hold it.
+
+    With a writer it may be of a class of the user's own.
+
+    Raises
+    ------
+    IncompatibleParts
+        The kernel is not one of hilboost's own, or nested too deeply.
+    """
+    if writer is not None and not is_hilboost(type(kernel)):
+        return writer.write(kernel, "the kernel")
+    description = to_description(kernel)
+    if _is_too_deep(description):
+        raise IncompatibleParts(
+            f"model files hold kernels nested up to {_DEEPEST} deep; this one is deeper. Write it "
+            "with fewer kernels inside one another."
+        )
+    return description
+
+
+def read_kernel(description: Any, n_features: int, reader: ValueReader | None = None) -> Kernel:
+    """The kernel of a description, for rows with so many columns.
+
+    Raises
+    ------
+    ValueError, TypeError, OverflowError
+        The description is damaged.
+    """
+    require(not _is_too_deep(description), "a kernel nested too deeply")
+    if reader is not None and isinstance(description, dict) and "import" in description:
+        kernel: Kernel = reader.part(description, Kernel)
+    else:
+        kernel = from_description(description)
+    kernel.check(n_features)
+    return kernel
+
+
+def _is_too_deep(description: Any) -> bool:
+    inside = [(description, 1)]
+    while inside:
+        value, depth = inside.pop()
+        if depth > _DEEPEST:
+            return True
+        children = value.values() if isinstance(value, dict) else value
+        if isinstance(value, dict | list):
+            inside.extend((child, depth + 1) for child in children)
+    return False
+
+
+def _inputs(arrays: Arrays, n_features: int) -> list[Inputs]:
+    center = require_finite(arrays, "inputs.centre", 2)
+    scale = require_finite(arrays, "inputs.scale", 2)
+    require(center.shape[1] == n_features and center.shape == scale.shape, "inputs.centre")
+    require(bool((scale > 0).all()), "inputs.scale")
+    return [Inputs(c.copy(), s.copy()) for c, s in zip(center, scale, strict=True)]
+
+
+Basis = tuple[Kernel, Inputs, np.ndarray]
+
+
+def _bases(
+    arrays: Arrays, kernels: list[Kernel], scalings: list[Inputs], n_features: int
+) -> list[Basis]:
+    lengths = require_array(arrays, "basis.length", np.int64).tolist()
+    n = len(lengths)
+    of_rows = require_below(arrays, "basis.rows", n, n)
+    of_kernel = require_below(arrays, "basis.kernel", len(kernels), n)
+    of_inputs = require_below(arrays, "basis.inputs", len(scalings), n)
+    require(max(Counter(of_rows).values(), default=0) <= _SHARED_BY, "basis.rows")
+    rows = {k: _rows(arrays, f"rows.{k}", n_features) for k in set(of_rows)}
+    tried: set[int] = set()  # once each: a long sum takes long
+    bases: list[Basis] = []
+    for k, length, kernel, scaling in zip(of_rows, lengths, of_kernel, of_inputs, strict=True):
+        require(0 < length <= len(rows[k]), "basis.length")
+        if kernel not in tried:
+            tried.add(kernel)
+            try_kernel(kernels[kernel], rows[k][:1])
+        bases.append((kernels[kernel], scalings[scaling], rows[k][:length]))
+    return bases
+
+
+def _rows(arrays: Arrays, name: str, n_features: int) -> np.ndarray:
+    rows = arrays[name]
+    require(rows.dtype in (np.float32, np.float64), name)
+    require(rows.ndim == 2 and len(rows) > 0 and rows.shape[1] == n_features, name)
+    require(bool(np.isfinite(rows).all()), name)
+    return rows
+
+
+def try_kernel(kernel: Kernel, row: np.ndarray) -> None:
+    """What a kernel's parameters still hide, such as a power too large, one value shows."""
+    with np.errstate(all="ignore"):
+        value, own = kernel.block(row, row), kernel.diag(row)
+    require(value.shape == (1, 1) and bool(np.isfinite(value).all()), "a kernel")
+    require(own.shape == (1,) and bool(np.isfinite(own).all()), "a kernel")
+
+
+def _expansions(arrays: Arrays, bases: list[Basis], n_outputs: int) -> list[KernelExpansion]:
+    weights: Floats = require_finite(arrays, "expansion.weights")
+    n = len(require_array(arrays, "expansion.basis", np.int64))
+    expansions, begin = [], 0
+    for k in require_below(arrays, "expansion.basis", len(bases), n):
+        kernel, scaling, basis = bases[k]
+        end = begin + len(basis) * n_outputs
+        require(end <= len(weights), "expansion.weights")
+        own = weights[begin:end].reshape(len(basis), n_outputs)
+        expansions.append(KernelExpansion(kernel, scaling, basis, own))
+        begin = end
+    require(begin == len(weights), "expansion.weights")
+    return expansions

@@ -1,0 +1,98 @@
+"""What a fit of a kernel machine chose, in model files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.model import AdditiveModel
+from hilboost.persistence.kernel_expansions import describe, read_kernel
+from hilboost.persistence.require import (
+    Arrays,
+    positive,
+    require,
+    require_array,
+    require_finite,
+)
+from hilboost.persistence.values import ValueReader, ValueWriter
+
+STAGES = ("full", "sparse", "block")
+
+
+def to_file(
+    summary: KernelMachineSummary, stages: str | None, writer: ValueWriter, keeps_noise: bool
+) -> tuple[dict[str, Any], Arrays]:
+    """Fields and arrays; noise and scores only where standard deviations need them."""
+    kernel, regularization = summary.kernel, summary.regularization
+    fields: dict[str, Any] = {
+        "kernel": None if kernel is None else describe(kernel, writer),
+        "regularization": None if regularization is None else float(regularization),
+        "amplitude": float(summary.amplitude),
+    }
+    if summary.path is None:
+        fields["stages"] = stages
+    else:
+        fields["path"], fields["n_iter"] = summary.path.tolist(), int(summary.n_iter or 0)
+    arrays: Arrays = {}
+    if summary.noise is not None and keeps_noise:
+        arrays["noise"] = np.ascontiguousarray(summary.noise)
+        if summary.scores is not None:
+            arrays["scores"] = np.ascontiguousarray(summary.scores)
+    return fields, arrays
+
+
+def from_file(
+    fields: Any,
+    arrays: Arrays,
+    model: AdditiveModel,
+    n_features: int,
+    n_targets: int,
+    reader: ValueReader,
+) -> tuple[KernelMachineSummary, str | None]:
+    """What :func:`to_file` wrote, and the name of the stages."""
+    require(isinstance(fields, dict), "machine")
+    description, regularization = fields["kernel"], fields["regularization"]
+    if regularization is not None:
+        regularization = float(regularization)
+        require(0 <= regularization < np.inf, "regularization")
+    path = n_iter = stages = None
+    if "path" in fields:
+        path, n_iter = _path(fields["path"], len(model.stages)), int(fields["n_iter"])
+    else:
+        stages = fields["stages"]
+        require(stages in STAGES, "stages")
+    noise = _noise(arrays, model) if "noise" in arrays else None
+    require(noise is None or regularization is not None, "noise")
+    summary = KernelMachineSummary(
+        kernel=None if description is None else read_kernel(description, n_features, reader),
+        regularization=regularization,
+        amplitude=positive(fields["amplitude"], "amplitude"),
+        noise=noise,
+        path=path,
+        n_iter=n_iter,
+        scores=_scores(arrays, n_targets) if "scores" in arrays else None,
+    )
+    return summary, stages
+
+
+def _path(path: Any, n_stages: int) -> np.ndarray:
+    require(isinstance(path, list) and len(path) == n_stages, "path")
+    require(all(type(size) is int and 0 < size < 2**31 for size in path), "path")
+    return np.array(path, dtype=np.int64)
+
+
+def _noise(arrays: Arrays, model: AdditiveModel) -> np.ndarray:
+    first, noise = model.stages[0].terms[0].model, require_finite(arrays, "noise")
+    require(isinstance(first, KernelExpansion) and noise.shape == (len(first.basis),), "noise")
+    require(bool((noise >= 0).all()), "noise")
+    return noise
+
+
+def _scores(arrays: Arrays, n_targets: int) -> np.ndarray:
+    scores = require_array(arrays, "scores", np.float64, 2)
+    require(len(scores) > 0 and scores.shape[1] == n_targets, "scores")
+    require(bool((scores >= 0).all()), "scores")
+    return scores

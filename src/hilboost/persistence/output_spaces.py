@@ -1,0 +1,317 @@
+"""Output spaces in model files, as they were fitted.
+
+``output.training``: the training outputs to choose predictions from, one row each; for texts and
+nodes ``output.labels``, JSON in UTF-8.  ``output.pivots`` (r,) and ``output.codes`` (n, r) are the
+factor of a Gram matrix, ``output.diagonal`` and ``output.gram`` what else is known of it.  Spaces
+have the other arrays that their readers below name.  ``span.rows``, ``span.codes``: training
+outputs that span the space.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.output_space import Embedding
+from hilboost.kernels.pivoted_cholesky import GramFactor
+from hilboost.outputs import Compositions, PositiveMatrices, Rankings
+from hilboost.outputs.compositions import CompositionEmbedding
+from hilboost.outputs.distributions import DistributionEmbedding
+from hilboost.outputs.hierarchies import HierarchyEmbedding
+from hilboost.outputs.kernel_output import GaussianEmbedding, RowEmbedding, embedding_of_rows
+from hilboost.outputs.label_sets import LabelSetEmbedding
+from hilboost.outputs.precomputed import PrecomputedEmbedding
+from hilboost.outputs.rankings import RankingEmbedding
+from hilboost.outputs.spd_matrices import PositiveMatrixEmbedding
+from hilboost.outputs.strings import StringEmbedding
+from hilboost.outputs.vectors import VectorEmbedding
+from hilboost.persistence.kernel_expansions import describe, read_kernel, try_kernel
+from hilboost.persistence.require import Arrays, require, require_array, require_finite
+from hilboost.persistence.values import ValueReader, ValueWriter
+
+Fields = dict[str, Any]
+Span = tuple[np.ndarray, Floats, int]
+"""Rows (k,) of training outputs that span the space, their points (k, r), number of all rows."""
+
+
+def to_arrays(embedding: Embedding, span: Span, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    """Fields for the header, and arrays.
+
+    Raises
+    ------
+    IncompatibleParts
+        The output kernel is a function, or labels are of no type that files hold.
+    """
+    rows, codes, n_train = span
+    arrays: Arrays = {"span.rows": np.asarray(rows, dtype=np.int64), "span.codes": codes}
+    names = [name for name, kind in _KINDS.items() if type(embedding) in kind.classes]
+    fields: Fields
+    if names:
+        fields, own = _KINDS[names[0]].write(embedding, writer)
+        arrays |= {f"output.{key}": array for key, array in own.items()}
+    else:
+        fields = {"value": writer.write(embedding, "the output space")}
+    contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
+    return {"type": [*names, "value"][0], "n_train": int(n_train), **fields}, contiguous
+
+
+def from_arrays(
+    fields: Any, arrays: Arrays, n_outputs: int, reader: ValueReader
+) -> tuple[Embedding, Span]:
+    """The output space, of ``n_outputs`` dimensions, and its span.
+
+    Raises
+    ------
+    KeyError, ValueError, TypeError, OverflowError
+        Something is missing, or cannot be.
+    """
+    require(isinstance(fields, dict), "the output space")
+    n_train = _whole(fields["n_train"], "n_train")
+    rows = require_array(arrays, "span.rows", np.int64)
+    codes = require_finite(arrays, "span.codes", 2)
+    require(codes.shape == (len(rows), n_outputs) and len(set(rows.tolist())) == len(rows), "span")
+    require(bool(((rows >= 0) & (rows < n_train)).all()), "span.rows")
+    if fields["type"] == "value":
+        embedding = reader.part(fields["value"], Embedding)
+    else:
+        own = {key[7:]: array for key, array in arrays.items() if key.startswith("output.")}
+        embedding = _KINDS[fields["type"]].read(fields, own, n_outputs, reader)
+    return embedding, (rows, codes, n_train)
+
+
+# Checks
+
+
+def _whole(value: Any, what: str, least: int = 1, most: int = 2**53) -> int:
+    require(type(value) is int and least <= value <= most, what)
+    return int(value)
+
+
+def _training(arrays: Arrays, n_columns: int | None = None) -> Floats:
+    """Rows of numbers, at least one."""
+    rows = require_finite(arrays, "training", 2)
+    require(rows.size > 0 and n_columns in (None, rows.shape[1]), "training outputs")
+    return rows
+
+
+def _shape(fields: Fields, size: int) -> tuple[int, ...]:
+    """Shape of one label of so many numbers."""
+    given = fields["shape"]
+    require(isinstance(given, list) and len(given) < 32, "shape")
+    shape = tuple(_whole(n, "shape") for n in given)
+    require(math.prod(shape) == size, "shape")
+    return shape
+
+
+def _write_labels(labels: Any) -> np.ndarray:
+    """Single labels, as JSON in UTF-8."""
+    text = json.dumps(ValueWriter().write(list(labels), "a label"))
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def _read_labels(arrays: Arrays, name: str) -> list[Any]:
+    """Single labels, each of them once."""
+    written = json.loads(require_array(arrays, name, np.uint8).tobytes().decode())
+    labels = ValueReader({}).read(written)
+    require(isinstance(labels, list) and len(labels) == len(set(labels)) > 0, name)
+    return labels
+
+
+def _write_factor(factor: GramFactor) -> Arrays:
+    return {"pivots": factor.pivots, "codes": factor.codes}
+
+
+def _read_factor(arrays: Arrays, n_outputs: int) -> GramFactor:
+    pivots = require_array(arrays, "pivots", np.int64)
+    codes = require_finite(arrays, "codes", 2)
+    n = len(codes)
+    require(codes.shape[1] == len(pivots) == n_outputs <= n, "codes")
+    require(bool(((pivots >= 0) & (pivots < n)).all()), "pivots")
+    require(len(set(pivots.tolist())) == len(pivots), "pivots")
+    factor = GramFactor(pivots, codes)
+    triangle = factor.triangle
+    require(bool((triangle.diagonal() > 0).all()) and not np.triu(triangle, 1).any(), "codes")
+    return factor
+
+
+# One space each
+
+
+def _write_vectors(space: VectorEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    return {"shape": list(space.shape)}, {"training": space.training}
+
+
+def _read_vectors(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    return VectorEmbedding(_training(arrays, r), _shape(fields, r))
+
+
+def _write_rows(space: RowEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    fields = {"shape": list(space.shape), "kernel": describe(space.kernel, writer)}
+    return fields, {"training": space.training, **_write_factor(space.factor)}
+
+
+def _read_rows(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    training, factor = _training(arrays), _read_factor(arrays, r)
+    require(len(training) == len(factor.codes), "training outputs")
+    kernel = read_kernel(fields["kernel"], training.shape[1], reader)
+    try_kernel(kernel, training[:1])
+    return embedding_of_rows(kernel, training, factor, _shape(fields, training.shape[1]))
+
+
+def _write_precomputed(space: PrecomputedEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    rest = {} if space.gram is None else {"gram": space.gram}
+    return {}, {"diagonal": space.diagonal, **rest, **_write_factor(space.factor)}
+
+
+def _read_precomputed(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    factor, diagonal = _read_factor(arrays, r), require_finite(arrays, "diagonal")
+    n = len(diagonal)
+    require(n == len(factor.codes) and bool((diagonal >= 0).all()), "diagonal")
+    gram = require_finite(arrays, "gram", 2) if "gram" in arrays else None
+    require(gram is None or gram.shape == (n, n), "gram")
+    return PrecomputedEmbedding(factor, diagonal, gram)
+
+
+def _write_label_sets(space: LabelSetEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    dtype = None if space.dtype is None else space.dtype.str
+    arrays = {
+        "training": space.training,
+        "scale": space.scale,
+        "labels": _write_labels(space.names),
+    }
+    return {"mean_size": int(space.mean_size), "dtype": dtype}, arrays
+
+
+def _read_label_sets(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    training = require_array(arrays, "training", np.bool_, 2)
+    scale, names = require_finite(arrays, "scale"), _read_labels(arrays, "labels")
+    require(len(training) > 0 and training.shape[1] == len(scale) == len(names) == r, "labels")
+    require(bool((scale > 0).all()), "scale")
+    dtype = None
+    if fields["dtype"] is not None:
+        require(isinstance(fields["dtype"], str), "dtype")
+        dtype = np.dtype(fields["dtype"])
+        require(dtype.kind in "biuf", "dtype")
+    size = _whole(fields["mean_size"], "mean_size", most=r)
+    return LabelSetEmbedding(training, tuple(names), scale, size, dtype)
+
+
+def _write_rankings(space: RankingEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    return {"distance": space.distance, "ties": bool(space.ties)}, {"training": space.training}
+
+
+def _read_rankings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    training = require_array(arrays, "training", np.int64, 2)
+    K, distance = training.shape[1], fields["distance"]
+    require(type(fields["ties"]) is bool and isinstance(distance, str), "ties")
+    sizes = {"kemeny": K * (K - 1) // 2, "spearman": K, "hamming": K * K}
+    require(sizes[distance] == r, "training outputs")
+    found = Rankings(distance, fields["ties"]).fit(training)
+    require(np.array_equal(found.training, training), "training outputs")
+    return found
+
+
+def _write_distributions(
+    space: DistributionEmbedding, writer: ValueWriter
+) -> tuple[Fields, Arrays]:
+    return {}, {"training": space.training}
+
+
+def _read_distributions(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    training = _training(arrays, r)
+    require(bool((np.diff(training, axis=1) >= 0).all()), "training outputs")
+    return DistributionEmbedding(training)
+
+
+def _write_compositions(space: CompositionEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    return {"geometry": space.geometry}, {"training": space.training}
+
+
+def _read_compositions(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    geometry, training = fields["geometry"], _training(arrays)
+    require(isinstance(geometry, str), "geometry")
+    require(training.shape[1] == (r + 1 if geometry == "aitchison" else r), "training outputs")
+    Compositions(geometry).fit(training)
+    return CompositionEmbedding(training, geometry)
+
+
+def _write_matrices(space: PositiveMatrixEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    return {}, {"training": space.training}
+
+
+def _read_matrices(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    training = require_finite(arrays, "training", 3)
+    p = training.shape[2]
+    require(len(training) > 0 and p * (p + 1) // 2 == r, "training outputs")
+    return PositiveMatrices().fit(training)
+
+
+def _write_strings(space: StringEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    ends = [space.lengths.start, space.lengths.stop - 1]
+    arrays = {"labels": _write_labels(space.training), "grams": _write_labels(space.vocabulary)}
+    return {"lengths": ends, "normalise": bool(space.normalize)}, arrays
+
+
+def _read_strings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    training, grams = _read_labels(arrays, "labels"), _read_labels(arrays, "grams")
+    require(all(type(text) is str for text in [*training, *grams]), "labels")
+    require(len(grams) == r and type(fields["normalise"]) is bool, "grams")
+    first, last = fields["lengths"]
+    lengths = range(_whole(first, "lengths"), _whole(last, "lengths", least=first) + 1)
+    # Texts have n-grams of each length: so their number is not out of proportion to the file.
+    longest = max(map(len, training))
+    require({len(gram) for gram in grams} == set(range(first, min(last, longest) + 1)), "lengths")
+    vocabulary = {gram: j for j, gram in enumerate(grams)}
+    return StringEmbedding(training, vocabulary, lengths, fields["normalise"])
+
+
+def _write_hierarchy(space: HierarchyEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    arrays = {name: getattr(space, name) for name in ("parent", "depth", "length", "training")}
+    return {}, {"labels": _write_labels(space.nodes), **arrays}
+
+
+def _read_hierarchy(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    nodes, length = _read_labels(arrays, "labels"), require_finite(arrays, "length")
+    parent, depth = (require_array(arrays, name, np.int64) for name in ("parent", "depth"))
+    require(len(nodes) == len(length) == len(parent) == len(depth) == r, "labels")
+    # Parents before their children: no path can turn in a circle.
+    require(bool(((parent >= -1) & (parent < np.arange(r))).all()), "parent")
+    levels = np.where(parent < 0, 0, depth[parent] + 1)
+    require(bool((depth == levels).all() and (np.diff(depth) >= 0).all()), "depth")
+    require(bool((length > 0).all()), "length")
+    training = require_array(arrays, "training", np.int64)
+    require(len(training) > 0 and bool((np.diff(training) > 0).all()), "training outputs")
+    require(training[0] >= 0 and training[-1] < r, "training outputs")
+    return HierarchyEmbedding(tuple(nodes), parent, depth, length, training)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How spaces of some classes are written and read."""
+
+    classes: tuple[type[Embedding], ...]
+    write: Callable[[Any, ValueWriter], tuple[Fields, Arrays]]
+    read: Callable[[Fields, Arrays, int, ValueReader], Embedding]
+
+
+_KINDS = MappingProxyType(
+    {
+        "compositions": _Kind((CompositionEmbedding,), _write_compositions, _read_compositions),
+        "distributions": _Kind((DistributionEmbedding,), _write_distributions, _read_distributions),
+        "hierarchy": _Kind((HierarchyEmbedding,), _write_hierarchy, _read_hierarchy),
+        "label_sets": _Kind((LabelSetEmbedding,), _write_label_sets, _read_label_sets),
+        "positive_matrices": _Kind((PositiveMatrixEmbedding,), _write_matrices, _read_matrices),
+        "precomputed": _Kind((PrecomputedEmbedding,), _write_precomputed, _read_precomputed),
+        "rankings": _Kind((RankingEmbedding,), _write_rankings, _read_rankings),
+        "rows": _Kind((RowEmbedding, GaussianEmbedding), _write_rows, _read_rows),
+        "strings": _Kind((StringEmbedding,), _write_strings, _read_strings),
+        "vectors": _Kind((VectorEmbedding,), _write_vectors, _read_vectors),
+    }
+)

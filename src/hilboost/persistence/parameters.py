@@ -1,0 +1,100 @@
+"""Parameters of estimators to and from the headers of model files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.errors import IncompatibleParts
+from hilboost.kernels import Kernel
+from hilboost.persistence.kernel_expansions import describe, read_kernel
+from hilboost.persistence.require import require
+from hilboost.persistence.values import PLAIN, ValueReader, ValueWriter
+from hilboost.validation.constraints import plain_constraint
+
+_LISTS = ("quantile", "categorical_features", "length_scale_factors")
+_CONSTRAINTS = ("monotonic_cst", "interaction_cst")
+_OF_THE_FIT = ("random_state", "class_weight")
+_PARTS = ("loss", "learner", "output")
+# Names of parameters in files that earlier versions wrote.
+_RENAMED = {"standardise": "standardize", "target_statistics": "target_encoding"}
+
+
+def write_parameters(
+    parameters: Mapping[str, Any], writer: ValueWriter, machine: Any
+) -> dict[str, Any]:
+    """Parameters of an estimator as JSON takes them.
+
+    Parameters
+    ----------
+    parameters : mapping
+    writer : ValueWriter
+    machine : class
+        The estimator that may be given as a learner.
+
+    Raises
+    ------
+    IncompatibleParts
+        A parameter is of a type that files do not hold.
+    """
+    return {name: _written(name, value, writer, machine) for name, value in parameters.items()}
+
+
+def _written(name: str, value: Any, writer: ValueWriter, machine: Any) -> Any:
+    if isinstance(value, np.integer | np.floating | np.bool_):
+        value = value.item()
+    if isinstance(value, PLAIN):
+        return value
+    if name in _LISTS:
+        value = sorted(value) if isinstance(value, set | frozenset) else value
+        return np.asarray(value).tolist()
+    if name in _CONSTRAINTS:
+        return plain_constraint(value)
+    if name in _OF_THE_FIT:
+        return None
+    if name == "kernel" and isinstance(value, Kernel):
+        return describe(value, writer)
+    if name == "learner" and type(value) is machine:
+        return {"machine": write_parameters(value.get_params(deep=False), writer, machine)}
+    if name in _PARTS:
+        return writer.write(value, name)
+    raise IncompatibleParts(
+        f"model files hold losses and learners by name and hilboost's own kernels; {name} is of "
+        f"type {type(value).__name__}. Keep such a model with pickle or joblib, where you trust "
+        "the file."
+    )
+
+
+def read_parameters(
+    written: Any, n_features: int, reader: ValueReader, machine: Any
+) -> dict[str, Any]:
+    """What :func:`write_parameters` wrote; estimators check the values.
+
+    Raises
+    ------
+    KeyError, ValueError, TypeError, OverflowError
+        A parameter is of no type that it may have.
+    """
+    require(isinstance(written, dict), "parameters")
+    renamed = {_RENAMED.get(name, name): value for name, value in written.items()}
+    return {
+        name: _read(name, value, n_features, reader, machine) for name, value in renamed.items()
+    }
+
+
+def _read(name: str, value: Any, n_features: int, reader: ValueReader, machine: Any) -> Any:
+    if name in _CONSTRAINTS:
+        require(value == plain_constraint(value), name)
+        return value
+    if name == "kernel" and isinstance(value, dict):
+        return read_kernel(value, n_features, reader)
+    if name == "learner" and isinstance(value, dict) and set(value) == {"machine"}:
+        made = machine(**read_parameters(value["machine"], n_features, reader, machine))
+        made._validate_params()
+        return made
+    if name in _PARTS and isinstance(value, dict):
+        return reader.read(value)
+    require(isinstance(value, PLAIN) or (name in _LISTS and isinstance(value, list)), name)
+    return value

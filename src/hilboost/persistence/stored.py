@@ -1,0 +1,68 @@
+"""What a model file says of a fitted model, besides the parts that its parameters stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hilboost.core.callback import History
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.encoders import Encoding
+from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.model import AdditiveModel
+from hilboost.model.codecs import TargetCodec
+from hilboost.model.fitted import FittedModel
+from hilboost.model.resolved import ResolvedParameters
+from hilboost.tables import Schema
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A model file, read and checked, from which an estimator makes its fitted record.
+
+    Attributes
+    ----------
+    model : AdditiveModel
+    schema : Schema
+    codec : TargetCodec
+    seed : int
+    history : History or None
+    encoding : Encoding or None
+    resolved : ResolvedParameters or None
+    kernel_machine : KernelMachineSummary or None
+    stages : str or None
+        Name of the learner of kernel stages.
+    sharpness : float or None
+        Of least-squares classification.
+    """
+
+    model: AdditiveModel
+    schema: Schema
+    codec: TargetCodec
+    seed: int
+    history: History | None = None
+    encoding: Encoding | None = None
+    resolved: ResolvedParameters | None = None
+    kernel_machine: KernelMachineSummary | None = None
+    stages: str | None = None
+    sharpness: float | None = None
+
+    def fitted(self, loss: Loss, learner: Learner) -> FittedModel:
+        """The record with the loss and learner that the parameters stand for."""
+        return FittedModel(
+            model=self.model,
+            loss=loss,
+            learner=learner,
+            schema=self.schema,
+            codec=self.codec,
+            seed=self.seed,
+            history=self.history,
+            members=None,
+            encoding=self.encoding,
+            resolved=self.resolved,
+            kernel_machine=self.kernel_machine,
+        )
+
+
+Header = dict[str, Any]

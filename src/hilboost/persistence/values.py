@@ -1,0 +1,312 @@
+"""Values in model files: what JSON holds, containers, arrays, and objects of known classes.
+
+Numbers, texts, truth values, ``None`` and lists are themselves.  All else is a dict with one tag::
+
+    {"tuple": [...]}  {"set": [...]}  {"frozenset": [...]}  {"mapping": [[key, value], ...]}
+    {"array": name}                                     an array of the file
+    {"kernel": description}                             one of hilboost's kernels
+    {"own": name, "values": {...}}                      a part of hilboost, a linear regressor
+    {"import": "module:Class", "attributes": {...}}     an object of a class of the user's own
+
+Nothing is imported for the last but names that the reader was told to trust.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from importlib import import_module
+from inspect import signature
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.base_model import BaseModel
+from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidParameter, InvalidType
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.core.output_space import Embedding, OutputSpace
+from hilboost.kernels import Kernel, from_description, to_description
+from hilboost.learners.linear import LINEAR_REGRESSORS, LinearModel, is_linear
+from hilboost.learners.tree import TreeLearner, VectorTreeLearner
+from hilboost.losses import (
+    AbsoluteError,
+    Exponential,
+    Gamma,
+    Huber,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
+from hilboost.outputs import (
+    Compositions,
+    Distributions,
+    Hierarchy,
+    KernelOutput,
+    LabelSets,
+    PositiveMatrices,
+    PrecomputedOutput,
+    Rankings,
+    Strings,
+    Vectors,
+)
+from hilboost.persistence.require import Arrays, require
+
+PLAIN = (str, int, float, bool, type(None))
+PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)
+"""What a class of the user's own may be."""
+
+_OWN = MappingProxyType(
+    {
+        own.__name__: own
+        for own in (
+            *(AbsoluteError, Exponential, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie),
+            *(LinearModel, TreeLearner, VectorTreeLearner),
+            *(Compositions, Distributions, Hierarchy, KernelOutput, LabelSets, PositiveMatrices),
+            *(PrecomputedOutput, Rankings, Strings, Vectors),
+        )
+    }
+)
+_CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
+    {"tuple": tuple, "set": set, "frozenset": frozenset}
+)
+# Names of parameters in files that earlier versions wrote.
+_RENAMED = {"normalise": "normalize"}
+_DEEPEST = 32
+_PICKLE = "Keep such a model with pickle or joblib, where you trust the file."
+
+
+class ValueWriter:
+    """Writes values, and gathers what these need besides the header.
+
+    Attributes
+    ----------
+    arrays : dict of str to array
+    imports : list of str
+        Names ``"module:Class"`` of the classes of the user's own.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: Arrays = {}
+        self.imports: list[str] = []
+
+    def write(self, value: Any, what: str, depth: int = 0) -> Any:
+        """A value as JSON takes it.
+
+        Parameters
+        ----------
+        value : object
+        what : str
+            What it is called in errors.
+        depth : int
+            How many values it is inside of.
+
+        Raises
+        ------
+        IncompatibleParts
+            It, or something in it, is of no type that files hold.
+        """
+        if depth > _DEEPEST:
+            raise IncompatibleParts(
+                f"model files hold values nested up to {_DEEPEST} deep; {what} is deeper. {_PICKLE}"
+            )
+        if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+            value = value.item()
+        if type(value) in PLAIN:
+            return value
+        if type(value) in (list, tuple, set, frozenset):
+            items = [self.write(item, what, depth + 1) for item in value]
+            return items if type(value) is list else {type(value).__name__: items}
+        if type(value) is dict:
+            pairs = [[self.write(x, what, depth + 1) for x in pair] for pair in value.items()]
+            return {"mapping": pairs}
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.itemsize <= 8:
+            name = f"value.{len(self.arrays)}"
+            self.arrays[name] = np.ascontiguousarray(value)
+            return {"array": name}
+        if type(value) in _OWN.values() or is_linear(value):
+            names = signature(type(value)).parameters
+            values = {
+                name: self.write(getattr(value, name), f"{name} of {what}", depth + 1)
+                for name in names
+            }
+            return {"own": type(value).__name__, "values": values}
+        if isinstance(value, PARTS) and not is_hilboost(type(value)):
+            return self._imported(value, what, depth)
+        if isinstance(value, Kernel):
+            return {"kernel": to_description(value)}
+        if isinstance(value, type) and issubclass(value, Loss) and not is_hilboost(value):
+            return {"import": self._named(value), "attributes": None}
+        raise IncompatibleParts(
+            f"model files hold numbers, text, hilboost's own parts and classes of your own that "
+            f"derive from hilboost's; {what} is of type {type(value).__name__}. {_PICKLE}"
+        )
+
+    def _imported(self, value: Any, what: str, depth: int) -> Any:
+        if any(getattr(cls, "__slots__", ()) for cls in type(value).__mro__):
+            raise IncompatibleParts(
+                f"model files hold the attributes that an object has in its __dict__; "
+                f"{type(value).__name__} ({what}) has __slots__. Define the class without them."
+            )
+        attributes = {
+            name: self.write(item, f"{name} of {type(value).__name__}", depth + 1)
+            for name, item in vars(value).items()
+        }
+        return {"import": self._named(type(value)), "attributes": attributes}
+
+    def _named(self, cls: type) -> str:
+        """The name that a class is imported by."""
+        found: Any = sys.modules.get(cls.__module__)
+        for step in cls.__qualname__.split("."):
+            found = getattr(found, step, None)
+        if found is not cls or cls.__module__ == "__main__":
+            raise IncompatibleParts(
+                f"model files name a class by the module that it is imported from, and "
+                f"{cls.__qualname__} of {cls.__module__} is not imported from one; define it at "
+                "the top of a module of its own, or keep the model with pickle or joblib, where "
+                "you trust the file."
+            )
+        name = f"{cls.__module__}:{cls.__qualname__}"
+        if name not in self.imports:
+            self.imports.append(name)
+        return name
+
+
+def _own(name: str) -> Any:
+    if name in LINEAR_REGRESSORS:
+        from sklearn import linear_model
+
+        return getattr(linear_model, name)
+    return _OWN[name]
+
+
+def is_hilboost(cls: type) -> bool:
+    """Whether a class is the package's."""
+    return cls.__module__.partition(".")[0] == "hilboost"
+
+
+class ValueReader:
+    """Reads what :class:`ValueWriter` wrote.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+        Of the file.
+    trusted : collection of str
+        Names of classes that may be imported.
+    """
+
+    def __init__(self, arrays: Arrays, trusted: Collection[str] = ()) -> None:
+        self._arrays, self._trusted = arrays, frozenset(trusted)
+
+    def read(self, written: Any, depth: int = 0) -> Any:
+        """The value.
+
+        Raises
+        ------
+        KeyError, ValueError, TypeError, OverflowError
+            What was written is damaged.
+        InvalidModelFile
+            A class that is not trusted, not there, or no part of a model.
+        """
+        require(depth <= _DEEPEST, "a value nested too deeply")
+        if isinstance(written, PLAIN):
+            return written
+        if isinstance(written, list):
+            return [self.read(item, depth + 1) for item in written]
+        require(isinstance(written, dict), "a value")
+        if "import" in written:
+            require(set(written) == {"import", "attributes"}, "a value")
+            return self._imported(written["import"], written["attributes"], depth)
+        if "own" in written:
+            require(set(written) == {"own", "values"}, "a value")
+            values = written["values"]
+            require(isinstance(written["own"], str) and isinstance(values, dict), "a value")
+            return _own(written["own"])(
+                **{
+                    _RENAMED.get(name, name): self.read(item, depth + 1)
+                    for name, item in values.items()
+                }
+            )
+        require(len(written) == 1, "a value")
+        ((kind, content),) = written.items()
+        if kind == "array":
+            require(isinstance(content, str) and content.startswith("value."), "a value")
+            array = self._arrays[content]
+            require(array.dtype.kind in "biuf", content)
+            return array
+        if kind == "kernel":
+            return from_description(content)
+        require(kind in (*_CONTAINERS, "mapping") and isinstance(content, list), "a value")
+        items = [self.read(item, depth + 1) for item in content]
+        if kind == "mapping":
+            require(all(isinstance(pair, list) and len(pair) == 2 for pair in items), "a value")
+            return dict(items)
+        return _CONTAINERS[kind](items)
+
+    def part(self, written: Any, base: type) -> Any:
+        """A value that must be an object of ``base``."""
+        value = self.read(written)
+        require(isinstance(value, base), f"a {base.__name__}")
+        return value
+
+    def _imported(self, name: Any, attributes: Any, depth: int) -> Any:
+        require(isinstance(name, str), "the name of a class")
+        cls = _import(name, self._trusted)
+        if attributes is None:
+            return cls
+        require(isinstance(attributes, dict), "attributes")
+        made = object.__new__(cls)  # nothing of the class is called
+        made.__dict__.update({key: self.read(item, depth + 1) for key, item in attributes.items()})
+        return made
+
+
+def _import(name: str, trusted: frozenset[str]) -> Any:
+    """A class of the user's own, if its name is trusted."""
+    if name not in trusted:
+        raise InvalidModelFile(refusal([name]))
+    module, _, path = name.partition(":")
+    try:
+        found: Any = import_module(module)
+        for step in path.split("."):
+            found = getattr(found, step)
+    except (ImportError, AttributeError) as error:
+        raise InvalidModelFile(
+            f"{name} cannot be imported ({error}); put its module where Python finds it."
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, PARTS)):
+        known = ", ".join(part.__name__ for part in PARTS)
+        raise InvalidModelFile(
+            f"{name} is no class of a part of a model, which derives from one of {known}."
+        )
+    return found
+
+
+def refusal(names: Iterable[str]) -> str:
+    """The sentence for classes that are not trusted."""
+    listed = ", ".join(f'"{name}"' for name in names)
+    return (
+        f"the model uses code that is not in its file: {listed}. If you trust the file and this "
+        f"code, load it with trusted=[{listed}]."
+    )
+
+
+def checked_names(trusted: Any) -> frozenset[str]:
+    """Names that a caller trusts.
+
+    Raises
+    ------
+    InvalidType, InvalidParameter
+        No list of names, or names without a module.
+    """
+    if isinstance(trusted, str | bytes) or not isinstance(trusted, Collection):
+        raise InvalidType(
+            f'trusted must be a list of names such as ["my_module:MyLoss"]; got {trusted!r:.60}.'
+        )
+    for name in trusted:
+        module, _, path = name.partition(":") if isinstance(name, str) else ("", "", "")
+        if not all(step.isidentifier() for step in (*module.split("."), *path.split("."))):
+            raise InvalidParameter(f'trusted names classes as "module:Class"; got {name!r:.60}.')
+    return frozenset(trusted)

@@ -1,0 +1,1 @@
+"""Training: recipes, defaults, and the one function that fits a model."""

@@ -1,0 +1,141 @@
+"""The state of a fit before its first new stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.boosting import (
+    EnsembleMember,
+    TrainingState,
+    Validation,
+    assign_folds,
+    checked_initial_raw,
+)
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.loss import Loss, Target
+from hilboost.encoders import Encoding
+from hilboost.losses.masked import with_missing_targets
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Continuation, Recipe
+
+
+@dataclass(frozen=True)
+class InitialState:
+    """Members and held-out rows before the first new stage.
+
+    Attributes
+    ----------
+    state : TrainingState
+    validation : Validation or None
+    inputs : list of (n, …) arrays
+        The inputs as every member sees them, often one and the same array.
+    encoding : Encoding or None
+        From codes of categories to these inputs.
+    """
+
+    state: TrainingState
+    validation: Validation | None
+    inputs: list[Floats]
+    encoding: Encoding | None
+
+
+def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
+    """The loss for these targets, and its best constant.
+
+    Raises
+    ------
+    InvalidData
+        A target that the loss cannot take.
+    """
+    held_out = [] if data.held_out is None else [data.held_out[1].y]
+    loss = with_missing_targets(loss, data.target.y, *held_out)
+    loss.check(data.target)
+    if held_out:
+        # Together with the training target: held-out counts may all be zero.
+        loss.check(Target(np.concatenate([*held_out, data.target.y])))
+    return loss, checked_initial_raw(loss, data.target)
+
+
+def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> InitialState:
+    """Members and held-out rows with their ``raw``.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+        The continued fit does not match the stages so far.
+    """
+    data = recipe.data
+    folds, rows = _fold_rows(recipe)
+    if continuation is None:
+        state = TrainingState([EnsembleMember(recipe.initial_raw) for _ in rows])
+    else:
+        state = continuation.state
+        _check_continued(recipe, state, len(rows))
+    state.folds = folds
+    encoding, inputs = _encoded(recipe, rows)
+    before = None if continuation is None else continuation.encoding
+    if before is not None and not before.equals(encoding):
+        # The stages so far must not see other columns than their own, not even once.
+        raise InvalidData(
+            "warm_start with target encoding of categories needs the rows of the first fit, and "
+            "its target_encoding; set warm_start=False to fit anew."
+        )
+    for member, r, X in zip(state.members, rows, inputs, strict=True):
+        member.rows = r
+        raw = member.model().predict_raw(X, n_threads)
+        member.raw = np.asarray(raw, order=recipe.learner.layout)
+    if data.held_out is None:
+        return InitialState(state, None, inputs, encoding)
+    held_X, held = data.held_out
+    if encoding is not None:
+        held_X = encoding.encode(held_X)
+    raw = state.members[0].model().predict_raw(held_X, n_threads)
+    return InitialState(state, Validation(held_X, held, raw), inputs, encoding)
+
+
+def _fold_rows(
+    recipe: Recipe,
+) -> tuple[NDArray[np.int64] | None, list[NDArray[np.uint32] | None]]:
+    """The fold of every row, and the rows that each member learns from."""
+    if recipe.n_folds == 1:
+        return None, [None]
+    strata = recipe.data.strata
+    if strata is None:
+        strata = np.zeros(len(recipe.data.X))
+    folds = assign_folds(strata, recipe.n_folds, np.random.default_rng(recipe.seed))
+    return folds, [np.flatnonzero(folds != k).astype(np.uint32) for k in range(recipe.n_folds)]
+
+
+def _encoded(
+    recipe: Recipe, rows: Sequence[NDArray[np.uint32] | None]
+) -> tuple[Encoding | None, list[Floats]]:
+    if recipe.encoder is None:
+        return None, [recipe.data.X] * len(rows)
+    return recipe.encoder.learn(recipe.data.X, recipe.data.target, rows, recipe.seed)
+
+
+def _check_continued(recipe: Recipe, state: TrainingState, n_members: int) -> None:
+    members, n_outputs = state.members, recipe.n_outputs
+    if len(members[0].initial_raw) != n_outputs or len(members) != n_members:
+        raise InvalidData(
+            f"warm_start: the model has {len(members)} x {len(members[0].initial_raw)} outputs and "
+            f"this fit {n_members} x {n_outputs}; set warm_start=False to fit anew."
+        )
+    if recipe.data.held_out is None and n_members == 1:
+        state.validation.clear()
+    elif len(state.validation) != len(state.train):
+        raise InvalidData(
+            "warm_start: the stages so far were fitted without held-out rows, so that no best one "
+            "can be told; set early_stopping=False and give no X_val, or set warm_start=False."
+        )
+    so_far = len(members[0].stages)
+    if so_far > recipe.n_stages:
+        raise InvalidParameter(
+            f"n_estimators={recipe.n_stages} is below the {so_far} stages already fitted; with "
+            "warm_start=True it must be at least that."
+        )

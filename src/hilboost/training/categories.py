@@ -1,0 +1,73 @@
+"""Category columns of an estimator: what its trees are told of them, and where its members' are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hilboost.core.base_model import Stage, Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.encoders import Encoder, Encoding, meet
+from hilboost.learners.tree import Tree, TreeLearner
+from hilboost.model import AdditiveModel
+from hilboost.tables import Schema, place
+
+
+def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -> TreeLearner:
+    """The learner for the columns that trees see, with those whose levels it divides.
+
+    Statistics have no direction, and are in the groups that hold the columns they come from.
+
+    Raises
+    ------
+    InvalidParameter
+        Some category column has a direction, or trees with vector leaves would divide levels.
+    """
+    for column in schema.categories:
+        if learner.monotonic and learner.monotonic[column] != 0:
+            raise InvalidParameter(
+                f"{place(schema.columns[column].name)} holds categories, which have no order "
+                "to be monotonic in; set its direction to 0."
+            )
+    places = list(enumerate(encoder.origins, start=encoder.encoding.n_columns))
+    return replace(
+        learner,
+        categorical=encoder.categorical,
+        monotonic=learner.monotonic and learner.monotonic + (0,) * len(places),
+        groups=tuple(
+            (*group, *(k for k, origin in places if meet(origin, [group])))
+            for group in learner.groups
+        ),
+    )
+
+
+def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveModel:
+    """A member's model with its statistics where the whole model has them."""
+    by = encoding.statistics[member].width * member if encoding.statistics else 0
+    if by == 0:
+        return model
+    stages = (
+        Stage(tuple(_shifted(part, encoding.n_columns, by) for part in stage.terms))
+        for stage in model.stages
+    )
+    return AdditiveModel(model.initial_raw, tuple(stages))
+
+
+def _shifted(part: Term, first: int, by: int) -> Term:
+    tree = part.model
+    assert isinstance(tree, Tree)
+    column = np.where(tree.column >= first, tree.column + by, tree.column).astype(np.int32)
+    return part.with_model(replace(tree, column=column))
+
+
+def check_levels(schema: Schema, codes: Floats) -> None:
+    """Refuse levels that a continued fit did not begin with."""
+    for k in schema.categories:
+        if (codes[:, k] == -1).any():
+            name = schema.columns[k].name
+            raise InvalidData(
+                f"warm_start: column {name!r} holds levels that the first fit did not see; set "
+                "warm_start=False to fit anew."
+            )

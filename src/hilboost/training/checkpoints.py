@@ -1,0 +1,383 @@
+"""Fits that are written to a file as they go on, and resumed from it.
+
+A checkpoint is a model file: format 1, with the members of a committee side by side as so many more
+outputs, and a header that tells the fit by its data, parameters and version.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import joblib
+import numpy as np
+
+from hilboost.boosting import BoostingConfig, EnsembleMember, TrainingState
+from hilboost.callbacks import Checkpoint
+from hilboost.core.base_model import Stage
+from hilboost.core.callback import Callback, Event
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, InvalidParameter
+from hilboost.core.version import __version__
+from hilboost.learners.tree import Tree
+from hilboost.model import AdditiveModel
+from hilboost.model.resolved import ResolvedParameters
+from hilboost.persistence import container as files
+from hilboost.tables import SparseTable
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Continuation, Recipe
+
+_KIND = "checkpoint"
+_PLAIN = (str, int, float, bool, type(None))
+# They do not change the model, or the seed stands for them.
+_WITHOUT_EFFECT = ("n_jobs", "verbose", "warm_start", "random_state")
+_WAYS_OUT = (
+    "To go on, fit as it was; to begin anew, give another path, or set resume=False, which "
+    "replaces the file."
+)
+
+
+def checkpoint_among(callbacks: Sequence[Callback]) -> Checkpoint | None:
+    """The checkpoint of a fit, if it has one."""
+    found = [callback for callback in callbacks if isinstance(callback, Checkpoint)]
+    if len(found) > 1:
+        raise InvalidParameter(f"Pass at most one Checkpoint; got {len(found)}.")
+    return found[0] if found else None
+
+
+@dataclass(frozen=True)
+class FitFingerprint:
+    """What a fit is told by: two with the same identity end in the same model.
+
+    Attributes
+    ----------
+    parameters : dict of str to plain values
+        What is not plain is there by its type and hash.
+    data : dict of str to str
+        Shape, dtype and hash of every array; ``"none"`` where it was not given.
+    seed : int or None
+        ``None`` where any will do, as none was given.
+    """
+
+    parameters: dict[str, Any]
+    data: dict[str, str]
+    seed: int | None
+
+    @classmethod
+    def of(cls, parameters: dict[str, Any], data: TrainingData, seed: int) -> FitFingerprint:
+        """Of an estimator's parameters and checked data."""
+        held_X, held = data.held_out or (None, None)
+        arrays: dict[str, Any] = {
+            "X": data.X,
+            "y": data.target.y,
+            "sample_weight": data.target.weight,
+            "X_val": held_X,
+            "y_val": None if held is None else held.y,
+            "sample_weight_val": None if held is None else held.weight,
+        }
+        levels = data.schema.levels
+        kept = {name: value for name, value in parameters.items() if name not in _WITHOUT_EFFECT}
+        return cls(
+            {name: _plain(name, value) for name, value in kept.items()},
+            {name: _fingerprint(array) for name, array in arrays.items()}
+            | {"levels": _digest(repr(levels).encode()) if levels else "none"},
+            None if parameters["random_state"] is None else seed,
+        )
+
+    def check(self, path: Path, header: dict[str, Any]) -> None:
+        """Refuse the file of another fit, naming what differs."""
+        if header["version"] != __version__:
+            raise InvalidModelFile(
+                f"{path} was written by hilboost {header['version']}; this is {__version__}, which "
+                f"may round differently. {_WAYS_OUT}"
+            )
+        theirs = header["parameters"]
+        for name in sorted(theirs.keys() | self.parameters.keys()):
+            old, new = theirs.get(name), self.parameters.get(name)
+            if old != new:
+                raise InvalidParameter(
+                    f"{path} is the checkpoint of a fit with {name}={old!r}; here it is {new!r}. "
+                    f"{_WAYS_OUT}"
+                )
+        if self.seed is not None and self.seed != header["seed"]:
+            raise InvalidParameter(
+                f"{path} is the checkpoint of a fit with another random_state. {_WAYS_OUT}"
+            )
+        others = [
+            name for name, text in self.data.items() if header["data"].get(name, "none") != text
+        ]
+        if others:
+            raise InvalidData(
+                f"{path} is the checkpoint of a fit to other data; what differs: "
+                f"{', '.join(others)}. {_WAYS_OUT}"
+            )
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (list, tuple, np.ndarray)) and np.asarray(value).dtype.kind in "biuf":
+        return np.asarray(value).tolist()
+    if isinstance(value, _PLAIN):
+        return value
+    kind = value if isinstance(value, type) else type(value)
+    try:
+        return f"{kind.__module__}.{kind.__qualname__} {joblib.hash(value)}"
+    except Exception as error:  # whatever the user's object raises when it is pickled
+        raise InvalidParameter(
+            f"Checkpoint tells fits by their parameters, and {name}={value!r} cannot be hashed "
+            f"({error}); define its class and functions at the top of a module."
+        ) from error
+
+
+def _fingerprint(array: np.ndarray | SparseTable | None) -> str:
+    """O(size), a second or two a gigabyte."""
+    if array is None:
+        return "none"
+    if isinstance(array, SparseTable):
+        d = array.shape[1]
+        return f"sparse {d} " + " ".join(_fingerprint(part) for part in array.arrays)
+    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    return f"{'x'.join(map(str, array.shape))} {array.dtype} {_digest(content)}"
+
+
+def _digest(content: bytes | memoryview) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True)
+class Resumable:
+    """A fit that is written to a file as it goes on.
+
+    Attributes
+    ----------
+    checkpoint : Checkpoint
+    fingerprint : FitFingerprint
+    continuation : Continuation or None
+        What the file holds, if it is to be used.
+    """
+
+    checkpoint: Checkpoint
+    fingerprint: FitFingerprint
+    continuation: Continuation | None
+
+    @classmethod
+    def of(
+        cls, checkpoint: Checkpoint, parameters: dict[str, Any], data: TrainingData, seed: int
+    ) -> Resumable:
+        """For a fit with these parameters and data; reads the file if there is one.
+
+        Raises
+        ------
+        InvalidData, InvalidParameter
+            The file belongs to another fit.
+        InvalidModelFile
+            It is damaged, of another version, or no checkpoint.
+        """
+        fingerprint = FitFingerprint.of(parameters, data, seed)
+        return cls(checkpoint, fingerprint, resume(checkpoint, fingerprint))
+
+    def check_width(self, width: int) -> None:
+        """Refuse stages in the columns of a wider table: nothing checks them later.
+
+        Raises
+        ------
+        InvalidModelFile
+        """
+        if self.continuation is None:
+            return
+        for member in self.continuation.state.members:
+            for term in (term for stage in member.stages for term in stage.terms):
+                if isinstance(term.model, Tree) and term.model.column.max() >= width:
+                    raise InvalidModelFile(
+                        f"{self.checkpoint.file} is damaged: it names columns that the data do "
+                        "not have."
+                    )
+
+    def writing(
+        self, config: BoostingConfig, recipe: Recipe, state: TrainingState, n_columns: int
+    ) -> BoostingConfig:
+        """The configuration with a writer in the place of the checkpoint.
+
+        It has no more stages where the fit in the file was complete.
+        """
+        assert recipe.resolved is not None
+        writer = Writer(self, recipe.seed, recipe.resolved, state, n_columns)
+        callbacks = tuple(writer if c is self.checkpoint else c for c in config.callbacks)
+        n_stages, stopping = config.n_stages, config.stopping
+        if stopping is not None and stopping.should_stop(state.validation):
+            n_stages = len(state.members[0].stages)
+        return replace(config, callbacks=callbacks, n_stages=n_stages)
+
+
+def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation | None:
+    """Read a checkpoint, if there is one and it is to be used.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+        It belongs to another fit.
+    InvalidModelFile
+        It is damaged, of another version, or no checkpoint.
+    """
+    path = checkpoint.file
+    if not checkpoint.resume or not path.exists():
+        return None
+    model, header, _ = files.read(path)
+    if header.get("kind") != _KIND:
+        raise InvalidModelFile(
+            f"{path} is a model, not a checkpoint; give another path, or set resume=False, which "
+            "replaces the file."
+        )
+    try:
+        fingerprint.check(path, header)
+        train, validation = ([float(x) for x in header[name]] for name in ("train", "validation"))
+        members = _apart(model, int(header["n_members"]))
+        if len(train) != len(model.stages) + 1 or len(validation) not in (0, len(train)):
+            raise ValueError("the number of losses is inconsistent")
+        state = TrainingState(members, train=train, validation=validation)
+        return Continuation(state, int(header["seed"]), ResolvedParameters(**header["chosen"]))
+    except (InvalidData, InvalidParameter, InvalidModelFile):
+        raise
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise InvalidModelFile(f"{path} is damaged: {error}") from error
+
+
+class Writer(AbstractContextManager["Writer"]):
+    """The callback in the place of a checkpoint: it knows the fit, and writes it when due.
+
+    It writes once more when the fit is over or interrupted.
+    """
+
+    def __init__(
+        self,
+        resumable: Resumable,
+        seed: int,
+        resolved: ResolvedParameters,
+        state: TrainingState,
+        n_features: int,
+    ) -> None:
+        self._checkpoint, self._state = resumable.checkpoint, state
+        self._header: dict[str, Any] = {
+            "kind": _KIND,
+            "version": __version__,
+            "parameters": resumable.fingerprint.parameters,
+            "data": resumable.fingerprint.data,
+            "seed": seed,
+            "chosen": {name: _plain(name, value) for name, value in asdict(resolved).items()},
+            "n_members": len(state.members),
+            "n_features_in": n_features,
+        }
+        self._written = 0
+        self._tried = 0
+        self._when = 0.0
+        self._cost = 0.0
+        self._has_warned = False
+
+    def __enter__(self) -> Self:
+        _remove_leftovers(self._checkpoint.file)
+        self._written = self._tried = len(self._state.members[0].stages)
+        self._when = time.monotonic()
+        return self
+
+    def __call__(self, event: Event) -> None:
+        """Write if it is time."""
+        seconds = time.monotonic() - self._when
+        if self._checkpoint.is_due(event.stage - self._tried, seconds, self._cost):
+            self._write()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        ended = kind is None or issubclass(kind, KeyboardInterrupt)
+        if ended and len(self._state.members[0].stages) != self._written:
+            self._write()
+
+    def _write(self) -> None:
+        state, began = self._state, time.monotonic()
+        self._tried = len(state.members[0].stages)
+        losses = {"train": state.train, "validation": state.validation}
+        try:
+            files.write(self._checkpoint.file, _side_by_side(state.members), self._header | losses)
+            self._written = self._tried
+        except OSError as error:
+            self._warn(error)
+        self._when = time.monotonic()
+        self._cost = self._when - began
+
+    def _warn(self, error: OSError) -> None:
+        if self._has_warned:
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"the checkpoint {self._checkpoint.file} could not be written ({error}) after stage "
+            f"{self._tried}; the fit goes on and tries again, and the file of stage "
+            f"{self._written}, if there is one, stays. Make room on the disk, or free the path.",
+            FitWarning,
+            stacklevel=2,
+        )
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Half-written files of runs that were killed while they wrote."""
+    final = path.resolve()
+    ours = re.compile(rf"\.[0-9a-f]{{12}}-{re.escape(final.name)}")
+    for other in final.parent.iterdir():
+        if ours.fullmatch(other.name):
+            other.unlink(missing_ok=True)
+
+
+def _side_by_side(members: Sequence[EnsembleMember]) -> AdditiveModel:
+    """One model with the outputs of all members.
+
+    ::
+
+        member 0   member 1              member 0 | member 1
+        start      start        ->       start    | start       (n_members * r,)
+        stage 0    stage 0               stage 0 of both
+    """
+    r = len(members[0].initial_raw)
+    start = np.concatenate([member.initial_raw for member in members])
+    together = zip(*(member.stages for member in members), strict=True)
+    return AdditiveModel(
+        start,
+        tuple(
+            Stage(
+                tuple(
+                    replace(part, columns=_shifted(part.columns, k * r))
+                    for k, stage in enumerate(stages)
+                    for part in stage.terms
+                )
+            )
+            for stages in together
+        ),
+    )
+
+
+def _apart(model: AdditiveModel, n_members: int) -> list[EnsembleMember]:
+    """The inverse of :func:`_side_by_side`."""
+    starts: list[Floats] = np.split(model.initial_raw, n_members)
+    r = len(starts[0])
+    members = [EnsembleMember(start) for start in starts]
+    for stage in model.stages:
+        for k, member in enumerate(members):
+            parts = [part for part in stage.terms if part.columns.start // r == k]
+            member.stages.append(
+                Stage(tuple(replace(p, columns=_shifted(p.columns, -k * r)) for p in parts))
+            )
+    return members
+
+
+def _shifted(columns: slice, by: int) -> slice:
+    return slice(columns.start + by, columns.stop + by)

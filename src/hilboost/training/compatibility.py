@@ -1,0 +1,58 @@
+"""Checks that a learner or kernel can use the columns of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.learner import Learner
+from hilboost.tables import Schema
+
+
+def learner_name(learner: Any) -> str:
+    """What messages call it."""
+    return repr(learner) if isinstance(learner, str) else type(learner).__name__
+
+
+def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> None:
+    """Refuse categories that a learner would take for numbers.
+
+    Parameters
+    ----------
+    learner : Learner
+    schema : Schema
+    name : str
+        What messages call the learner.
+    instead : str
+        The learner of this estimator that takes categories, in words.
+
+    Raises
+    ------
+    IncompatibleParts
+    """
+    if schema.categories and not learner.takes_categories:
+        column = schema.columns[schema.categories[0]]
+        raise IncompatibleParts(
+            f"column {column.name!r} holds categories, and {name} takes numbers only. Turn it into "
+            "numbers, for instance with scikit-learn's OneHotEncoder or OrdinalEncoder, or "
+            f"{instead}."
+        )
+
+
+def check_kernel(kernel: Any, given: Any, schema: Schema) -> None:
+    """Refuse text for a kernel that would take its codes for numbers.
+
+    Who names the columns in ``categorical_features`` has a kernel that compares codes.
+
+    Raises
+    ------
+    IncompatibleParts
+    """
+    by_dtype, is_auto = isinstance(given, str), isinstance(kernel, str) and kernel == "auto"
+    if schema.categories and by_dtype and not is_auto:
+        column = schema.columns[schema.categories[0]]
+        raise IncompatibleParts(
+            f"column {column.name!r} holds categories, and kernel={kernel!r} compares numbers. Set "
+            "kernel='auto'; or name the column in categorical_features, and give a kernel that "
+            "compares its codes, such as a product with OnColumns(Delta(), ...)."
+        )

@@ -1,0 +1,70 @@
+"""Checked training data, and the rows that are held out of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Target
+from hilboost.model.codecs import TargetCodec
+from hilboost.tables import Schema
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Inputs and targets after validation, without rows of zero weight.
+
+    Attributes
+    ----------
+    X : (n, d) array
+    target : Target
+    schema : Schema
+        Columns of ``X``.
+    codec : TargetCodec
+        How labels were encoded.
+    held_out : (X, target) or None
+        Validation rows.
+    """
+
+    X: Floats
+    target: Target
+    schema: Schema
+    codec: TargetCodec
+    held_out: tuple[Floats, Target] | None = None
+
+    @property
+    def strata(self) -> NDArray[Any] | None:
+        """What a split of the rows keeps the proportions of, (n,)."""
+        return self.codec.strata(self.target)
+
+    def hold_out(self, fraction: float, seed: int) -> TrainingData:
+        """Split off a fraction of the rows for validation; a single row is not split."""
+        n = len(self.X)
+        if n < 2:
+            return self
+        rows, fraction = np.arange(n), min(max(fraction, 1 / n), 1 - 1 / n)
+        split = partial(train_test_split, rows, test_size=fraction, random_state=seed)
+        try:
+            learn, hold = split(stratify=self.strata)
+        except ValueError:  # a class with one row cannot be stratified
+            learn, hold = split()
+        return replace(
+            self,
+            X=self.X[learn],
+            target=self.target.rows(learn),
+            held_out=(self.X[hold], self.target.rows(hold)),
+        )
+
+
+def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
+    """Inputs and target without the rows of zero weight, which are ignored."""
+    if target.weight is None or (target.weight > 0).all():
+        return X, target
+    rows = np.flatnonzero(target.weight > 0)
+    return X[rows], target.rows(rows)

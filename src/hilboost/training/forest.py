@@ -1,0 +1,69 @@
+"""Averages of independent trees on the points of an output space."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting import RowSampling
+from hilboost.core.base_model import Stage
+from hilboost.core.loss import Loss
+from hilboost.learners.tree import VectorTreeLearner
+from hilboost.model import AdditiveModel
+from hilboost.model.fitted import FittedModel
+from hilboost.training.compatibility import check_learner
+from hilboost.training.data import TrainingData
+from hilboost.validation.weights import warn_of_light_weights
+
+
+def train_forest(
+    learner: VectorTreeLearner,
+    loss: Loss,
+    data: TrainingData,
+    seed: int,
+    n_trees: int,
+    sampling: RowSampling,
+    name: str,
+    n_threads: int,
+) -> FittedModel:
+    """The mean of independent trees.
+
+    Parameters
+    ----------
+    learner : VectorTreeLearner
+    loss : Loss
+    data : TrainingData
+    seed : int
+    n_trees : int
+    sampling : RowSampling
+        The rows that each tree learns from.
+    name : str
+        The name of the estimator, for messages.
+    n_threads : int
+
+    Raises
+    ------
+    IncompatibleParts
+        Columns of categories.
+    """
+    warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
+    instead = "boost with learner='kernel' of OutputKernelBoostingRegressor"
+    check_learner(learner, data.schema, name, instead)
+    target = data.target
+    prepared = learner.prepare(data.X, target.weight, seed, n_threads)
+    several = n_trees >= n_threads
+
+    def tree(number: int) -> Stage:
+        rng = np.random.default_rng((seed, number))
+        sample = sampling.draw(target, None, rng)
+        team = ThreadTeam(1) if several else prepared.team
+        return Stage((learner.fit_tree(prepared, target.y, sample, rng, team).term,))
+
+    try:
+        numbers = range(n_trees)
+        trees = prepared.team.map(tree, numbers) if several else [tree(k) for k in numbers]
+    finally:
+        learner.close(prepared)
+    stages = tuple(stage.scaled(1 / n_trees) for stage in trees)
+    model = AdditiveModel(np.zeros(target.y.shape[1]), stages)
+    return FittedModel(model, loss, learner, data.schema, data.codec, seed)

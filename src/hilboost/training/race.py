@@ -1,0 +1,53 @@
+"""Short trial runs that choose between learners."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting import BoostingConfig, TrainingState, Validation, boost
+from hilboost.core.loss import Target
+from hilboost.core.rule import Rule
+from hilboost.rules import Shrinkage
+from hilboost.training.recipe import Candidate
+
+_STAGES = 200
+_RATE = 0.1
+
+
+def best_candidate(
+    candidates: tuple[Candidate, ...],
+    rules: tuple[Rule, ...],
+    config: BoostingConfig,
+    data: Any,
+    target: Target,
+    state: TrainingState,
+    team: ThreadTeam,
+    validation: Validation | None,
+) -> Candidate:
+    """The candidate with the lowest held-out loss in a short run.
+
+    Whether nodes should see all columns or half of them, for example, depends on the table (one
+    strong interaction among noise, or many redundant columns) more than on its size.  The runs
+    share one held-out part: the first fold, or the validation rows.
+    """
+    best, lowest = candidates[0], np.inf
+    for candidate in candidates:
+        first = state.members[0]
+        member = replace(first, raw=first.raw.copy(order="F"), stages=[])
+        held = None if validation is None else replace(validation, raw=validation.raw.copy())
+        trial = TrainingState([member], state.folds)
+        short = replace(
+            config,
+            learner=candidate.learner,
+            n_stages=min(config.n_stages, _STAGES),
+            rules=[*rules, Shrinkage(_RATE)],
+            callbacks=(),
+        )
+        boost(short, data, target, trial, team, held)
+        if min(trial.validation) < lowest:
+            best, lowest = candidate, min(trial.validation)
+    return best

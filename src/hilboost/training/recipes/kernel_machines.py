@@ -1,0 +1,345 @@
+"""Recipes of kernel machines: full, sparse, and block stages, and one machine of nested bases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from hilboost.boosting import EarlyStopping, RowSampling
+from hilboost.core.base_model import Stage, Term
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.core.rule import Rule
+from hilboost.kernels import Kernel, as_kernel
+from hilboost.learners.kernel_machine import (
+    BlockLearner,
+    FullLearner,
+    KernelExpansion,
+    KernelMachineConfig,
+    SparseLearner,
+)
+from hilboost.learners.kernel_machine.expansion import merge
+from hilboost.learners.kernel_machine.nested import NestedLearner
+from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Workspace, free_memory
+from hilboost.losses import OneHotSquaredError
+from hilboost.model.resolved import is_auto
+from hilboost.rules import LineSearch, PenalizedLineSearch
+from hilboost.training.begin import start
+from hilboost.training.compatibility import check_kernel
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Outcome, Recipe
+from hilboost.training.regularization import held_out_regularization
+
+_FULL_UP_TO = 60_000
+_FULL_WITHOUT_KEEPING_UP_TO = 20_000
+_ENDLESS = 2**31 - 1  # stages: the learner knows when it is done
+_OF_SPARSE_STAGES = (
+    "subset_size",
+    "selection",
+    "n_candidates",
+    "solver",
+    "cg_iterations",
+    "penalty",
+    "reweight",
+    "refit_every",
+    "length_scale_factors",
+)
+
+
+@dataclass(frozen=True)
+class KernelParameters:
+    """Parameters of kernel stages with their defaults; the estimators document them."""
+
+    kernel: Any = "auto"
+    stages: str = "auto"
+    n_estimators: int | str = "auto"
+    regularization: float | str = "auto"
+    tuning: str = "auto"
+    n_basis: int | str = "auto"
+    subset_size: int | None = None
+    selection: str = "residual"
+    n_candidates: int | None = 59
+    solver: str = "closed_form"
+    cg_iterations: int = 50
+    penalty: str = "ensemble"
+    reweight: bool = False
+    refit_every: int | None = None
+    length_scale_factors: Any = None
+    learning_rate: float = 1.0
+    subsample: float = 1.0
+    standardize: bool | str = "auto"
+    categorical_features: Any = "from_dtype"
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    tol: float = 3e-3
+    max_iter: int = 1
+    time_budget: float | None = None
+    memory_budget: float | str = "auto"
+    precision: str = "auto"
+    device: str | None = None
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any], **others: Any) -> KernelParameters:
+        """Those of an estimator, and others that it does not have."""
+        known = {field.name for field in fields(cls)}
+        own = {name: value for name, value in parameters.items() if name in known}
+        return cls(**{**own, **others})
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the user chose both the kernel and the regularization."""
+        automatic = is_auto(self.kernel) or is_auto(self.regularization)
+        return is_auto(self.tuning) and not automatic
+
+    @property
+    def of_sparse_stages(self) -> list[str]:
+        """Names of changed parameters that apply to sparse stages only."""
+        return [
+            field.name
+            for field in fields(self)
+            if field.name in _OF_SPARSE_STAGES
+            and not _equal(getattr(self, field.name), field.default)
+        ]
+
+
+def _equal(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, type(default)) and bool(value == default))
+
+
+def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int) -> Recipe:
+    """What to train: kernel stages until they have converged.
+
+    Raises
+    ------
+    InvalidParameter, IncompatibleParts, InvalidData
+        Parameters that do not go together, or with the data.
+    """
+    loss, initial_raw = start(loss, data)
+    if p.early_stopping is True and data.held_out is None:
+        data = data.hold_out(p.validation_fraction, seed)
+    check_kernel(p.kernel, p.categorical_features, data.schema)
+    learner = kernel_learner(p, len(data.X), data.schema.categories)
+    early = data.held_out is not None and p.early_stopping is not False
+    return Recipe(
+        loss=loss,
+        initial_raw=initial_raw,
+        learner=learner,
+        data=data,
+        seed=seed,
+        n_stages=_n_stages(p, loss, learner),
+        rules=_rules(p, loss, learner),
+        learning_rate=float(p.learning_rate),
+        sampling=RowSampling(p.subsample),
+        stopping=EarlyStopping(p.n_iter_no_change, 0.0) if early else None,
+        time_budget=p.time_budget,
+        finish=KernelFinish(p.is_given),
+    )
+
+
+def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int) -> Recipe:
+    """What to train: steps on one machine of nested bases, which end by themselves."""
+    recipe = kernel_recipe(replace(p, stages="sparse"), loss, data, seed)
+    return replace(
+        recipe,
+        learner=nested_learner(p, recipe.learner, _held_out_lambda(p, recipe, data)),
+        n_stages=_ENDLESS,
+        rules=() if recipe.loss.quadratic else (PenalizedLineSearch(),),
+        # Steps on one machine are no reason to stop.
+        stopping=EarlyStopping(_ENDLESS, 0.0) if recipe.data.held_out is not None else None,
+        finish=NestedFinish(p.is_given),
+    )
+
+
+def nested_learner(
+    p: KernelParameters, sparse: Learner, regularize: Callable[..., float] | None = None
+) -> NestedLearner:
+    """The learner of one machine of nested bases."""
+    assert isinstance(sparse, SparseLearner)
+    return NestedLearner(sparse, float(p.tol), int(p.max_iter), regularize)
+
+
+def _held_out_lambda(
+    p: KernelParameters, recipe: Recipe, data: TrainingData
+) -> Callable[..., float] | None:
+    """The choice of λ by the loss itself, where there is something to choose."""
+    if not (is_auto(p.regularization) and is_auto(p.tuning)) or recipe.loss.quadratic:
+        return None
+    return partial(held_out_regularization, recipe.loss, data.target, recipe.initial_raw)
+
+
+def kernel_learner(
+    p: KernelParameters, n: int, categorical: tuple[int, ...]
+) -> FullLearner | SparseLearner | BlockLearner:
+    """The learner of the stages that the parameters stand for, on n rows.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    kernel = p.kernel
+    if not isinstance(kernel, Kernel) and not is_auto(kernel):
+        kernel = as_kernel(kernel)
+    config = KernelMachineConfig(
+        kernel=kernel,
+        regularization=p.regularization,
+        standardize=p.standardize,
+        categorical=categorical,
+        memory_budget=p.memory_budget,
+        precision=p.precision,
+        device=p.device,
+        tuning=p.tuning,
+        tuning_seconds=None if p.time_budget is None else 0.35 * p.time_budget,
+    )
+    stages = _stages(p, n)
+    if p.tuning == "mean_distance" and (isinstance(kernel, Kernel) or categorical):
+        raise InvalidParameter(
+            "tuning='mean_distance' is a Gaussian of all columns; set kernel='auto' and "
+            "categorical_features=None, or another tuning."
+        )
+    if stages == "full":
+        return FullLearner(config, tolerance=p.tol)
+    if stages == "block":
+        return BlockLearner(config, 2000 if is_auto(p.n_basis) else int(p.n_basis))
+    return SparseLearner(
+        config,
+        n_basis=1000 if is_auto(p.n_basis) else int(p.n_basis),
+        subset_size=p.subset_size,
+        selection=p.selection,
+        n_candidates=p.n_candidates,
+        solver=p.solver,
+        cg_iterations=p.cg_iterations,
+        penalty=p.penalty,
+        reweight=p.reweight,
+        refit_every=p.refit_every,
+        length_scale_factors=_checked_factors(p.length_scale_factors),
+    )
+
+
+def _stages(p: KernelParameters, n: int) -> str:
+    """Kernel stages on all rows where their Gram matrix can be afforded."""
+    changed = p.of_sparse_stages
+    if not is_auto(p.stages):
+        if p.stages != "sparse" and changed:
+            raise InvalidParameter(
+                f"{', '.join(changed)} applies to sparse stages only and has no effect with "
+                f"stages={p.stages!r}; set stages='sparse', or leave it out."
+            )
+        return str(p.stages)
+    if changed or not is_auto(p.n_basis) or p.subsample < 1:
+        return "sparse"
+    memory = free_memory() if is_auto(p.memory_budget) else float(p.memory_budget)
+    if n <= DIRECT_UP_TO and 32.0 * n * n <= memory:
+        return "full"
+    bytes_kept = 2.0 * n * n + 6e8
+    fits = n <= _FULL_UP_TO and bytes_kept <= memory
+    evaluates = n <= _FULL_WITHOUT_KEEPING_UP_TO and 4.0 * n * 2500 + 4e8 <= memory
+    return "full" if fits or evaluates else "sparse"
+
+
+def _checked_factors(factors: Any) -> tuple[float, ...]:
+    """Positive multiples of length scales."""
+    try:
+        numbers = np.array([] if factors is None else factors, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array([np.nan])
+    if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0).all()):
+        raise InvalidParameter(
+            f"length_scale_factors must be positive finite numbers; got {factors!r}."
+        )
+    return tuple(numbers.tolist())
+
+
+def _n_stages(p: KernelParameters, loss: Loss, learner: Learner) -> int:
+    if not is_auto(p.n_estimators):
+        return int(p.n_estimators)
+    return 30 if isinstance(learner, FullLearner) and not loss.quadratic else 20
+
+
+def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
+    rules: tuple[Rule, ...] = () if loss.bounded_hessian else (LineSearch(),)
+    plain = not rules and p.learning_rate == 1 and p.subsample == 1 and loss.quadratic
+    plain = plain and not isinstance(loss, OneHotSquaredError)
+    if not plain and isinstance(learner, SparseLearner) and learner.reweight:
+        raise InvalidParameter(
+            "reweight=True sets the weights of all stages itself, for squared error on all "
+            "rows; set loss='squared_error', learning_rate=1, subsample=1, or reweight=False."
+        )
+    for rule in rules:
+        rule.check(loss, learner)
+    return rules
+
+
+@dataclass(frozen=True)
+class KernelFinish:
+    """Keeps what the kernel machine chose, and sharpens least-squares probabilities.
+
+    Attributes
+    ----------
+    given : bool
+        Whether the user chose both kernel and regularization, so that they have no free factor.
+    """
+
+    given: bool
+
+    def __call__(self, outcome: Outcome) -> Outcome:
+        """The outcome with a summary of the kernel machine."""
+        workspace: Workspace | None = outcome.learner_data
+        if workspace is None:
+            return outcome
+        residual = outcome.data.target.y - outcome.initial_raw
+        summary = KernelMachineSummary(
+            kernel=workspace.kernel,
+            regularization=workspace.regularization,
+            amplitude=1.0 if self.given else workspace.amplitude(residual),
+            noise=workspace.noise if isinstance(outcome.learner, FullLearner) else None,
+        )
+        loss = outcome.loss
+        if isinstance(loss, OneHotSquaredError) and workspace.trial is not None:
+            rows, outputs = workspace.trial
+            loss = loss.sharpened(outcome.data.target.rows(rows), outcome.initial_raw + outputs)
+        return replace(outcome, loss=loss, kernel_machine=summary)
+
+
+@dataclass(frozen=True)
+class NestedFinish(KernelFinish):
+    """Steps on one machine become one stage: stages are nested machines."""
+
+    def __call__(self, outcome: Outcome) -> Outcome:
+        """The outcome with as many stages as there are nested machines."""
+        outcome = super().__call__(outcome)
+        state, summary = outcome.state, outcome.kernel_machine
+        stages = state.members[0].stages
+        sizes = np.array([_size(stage) for stage in stages], dtype=np.int64)
+        ends = np.flatnonzero(np.diff(sizes, append=0)) + 1
+        n_iter = len(stages)
+        stages[:] = [_together(list(group)) for _, group in groupby(stages, key=_size)]
+        for losses in (state.train, state.validation):
+            if losses:
+                losses[:] = [losses[0], *(losses[end] for end in ends)]
+        assert isinstance(outcome.learner, NestedLearner)
+        learner = replace(outcome.learner, regularize=None)  # it holds the training rows
+        if summary is not None:
+            summary = replace(summary, path=sizes[ends - 1], n_iter=n_iter)
+        return replace(outcome, learner=learner, kernel_machine=summary)
+
+
+def _size(stage: Stage) -> int:
+    model = stage.terms[0].model
+    assert isinstance(model, KernelExpansion)
+    return len(model.basis)
+
+
+def _together(stages: list[Stage]) -> Stage:
+    """The sum of some stages with the same basis."""
+    if len(stages) == 1:
+        return stages[0]
+    ((model, columns),) = merge([term for stage in stages for term in stage.terms])
+    return Stage((Term.of(model, columns),))

@@ -1,0 +1,261 @@
+"""Recipes of the estimators for tables: trees by default, any other learner by name or object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hilboost.boosting import EarlyStopping, RowSampling
+from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
+from hilboost.core.learner import Learner
+from hilboost.core.loss import LeafLoss, Loss
+from hilboost.core.rule import Rule
+from hilboost.encoders import Encoder
+from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+from hilboost.learners.tree import TreeLearner
+from hilboost.learners.wrapped import WrappedLearner
+from hilboost.losses.masked import MaskedLoss
+from hilboost.model.codecs import ClassCodec
+from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.rules import LineSearch, ReestimateLeaves
+from hilboost.tables import Schema, category_columns
+from hilboost.training.begin import start
+from hilboost.training.categories import told_of_categories
+from hilboost.training.compatibility import check_learner, learner_name
+from hilboost.training.data import TrainingData
+from hilboost.training.defaults import resolve
+from hilboost.training.recipe import Candidate, Continuation, Recipe
+from hilboost.validation.constraints import interaction_groups, monotonic_directions
+from hilboost.validation.weights import warn_of_light_weights
+
+_LEARNERS = ("tree", "kernel")
+_FEWEST_COLUMNS_TO_DRAW = 4
+_MAX_FEATURES_TRIED = (0.5, 1.0)
+
+
+def table_recipe(
+    parameters: Mapping[str, Any],
+    loss: Loss,
+    data: TrainingData,
+    seed: int,
+    continuation: Continuation | None,
+) -> Recipe:
+    """What to train for a table.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of ``BoostingRegressor`` or ``BoostingClassifier``.
+    loss : Loss
+    data : TrainingData
+    seed : int
+    continuation : Continuation or None
+        A fit that goes on keeps what the first one chose for automatic parameters.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType, IncompatibleParts, InvalidData
+        Parameters that do not go together, or with the data.
+    """
+    p, held_out = dict(parameters), data.held_out is not None
+    loss, initial_raw = start(loss, data)
+    if continuation is not None and continuation.resolved is not None:
+        p = continuation.resolved.fill(p)
+    n_trees = 1 if p["multi_output"] == "shared" else len(initial_raw)
+    two_classes = isinstance(data.codec, ClassCodec) and len(data.codec.classes) == 2
+    resolved = resolve(
+        p,
+        data.target.total_weight(),
+        data.X.shape[1],
+        n_trees,
+        held_out,
+        isinstance(loss, LeafLoss),
+        two_classes and not loss.quadratic,
+    )
+    learner = table_learner(p, resolved, data.schema)
+    _check_classes(learner, data)
+    name = f"learner {learner_name(p['learner'])}"
+    check_learner(learner, data.schema, name, "set learner='tree'")
+    early = resolved.early_stopping
+    n_folds = min(resolved.cv_folds, len(data.X)) if early and not held_out else 1
+    if not learner.works_on_folds:
+        n_folds = 1
+    if early and not held_out and n_folds == 1:
+        data = data.hold_out(p["validation_fraction"], seed)
+    encoder, learner = _encoded(p, learner, loss, data)
+    if isinstance(learner, TreeLearner):
+        resolved = replace(resolved, max_features=learner.max_features)
+    recipe = Recipe(
+        loss=loss,
+        initial_raw=initial_raw,
+        learner=learner,
+        data=data,
+        seed=seed,
+        n_stages=resolved.n_estimators,
+        rules=table_rules(p["line_search"], loss, learner),
+        learning_rate=float(resolved.learning_rate),
+        sampling=RowSampling(resolved.subsample, p["bootstrap"]),
+        stopping=EarlyStopping(resolved.n_iter_no_change, p["tol"]) if early else None,
+        n_folds=n_folds,
+        encoder=encoder,
+        resolved=resolved,
+    )
+    if early and is_auto(p["max_features"]) and recipe.width >= _FEWEST_COLUMNS_TO_DRAW:
+        return replace(recipe, candidates=_candidates(p, recipe, learner, resolved))
+    return recipe
+
+
+def work(recipe: Recipe, multi_output: str) -> int:
+    """Number of entries that a stage goes through."""
+    n_trees = 1 if multi_output == "shared" else recipe.n_outputs
+    return int(recipe.data.X.size * n_trees * recipe.n_folds)
+
+
+def _candidates(
+    p: Mapping[str, Any], recipe: Recipe, learner: Learner, resolved: ResolvedParameters
+) -> tuple[Candidate, ...]:
+    """Trees whose nodes see half or all of the columns."""
+    if not (isinstance(p["learner"], str) and isinstance(learner, TreeLearner)):
+        return ()
+    if recipe.data.held_out is None and recipe.n_folds == 1:
+        return ()
+    return tuple(
+        Candidate(replace(learner, max_features=part), replace(resolved, max_features=part))
+        for part in _MAX_FEATURES_TRIED
+    )
+
+
+def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema) -> Learner:
+    """The learner that the parameters stand for.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    learner = p["learner"]
+    if not (isinstance(learner, str) and learner == "tree"):
+        for name in ("monotonic_cst", "interaction_cst"):
+            if p[name] is not None:
+                raise InvalidParameter(
+                    f"{name} works with the built-in trees only; set learner='tree', or "
+                    f"{name}=None."
+                )
+    if isinstance(learner, Learner):
+        return learner
+    if isinstance(learner, str):
+        return _named_learner(learner, p, resolved, schema)
+    if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
+        raise InvalidType(
+            "learner must be 'tree', 'kernel', a Learner or a scikit-learn regressor; got "
+            f"{learner!r}."
+        )
+    return WrappedLearner(learner)
+
+
+def stored_learner(
+    p: Mapping[str, Any], resolved: ResolvedParameters | None, schema: Schema
+) -> Learner:
+    """The learner of a model that was read from a file; ``resolved`` is missing in old files."""
+    if resolved is None and isinstance(p["learner"], str) and p["learner"] == "tree":
+        return TreeLearner()
+    if resolved is None:
+        resolved = resolve(p, 1.0, schema.n_columns, 1, False, False, False)
+    return table_learner({**p, "warm_start": False}, resolved, schema)
+
+
+def _named_learner(
+    name: str, p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
+) -> Learner:
+    if name not in _LEARNERS:
+        raise unknown_name("learner", name, _LEARNERS)
+    if name == "kernel":
+        if p["warm_start"]:
+            raise InvalidParameter(
+                "warm_start works with trees; a kernel machine penalizes the whole "
+                "function and cannot go on from its stages. Set warm_start=False."
+            )
+        columns = tuple(column for column, _ in category_columns(schema))
+        return SparseLearner(KernelMachineConfig(categorical=columns))
+    return _tree_learner(p, resolved, schema)
+
+
+def _tree_learner(
+    p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
+) -> TreeLearner:
+    shared = p["multi_output"] == "shared"
+    if p["sketch"] is not None and not shared:
+        raise InvalidParameter(
+            "sketch works on shared trees only; set multi_output='shared', or sketch=None."
+        )
+    monotonic = monotonic_directions(p["monotonic_cst"], schema.n_columns, schema.names)
+    if monotonic and p["sketch"] is not None:
+        raise InvalidParameter(
+            "monotonic_cst needs trees that see every output, and sketch=... grows them on "
+            "mixtures; set sketch=None."
+        )
+    return TreeLearner(
+        max_leaf_nodes=resolved.max_leaf_nodes,
+        max_depth=p["max_depth"],
+        min_samples_leaf=resolved.min_samples_leaf,
+        min_hessian=p["min_hessian"],
+        l2_regularization=resolved.l2_regularization,
+        min_gain=p["min_gain"],
+        max_features=resolved.max_features,
+        max_features_per_tree=p["max_features_per_tree"],
+        max_bins=p["max_bins"],
+        shared=shared,
+        sketch=p["sketch"],
+        monotonic=monotonic,
+        groups=interaction_groups(p["interaction_cst"], schema.n_columns),
+    )
+
+
+def _check_classes(learner: Learner, data: TrainingData) -> None:
+    """Directions are about the probability of the second of two classes."""
+    if not isinstance(data.codec, ClassCodec) or len(data.codec.classes) == 2:
+        return
+    if isinstance(learner, TreeLearner) and learner.monotonic:
+        raise InvalidParameter(
+            f"monotonic_cst takes two classes; y holds {len(data.codec.classes)}, whose "
+            "probabilities cannot all rise. Set monotonic_cst=None."
+        )
+
+
+def _encoded(
+    p: Mapping[str, Any], learner: Learner, loss: Loss, data: TrainingData
+) -> tuple[Encoder | None, Learner]:
+    """How trees see columns of categories, and the trees that were told of these."""
+    if not isinstance(learner, TreeLearner):
+        return None, learner
+    warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
+    if isinstance(loss, MaskedLoss) and loss.loss.quadratic:
+        # The hessian counts the rows whose target is known: leaves must have enough of these.
+        fewest = max(learner.min_hessian, float(learner.min_samples_leaf))
+        learner = replace(learner, min_hessian=fewest)
+    columns = category_columns(data.schema)
+    if not columns:
+        return None, learner
+    n_classes = len(data.codec.classes) if isinstance(data.codec, ClassCodec) else None
+    by_mean = True if learner.shared and is_auto(p["target_encoding"]) else p["target_encoding"]
+    encoder = Encoder.of(data.X, columns, data.target, n_classes, by_mean, learner.groups)
+    return encoder, told_of_categories(learner, encoder, data.schema)
+
+
+def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
+    """Leaf values that the loss sets itself, and the search of the step length."""
+    rules: list[Rule] = []
+    leaf_loss = isinstance(loss, LeafLoss)
+    if leaf_loss:
+        rules.append(ReestimateLeaves())
+    if line_search is True:
+        rules.append(LineSearch())
+    elif is_auto(line_search) and not _needs_no_search(loss, learner):
+        rules.append(LineSearch(skip_leaves=leaf_loss))
+    for rule in rules:
+        rule.check(loss, learner)
+    return tuple(rules)
+
+
+def _needs_no_search(loss: Loss, learner: Learner) -> bool:
+    return learner.newton_steps or (learner.penalizes and loss.quadratic)

@@ -1,0 +1,208 @@
+"""The one fit: from a recipe to a fitted model."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting import BoostingConfig, TrainingState, boost
+from hilboost.callbacks.time_budget import TimeBudget
+from hilboost.core.callback import Callback, History
+from hilboost.core.errors import FitWarning
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Target
+from hilboost.encoders import Encoding
+from hilboost.losses.masked import without_mask
+from hilboost.model import AdditiveModel, mean_of
+from hilboost.model.fitted import FittedModel
+from hilboost.rules import Shrinkage
+from hilboost.training.begin import InitialState, begin
+from hilboost.training.categories import placed
+from hilboost.training.checkpoints import Resumable
+from hilboost.training.race import best_candidate
+from hilboost.training.recipe import Continuation, Outcome, Recipe
+
+Observer = Callable[[Callable[[], FittedModel]], None]
+"""Receives, before the first stage, a function that makes a model of the stages so far."""
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A fitted model, and the interrupt that ended its fit early, to be raised once it is kept."""
+
+    fitted: FittedModel
+    interrupt: KeyboardInterrupt | None = None
+
+    def raise_interrupt(self) -> None:
+        """Raise the interrupt, if there was one, with a warning that says what was kept."""
+        if self.interrupt is None:
+            return
+        warnings.warn(
+            f"the fit was interrupted; the estimator is fitted with {self.fitted.n_stages} stages.",
+            FitWarning,
+            stacklevel=4,
+        )
+        raise self.interrupt
+
+
+def train(
+    recipe: Recipe,
+    n_threads: int = 1,
+    callbacks: Sequence[Callback] = (),
+    continuation: Continuation | None = None,
+    resumable: Resumable | None = None,
+    observer: Observer | None = None,
+) -> TrainingResult:
+    """Boost as the recipe says.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    n_threads : int
+        Largest number of threads.  The model is the same with any number.
+    callbacks : sequence of Callback
+    continuation : Continuation, optional
+        Stages to go on from.
+    resumable : Resumable, optional
+        The file that the fit is written to as it goes on.
+    observer : callable, optional
+
+    Returns
+    -------
+    TrainingResult
+
+    Raises
+    ------
+    InvalidData, InvalidParameter, IncompatibleParts
+        Parts or data that do not work together.
+    KeyboardInterrupt
+        The fit was interrupted before its first stage.
+    """
+    began = time.monotonic()
+    if resumable is not None:
+        resumable.check_width(recipe.width)
+    initial = begin(recipe, continuation, n_threads)
+    state, target = initial.state, recipe.data.target
+    config = _config(recipe, callbacks, began)
+    with ThreadTeam(n_threads) as team:
+        data = _prepare(recipe, initial, n_threads)
+        try:
+            if continuation is None and recipe.candidates:
+                winner = best_candidate(
+                    *(recipe.candidates, recipe.rules, config, data, target, state, team),
+                    initial.validation,
+                )
+                recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
+                config = replace(config, learner=winner.learner)
+            if resumable is not None:
+                config = resumable.writing(config, recipe, state, initial.inputs[0].shape[1])
+            if observer is not None:
+                observer(lambda: _fitted(recipe, initial, _outcome(recipe, config, None, state)))
+            _boost_until_interrupted(config, data, target, initial, team)
+        finally:
+            _close(config.learner, data, state)
+    outcome = recipe.finish(_outcome(recipe, config, data, state))
+    _keep_best(config, outcome.state)
+    return TrainingResult(_fitted(recipe, initial, outcome), state.interrupt)
+
+
+def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> BoostingConfig:
+    shrinkage = [Shrinkage(recipe.learning_rate)] if recipe.learning_rate != 1 else []
+    budget = [] if recipe.time_budget is None else [TimeBudget(began, recipe.time_budget)]
+    return BoostingConfig(
+        loss=recipe.loss,
+        learner=recipe.learner,
+        rules=[*recipe.rules, *shrinkage],
+        n_stages=recipe.n_stages,
+        sampling=recipe.sampling,
+        stopping=recipe.stopping,
+        callbacks=(*callbacks, *budget),
+        seed=recipe.seed,
+    )
+
+
+def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
+    """The learner's data of the first member; others get their own where their inputs differ."""
+    first, weight = initial.inputs[0], recipe.data.target.weight
+    n_threads = n_threads if recipe.n_folds == 1 else 1
+    data = recipe.learner.prepare(first, weight, recipe.seed, n_threads)
+    for member, X in zip(initial.state.members, initial.inputs, strict=True):
+        member.data = (
+            data if X is first else recipe.learner.prepare(X, weight, recipe.seed, n_threads)
+        )
+    return data
+
+
+def _close(learner: Learner, data: Any, state: TrainingState) -> None:
+    learner.close(data)
+    for member in state.members:
+        if member.data is not data:
+            learner.close(member.data)
+        member.data = None
+
+
+def _boost_until_interrupted(
+    config: BoostingConfig, data: Any, target: Target, initial: InitialState, team: ThreadTeam
+) -> None:
+    """Boost; keep an interrupt for later if there are stages that would be lost with it."""
+    state = initial.state
+    try:
+        boost(config, data, target, state, team, initial.validation)
+    except KeyboardInterrupt as interrupt:
+        if not state.members[0].stages:
+            raise
+        state.interrupt = interrupt
+
+
+def _outcome(recipe: Recipe, config: BoostingConfig, data: Any, state: TrainingState) -> Outcome:
+    return Outcome(config.loss, config.learner, data, recipe.data, recipe.initial_raw, state)
+
+
+def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
+    """Drop the stages after the best one, under early stopping."""
+    if config.stopping is None or not state.validation:
+        return
+    kept = config.stopping.best_stage(state.validation)
+    for member in state.members:
+        del member.stages[kept:]
+
+
+def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedModel:
+    """The record of the stages so far."""
+    state, data = outcome.state, recipe.data
+    members = [member.model() for member in state.members]
+    # Several steps of nested machines become one stage.
+    timed = len(state.seconds) == len(state.train) - 1
+    summary = outcome.kernel_machine
+    if summary is not None and summary.path is not None:
+        summary = replace(summary, path=summary.path[: len(members[0].stages)])
+    return FittedModel(
+        model=_model(members, initial.encoding),
+        loss=without_mask(outcome.loss),
+        learner=outcome.learner,
+        schema=data.schema,
+        codec=data.codec,
+        seed=recipe.seed,
+        history=History(
+            np.array(state.train),
+            np.array(state.validation) if state.validation else None,
+            np.array(state.seconds) if timed else None,
+        ),
+        members=tuple(members),
+        encoding=initial.encoding,
+        resolved=recipe.resolved,
+        kernel_machine=summary,
+    )
+
+
+def _model(members: list[AdditiveModel], encoding: Encoding | None) -> AdditiveModel:
+    """The mean of the members, each of which reads its own encoded columns."""
+    if encoding is None:
+        return mean_of(members)
+    return mean_of([placed(encoding, k, model) for k, model in enumerate(members)])

@@ -1,0 +1,1 @@
+"""Input validation: inputs, targets, weights, feature names, and constraints."""

@@ -1,0 +1,220 @@
+"""Validation of inputs: arrays, data frames, and sparse matrices to a matrix of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, validate_data
+
+from hilboost.core import dtypes
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.tables import (
+    Schema,
+    SparseTable,
+    Table,
+    category_choice,
+    encode,
+    encode_array,
+    is_sparse,
+    learn,
+    learn_array,
+    read_table,
+)
+from hilboost.validation.feature_names import check_columns
+
+_DTYPES = [np.float64, np.float32]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What inputs may be.
+
+    Attributes
+    ----------
+    schema : Schema or None
+        The columns of the fit; ``None`` in a fit that begins.
+    categorical : "from_dtype", sequence of names or column numbers, mask, or None
+        The columns of categories, as the user specified them.
+    sparse : bool
+        Whether sparse matrices are accepted.
+    """
+
+    schema: Schema | None
+    categorical: Any = "from_dtype"
+    sparse: bool = False
+
+
+def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
+    """Inputs as a matrix (n, d) with NaN for missing values and codes for categories.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fit sets its ``n_features_in_`` and ``feature_names_in_``; a prediction compares them.
+    X : array-like, data frame or sparse matrix (n, d)
+    expected : Expected
+
+    Returns
+    -------
+    X : C-contiguous float32 or float64 array, or SparseTable
+    schema : Schema
+
+    Raises
+    ------
+    InvalidData, InvalidType
+        Infinite values, dates, nested values, text among numbers or where numbers are expected.
+    InvalidParameter
+        ``categorical`` names columns that ``X`` does not have.
+    ValueError, TypeError
+        scikit-learn's own: wrong number or order of columns, no rows.
+    """
+    if expected.schema is not None and _is_plain(estimator, X, expected.schema):
+        return X, expected.schema
+    if is_sparse(X):
+        return _check_sparse(estimator, X, expected)
+    table = read_table(X)
+    if table is None:
+        X, schema = _check_array(estimator, X, expected)
+    else:
+        X, schema = _check_table(estimator, table, expected)
+    if len(X) > dtypes.MAX_ROWS:
+        raise InvalidData(f"X has {len(X)} rows; at most {dtypes.MAX_ROWS} are supported.")
+    return X, schema
+
+
+def _is_plain(estimator: Any, X: Any, schema: Schema) -> bool:
+    """Whether an array can be predicted for as it is, without any further check."""
+    if not (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in (np.float64, np.float32)
+        and X.flags.c_contiguous
+        and len(X) > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+        and not schema.categories
+    ):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum(dtype=np.float64)))
+
+
+def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floats, Schema]:
+    """A table whose columns have dtypes of their own."""
+    d, schema = len(table.columns), expected.schema
+    check_columns(estimator, table.names, d, reset=schema is None)
+    if schema is None:
+        X, schema = learn(table, category_choice(expected.categorical, d, table.names))
+    else:
+        X = encode(table, schema)
+    try:
+        X = check_array(
+            X, dtype=_DTYPES, order="C", ensure_all_finite="allow-nan", estimator=estimator
+        )
+    except ValueError as error:
+        raise _explained(X, error, table.names) from error
+    return X, schema
+
+
+def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
+    """An array of numbers, or what scikit-learn has a message for."""
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=expected.schema is None,
+            dtype=_DTYPES,
+            order="C",
+            ensure_all_finite="allow-nan",
+        )
+    except ValueError as error:
+        raise _explained(X, error) from error
+    if expected.schema is None:
+        chosen = category_choice(expected.categorical, X.shape[1], None)
+        return learn_array(X, chosen or ())
+    return encode_array(X, expected.schema), expected.schema
+
+
+def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
+    """A sparse matrix, for learners that accept it; its type is that of an array here."""
+    if not expected.sparse:
+        raise InvalidType(
+            f"Sparse data was passed for X, but {type(estimator).__name__} with these parameters "
+            "requires dense data. Use '.toarray()' to convert it, or the built-in trees "
+            "(learner='tree'), which take it as it is."
+        )
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=expected.schema is None,
+            dtype=_DTYPES,
+            accept_sparse=["csr", "csc"],
+            ensure_all_finite="allow-nan",
+        )
+    except ValueError as error:
+        raise _explained(X, error) from error
+    schema = expected.schema
+    if schema is None:
+        if category_choice(expected.categorical, X.shape[1], None):
+            raise InvalidParameter(
+                "categorical_features names columns, and those of a sparse table hold numbers; "
+                "set categorical_features=None, or give X as an array or a data frame."
+            )
+        schema = Schema(X.shape[1])
+    elif schema.categories:
+        raise InvalidType(
+            "the model was fitted with category columns, which a sparse table cannot hold; give X "
+            "as an array or a data frame."
+        )
+    table: Any = SparseTable(X)
+    return table, schema
+
+
+def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) -> ValueError:
+    """The error with the column named, where the cause is text or an infinite value."""
+    message = str(error)
+    if "could not convert" in message and np.ndim(X) == 1:
+        return InvalidData(
+            "Expected 2D array, got 1D array instead: X is a single row or column. Give a table, "
+            "for instance X.iloc[[0]] for the first row of a data frame, or X[['age']] for a "
+            "column."
+        )
+    if "could not convert" in message:
+        return InvalidData(
+            f"X holds text{_first_column(X, _holds_text)} in a form that is not read. Give a data "
+            "frame, or an array or list of rows of str and numbers."
+        )
+    if "infinity" in message:
+        return InvalidData(
+            "Input X contains infinity or a value too large"
+            f"{_first_column(X, _holds_infinity, names)}. "
+            "Replace it by a finite number, or by NaN where it means missing."
+        )
+    return error
+
+
+def _holds_text(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def _holds_infinity(column: Any) -> bool:
+    return bool(np.isinf(np.asarray(column, dtype=np.float64)).any())
+
+
+def _first_column(X: Any, is_bad: Any, names: Sequence[str] | None = None) -> str:
+    table = X.tocsc() if is_sparse(X) else np.asarray(X)
+    if table.ndim != 2:
+        return ""
+    for k in range(table.shape[1]):
+        if is_bad(table[:, [k]].data if is_sparse(X) else table[:, k]):
+            return f" in column {k}" if names is None else f" in column {names[k]!r}"
+    return ""

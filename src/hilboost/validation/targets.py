@@ -1,0 +1,108 @@
+"""Validation of targets."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
+from hilboost.tables import as_array, is_missing_value
+
+
+def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats, bool]:
+    """Target (n, c) float64, and whether it was one-dimensional.
+
+    With ``gaps`` some of several targets of a row may be NaN.
+
+    Raises
+    ------
+    ValueError
+        NaN or infinite values, text, or another number of rows than ``X``.
+    """
+    y = as_array(y)
+    y = np.asarray(y) if not hasattr(y, "to_numpy") else y.to_numpy()
+    if y.dtype.kind in "OUS":
+        try:
+            y = _without_na(y).astype(np.float64)
+        except (TypeError, ValueError):
+            raise InvalidData(
+                "y holds text or other objects; a regression target must be numbers. "
+                "Use BoostingClassifier for classes."
+            ) from None
+    if y.dtype.kind == "c":
+        raise InvalidData("Complex data not supported: y must be real numbers.")
+    flat = y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1)
+    if y.ndim == 2 and y.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; y.ravel() is used.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+    _require_known_targets(y, gaps)
+    finite: Any = "allow-nan" if gaps else True
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=finite)
+    if y.ndim > 2:
+        raise InvalidData(f"y has {y.ndim} dimensions; it must have one (or two: n, targets).")
+    check_length(y, n)
+    return np.ascontiguousarray(y.reshape(n, -1)), flat
+
+
+def _without_na(y: np.ndarray) -> np.ndarray:
+    """Objects with NaN in the place of pandas' NA, which is no number to NumPy."""
+    if y.dtype.kind != "O":
+        return y
+    return np.where(np.frompyfunc(is_missing_value, 1, 1)(y).astype(bool), np.nan, y)
+
+
+def _require_known_targets(y: np.ndarray, gaps: bool) -> None:
+    """Refuse rows without a target, and single gaps unless these are allowed."""
+    if y.dtype.kind != "f" or y.ndim not in (1, 2) or not np.isnan(y).any():
+        return
+    missing = np.isnan(y.reshape(len(y), -1))
+    empty = np.flatnonzero(missing.all(axis=1))
+    if len(empty):
+        raise InvalidData(
+            f"Input y contains NaN in row {empty[0]}; leave out rows without a target."
+        )
+    if not gaps:
+        row, column = (int(i) for i in np.argwhere(missing)[0])
+        raise InvalidData(
+            f"Input y contains NaN in row {row} of target {column}. Trees learn from the targets "
+            "that are known under squared error, Poisson, gamma and Tweedie losses "
+            "(BoostingRegressor with learner='tree'); or fit one model a target, each on the rows "
+            "where its target is known."
+        )
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Every row has a class.
+
+    Raises
+    ------
+    InvalidData
+    """
+    missing = np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "f":
+        missing = np.isnan(y)
+    elif y.dtype.kind == "O":
+        missing = np.array([is_missing_value(label) for label in y], dtype=bool)
+    if missing.any():
+        raise InvalidData(
+            f"Input y contains NaN: row {int(missing.argmax())} has no label. Leave such rows out."
+        )
+
+
+def check_length(y: Any, n: int) -> None:
+    """One target a row."""
+    found = y.shape[0] if getattr(y, "shape", ()) else len(y)  # sparse tables have no length
+    if found != n:
+        raise InvalidData(
+            f"X and y have inconsistent numbers of rows: {n} and {found}. "
+            "Give one target for every row of X."
+        )

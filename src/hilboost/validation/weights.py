@@ -1,0 +1,50 @@
+"""Validation of sample weights."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import DataWarning, InvalidData
+from hilboost.tables import as_array
+
+
+def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
+    """Weights (n,) float64, or ``None`` where all are one.
+
+    Raises
+    ------
+    InvalidData
+        A negative weight, or only zeros.
+    """
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(as_array(sample_weight), X, dtype=np.float64)
+    if (weight < 0).any():
+        row = int(np.flatnonzero(weight < 0)[0])
+        raise InvalidData(
+            f"sample_weight must not be negative; row {row} has {weight[row]:g}. "
+            "Use 0 to leave a row out."
+        )
+    if not (weight > 0).any():
+        raise InvalidData("sample_weight is zero for every row; at least one must be positive.")
+    return None if (weight == 1).all() else weight
+
+
+def warn_of_light_weights(weight: Floats | None, min_samples_leaf: float) -> None:
+    """Say so where weights are so small that no leaf could ever be heavy enough."""
+    if weight is None:
+        return
+    total, n = float(weight.sum()), len(weight)
+    if total < 2 * min_samples_leaf <= n:
+        warnings.warn(
+            f"sample_weight sums to {total:.3g} over {n} rows, and a weight of 2 counts as two "
+            f"rows, so that no leaf can reach min_samples_leaf={min_samples_leaf:g}: the model is "
+            "a constant. Multiply the weights so that they sum to about the number of rows.",
+            DataWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,193 @@
+"""Dense linear algebra, in both precisions and, where it is installed, for Torch."""
+
+import numpy as np
+import pytest
+
+from hilboost.backends import array_api as dense
+
+precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+libraries = pytest.mark.parametrize("library", ["numpy", "torch"])
+
+
+def in_library(library, array):
+    if library == "numpy":
+        return array.copy()
+    return pytest.importorskip("torch").asarray(array.copy())
+
+
+def draw(n, rank=None, dtype=np.float64):
+    Z = np.random.default_rng(n).normal(size=(n, rank or n + 3))
+    return (Z @ Z.T).astype(dtype)
+
+
+def limit(dtype):
+    return 1e-4 if dtype == np.float32 else 1e-10
+
+
+@libraries
+@precisions
+@pytest.mark.parametrize("n", [1, 2, 7, 130])
+def test_cholesky_is_the_lower_factor(library, dtype, n):
+    matrix = draw(n, dtype=dtype)
+    factor = np.asarray(dense.cholesky(in_library(library, matrix)))
+    assert factor.dtype == dtype
+    np.testing.assert_array_equal(np.triu(factor, 1), 0)
+    expected = np.linalg.cholesky(matrix.astype(float))
+    np.testing.assert_allclose(factor, expected, rtol=0, atol=limit(dtype) * expected.max())
+
+
+@libraries
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_cholesky_reads_the_lower_triangle_only(library, order):
+    matrix = draw(6)
+    expected = np.linalg.cholesky(matrix)
+    matrix[np.triu_indices(6, 1)] = 99
+    given = in_library(library, np.asarray(matrix, order=order))
+    np.testing.assert_allclose(np.asarray(dense.cholesky(given)), expected, rtol=1e-12, atol=1e-12)
+
+
+@libraries
+@precisions
+@pytest.mark.parametrize(("n", "rank"), [(2, 1), (60, 5)])
+def test_a_singular_matrix_gets_a_little_more_on_its_diagonal(library, dtype, n, rank):
+    matrix = draw(n, rank, dtype)
+    factor = np.asarray(dense.cholesky(in_library(library, matrix))).astype(float)
+    assert np.isfinite(factor).all()
+    added = factor @ factor.T - matrix
+    mean = np.diagonal(matrix).mean()
+    size = 100 * n * np.finfo(dtype).eps * mean
+    np.testing.assert_allclose(added, np.diag(np.diagonal(added)), rtol=0, atol=size)
+    assert np.diagonal(added).max() <= size
+
+
+@libraries
+def test_no_attempt_reads_the_upper_triangle(library):
+    matrix = draw(6, rank=3)
+    garbage = matrix.copy()
+    garbage[np.triu_indices(6, 1)] = 99
+    factor = np.asarray(dense.cholesky(in_library(library, garbage)))
+    np.testing.assert_allclose(factor @ factor.T, matrix, rtol=0, atol=1e-10)
+
+
+@libraries
+def test_jitter_is_a_share_of_the_mean_diagonal(library):
+    matrix = draw(8)
+    factor = np.asarray(dense.cholesky(in_library(library, matrix), jitter=0.1))
+    expected = matrix + 0.1 * np.diagonal(matrix).mean() * np.eye(8)
+    np.testing.assert_allclose(factor @ factor.T, expected, rtol=1e-10, atol=1e-10)
+
+
+@libraries
+@precisions
+@pytest.mark.parametrize(
+    "matrix",
+    [[[1, 2], [2, 1]], [[-1, 0], [0, -1]], [[1, 0], [0, -0.5]], np.zeros((3, 3))],
+    ids=["indefinite", "negative", "one-negative", "zero"],
+)
+def test_a_matrix_that_is_not_positive_is_refused(library, dtype, matrix):
+    with pytest.raises(ArithmeticError, match="not positive semidefinite"):
+        dense.cholesky(in_library(library, np.array(matrix, dtype=dtype)))
+
+
+@libraries
+@precisions
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 0), (3, 1), (5, 5), (5, 0)])
+def test_a_matrix_that_is_not_finite_is_refused(library, dtype, value, place):
+    matrix = draw(6, dtype=dtype)
+    matrix[place] = matrix[place[::-1]] = value
+    with pytest.raises(ArithmeticError, match="holds NaN or infinity"):
+        dense.cholesky(in_library(library, matrix))
+
+
+@libraries
+@precisions
+@pytest.mark.parametrize("shape", [(9,), (9, 1), (9, 4)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_triangular_solves(library, dtype, shape, order):
+    matrix = draw(9, dtype=dtype) + 9 * np.eye(9, dtype=dtype)
+    right = np.asarray(np.random.default_rng(0).normal(size=shape), dtype=dtype, order=order)
+    factor = dense.cholesky(in_library(library, matrix))
+    lower = np.linalg.cholesky(matrix.astype(float))
+    for found, expected in [
+        (dense.solve_lower(factor, in_library(library, right)), np.linalg.solve(lower, right)),
+        (
+            dense.solve_lower(factor, in_library(library, right), transposed=True),
+            np.linalg.solve(lower.T, right),
+        ),
+        (
+            dense.solve_cholesky(factor, in_library(library, right)),
+            np.linalg.solve(matrix.astype(float), right),
+        ),
+    ]:
+        assert found.shape == shape
+        assert np.asarray(found).dtype == dtype
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=0, atol=limit(dtype))
+
+
+@libraries
+def test_add_to_diagonal_is_in_place(library):
+    matrix = draw(5)
+    given = in_library(library, matrix)
+    result = dense.add_to_diagonal(given, 2.0)
+    assert result is given
+    np.testing.assert_allclose(np.asarray(given), matrix + 2 * np.eye(5))
+    values = np.arange(5.0)
+    dense.add_to_diagonal(given, in_library(library, values))
+    np.testing.assert_allclose(np.asarray(given), matrix + np.diag(2 + values))
+
+
+@libraries
+def test_set_diagonal_leaves_the_rest(library):
+    matrix, values = draw(5), np.arange(5.0)
+    given = in_library(library, matrix)
+    dense.set_diagonal(given, in_library(library, values))
+    expected = matrix - np.diag(np.diagonal(matrix)) + np.diag(values)
+    np.testing.assert_array_equal(np.asarray(given), expected)
+
+
+@libraries
+@precisions
+def test_helpers_keep_library_and_dtype(library, dtype):
+    given = in_library(library, np.array([[1.0, 4.0]], dtype=dtype))
+    name = np.dtype(dtype).name
+    assert dense.precision(given) == name
+    for array, wanted in [
+        (dense.zeros((2, 3), given, name), name),
+        (dense.empty((2, 3), given, "float64"), "float64"),
+        (dense.cast(given, "float32"), "float32"),
+        (dense.like(np.arange(3.0), given), name),
+        (dense.like(np.arange(3.0), given, "float64"), "float64"),
+        (dense.sqrt(in_library(library, np.array([4.0], dtype=dtype))), name),
+        (dense.exp(in_library(library, np.array([0.0], dtype=dtype))), name),
+        (dense.floor_at(in_library(library, np.array([-1.0], dtype=dtype)), 0.0), name),
+    ]:
+        assert type(array) is type(given)
+        assert dense.precision(array) == wanted
+    assert dense.cast(given, name) is given
+    back = dense.to_numpy(given)
+    assert type(back) is np.ndarray
+    assert back.dtype == np.float64
+    np.testing.assert_array_equal(back, [[1, 4]])
+
+
+def test_elementwise_functions():
+    np.testing.assert_array_equal(dense.sqrt(np.array([4.0, 9.0])), [2, 3])
+    np.testing.assert_array_equal(dense.exp(np.array([0.0, 1.0])), [1, np.e])
+    np.testing.assert_array_equal(dense.floor_at(np.array([-1.0, 2.0]), 0.5), [0.5, 2])
+
+
+def test_the_number_of_blas_threads_is_restored_whoever_leaves_last():
+    from threadpoolctl import threadpool_info
+
+    def numbers():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = numbers()
+    one, other = dense.blas_threads(1), dense.blas_threads(1)
+    one.__enter__()
+    other.__enter__()
+    assert set(numbers()) == {1}
+    one.__exit__(None, None, None)
+    other.__exit__(None, None, None)
+    assert numbers() == before

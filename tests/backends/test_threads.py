@@ -1,0 +1,49 @@
+"""Threads: order of results, errors, and that nobody waits for a thread that has failed."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from hilboost.backends.sync import ABORT, SYNC_SIZE, barrier
+from hilboost.backends.threads import ThreadTeam
+
+
+def test_map_keeps_the_order_of_the_tasks():
+    with ThreadTeam(3) as team:
+        assert team.map(lambda task: task**2, range(50)) == [task**2 for task in range(50)]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_an_error_in_any_thread_reaches_the_caller(failing):
+    def work(thread):
+        if thread == failing:
+            raise KeyError("lost")
+
+    with ThreadTeam(2) as team, pytest.raises(KeyError, match="lost"):
+        team.run(work)
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_threads_at_a_barrier_are_released_when_one_fails(failing):
+    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
+    barrier(sync, 1)
+
+    def work(thread):
+        if thread == failing:
+            raise KeyError("lost")
+        barrier(sync, 2)
+
+    def abort():
+        sync[ABORT] = 1
+
+    with ThreadTeam(2) as team, pytest.raises(KeyError, match="lost"):
+        team.run(work, on_error=abort)
+
+
+def test_threads_end_with_the_block():
+    before = threading.active_count()
+    with ThreadTeam(4) as team:
+        team.run(lambda thread: None)
+        assert threading.active_count() == before + 3
+    assert threading.active_count() == before

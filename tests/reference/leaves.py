@@ -1,0 +1,47 @@
+"""Naive twins of :mod:`hilboost.backends.leaves`."""
+
+import numpy as np
+
+
+def mark_leaves(thread, n_threads, nodes, leaves, rows, leaf_of_row):
+    for leaf in range(thread, len(leaves), n_threads):
+        begin, end, buffer = nodes[leaves[leaf], :3]
+        leaf_of_row[rows[buffer, begin:end]] = leaf
+
+
+def leaf_sums(
+    thread, n_threads, nodes, leaves, rows, gradients, hessians, weights, sum_g, sum_h, sum_w
+):
+    for leaf in range(thread, len(leaves), n_threads):
+        begin, end, buffer = nodes[leaves[leaf], :3]
+        chosen = rows[buffer, begin:end]
+        w = weights[chosen] if len(weights) else np.ones(len(chosen))
+        sum_g[leaf] = w @ gradients[chosen]
+        sum_h[leaf] = w @ hessians[chosen] if hessians.shape[1] else 0.0
+        sum_w[leaf] = w.sum()
+
+
+def add_leaf_values(values, leaf_of_row, raw, first, begin, end):
+    raw[begin:end, first : first + values.shape[1]] += values[leaf_of_row[begin:end]]
+
+
+def weighted_quantile(values, weights, level):
+    """By the weighted distribution function; the middle of the piece where it is flat."""
+    mass, total = np.cumsum(weights), float(np.sum(weights))
+    reached = np.flatnonzero(mass >= level * total - 1e-12 * total)
+    if not len(reached):
+        return values[-1]
+    i = reached[0]
+    flat = mass[i] <= level * total + 1e-12 * total
+    return (values[i] + values[i + 1]) / 2 if flat and i + 1 < len(values) else values[i]
+
+
+def leaf_quantiles(residuals, weights, leaf_of_row, n_leaves, level):
+    result = np.zeros(n_leaves)
+    for leaf in range(n_leaves):
+        here = np.flatnonzero(leaf_of_row == leaf)
+        if len(here):
+            order = here[np.argsort(residuals[here])]
+            w = weights[order] if len(weights) else np.ones(len(order))
+            result[leaf] = weighted_quantile(residuals[order], w, level)
+    return result
