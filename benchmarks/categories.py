@@ -189,9 +189,9 @@ def render(results: dict[str, Any]) -> str:
         [
             "# Categories: libraries at their defaults",
             environment_markdown(results["environment"]),
-            "AUC (adult, bank, amazon) or R² (flights, a sample of 60,000 rows), larger is better: "
-            "mean over five folds; in brackets the seconds of one fit. The records were made in "
-            "parts while other work ran, so that the seconds are a rough guide only.",
+            "AUC (adult, bank, amazon) or R² (flights, a sample of 60,000 rows), larger is "
+            "better: mean over five folds, with the time of one fit in parentheses. Some runs "
+            "shared the machine with other processes, so the times are only a rough guide.",
             markdown_table(["table", *LIBRARIES], rows),
             *sorted(set(notes)),
         ]

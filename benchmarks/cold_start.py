@@ -55,8 +55,12 @@ def main() -> None:
     write_json(RESULTS / "cold_start.json", {"environment": facts, "records": records})
     rows = "\n".join(f"| {r['what']} | {r['median']:.2f} |" for r in records)
     text = (
-        f"# Cold start\n\n{environment_markdown(facts)}\n\nWhole processes, medians.\n\n"
-        f"| process | s |\n| --- | ---: |\n{rows}\n"
+        "# Cold start\n\n"
+        f"{environment_markdown(facts)}\n\n"
+        "Wall time of whole processes; medians.\n\n"
+        "| process | s |\n"
+        "| --- | ---: |\n"
+        f"{rows}\n"
     )
     (RESULTS / "cold_start.md").write_text(text)
     print(text)

@@ -8,30 +8,31 @@ from _common import RESULTS, ROOT
 
 INTRODUCTION = """# Benchmarks
 
-The figures as they came out, of the scripts in `benchmarks/` (`pip install '.[bench]'`). Libraries
-take turns on the same data in the same run with the same number of threads; compare ratios, not
-seconds of different runs.
+This page collects the results of the scripts in `benchmarks/` (`pip install '.[bench]'`).
+Libraries take turns on the same data in the same run, with the same number of threads. Compare
+ratios within a table rather than times of different runs, because the speed of the machine varies
+over the day.
 
-Every table is of one run; the tables are of several runs of one day, on a machine whose speed
-drifts. In the quality tables the peers, and hilboost on letter and usps, are of an earlier run
-with the same settings. Of the tables with categories, CatBoost on amazon and flights was measured
-beside other processes, which makes its seconds longer. The kernel tables are one run a setting
-and a part of the settings of the script; runs of kin40k on splits 1 to 9 were made beside other
-processes, which makes their seconds longer and leaves their errors as they are. The same holds
-for the tables of structured outputs, except those under "Speed".
+## Notes on the measurements
 
-How to read the speed tables: R² of a function with a pure product of centered columns differs more
-between two seeds of one library than between libraries, because no split on one such column gains
-anything by itself. On 300,000 rows of such a function four seeds gave: scikit-learn .834, .784,
-.767, .760; hilboost .780, .835, .762, .763; LightGBM .833, .793, .781, .761. The function used here
-has interactions whose columns also act by themselves.
-
-Noted by hand from runs whose result files were not kept, as are the seeds above: peak memory in
-a fresh process on reg-31, once: hilboost 641 MiB (107 added by the fit),
-LightGBM 546 (106), scikit-learn 529 (88), XGBoost 548 (104), CatBoost 795 (332).
-
-One tree for all classes (`multi_output="shared"`) is faster and less accurate than one a class at
-equal leaves, as the Letter figures show; hence the default `"separate"`.
+* Each table comes from one run. In the tables of default settings, the results of the other
+  libraries, and those of hilboost on letter and usps, are from an earlier run with the same
+  settings.
+* Some runs shared the machine with other processes, so their times are too long; their errors are
+  not affected. These are CatBoost on amazon and flights, kin40k on splits 1 to 9, and the tables
+  of structured outputs except those under "Speed".
+* The kernel tables have one run per setting, and cover a part of the settings of the script.
+* If a target contains a pure product of centered columns, R² differs more between two seeds of
+  one library than between libraries, because no split on a single such column gains anything. On
+  300,000 rows of such a function, four seeds gave .834, .784, .767, .760 for scikit-learn; .780,
+  .835, .762, .763 for hilboost; and .833, .793, .781, .761 for LightGBM. The function used below
+  therefore has interactions of columns that also have main effects.
+* Peak memory of a fresh process on reg-31, measured once: hilboost 641 MiB (107 MiB added by the
+  fit), LightGBM 546 (106), scikit-learn 529 (88), XGBoost 548 (104), CatBoost 795 (332). These
+  values and the R² of the four seeds were recorded by hand; their result files were not kept.
+* One tree for all classes (`multi_output="shared"`) is faster but, with the same number of
+  leaves, less accurate than one tree per class, as the results on Letter show. The default is
+  therefore `"separate"`.
 """
 PARTS = ("trees", "cold_start", "quality", "categories", "kernels", "memory", "structured")
 

@@ -279,13 +279,19 @@ def publish(records: list[dict[str, Any]]) -> int:
     lines = [
         "# Damaged model files",
         "",
+        "Each execution loads a model file with random damage. `hilboost.load` must either raise "
+        "`InvalidModelFile` or return a model, and `predict` must return or raise a "
+        "`HilboostError`. Any other exception, and exceeding the limits on memory or time, is a "
+        "failure.",
+        "",
         environment_markdown(facts),
         "",
-        f"Seed {SEED}, atheris {settings['atheris'] or 'not installed'}.  Allowed: "
-        f"{MOST_BYTES // 2**20} MiB of new memory, {MOST_SECONDS} s.  Edges are those of "
-        "hilboost without learners and compiled loops, with the whole file and in the end.",
+        f"Seed {SEED}, atheris {settings['atheris'] or 'not installed'}. Limits: "
+        f"{MOST_BYTES // 2**20} MiB of additional memory, {MOST_SECONDS} s. *Edges* is the code "
+        "coverage of hilboost, without learners and compiled loops, first with the undamaged file "
+        "and then at the end.",
         "",
-        "| kind | bytes | executions | refused | models | not finite or refused to predict | "
+        "| kind | bytes | executions | rejected | models | non-finite or no predictions | "
         "failures | slowest, ms | edges |",
         "| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]

@@ -163,9 +163,10 @@ def outcome_table(name: str, found: list[Outcome], runs: bool = False) -> str:
 
 def best_section(every: dict[str, list[Outcome]]) -> str:
     parts = [
-        "## Best setting of each method\n\nThe setting with the smallest loss on the test rows, "
-        "so that methods with more settings have a little more luck. *Part*: the final model rests "
-        "on a random subset of the training rows."
+        "## Best setting of each method\n\n"
+        "The table shows the setting with the smallest loss on the test rows, which slightly "
+        "favors methods with more settings. *Part* means that the final model was fitted to a "
+        "random subset of the training rows."
     ]
     for name, found in every.items():
         best = [settings[0] for settings in by_method(found).values()]
@@ -176,9 +177,9 @@ def best_section(every: dict[str, list[Outcome]]) -> str:
 
 def equal_time_section(every: dict[str, list[Outcome]]) -> str:
     parts = [
-        "## Loss at equal time\n\nThe smallest test loss of a run, or of a stage of one, whose "
-        f"fit and prediction together took no longer (and {BUDGET_SLACK - 1:.0%} more, for every "
-        "method)."
+        "## Loss at equal time\n\n"
+        "The smallest test loss of all runs, or stages of runs, whose fit and prediction took no "
+        f"longer than the given time (plus {BUDGET_SLACK - 1:.0%}, for every method)."
     ]
     for name, found in every.items():
         reached = {
@@ -214,10 +215,11 @@ def levels_section(every: dict[str, list[Outcome]]) -> str:
     ]
     header = ["NMSE of at most", *(f"{level:g}" for level in KIN40K_LEVELS)]
     return (
-        "## kin40k: seconds to reach an NMSE\n\nFit and prediction of the quickest run, or stage "
-        "of one, that is at least as good. Sun and Yao (2006) report .0280 for the single sparse "
-        "kernel ridge regression (983 s then) and .0176 for the boosted one, which was at .0280 "
-        f"after 264 s.\n\n{markdown_table(header, rows)}"
+        "## kin40k: seconds to reach an NMSE\n\n"
+        "Fit and prediction time of the fastest run, or stage of a run, that reaches the NMSE. "
+        "Sun and Yao (2006) report .0280 for a single sparse kernel ridge regression (983 s on "
+        "their hardware) and .0176 for the boosted model, which reached .0280 after 264 s.\n\n"
+        f"{markdown_table(header, rows)}"
     )
 
 
@@ -298,11 +300,12 @@ def render(results: Record) -> str:
     parts = [
         "# Kernel machines",
         sources(records),
-        "NMSE is the mean squared error over the variance of the test targets. Each run has a "
-        "fresh process and makes an untimed fit on made-up rows first. The seconds of the fit "
-        "include scaling, tuning and validation; medians over the runs. Peak memory is the "
-        f"resident memory of the whole process, libraries included. Runs were ended after "
-        f"{limit:g} s. Only the first split of a set counts, but for the means over the splits.",
+        "NMSE is the mean squared error divided by the variance of the test targets. Each run "
+        "uses a fresh process and makes an untimed fit on synthetic rows first. Fit times include "
+        "scaling, tuning and validation, and are medians over the runs. Peak memory is the "
+        "resident memory of the whole process, including libraries. The time limit per run is "
+        f"{limit:g} s. All results are for the first split of a data set, except for the means "
+        "over the splits.",
         best_section(every),
         equal_time_section(every),
         levels_section(every),

@@ -319,8 +319,8 @@ def render(results: dict[str, Any]) -> str:
         f"{environment_markdown(results['environment'])}\n\n"
         f"Mean over {splits} random 75/25 splits; RMSE divided by the standard deviation of the "
         "target, or log-loss; smaller is better. Only verbosity, seed and thread count are set. "
-        "Text columns are integer codes for every library alike. "
-        f"{' and '.join(COMPILING)} make two untimed fits per kind of task first.\n\n"
+        f"All libraries receive text columns as integer codes. {' and '.join(COMPILING)} make two "
+        "untimed fits per type of task first.\n\n"
         f"{_overall_section(summary, records)}\n\n"
         f"{_scores_section(summary, records)}{_errors_section(records)}\n"
     )

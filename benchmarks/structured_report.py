@@ -89,12 +89,13 @@ def friedman_section(records: list[Record]) -> str:
     runs = max(len(runs) for runs in by(records, "method").values())
     return (
         "## G2007, Table 1: Friedman1\n\n"
-        f"{runs} learning samples of 300, one test sample of 1,000, noise of variance 1; mean and "
-        "standard deviation over the samples. Single trees and forests are fully grown, forests "
-        "have 100 trees; OKBoost has ν = .01, M = 500 and J by inner 5-fold cross-validation. "
-        "Err_Y takes the nearest training output. Fit seconds are without the choice of J. Of ten "
-        "columns OK3-et looks at √10, rounded down to 3; with 4 the published figures come out, so "
-        "that the paper seems to have rounded up. The defaults have ν = .02 and J = 20.\n\n"
+        f"{runs} training sets of 300 rows, one test set of 1,000 rows, noise of variance 1; mean "
+        "and standard deviation over the training sets. Single trees and forests are fully grown, "
+        "and forests have 100 trees. OKBoost uses ν = .01, M = 500, and J chosen by inner 5-fold "
+        "cross-validation; fit times exclude this choice. Err_Y decodes to the nearest training "
+        "output. OK3-et examines √10 of the ten columns, rounded down to 3. With 4 columns the "
+        "results match the published ones, so the paper seems to have rounded up. The defaults are "
+        "ν = .02 and J = 20.\n\n"
         f"{markdown_table(header, rows)}"
     )
 
@@ -102,14 +103,15 @@ def friedman_section(records: list[Record]) -> str:
 def usps_section(records: list[Record]) -> str:
     parts = [
         "## G2007, Table 1: image completion\n\n"
-        "1,000 digits, upper to lower half, Gaussian output kernel with σ = 7.0711; 5 folds of "
-        "which 200 images are learned from and 800 tested; mean and standard deviation over the "
-        "folds. The paper does not name its 1,000 images: the first 1,000 of the test file give "
-        "about its errors, digits drawn from the training file are easier. Err_Y takes the nearest "
-        "training output, *any image* the continuous pre-image. Sketched trees choose their splits "
-        "by 32 random directions. KDE is kernel ridge regression in the output space, ours with a "
-        "Gaussian of the mean distance, or scikit-learn's with a grid search; the kernel machine "
-        "is ours with nothing chosen; the last row is the mean of two models."
+        "Lower half from upper half of 1,000 digits; Gaussian output kernel with σ = 7.0711; 5 "
+        "folds with 200 training images and 800 test images each; mean and standard deviation "
+        "over the folds. The paper does not specify its 1,000 images. The first 1,000 images of "
+        "the test file give similar errors; digits drawn from the training file are easier. Err_Y "
+        "decodes to the nearest training output, *any image* to the continuous pre-image. "
+        "Sketched trees choose their splits on 32 random directions. KDE is kernel ridge "
+        "regression in the output space, either hilboost's with a Gaussian kernel whose length "
+        "scale is the mean distance, or scikit-learn's with a grid search. The kernel machine is "
+        "hilboost's at its defaults. Rows with & are the mean of two models."
     ]
     for name, found in by(records, "set").items():
         rows = []
@@ -133,9 +135,10 @@ def figure_section(records: list[Record]) -> str:
     header = ["", "best M", "Err_φ", "Err_Y", "Err_φ at the end", "Err_Y at the end"]
     return (
         "## G2007, Figure 1: errors against the number of stages\n\n"
-        "OK3 + OKBoost, every cut scored, on one fold of the table above.\n\n"
+        "OK3 + OKBoost with exhaustive split search, on one fold of the table above.\n\n"
         "![Errors against the number of stages](structured_figure1.png)\n\n"
-        f"Errors of the test sample, M chosen by its Err_φ:\n\n{markdown_table(header, rows)}"
+        "Test errors, with M chosen by the Err_φ on the test set:\n\n"
+        f"{markdown_table(header, rows)}"
     )
 
 
@@ -150,11 +153,12 @@ def full_section(records: list[Record]) -> str:
     header.append("pre-images s")
     return (
         "## Image completion, all of USPS\n\n"
-        "7,291 digits to learn and 2,007 to test, upper to lower half. The output kernel is that "
-        "of the table above, factored to 5 % of its trace. Regressors of scikit-learn, and ours "
-        "with linear output, predict pixels; *any image* scores their image with the same kernel "
-        "and Err_Y the training image nearest to it. J is 20 unless named; the forest has leaves "
-        "of at least 5 rows.\n\n"
+        "Lower half from upper half; 7,291 training digits and 2,007 test digits. The output "
+        "kernel is that of the table above, factored with a tolerance of 5 % of its trace. "
+        "scikit-learn's regressors, and hilboost with linear output, predict pixels. For these, "
+        "*any image* evaluates the predicted image with the same kernel, and Err_Y the training "
+        "image nearest to it. J is 20 unless stated otherwise. The forest has at least 5 rows per "
+        "leaf.\n\n"
         f"{markdown_table(header, rows)}"
     )
 
@@ -168,8 +172,9 @@ def faces_section(records: list[Record]) -> str:
     groups = len(by(records, "split"))
     return (
         "## Faces\n\n"
-        "Olivetti, upper half to lower half of 64 x 64 pixels in [0, 1]; 35 people to learn from "
-        f"and 5 others to test, {groups} such groups; mean and standard deviation over these.\n\n"
+        "Lower half from upper half of the Olivetti faces (64 x 64 pixels in [0, 1]); 35 people "
+        f"for training and 5 others for testing, in {groups} such splits; mean and standard "
+        "deviation over the splits.\n\n"
         f"{markdown_table(['method', 'RMSE', 'R²', 'fit s'], rows)}"
     )
 
@@ -177,13 +182,14 @@ def faces_section(records: list[Record]) -> str:
 def labels_section(records: list[Record]) -> str:
     parts = [
         "## Label sets\n\n"
-        "Published splits. Samples-F1 is the mean over test rows of F1, which counts 1 where both "
-        "sets are empty. One model a row, decoded in every way: the nearest training set, the "
-        "nearest by angle, scores of at least 1/2, the greatest expected F1, as many labels as "
-        "usual. ExtraTreesRegressor has its smallest leaf chosen, and its scores are decoded in "
-        "the same ways; `threshold` is its usual one. *Cosine output* divides label sets by their "
-        "lengths; it decodes to training sets. Sparse binary inputs are not standardized "
-        "where a kernel is named that is for them."
+        "Published splits. Samples-F1 is the mean over test rows of the F1 score, which is 1 if "
+        "both sets are empty. Each row is one model with all decoding methods: the nearest "
+        "training set, the training set at the smallest angle, all labels with a score of at "
+        "least 1/2, the set with the largest expected F1, and the average number of labels. The "
+        "minimum leaf size of ExtraTreesRegressor was tuned, and its scores are decoded by the "
+        "same methods; `threshold` is its standard prediction. *Cosine output* divides label sets "
+        "by their norms; it decodes to training sets. Sparse binary inputs are not standardized "
+        "if the kernel is meant for such inputs."
     ]
     for name in LABEL_SETS:
         found = by((r for r in records if r["set"] == name), "method")
@@ -220,16 +226,17 @@ def rankings_section(records: list[Record]) -> str:
             if chosen:
                 rows[-1].append(_taken(found.get(BEST_OF, [])))
     note = (
-        " The best of five is chosen within the learning rows of every fold; the last column says "
-        "how often each was."
+        " The best of five is chosen on the training rows of every fold; the last column shows "
+        "how often each was chosen."
     )
     header = ["set", *methods, "to reach", *(["chosen"] if chosen else [])]
     return (
         "## Rankings\n\n"
-        "Kendall's τ, mean over 10 folds; mean and standard deviation over shufflings of the rows, "
-        "where there are several. *To reach* are figures measured before with plain scripts: the "
-        "best of extra-trees, kernel ridge regression and boosted extra-trees on the same "
-        f"sets.{note if chosen else ''}\n\n{markdown_table(header, rows)}"
+        "Kendall's τ, mean over 10 folds; mean and standard deviation over several shufflings of "
+        "the rows, where available. *To reach* is a baseline measured earlier with simple "
+        "scripts: the best of extra-trees, kernel ridge regression and boosted extra-trees on the "
+        f"same data.{note if chosen else ''}\n\n"
+        f"{markdown_table(header, rows)}"
     )
 
 
@@ -245,19 +252,22 @@ def links_section(records: list[Record]) -> str:
     parts = [
         "## Links\n\n"
         "Areas under the ROC curve and under the precision-recall curve (average precision); mean "
-        "and standard deviation over shufflings of the vertices into 10 folds (proteins: 5), of "
-        "which each is new once. G2007's enzyme network is not to be had; these stand in its "
-        "place. Drugs have one published similarity of structures (SIMCOMP) and three "
-        "fingerprints, targets that of their sequences; of ion channels' sequences there is none, "
-        "and the profile of links takes its place. *One similarity* and Kronecker RLS see SIMCOMP "
-        "only, trees the fingerprints, the other methods all four. Kronecker RLS has λ = 1; our λ "
-        "and smoothing were chosen on other shufflings of the same sets.\n\n"
-        "The order of the methods: on G2007's enzymes extra-trees come first (AUC .785), boosted "
-        "random cuts right behind (.781), bagging and boosted exact cuts far behind (.710, .703). "
-        "Here, too, extra-trees and boosted random cuts are close, and boosting is ahead in the "
-        "first column. A kernel on the inputs, which the paper's trees cannot use, is ahead of "
-        "both on drugs, whose similarities are good, and behind both on the yeast proteins, whose "
-        "features say so little that counting the links of the known vertex beats every model."
+        "and standard deviation over shufflings of the vertices into 10 folds (proteins: 5). The "
+        "vertices of each fold are new once. G2007's enzyme network is not available; "
+        "these networks are used instead. Drugs have one published structural similarity "
+        "(SIMCOMP) and three fingerprints, and targets have the similarity of their sequences. "
+        "There is no sequence similarity for ion channels, so the profile of links is used "
+        "instead. *One similarity* and Kronecker RLS use SIMCOMP only, trees use the "
+        "fingerprints, and the other methods use all four. Kronecker RLS uses λ = 1; λ and the "
+        "smoothing of hilboost were chosen on other shufflings of the same data.\n\n"
+        "Ranking of the methods: on G2007's enzymes, extra-trees are best (AUC .785), closely "
+        "followed by boosting with random splits (.781). Bagging and boosting with exhaustive "
+        "split search are far behind (.710, .703). Here, too, extra-trees and boosting with "
+        "random splits are close, and boosting is ahead in the first column. Kernels on the "
+        "inputs, which the paper's trees cannot use, are better than both on drugs, whose "
+        "similarities are informative. They are worse than both on the yeast proteins, whose "
+        "features are so uninformative that the degree of the known vertex is better than every "
+        "model."
     ]
     for name, found in by(records, "set").items():
         other = "auroc_new" if any("auroc_new" in r for r in found) else "average_precision"
@@ -294,19 +304,20 @@ def targets_section(records: list[Record]) -> str:
     spent = [sum(r["fit_s"] for r in records if r["method"] == method) for method in methods]
     rows.append(["seconds of all fits", *(f"{total:.0f}" for total in spent)])
     return (
-        "## Several numbers at once\n\n"
-        "Mulan's sets; root mean squared error over that of the learning rows' mean, squares "
-        "pooled over the folds, the mean over targets; 10 folds, or 5 above 500 rows or 200 "
-        "columns. Targets are standardized for every method by the learning rows. All at their "
-        "defaults but for what the name says; XGBoost with one tree for all targets, CatBoost "
-        "with MultiRMSE. osales and scpf have missing inputs, which the trees take as they are; "
-        "for the kernel machine they are filled by means, with columns that say where.\n\n"
+        "## Multiple numeric targets\n\n"
+        "Mulan data sets. The score is the root mean squared error divided by that of predicting "
+        "the training mean, with squares pooled over the folds, averaged over the targets; 10 "
+        "folds, or 5 above 500 rows or 200 columns. For every method, targets are standardized on "
+        "the training rows. All methods run at their defaults except as stated in their names; "
+        "XGBoost uses one tree for all targets, CatBoost MultiRMSE. osales and scpf have missing "
+        "inputs. Trees use them directly; for the kernel machine, they are imputed by the mean, "
+        "with indicator columns.\n\n"
         f"{markdown_table(['set', *methods], rows)}"
     )
 
 
 def speed_section(records: list[Record]) -> str:
-    parts = ["## Speed\n\nMedians of three runs, the methods taking turns."]
+    parts = ["## Speed\n\nMedians of three runs; the methods take turns."]
     sets = by(records, "set")
     if images := sets.pop("1,000 images", None):
         names = ("fit_s", "factor_s", "nearest_s", "continuous_s")
@@ -325,9 +336,10 @@ def speed_section(records: list[Record]) -> str:
         wall = {m: median(r["stage_s"] for r in runs) for m, runs in by(full, "method").items()}
         rows = [[m, f"{cpu[m]:.3g}", f"{wall[m]:.3g}"] for m in cpu]
         parts.append(
-            "### 7,291 x 128 to 128 numbers, one tree a stage for all\n\n"
-            "What one more stage takes: the difference of two fits of different length. Ours have "
-            "20 splits, XGBoost a depth of 6 (its default) or 21 leaves, and 256 bins.\n\n"
+            "### 7,291 x 128 inputs, 128 outputs, one tree per stage for all outputs\n\n"
+            "Time of one additional stage: the difference of two fits of different length. "
+            "hilboost's trees have 20 splits; XGBoost has a depth of 6 (its default) or 21 "
+            "leaves, and 256 bins.\n\n"
             f"{markdown_table(['', 'CPU s a stage', 's a stage'], rows)}"
         )
     parts.append(_growth_section(sets))
@@ -354,7 +366,7 @@ def _growth_section(sets: Table) -> str:
         table.append([f"slope with {what}, log-log", *slopes])
     return (
         "### Growth with rows and outputs\n\n"
-        "CPU seconds of a stage, 32 columns, 20 splits, by rows x outputs.\n\n"
+        "CPU seconds per stage with 32 columns and 20 splits, by rows x outputs.\n\n"
         f"{markdown_table(['', *cost], table)}"
     )
 
@@ -420,9 +432,9 @@ def render(results: Record) -> str:
         "# Structured outputs",
         sources(records),
         "G2007 is Geurts, Wehenkel and d'Alché-Buc, *Gradient boosting for kernelized output "
-        "spaces*, ICML 2007. OK3 are output kernel trees, OK3-et those with random cuts. Err_φ is "
-        "the mean squared distance of the predicted point of the output space, Err_Y that of the "
-        "predicted output.",
+        "spaces*, ICML 2007. OK3 denotes output kernel trees, and OK3-et output kernel trees with "
+        "random splits. Err_φ is the mean squared distance between the true and the predicted "
+        "point of the output space, Err_Y that between the true and the predicted output.",
     ]
     for group, section in SECTIONS.items():
         if found := of_group(records, group):

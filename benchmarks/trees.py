@@ -497,12 +497,13 @@ def render(results: dict[str, Any]) -> str:
     intro = (
         "# Tree boosting at equal settings\n\n"
         + environment_markdown(results["environment"])
-        + f"\n\nLearning rate {LEARNING_RATE}, {BINS} bins, at least {MIN_SAMPLES_LEAF} rows per "
-        "leaf, no L2 penalty, no early stopping. Every library made one untimed tiny fit "
-        f"({WARM_UP_ROUNDS} rounds on at most {WARM_UP_ROWS:,} rows) before the timed ones, so "
-        "compilation is not in the fit times; the column *warm-up s* shows what it took. "
-        "Libraries took turns; times are medians. Peak memory is of a fresh process with the same "
-        "data, counted from just before the fit."
+        + "\n\n"
+        f"Learning rate {LEARNING_RATE}, {BINS} bins, at least {MIN_SAMPLES_LEAF} rows per leaf, "
+        "no L2 penalty, no early stopping. Each library makes one small untimed fit first "
+        f"({WARM_UP_ROUNDS} rounds on at most {WARM_UP_ROWS:,} rows), so that fit times exclude "
+        "compilation. The column *warm-up s* shows the time of this fit. Libraries take turns; "
+        "times are medians. Peak memory is measured in a fresh process with the same data, "
+        "starting just before the fit."
     )
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for record in results["records"]:

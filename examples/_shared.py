@@ -1,4 +1,4 @@
-"""What the examples share: where the data are, how pictures look, where they go."""
+"""Shared by the examples: location of the data, style of the figures, saving."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import matplotlib
 
-matplotlib.use("Agg")  # draws into files, with or without a screen
+matplotlib.use("Agg")  # draw to files, with or without a display
 
 import numpy as np
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The palette of Okabe and Ito, which readers with any color vision can tell apart.
+# The palette of Okabe and Ito, which is safe for color-blind readers.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 GREY, INK = "#9A9A9A", "#222222"
 
@@ -40,12 +40,12 @@ plt.rcParams.update(
 
 
 def data(name: str) -> dict[str, np.ndarray]:
-    """Arrays of a data set in ``$HILBOOST_DATA``, or else in ``../shared/data``.
+    """Load the arrays of a data set from ``$HILBOOST_DATA``, or from ``../shared/data``.
 
     Parameters
     ----------
     name : str
-        Of the file, without ``.npz``.
+        Name of the file without ``.npz``.
     """
     named = os.environ.get("HILBOOST_DATA")
     path = (Path(named) if named else ROOT.parent / "shared" / "data") / f"{name}.npz"
@@ -56,14 +56,14 @@ def data(name: str) -> dict[str, np.ndarray]:
 
 
 def save(figure: plt.Figure, name: str) -> None:
-    """Write a picture into ``docs/images``, and say so.
+    """Save a figure in ``docs/images`` and print its path and size.
 
     Parameters
     ----------
     figure : Figure
-        Ten inches wide, so that it has 1,200 pixels.
+        Ten inches wide, which gives 1,200 pixels.
     name : str
-        Of the file, without ``.png``.
+        Name of the file without ``.png``.
     """
     path = ROOT / "docs" / "images" / f"{name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,17 +75,18 @@ def save(figure: plt.Figure, name: str) -> None:
 def picture_rows(
     rows: dict[str, np.ndarray], upper: np.ndarray, shape: tuple[int, int], title: str
 ) -> plt.Figure:
-    """Rows of pictures that share their upper halves; the lower halves are tinted.
+    """Draw rows of images that share their upper halves; the lower halves are tinted.
 
     Parameters
     ----------
     rows : mapping of str to (c, p) array
-        Lower halves in [0, 1] by the name of the row; 0 is black.
+        Lower halves in [0, 1] by name of the row; 0 is black.
     upper : (c, p) array
         Upper halves.
     shape : (int, int)
-        Of a whole picture.
+        Shape of a whole image.
     title : str
+        Title of the figure.
     """
     n_columns = len(upper)
     side, left = 8.4 / n_columns, 1.6

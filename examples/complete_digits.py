@@ -1,16 +1,17 @@
-"""Complete handwritten digits: the lower half of an image from its upper half.
+"""Complete handwritten digits: predict the lower half of an image from its upper half.
 
-The label is an image of 128 pixels, under a Gaussian kernel between images.  A prediction is a
-point of the kernel's feature space, and its pre-image is either the nearest half among the
-training images, or any image at all: a fixed point that starts there and climbs.  The picture has
-twelve test digits drawn at random; upper halves are given, tinted lower halves are the truth, the
-nearest training half, and the continuous pre-image.
+The label is an image of 128 pixels with a Gaussian kernel between images.  A prediction is a point
+of the kernel's feature space.  Its pre-image is either the nearest training image, or an arbitrary
+image found by a fixed-point iteration that starts there.  The figure shows twelve random test
+digits.  The upper halves are given; the tinted lower halves are the truth, the nearest training
+half and the continuous pre-image.
 
 Run::
 
     python examples/complete_digits.py
 
-Data: ``usps.npz`` (USPS digits, 16 x 16 pixels), 1,500 digits to learn from.  About half a minute.
+Data: ``usps.npz`` (USPS digits, 16 x 16 pixels), of which 1,500 are used for training.  Takes about
+half a minute.
 """
 
 import numpy as np
@@ -20,24 +21,24 @@ from hilboost import OutputKernelBoostingRegressor
 from hilboost.kernels import Gaussian
 from hilboost.outputs import KernelOutput
 
-N_LEARN, N_SHOWN, HALF = 1_500, 12, 128
+N_TRAIN, N_SHOWN, HALF = 1_500, 12, 128
 
 
 def main() -> None:
-    """Fit, compare the two pre-images, draw."""
+    """Fit the model, compare the two pre-images, and draw the figure."""
     rng = np.random.default_rng(0)
     digits = data("usps")
     train, test = digits["X_train"].astype(float), digits["X_test"].astype(float)
-    train = train[rng.permutation(len(train))[:N_LEARN]]
+    train = train[rng.permutation(len(train))[:N_TRAIN]]
     X, Y = train[:, :HALF], train[:, HALF:]
     X_test, Y_test = test[:, :HALF], test[:, HALF:]
 
-    # A length scale of 7.07 makes halves of the same digit alike, and of other digits hardly.
+    # With a length scale of 7.07, halves of the same digit are similar and others are not.
     output = KernelOutput(Gaussian(7.0711))
     model = OutputKernelBoostingRegressor(output, learner="kernel", random_state=0)
     model.fit(X, Y)
     print(
-        f"{N_LEARN} halves are points of {model.predict_embedding(X_test[:1]).shape[1]} dimensions"
+        f"{N_TRAIN} halves are points of {model.predict_embedding(X_test[:1]).shape[1]} dimensions"
     )
 
     found = {}
@@ -64,7 +65,7 @@ def main() -> None:
 
 
 def bright(pixels: np.ndarray) -> np.ndarray:
-    """From [-1, 1], where 1 is ink, to [0, 1], where 1 is paper."""
+    """Convert pixels from [-1, 1], where 1 is ink, to [0, 1], where 1 is paper."""
     return (1 - pixels) / 2
 
 

@@ -1,15 +1,16 @@
-"""Complete faces of people whom the model has never seen: the lower half from the upper half.
+"""Complete faces of unseen people: predict the lower half of an image from its upper half.
 
-The label is an image of 32 x 64 pixels, taken as 2,048 numbers.  One kernel machine predicts them
-all: a single linear system with 2,048 right-hand sides.  The picture has two photographs each of
-five people, none of whom is among the 35 learned from; upper halves are given, tinted lower halves
-are the truth, the prediction, and those of the person with the most similar upper half.
+The label is an image of 32 x 64 pixels, treated as 2,048 numbers.  One kernel machine predicts all
+of them, by a single linear system with 2,048 right-hand sides.  The figure shows two photographs
+each of five people who are not among the 35 people of the training set.  The upper halves are
+given; the tinted lower halves are the truth, the prediction, and the lower half of the person with
+the most similar upper half.
 
 Run::
 
     python examples/complete_faces.py
 
-Data: ``olivetti_faces.npz`` (AT&T Laboratories Cambridge).  About half a minute.
+Data: ``olivetti_faces.npz`` (AT&T Laboratories Cambridge).  Takes about half a minute.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ HALF = SIZE * SIZE // 2
 
 
 def main() -> None:
-    """Learn from 35 people, complete five others, draw."""
+    """Train on 35 people, complete the faces of five others, and draw the figure."""
     faces = data("olivetti_faces")
     images = faces["images"].reshape(-1, SIZE * SIZE) / 255.0
     person = faces["person"]

@@ -1,18 +1,20 @@
-"""Predict a whole distribution: the label is a sample, the answer a quantile function.
+"""Predict a distribution: the label is a sample, the prediction a quantile function.
 
-Simulated data: at the input x the answer has two modes, which drift apart, and a spread that grows.
-Each of 400 inputs comes with a sample of 20 to 60 numbers, its label.  ``Distributions`` holds
-labels as quantile functions, whose distance is the Wasserstein-2 distance, and a kernel machine
-predicts the quantile function at any x.  The picture has predicted quantiles along x, quantile
-functions at three inputs, and densities there, beside the true ones.  A sample of some 40 numbers
-has more of them now from one mode and now from the other, and a mean of such quantile functions
-puts a little mass between the modes: there the predicted median is uncertain.
+The data are simulated.  At input x the distribution has two modes, which move apart as x grows, and
+a growing spread.  Each of the 400 inputs has a sample of 20 to 60 numbers as its label.
+``Distributions`` represents labels as quantile functions, whose distance is the Wasserstein-2
+distance, and a kernel machine predicts the quantile function at any x.  The figure shows predicted
+quantiles along x, and quantile functions and densities at three inputs, with the true ones.
+
+Each sample has only about 40 numbers, so the share of each mode varies between samples.  An average
+of such quantile functions puts some mass between the modes.  There the predicted median is
+uncertain.
 
 Run::
 
     python examples/predict_distribution.py
 
-No data set is needed.  A few seconds.
+No data set is required.  Takes a few seconds.
 """
 
 import numpy as np
@@ -22,31 +24,31 @@ from scipy.stats import gaussian_kde, norm
 from hilboost import OutputKernelBoostingRegressor
 from hilboost.outputs import Distributions
 
-INPUTS, COLOURS = np.array([0.15, 0.5, 0.9]), (BLUE, GREEN, VERMILLION)
+INPUTS, COLORS = np.array([0.15, 0.5, 0.9]), (BLUE, GREEN, VERMILLION)
 GRID, SMOOTHING = np.linspace(-5, 6, 4_401), 0.3
 
 
 def modes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lower mode, upper mode, and the standard deviation around each."""
+    """Return the lower mode, the upper mode, and the standard deviation around each."""
     middle, apart = 2 * np.sin(3 * x), 4 * np.clip(x - 0.3, 0, None)
     return middle - apart, middle + apart, 0.25 + 0.6 * x
 
 
 def density(x: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
-    """True densities on the grid, (len(x), len(GRID)), smoothed by a Gaussian."""
+    """Return the true densities on the grid, (len(x), len(GRID)), smoothed by a Gaussian."""
     lower, upper, spread = (part[:, None] for part in modes(x))
     spread = np.hypot(spread, smoothing)
     return (norm.pdf(GRID, lower, spread) + norm.pdf(GRID, upper, spread)) / 2
 
 
 def quantiles(x: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """True quantiles, (len(x), len(levels))."""
+    """Return the true quantiles, (len(x), len(levels))."""
     total = np.cumsum(density(x), axis=1) * (GRID[1] - GRID[0])
     return np.array([np.interp(levels, row, GRID) for row in total])
 
 
 def main() -> None:
-    """Draw samples, learn, compare with the true distributions."""
+    """Simulate samples, fit the model, and compare it with the true distributions."""
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 1, 400)
     samples = []
@@ -72,7 +74,7 @@ def main() -> None:
 def draw(
     model: OutputKernelBoostingRegressor, along: np.ndarray, x: np.ndarray, samples: list
 ) -> None:
-    """Three views of the predicted distributions; the truth is dashed."""
+    """Draw three views of the predicted distributions; the truth is dashed."""
     figure, (left, center, right) = plt.subplots(1, 3, figsize=(10, 4.3), layout="constrained")
     levels = model.output_.levels
     for position, sample in zip(x, samples, strict=True):
@@ -87,9 +89,7 @@ def draw(
     steps = np.linspace(0.005, 0.995, 199)
     functions = model.predict(INPUTS[:, None])
     true = (quantiles(INPUTS, steps), density(INPUTS, SMOOTHING))
-    for position, color, found, truth, height in zip(
-        INPUTS, COLOURS, functions, *true, strict=True
-    ):
+    for position, color, found, truth, height in zip(INPUTS, COLORS, functions, *true, strict=True):
         center.plot(levels, found, color=color, label=f"x = {position:g}")
         center.plot(steps, truth, color=INK, linewidth=1.4, linestyle=(0, (4, 3)))
         right.plot(GRID, gaussian_kde(found, SMOOTHING / found.std(ddof=1))(GRID), color=color)

@@ -1,18 +1,20 @@
-"""Predict missing links: targets of new drugs, and a network that can hardly be predicted.
+"""Predict missing links: targets of new drugs, and a protein network that is hard to predict.
 
-Left and middle: ROC and precision-recall curves of the targets of drugs that the model has not
-seen, from 10-fold cross-validation; features are fingerprints of the drugs' structure, which know a
-lot about their targets.  Right: ``NetworkCompletion`` on 150 yeast proteins, new ones against known
-ones, in 5-fold cross-validation.  A failure, shown as one: the kernel of the proteins says little
-of their links, and to count the links of the known protein, whatever the new one, is better than
-the model.  Look at this baseline before you believe in a network: "degree" in the picture.
+Left and middle: ROC and precision-recall curves for the targets of new drugs, from 10-fold
+cross-validation.  The features are fingerprints of the drugs' structure, which are informative
+about their targets.
+
+Right: ``NetworkCompletion`` on 150 yeast proteins, for links between new and known proteins, from
+5-fold cross-validation.  This is a negative result.  The kernel of the proteins is hardly
+informative about their links, and the degree of the known protein, regardless of the new one, is
+better than the model.  Always compare with this baseline ("degree" in the figure).
 
 Run::
 
     python examples/protein_links.py
 
-Data: ``yamanishi2008_dti.npz`` (G-protein-coupled receptors), ``yeast_ppi_xnet.npz``.  Less than a
-minute.
+Data: ``yamanishi2008_dti.npz`` (G-protein-coupled receptors), ``yeast_ppi_xnet.npz``.  Takes less
+than a minute.
 """
 
 import numpy as np
@@ -27,12 +29,12 @@ from hilboost import (
 from hilboost.kernels import Tanimoto
 from hilboost.network import BipartiteNetwork, LinkCurves, NetworkCompletion, link_curves
 
-NAMES, COLOURS = ("model", "degree"), (BLUE, GREY)
+NAMES, COLORS = ("model", "degree"), (BLUE, GREY)
 LEGEND = {"handlelength": 1.2, "alignment": "left"}
 
 
 def drugs() -> list[LinkCurves]:
-    """Curves of the model and of the targets' degrees, all folds together."""
+    """Return the curves of the model and of the targets' degrees, pooled over the folds."""
     sets = data("yamanishi2008_dti")
     X, links = sets["gpcr_fp_maccs"], sets["gpcr_Y_drug_x_target"]
     structure = KernelBoostingRegressor(kernel=Tanimoto(), standardize=False)
@@ -49,7 +51,7 @@ def drugs() -> list[LinkCurves]:
 
 
 def proteins() -> list[LinkCurves]:
-    """The same for pairs of a new and a known protein."""
+    """Return the same curves for pairs of a new and a known protein."""
     sets = data("yeast_ppi_xnet")
     values, vectors = np.linalg.eigh(sets["K"])
     X = vectors * np.sqrt(values.clip(0))  # features whose inner products are the kernel
@@ -64,14 +66,14 @@ def proteins() -> list[LinkCurves]:
 
 
 def main() -> None:
-    """Compute all curves, print their areas, draw."""
+    """Compute the curves, print their areas, and draw the figure."""
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3.75), layout="constrained")
     for axis, title, found in (
         (left, "Targets of new drugs:\nstructure tells", drugs()),
         (right, "New yeast proteins:\nworse than the degree", proteins()),
     ):
         print(f"{title.partition(':')[0]}: {found[0].n_links} links among {found[0].n_pairs} pairs")
-        for name, color, curve in zip(NAMES, COLOURS, found, strict=True):
+        for name, color, curve in zip(NAMES, COLORS, found, strict=True):
             print(f"    {name:10} AUROC {curve.auroc:.3f}  AP {curve.average_precision:.3f}")
             label = f"{name} {curve.auroc:.2f}"
             axis.plot(curve.false_positive_rate, curve.true_positive_rate, color=color, label=label)

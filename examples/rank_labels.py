@@ -1,16 +1,17 @@
-"""Rank labels: the answer is an order of eleven items.
+"""Label ranking: predict an order of eleven items.
 
-Points of rankings are the signs of all pairs of items, so that squared distances count pairs in
-another order; the ranking nearest to a predicted point maximizes Kendall's τ.  The picture has τ
-between true and predicted rankings of every row, from 10-fold cross-validation, beside the τ of the
-one ranking that is best on average; and the row with the median τ, item by item.
+A ranking is represented by the signs of all pairs of items, so that squared distances count the
+pairs in a different order.  The ranking nearest to a predicted point maximizes Kendall's τ.  The
+figure shows a histogram of τ between true and predicted rankings, from 10-fold cross-validation,
+compared with the single ranking that is best on average.  It also shows the row with the median τ,
+item by item.
 
 Run::
 
     python examples/rank_labels.py
 
-Data: ``label_ranking.npz`` (vowel, one of the KEBI sets: the inputs are real, and the rankings
-were made of a classifier's probabilities by those who published it).  A few seconds.
+Data: ``label_ranking.npz`` (vowel, one of the KEBI data sets; the inputs are real, and its authors
+generated the rankings from the probabilities of a classifier).  Takes a few seconds.
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ from hilboost import OutputKernelBoostingRegressor
 
 
 def main() -> None:
-    """Cross-validate, compare with a constant ranking, draw."""
+    """Cross-validate, compare with a constant ranking, and draw the figure."""
     sets = data("label_ranking")
     X, ranks = sets["vowel_X"], sets["vowel_ranks"]
     predicted, constant = np.empty_like(ranks), np.empty_like(ranks)
@@ -40,14 +41,14 @@ def main() -> None:
 
 
 def kendall(true: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Kendall's τ of every row."""
+    """Return Kendall's τ of every row."""
     return np.array([kendalltau(*pair).statistic for pair in zip(true, found, strict=True)])
 
 
 def draw(
     ranks: np.ndarray, predicted: np.ndarray, tau: np.ndarray, tau_constant: np.ndarray
 ) -> None:
-    """Histograms of τ, and one row as lines from true to predicted ranks."""
+    """Draw histograms of τ, and one row as lines from true to predicted ranks."""
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(10, 4.6), layout="constrained", width_ratios=(1.9, 1)
     )

@@ -1,17 +1,18 @@
-"""Predict the tags of documents, and choose the way to decode them.
+"""Multilabel classification: predict the tags of documents, and compare decoding methods.
 
-The label is a set of tags: bookmarks of BibSonomy, 1,836 words and 159 tags.  One kernel machine on
-the words predicts a point of the output space, a score for every tag; the ways to turn scores into
-a set differ more than most learners do.  The picture has the F1 of a document, averaged over the
-published test part, and the number of tags predicted, by way of decoding.  "cosine" takes the
-training set of tags at the smallest angle.  "threshold" is best for the Hamming loss and takes few
-tags; "f1" takes scores for probabilities, which sparse scores are not, and takes many.
+The labels are sets of tags of BibSonomy bookmarks, with 1,836 words and 159 tags.  One kernel
+machine on the words predicts a point of the output space, with one score per tag.  The methods that
+turn the scores into a set differ more than most learners do.  The figure shows the F1 per document,
+averaged over the published test set, and the number of predicted tags, for each decoding method.
+"cosine" chooses the training set of tags at the smallest angle.  "threshold" is optimal for the
+Hamming loss and predicts few tags.  "f1" interprets scores as probabilities, which is inaccurate
+here, and predicts many tags.
 
 Run::
 
     python examples/tags.py
 
-Data: ``mulan_multilabel.npz`` (bibtex; 4,880 documents to learn from).  About half a minute.
+Data: ``mulan_multilabel.npz`` (bibtex; 4,880 training documents).  Takes about half a minute.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 1}
 
 
 def main() -> None:
-    """Fit once, decode in every way, print some documents, draw."""
+    """Fit one model, apply all decoding methods, print some documents, and draw the figure."""
     bibtex = data("mulan_multilabel")
     X, Y, X_test, Y_test = (
         bibtex[f"bibtex_{part}"] for part in ("X_train", "Y_train", "X_test", "Y_test")
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 def draw(scores: dict[str, float], sizes: dict[str, float], Y_test: np.ndarray) -> None:
-    """F1 and number of tags by way of decoding, the best on top."""
+    """Draw F1 and the number of tags by decoding method, the best on top."""
     ways = sorted(scores, key=scores.__getitem__)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9), layout="constrained", sharey=True)
     for axis, values, form in ((left, scores, "{:.3f}"), (right, sizes, "{:.1f}")):

@@ -1,8 +1,8 @@
-"""What mkdocs does besides: pages and pictures that lie outside of ``docs``.
+"""MkDocs hooks: include pages and images from outside ``docs``.
 
-The repository's own files (CONTRIBUTING.md, CHANGELOG.md, examples, pictures of the benchmarks)
-stay where readers of the repository look for them.  The site gets them too, and links that lead
-out of ``docs`` lead to these copies.
+Some files of the repository (CONTRIBUTING.md, CHANGELOG.md, the examples, figures of the
+benchmarks) are not in ``docs``.  The site includes copies of them, and links from ``docs`` to these
+files lead to the copies.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages and pictures from outside of ``docs``."""
+    """Add the pages and images from outside ``docs``."""
     for name in besides():
         files.append(File.generated(config, site_name(name), abs_src_path=str(ROOT / name)))
     return files
 
 
 def besides() -> list[str]:
-    """Files outside of ``docs``, by their paths in the repository."""
+    """Return the files outside ``docs``, by their paths in the repository."""
     found = {path.relative_to(ROOT).as_posix() for glob in BESIDES for path in ROOT.glob(glob)}
     return [*PAGES, *sorted(found)]
 
 
 def site_name(name: str) -> str:
-    """Where a file of the repository is in the site."""
+    """Return the path in the site of a file of the repository."""
     return PAGES.get(name, name.removeprefix("docs/"))
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turn links between files of the repository into links between pages of the site."""
+    """Convert links between files of the repository to links between pages of the site."""
     source = Path(page.file.abs_src_path).relative_to(ROOT)
     here = PurePosixPath(page.file.src_uri).parent
 

@@ -1,4 +1,4 @@
-"""Cross references of docstrings, as reStructuredText has them, become code in the pages."""
+"""Convert reStructuredText cross-references in docstrings to code spans."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ ROLE = re.compile(r":(?:class|meth|func|attr|mod):`(~?)([\w.]+)`")
 
 
 def as_code(match: re.Match[str]) -> str:
-    """The name alone where the reference starts with a tilde."""
+    """Return a code span; with a leading tilde, only of the last component."""
     tilde, name = match.groups()
     return f"`{name.rsplit('.', 1)[-1] if tilde else name}`"
 
 
 class Roles(griffe.Extension):
-    """Rewrites docstrings as they are read."""
+    """Rewrite docstrings when they are loaded."""
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
-        """A class, function, module or attribute was read."""
+        """Process the docstring of a class, function, module or attribute."""
         if obj.docstring:
             obj.docstring.value = ROLE.sub(as_code, obj.docstring.value)

@@ -1,7 +1,7 @@
-"""Draw ``docs/images/which_family.svg``: kernel machines against boosted trees, set by set.
+"""Draw ``docs/images/which_family.svg``: kernel machines versus boosted trees, by data set.
 
-Run ``python docs/tools/which_family.py [results]``; the figures are those of ``kernels.json``, by
-default in ``benchmarks/results``.
+Run ``python docs/tools/which_family.py [results]``.  The values come from ``kernels.json``,
+by default in ``benchmarks/results``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KERNEL, TREE = "#00796b", "#e07b00"
 
 
 def comparisons(records: list[dict[str, Any]]) -> list[tuple[str, float, float, float]]:
-    """Set, error of the kernel machine over that of the better trees, and seconds of both fits."""
+    """Return data set, error of the kernel machine relative to trees, and both fit times."""
     found = {}
     for record in records:
         if "failure" not in record and record["split"] == 0 and record["repeat"] == 0:
@@ -53,7 +53,7 @@ def comparisons(records: list[dict[str, Any]]) -> list[tuple[str, float, float, 
 
 
 def draw(rows: list[tuple[str, float, float, float]], out: Path) -> None:
-    """Errors on the left, seconds on the right."""
+    """Draw errors on the left and times on the right."""
     plt.rcParams.update({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "hilboost"})
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(8, 0.36 * len(rows) + 1.3), sharey=True, width_ratios=(3, 2)
@@ -84,7 +84,7 @@ def draw(rows: list[tuple[str, float, float, float]], out: Path) -> None:
 
 
 def main() -> None:
-    """Read the results and draw."""
+    """Read the results and draw the figure."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "benchmarks" / "results"
     rows = comparisons(json.loads((folder / "kernels.json").read_text())["records"])
     draw(rows, OUT)

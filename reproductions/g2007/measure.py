@@ -72,11 +72,11 @@ def friedman1(runs: int, recorded: Path | None) -> dict[str, Any]:
     methods = {name + FOUR * (name in random): title for name, title in NAMES.items()}
     result = table("friedman", "friedman1", methods, runs, recorded)
     result["notes"] = [
-        "The samples and their noise are drawn anew; single trees, which leave nothing to choose, "
-        "show by how much such draws differ.",
-        "Random cuts look at √d columns, of ten here: 4, since the published figures come out with "
-        "these. With √10 rounded down to 3, as hilboost has it by default, extra-trees have 6.97 "
-        "and OK3-et + OKBoost 3.82.",
+        "The data and their noise are newly generated. Single trees have no parameters to choose, "
+        "so their errors show the effect of the new data.",
+        "Random splits examine √d of the ten columns. The table uses 4 columns, with which the "
+        "results match the published ones. With √10 rounded down to 3, the default of hilboost, "
+        "the errors are 6.97 for extra-trees and 3.82 for OK3-et + OKBoost.",
     ]
     return result
 
@@ -85,7 +85,7 @@ def images(runs: int, recorded: Path | None) -> dict[str, Any]:
     """200 images to learn and 800 to test, five folds."""
     result = table("usps", "usps_test", NAMES, runs, recorded)
     result["notes"] = [
-        "The paper does not say which 1,000 digits of USPS it took; here they are the first "
+        "The paper does not specify its 1,000 USPS digits. The results here use the first 1,000 "
         "of the test file."
     ]
     return result
@@ -96,8 +96,8 @@ def network(runs: int, recorded: Path | None) -> dict[str, Any]:
     return {
         "values": {},
         "notes": [
-            "The benchmarks complete other networks, drugs with their targets and yeast proteins "
-            "(group `links`); they do not stand in for this one."
+            "The benchmarks cover other networks: drugs with their targets, and yeast proteins "
+            "(group `links`). They are no substitute for this network."
         ],
     }
 
@@ -114,14 +114,16 @@ def figure1(runs: int, recorded: Path | None) -> dict[str, Any]:
     fast, slow = curves.get("ν=1 J=20"), curves.get(f"{least} J=20")
     if fast and slow:
         test = [[point[2] for point in curve] for curve in (fast, slow)]
-        values["test error rises after a few stages at ν = 1"] = [float(test[0][-1] > min(test[0]))]
-        values["a smaller ν has the smaller minimum"] = [float(min(test[1]) < min(test[0]))]
+        values["the test error rises after a few stages at ν = 1"] = [
+            float(test[0][-1] > min(test[0]))
+        ]
+        values["a smaller ν has a smaller minimum"] = [float(min(test[1]) < min(test[0]))]
         pairs = zip((fast, slow), test, strict=True)
         best = [curve[errors.index(min(errors))][0] for curve, errors in pairs]
-        values["and has it at a larger M"] = [float(best[1] > best[0])]
+        values["the minimum of a smaller ν is at a larger M"] = [float(best[1] > best[0])]
     small, large = curves.get(f"{least} J=1"), slow
     if small and large:
-        values["the learning error falls faster with larger trees"] = [
+        values["the training error falls faster with larger trees"] = [
             float(large[-1][1] < small[-1][1])
         ]
     if fast:
@@ -130,7 +132,7 @@ def figure1(runs: int, recorded: Path | None) -> dict[str, Any]:
             for column in (2, 4)
         ]
         close = abs(fast[at[0]][4] - fast[at[1]][4]) < 0.02
-        values["Err_Y is least where Err_φ is (within .02)"] = [float(close)]
+        values["Err_Y and Err_φ are smallest at the same M (within .02)"] = [float(close)]
     shown = {
         f"{name} {sample}": [[point[0], point[i]] for point in curves[name]]
         for name in ("ν=1 J=20", "ν=0.1 J=20", f"{least} J=20", f"{least} J=1")
@@ -141,6 +143,8 @@ def figure1(runs: int, recorded: Path | None) -> dict[str, Any]:
         "values": values,
         "curves": shown,
         "axes": ["stages M", "Err_φ (TS)"],
-        "notes": ["The paper prints curves, not numbers; these are its statements about them."],
+        "notes": [
+            "The paper shows curves without numbers. The table contains its statements about them."
+        ],
         **origin,
     }

@@ -27,9 +27,9 @@ def algorithm3(runs: int, recorded: Path | None) -> dict[str, Any]:
     names = (
         "line 1: |E_0 − median(y)|",
         "line 4: splits that differ",
-        "line 5: largest difference of a γ from the median of its region",
+        "line 5: largest difference between a γ and the median of its region",
         "line 6: largest difference of E_m on the rows",
-        "stages after which the mean absolute error had risen",
+        "stages that increased the mean absolute error",
     )
     columns, curves = [], {}
     for seed in range(runs):

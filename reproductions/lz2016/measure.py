@@ -58,10 +58,10 @@ def letter(runs: int, recorded: Path | None) -> dict[str, Any]:
         "values": {
             "probability of G at round 0": [float(path[0, G])],
             "probability of G at round 100": [float(path[-1, G])],
-            "KL divergence falls from each shown round to the next": [
+            "the KL divergence decreases between the rounds shown": [
                 float((np.diff(kl[list(SHOWN)]) < 0).all())
             ],
-            "gradient of class c is Y_c − P_c (largest difference)": [gradient_difference()],
+            "the gradient of class c is Y_c − P_c (largest difference)": [gradient_difference()],
         },
         "curves": {
             f"P({chr(65 + c)})": [[m, float(p)] for m, p in enumerate(path[:, c])]
@@ -69,9 +69,10 @@ def letter(runs: int, recorded: Path | None) -> dict[str, Any]:
         },
         "axes": ["rounds", "probability of the example"],
         "notes": [
-            f"On the 4,000 test rows: {quality}. The slides have no such number.",
-            "Round 0 of the slides is an equal probability for all letters, 1/26; here it is the "
-            "frequency of the letter among the training rows, the best constant.",
+            f"On the 4,000 test rows: {quality}. The slides do not report these metrics.",
+            "In the slides, round 0 assigns the same probability to all letters, 1/26. In "
+            "hilboost it is the frequency of the letter in the training rows, which is the best "
+            "constant.",
         ],
     }
 
