@@ -1,12 +1,15 @@
 """What importing costs, and which room may import which."""
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import hilboost
+from hilboost import estimators
 
 HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "rich", "typer", "scipy", "jinja2")
 PROJECT = Path(__file__).parent.parent
@@ -39,10 +42,31 @@ def test_the_command_line_loads_nothing_heavy_to_say_what_it_can():
     assert "numpy" not in loaded
 
 
-@pytest.mark.parametrize("name", hilboost.__all__)
-def test_public_names_are_there(name):
-    assert getattr(hilboost, name) is not None
-    assert name in dir(hilboost)
+def declared():
+    """What type checkers see of the package: modules by name."""
+    source = Path(hilboost.__file__).read_text(encoding="utf-8")
+    block = next(node for node in ast.parse(source).body if isinstance(node, ast.If))
+    return {alias.name: line.module for line in block.body for alias in line.names}
+
+
+def test_all_lists_of_public_names_agree():
+    """Those of type checkers, of ``import *``, of tab completion, and of the estimators."""
+    names = {*declared(), "__version__"}
+    code = (
+        "import hilboost; listed = dir(hilboost); scope = {}\n"
+        "exec('from hilboost import *', scope); del scope['__builtins__']\n"
+        "print(*listed, '|', *scope)"
+    )
+    listed, imported = (part.split() for part in " ".join(run(code)).split("|"))
+    assert sorted(listed) == sorted(imported) == sorted(names)
+    assert set(estimators.__all__) <= names
+
+
+@pytest.mark.parametrize("name", declared())
+def test_public_names_are_what_they_say(name):
+    found = getattr(hilboost, name)
+    assert found.__name__ == name
+    assert found is getattr(import_module(declared()[name]), name)
 
 
 def test_unknown_names_are_attribute_errors():

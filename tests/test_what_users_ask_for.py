@@ -251,6 +251,8 @@ def test_13_threads_follow_the_container(files, expected, tmp_path, monkeypatch)
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text(text, encoding="ascii")
     monkeypatch.setattr(team, "_CGROUP", tmp_path)
+    for limit in "OMP_NUM_THREADS", "NUMBA_NUM_THREADS":
+        monkeypatch.delenv(limit, raising=False)
     monkeypatch.setattr(team.os, "sched_getaffinity", lambda _: range(16), raising=False)
     assert team.available_cores() == expected
 

@@ -3,14 +3,17 @@
 import importlib.metadata
 import io
 import sys
+import warnings
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 from hilboost.cli.app import app
+from hilboost.cli.errors import one_line_errors
 from hilboost.cli.progress import StageProgress
 from hilboost.core.callback import Event
+from hilboost.core.errors import CacheWarning
 
 PICTURES = {
     "digits_learning_curve.png",
@@ -89,3 +92,9 @@ def test_the_command_module_imports_nothing_heavy():
     with open(source, encoding="utf-8") as file:
         top = [line for line in file if line.startswith(("import ", "from "))]
     assert not any(name in line for line in top for name in ("pandas", "matplotlib", "sklearn"))
+
+
+def test_a_cache_that_cannot_be_written_is_a_note(capsys):
+    with one_line_errors(debug=False):
+        warnings.warn("Compiled code cannot be cached.", CacheWarning, stacklevel=1)
+    assert capsys.readouterr().err == "note: Compiled code cannot be cached.\n"

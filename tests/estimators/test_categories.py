@@ -197,6 +197,32 @@ def test_damaged_files(name, tmp_path):
         hilboost.load(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda e: {"sources": [e["sources"][0], *e["sources"][:-1]]},
+        lambda e: {"sources": [[one[0], one[0]] if len(one) > 1 else one for one in e["sources"]]},
+        lambda e: {"shares": [e["shares"][0]] * len(e["shares"])},
+    ],
+    ids=["a source twice", "a pair of one column", "shares twice"],
+)
+def test_columns_that_damaged_files_name_twice(change, tmp_path):
+    """All of them have sizes that agree: nothing but the names is wrong."""
+    path = tmp_path / "model"
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.permutation(np.arange(80) % 10) for _ in range(2)]).astype(float)
+    model = BoostingRegressor(n_estimators=2, target_encoding=True, random_state=0)
+    model.set_params(categorical_features=[0, 1]).fit(X, X[:, 0]).save(path)
+    encoding = json.loads(contents(path)[1]["header"])["encoding"]
+    assert encoding["sources"] == [[0], [0, 1], [1]]
+    keys = contents(path)[0]["statistic_keys"]
+    n = encoding["n_keys"]
+    edit(path, header={"encoding": encoding | change(encoding) | {"n_keys": n}})
+    assert len(keys) == sum(n)
+    with pytest.raises(InvalidModelFile, match="is inconsistent"):
+        hilboost.load(path)
+
+
 @pytest.mark.parametrize("odd", [False, 0.0])
 def test_columns_in_damaged_files_are_whole_numbers(odd, tmp_path):
     """``False`` equals 0, and would index as a mask."""

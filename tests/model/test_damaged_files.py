@@ -122,6 +122,17 @@ def test_any_bytes(content, path, data):
     is_safe(path)
 
 
+@pytest.mark.parametrize("make", [trees, levels])
+def test_gains_are_numbers(make, tmp_path):
+    path = tmp_path / "model"
+    hilboost.save(make(), path)
+    gain = contents(path)[0]["gain"].copy()
+    gain[0] = np.nan
+    edit(path, arrays={"gain": gain})
+    with pytest.raises(InvalidModelFile, match="gain is inconsistent"):
+        hilboost.load(path)
+
+
 @settings(max_examples=30)
 @given(data=st.data())
 def test_any_length(content, path, data):

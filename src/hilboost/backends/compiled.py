@@ -2,13 +2,94 @@
 
 Cached on disk, without the interpreter lock, and with NumPy's rules for division: a zero divisor
 gives ``inf`` or ``nan`` and no exception, which a team of threads at a barrier could not survive.
+A cache that cannot be written or read costs a warning and time, never the fit.
 """
 
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
 from numba import njit
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.sigutils import normalize_signature
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+from hilboost.core.errors import CacheWarning
 
-reordered = njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
-)
+_warned: set[str] = set()
+
+
+def _warn(reason: str) -> None:
+    """Warn once per process."""
+    if _warned:
+        return
+    _warned.add(reason)
+    warnings.warn(
+        f"Compiled code cannot be cached ({reason}), so every process compiles it again, which "
+        "takes about a minute. Set the environment variable NUMBA_CACHE_DIR to a folder that you "
+        "can write to.",
+        CacheWarning,
+        stacklevel=2,
+    )
+
+
+class _NoCache(NullCache):
+    """Warns when something is compiled, and not before."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        _warn(self._reason)
+
+
+class _Cache(FunctionCache):
+    """Compiles where an entry cannot be read, and goes on where one cannot be written."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            found = super().load_overload(sig, target_context)
+        except OSError as error:
+            _warn(str(error))
+            return None
+        except Exception:  # what a damaged pickle raises may be anything
+            with suppress(OSError):
+                self.flush()
+            return None
+        # Processes that compile at once may give two signatures one file.
+        if found is not None and tuple(found.signature.args) != normalize_signature(sig)[0]:
+            return None
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _warn(str(error))
+
+
+def _cache_of(function: Callable[..., Any]) -> FunctionCache | NullCache:
+    try:
+        return _Cache(function)
+    except RuntimeError as error:  # Numba found no folder
+        return _NoCache(str(error))
+
+
+def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    decorate = njit(nogil=True, error_model="numpy", **options)
+
+    def compiler(function: Callable[..., Any]) -> Any:
+        dispatcher: Any = decorate(function)
+        if dispatcher is not function:  # as under NUMBA_DISABLE_JIT
+            dispatcher._cache = _cache_of(function)
+        return dispatcher
+
+    return compiler
+
+
+compiled = _compiler()
+
+reordered = _compiler(fastmath={"reassoc", "contract", "nsz"})
 """For short sums whose order the compiler may choose, so that they become vector code."""

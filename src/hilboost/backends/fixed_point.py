@@ -5,13 +5,13 @@ machines.  The scales are powers of two: a product by one is exact.
 """
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from hilboost.backends.compiled import compiled
+from hilboost.backends.compiled import compiled, reordered
 
 
 # Reassociation lets the sums run in vector registers; they only choose a power of two.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+@reordered
 def _absolute_sum(values, begin, end):
     total = 0.0
     for i in range(begin, end):

@@ -17,9 +17,22 @@ ENTRIES_WORTH_A_THREAD = 2**18
 
 
 def available_cores() -> int:
-    """Cores this process may use: its affinity mask, and the quota of its container."""
+    """Cores this process may use.
+
+    The least of its affinity mask, the quota of its container, and ``OMP_NUM_THREADS`` and
+    ``NUMBA_NUM_THREADS``, which joblib sets in its worker processes to their share of the cores.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(cores or 1, _container_quota()))
+    return max(1, min(cores or 1, _container_quota(), *map(_environment_limit, _LIMITS)))
+
+
+_LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+_UNLIMITED = 1 << 30
+
+
+def _environment_limit(name: str) -> int:
+    first = os.environ.get(name, "").split(",")[0].strip()  # OpenMP lists one number a level
+    return int(first) if first.isdecimal() and int(first) > 0 else _UNLIMITED
 
 
 _CGROUP = Path("/sys/fs/cgroup")
@@ -35,7 +48,7 @@ def _container_quota() -> int:
                 return max(1, round(int(quota) / int(period)))
         except (OSError, ValueError):
             continue
-    return 1 << 30
+    return _UNLIMITED
 
 
 def threads_for(n_jobs: int | None, n_entries: float) -> int:

@@ -244,13 +244,20 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of every class.")
     ] = False,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe/--no-spreadsheet-safe",
+            help="Put an apostrophe before text that spreadsheets would execute as a formula.",
+        ),
+    ] = True,
     debug: Debug = False,
 ) -> None:
     """Predict the rows of a table; its columns are matched by name."""
     with one_line_errors(debug):
         from hilboost.cli.jobs import PredictJob, run_predict
 
-        run_predict(PredictJob(model=model, table=table, out=out, proba=proba))
+        run_predict(PredictJob(model, table, out, proba, spreadsheet_safe))
 
 
 model_commands.add_to(app)

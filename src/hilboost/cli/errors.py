@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from hilboost.core.errors import DataWarning, FitWarning, HilboostError
+from hilboost.core.errors import CacheWarning, DataWarning, FitWarning, HilboostError
 
 __all__ = ["CliError", "UsageError", "note", "one_line_errors"]
 
@@ -41,7 +41,8 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         with warnings.catch_warnings():
             # An interrupted command keeps no model: how many stages it has is no news.
             warnings.simplefilter("ignore", FitWarning)
-            warnings.simplefilter("always", DataWarning)
+            for category in (CacheWarning, DataWarning):
+                warnings.simplefilter("always", category)
             warnings.showwarning = _note_of(warnings.showwarning)
             yield
     except (typer.Exit, typer.Abort, BrokenPipeError):
@@ -55,10 +56,10 @@ def one_line_errors(debug: bool) -> Iterator[None]:
 
 
 def _note_of(shown: Callable[..., None]) -> Callable[..., None]:
-    """How warnings are shown: those about the data as notes, others as before."""
+    """How warnings are shown: those about the data and the cache as notes, others as before."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-        if issubclass(category, DataWarning):
+        if issubclass(category, (CacheWarning, DataWarning)):
             note(" ".join(str(message).split()))
         else:
             shown(message, category, *where)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from hilboost.cli.errors import CliError
+from hilboost.persistence.atomic import is_stream
 
 __all__ = ["STDIN", "check_input", "check_output"]
 
@@ -34,6 +35,10 @@ def check_output(path: Path, *inputs: Path) -> None:
         raise CliError(f"Cannot write '{path}': it is a folder; give the path of a file.")
     if not path.parent.is_dir():
         raise CliError(f"Cannot write '{path}': there is no folder '{path.parent}'; make it first.")
+    if is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise CliError(f"Cannot write '{path}': no permission to write to it.")
+        return
     if not os.access(path.parent, os.W_OK):
         raise CliError(f"Cannot write '{path}': no permission to write in '{path.parent}'.")
     for source in inputs:

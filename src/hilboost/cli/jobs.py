@@ -63,6 +63,7 @@ class PredictJob:
     table: Path
     out: Path | None = None
     proba: bool = False
+    spreadsheet_safe: bool = True
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,14 @@ def run_predict(job: PredictJob) -> None:
     frame = read_table(job.table, text_columns(model))
     if job.proba and not hasattr(model, "classes_"):
         raise CliError("--proba needs a classification model; this one is for regression.")
-    write_table(_predictions(model, model_columns(model, frame), job.proba), job.out)
+    X = model_columns(model, frame)
+    try:
+        write_table(_predictions(model, X, job.proba), job.out, job.spreadsheet_safe)
+    except UnicodeEncodeError as error:
+        raise CliError(
+            f"A prediction holds {error.object[error.start]!r}, which is not valid Unicode text; "
+            "rename the class and fit again."
+        ) from None
 
 
 def text_columns(model: Any) -> list[str]:

@@ -156,7 +156,9 @@ def run_inspect(model_path: Path, as_json: bool) -> str:
     facts["columns"] = _columns(model)
     facts["bytes"] = model_path.stat().st_size
     del facts["column_names"]
-    return json.dumps(facts, ensure_ascii=False) if as_json else "\n".join(_lines(facts))
+    text = json.dumps(facts, ensure_ascii=False) if as_json else "\n".join(_lines(facts))
+    # Levels may hold lone surrogates, which no terminal takes.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _importances(model: Any) -> list[dict[str, Any]] | None:

@@ -1,7 +1,6 @@
 """Tables in, predictions out."""
 
 import gzip
-import io
 import sys
 import warnings
 from collections.abc import Collection
@@ -10,7 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hilboost.cli.errors import CliError
+from hilboost.cli.csv_safety import open_csv, without_formulas
+from hilboost.cli.errors import CliError, note
 from hilboost.cli.files import STDIN, check_input
 from hilboost.cli.looks import GZIP, HEAD, refuse_other_formats, refuse_other_separators
 from hilboost.persistence.atomic import atomic_path
@@ -97,16 +97,12 @@ def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
 
     data = _piped(path)
 
-    def source() -> Any:
-        return path if data is None else io.BytesIO(data)
-
     head = _head(path) if data is None else data[:HEAD]
     refuse_other_formats(path, head)
-    packed: Any = "gzip" if head.startswith(GZIP) else "infer"
+
     try:
-        header = pd.read_csv(
-            source(), header=None, nrows=1, dtype=str, keep_default_na=False, compression=packed
-        )
+        with open_csv(path, data, head.startswith(GZIP)) as source:
+            header = pd.read_csv(source, header=None, nrows=1, dtype=str, keep_default_na=False)
         names = [str(name) for name in header.iloc[0]]
         refuse_other_separators(path, names)
         _refuse_duplicates(path, names)
@@ -114,9 +110,8 @@ def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
             # pandas only warns when it cuts off the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             kinds = dict.fromkeys(text, str)
-            return pd.read_csv(
-                source(), index_col=False, low_memory=False, dtype=kinds, compression=packed
-            )
+            with open_csv(path, data, head.startswith(GZIP)) as source:
+                return pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds)
     except pd.errors.EmptyDataError:
         raise CliError(f"'{path}' is empty; it needs a header line and rows.") from None
     except pd.errors.ParserWarning:
@@ -133,6 +128,8 @@ def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
 def _piped(path: Path) -> bytes | None:
     """All of standard input or of a pipe: read once, though its header is looked at first."""
     if path == STDIN:
+        if sys.stdin is None or sys.stdin.closed:
+            raise CliError("There is no standard input to read; give the path of a file.")
         return sys.stdin.buffer.read()
     return None if path.is_file() else path.read_bytes()
 
@@ -420,9 +417,27 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
     return frame[names], [name for name in frame.columns if name not in known]
 
 
-def write_table(frame: "pd.DataFrame", path: Path | None) -> None:
-    """Write a CSV file atomically, or to stdout without a path."""
+def write_table(frame: "pd.DataFrame", path: Path | None, spreadsheet_safe: bool = True) -> None:
+    """Write a CSV file atomically, or to stdout without a path.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    path : Path or None
+    spreadsheet_safe : bool
+        Put an apostrophe before text that spreadsheets would execute.
+    """
+    if spreadsheet_safe:
+        frame, n_changed = without_formulas(frame)
+        if n_changed:
+            cells = "1 cell begins" if n_changed == 1 else f"{n_changed} cells begin"
+            note(
+                f"{cells} like a formula and got an apostrophe in front, so that no spreadsheet "
+                "executes it; --no-spreadsheet-safe writes text as it is."
+            )
     if path is None:
+        if sys.stdout is None:
+            raise CliError("There is no standard output to write to; give a file with --out.")
         frame.to_csv(sys.stdout, index=False, lineterminator="\n")
         return
     with atomic_path(path) as temporary:

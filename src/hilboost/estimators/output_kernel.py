@@ -20,6 +20,7 @@ from hilboost.estimators.base import BoostingEstimator
 from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
 from hilboost.outputs import PrecomputedOutput, as_output
 from hilboost.outputs.distances import to_labels, to_points
+from hilboost.tables import check_sparse, is_sparse, without_mask
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
@@ -107,7 +108,10 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
 
     def _with_weight(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Without the rows of weight zero: their labels shall not span the output space either."""
-        weight = np.asarray(sample_weight)
+        weight = np.asarray(without_mask(sample_weight))
+        for table, what in ((X, "X"), (y, "y")):
+            if is_sparse(table):
+                check_sparse(table, what)
         if not weight.shape == (_n_rows(X),) == (_n_rows(y),):
             return X, y, sample_weight  # what follows says which length is wrong
         rows = np.flatnonzero(weight != 0)

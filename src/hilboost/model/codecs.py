@@ -17,7 +17,7 @@ from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.core.loss import Target
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.outputs.spanning import spanning_rows
-from hilboost.tables import as_array
+from hilboost.tables import as_array, without_mask
 from hilboost.validation.targets import check_labels, check_length, check_regression_target
 
 
@@ -224,6 +224,7 @@ class OutputCodec(TargetCodec):
 
 def as_sequence(y: Any) -> Any:
     """Labels with a length: lists, arrays, tables, and whatever turns into an array."""
+    y = without_mask(y)
     if hasattr(y, "__len__"):
         return y
     if hasattr(y, "__array__"):

@@ -9,6 +9,7 @@ import scipy.sparse
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.tables import check_sparse, without_mask
 
 
 def as_array(table: Any, what: str) -> Any:
@@ -20,9 +21,10 @@ def as_array(table: Any, what: str) -> Any:
         Rows of unequal lengths.
     """
     if scipy.sparse.issparse(table):
+        check_sparse(table, what)
         return table.toarray()
     try:
-        return np.asarray(table)
+        return np.asarray(without_mask(table))
     except ValueError:
         raise InvalidData(
             f"{what} must have rows of one length{_first_uneven_row(table)}."
@@ -43,7 +45,8 @@ def as_matrix(table: Any, what: str) -> Floats:
     if found.dtype.kind in "biuf":
         return np.asarray(found, dtype=np.float64)
     matrix = np.empty(found.shape)
-    casting: Any = "safe" if found.dtype.kind == "c" else "unsafe"  # no imaginary part is lost
+    # No imaginary part is lost, and no date becomes a number.
+    casting: Any = "safe" if found.dtype.kind in "cmM" else "unsafe"
     for i, row in enumerate(found):
         try:
             matrix[i] = row.astype(np.float64, casting=casting)

@@ -8,6 +8,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.tables import without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 
@@ -21,7 +22,7 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
         Other things than numbers (texts and dates too), rows of unequal lengths, NaN or infinity,
         another width.
     """
-    table = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    table = labels.to_numpy() if hasattr(labels, "to_numpy") else without_mask(labels)
     if isinstance(table, np.ndarray) and table.dtype.kind == "c":
         raise InvalidData(f"Complex data not supported: {what} must hold real numbers.")
     try:

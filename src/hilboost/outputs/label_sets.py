@@ -15,6 +15,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table, refuse_rows
+from hilboost.tables import check_sparse, is_sparse
 
 Bools = NDArray[np.bool_]
 
@@ -204,6 +205,8 @@ def _table_of(labels: Any, lists_are_rows: bool | None = None) -> Any | None:
 
     Whether lists of lists are rows is seen from the training labels, and then known.
     """
+    if is_sparse(labels):
+        check_sparse(labels, "Y")
     if hasattr(labels, "toarray"):
         return labels.toarray()
     if hasattr(labels, "columns"):

@@ -1,39 +1,186 @@
 """Output files that are either whole or absent."""
 
+from __future__ import annotations
+
 import os
+import shutil
+import stat
+import sys
+import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where stale files stay
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX = ".hilboost-"
+_LONGEST_SUFFIX = 32
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a temporary path that takes the place of ``path`` if the block succeeds.
 
+    A file that is there keeps its permissions, owner and group.  Temporary files that killed
+    processes of the same user left in the folder are removed.
+
     Parameters
     ----------
     path : Path
-        The final place of the file.
+        The final place of the file.  A pipe, a device or ``/dev/stdout`` is written to at the end
+        of the block, never replaced by a file.
 
     Yields
     ------
     Path
-        Where to write; in the same folder, because a rename is atomic only within a file system.
+        Where to write; of the same suffix, because writers choose a format by it.
     """
+    with _naming(path):
+        if is_stream(path):
+            with _buffered(path) as temporary:
+                yield temporary
+        else:
+            with _replacing(path.resolve()) as temporary:
+                yield temporary
+
+
+def is_stream(path: Path) -> bool:
+    """Whether it is a pipe, a device or an open file of a process, such as ``/dev/stdout``."""
     if path.exists() and not path.is_file():
-        # A pipe or a device such as /dev/null is written to, never replaced by a file.
-        yield path
-        return
-    final = path.resolve()
-    # The name keeps its suffix: writers choose a format by it.
-    temporary = final.with_name(f".{uuid.uuid4().hex[:12]}-{final.name}")
+        return True
+    return _open_file(path) is not None
+
+
+def _open_file(path: Path) -> tuple[Path, int] | None:
+    """Folder and number of the open file that a path such as ``/dev/stdout`` is a name of."""
+    for _ in range(8):  # links of links
+        folder = Path(os.path.realpath(path.parent))
+        of_process = folder.name == "fd" and folder.parts[:2] in {("/", "proc"), ("/", "dev")}
+        if of_process and path.name.isdecimal():
+            return folder, int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / os.readlink(path)
+    return None
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the final path in errors, not the temporary one."""
     try:
-        yield temporary
-        os.replace(temporary, final)
+        yield
     except OSError as error:
-        if error.errno is not None and error.filename is None:  # a full disk, say
+        temporary = isinstance(error.filename, str) and _PREFIX in error.filename
+        if error.errno is not None and (error.filename is None or temporary):  # a full disk, say
             error.filename = str(path)
+            error.filename2 = None
         raise
+
+
+@contextmanager
+def _buffered(path: Path) -> Iterator[Path]:
+    """A file elsewhere, whose content is written to a stream when it is whole."""
+    with tempfile.TemporaryDirectory(prefix=_PREFIX[1:]) as folder:
+        temporary = Path(folder) / f"content{_suffix(path)}"
+        yield temporary
+        with temporary.open("rb") as content, _stream(path) as stream:
+            shutil.copyfileobj(content, stream)
+
+
+def _stream(path: Path) -> IO[bytes]:
+    found = _open_file(path)
+    if found is None or found[0] not in {Path(f"/proc/{os.getpid()}/fd"), Path("/dev/fd")}:
+        return path.open("wb")
+    # An open file of this process keeps its position; opened anew it would be emptied.
+    for text in (sys.stdout, sys.stderr):
+        if text is not None:
+            text.flush()
+    return open(found[1], "wb", closefd=False)
+
+
+@contextmanager
+def _replacing(final: Path) -> Iterator[Path]:
+    """A file in the same folder: a rename is atomic only within a file system."""
+    _remove_stale(final.parent)
+    try:
+        old: os.stat_result | None = final.stat()
+    except FileNotFoundError:
+        old = None
+    temporary, held = _new_file(final, 0o666 if old is None else 0o600)
+    try:
+        mode = None if old is None else _take_over(temporary, old)
+        yield temporary
+        if mode is not None:
+            temporary.chmod(mode)
+        os.replace(temporary, final)
     finally:
         temporary.unlink(missing_ok=True)
+        if held is not None:
+            os.close(held)
+
+
+def _new_file(final: Path, mode: int) -> tuple[Path, int | None]:
+    """An empty file, and a handle whose lock says that its process lives."""
+    while True:
+        temporary = final.with_name(f"{_PREFIX}{uuid.uuid4().hex[:12]}{_suffix(final)}")
+        held = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
+        if fcntl is None:  # Windows renames no open files
+            os.close(held)
+            return temporary, None
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(held, fcntl.LOCK_EX)
+        if temporary.exists():
+            return temporary, held
+        os.close(held)  # removed by another process, before it was locked
+
+
+def _suffix(path: Path) -> str:
+    """The last two suffixes, as of ``.csv.gz``, where they are short."""
+    suffix = "".join(path.suffixes[-2:])
+    if len(os.fsencode(suffix)) > _LONGEST_SUFFIX:
+        suffix = path.suffix
+    return suffix if len(os.fsencode(suffix)) <= _LONGEST_SUFFIX else ""
+
+
+def _take_over(temporary: Path, old: os.stat_result) -> int:
+    """Give a new file the owner and group of the old one; its mode for the end."""
+    mode = stat.S_IMODE(old.st_mode)
+    if not hasattr(os, "chown"):
+        return mode
+    new = temporary.stat()
+    try:
+        if new.st_gid != old.st_gid:
+            os.chown(temporary, -1, old.st_gid)
+    except PermissionError:
+        # Another group gets no more than all others have.
+        mode = mode & ~0o070 | (mode & 0o007) << 3
+    if new.st_uid != old.st_uid:
+        with suppress(PermissionError):  # only root gives files away
+            os.chown(temporary, old.st_uid, -1)
+    return mode
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove temporary files of processes that were killed: nobody holds their locks."""
+    if fcntl is None:
+        return
+    with suppress(OSError):  # a folder that cannot be listed
+        for path in folder.glob(f"{_PREFIX}*"):
+            with suppress(OSError):  # locked, or of another user
+                _remove_unlocked(path)
+
+
+def _remove_unlocked(path: Path) -> None:
+    if path.lstat().st_uid != os.geteuid():
+        return
+    handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    finally:
+        os.close(handle)

@@ -60,6 +60,7 @@ def from_file(header: dict[str, Any], arrays: Arrays, schema: Schema) -> Encodin
     of_column = dict(category_columns(schema))
     merged, shares = (_integers(header[name], schema.n_columns) for name in ("merged", "shares"))
     require({*merged, *shares} <= of_column.keys(), "category columns")
+    require(_all_different([*merged, *shares]), "category columns")
     codes = _split(
         require_array(arrays, "category_merged", np.int64),
         [of_column[k] for k in merged],
@@ -95,8 +96,10 @@ def _statistics(
     for group, found in zip(groups, keys, strict=True):
         columns = tuple(_integers(group, 2**31))
         require(0 < len(columns) <= 2 and set(columns) <= of_column.keys(), "sources")
+        require(_all_different(columns), "sources")
         require(bool((np.diff(found) > 0).all() and (found >= 0).all()), "statistic_keys")
         sources.append(LevelKeys(columns, tuple(of_column[k] for k in columns), found))
+    require(_all_different([source.columns for source in sources]), "sources")
     prior = require_finite(arrays, "statistic_prior")
     weights = require_finite(arrays, "statistic_weights")
     require(bool((weights >= 0).all()), "statistic_weights")
@@ -128,6 +131,10 @@ def _integers(values: Any, below: int) -> list[int]:
     require(isinstance(values, list), "categories")
     require(all(type(x) is int and 0 <= x < below for x in values), "categories")
     return list(values)
+
+
+def _all_different(columns: Sequence[Any]) -> bool:
+    return len(set(columns)) == len(columns)
 
 
 def _split(array: NDArray, sizes: Sequence[int], name: str) -> list[NDArray]:

@@ -125,6 +125,7 @@ def _check_tree(tree: Tree, n_features: int) -> None:
     require(bool((tree.threshold[is_leaf] == np.inf).all()), "threshold")
     require(not bool(tree.missing_right[is_leaf].any()), "missing_right")
     require(not bool(np.isnan(tree.threshold).any()), "threshold")
+    require(not bool(np.isnan(tree.gain).any()), "gain")
     require(not bool(tree.by_level.any()) or not bool(is_leaf[tree.by_level].any()), "by_level")
     leaves = tree.leaf_number[is_leaf]
     require(bool(np.array_equal(np.sort(leaves), np.arange(len(tree.values)))), "leaf_number")

@@ -97,7 +97,9 @@ def render(facts: dict[str, Any]) -> str:
     environment.filters["brief"] = lambda value: number_text(value, 2)
     environment.filters["percent"] = _percent
     environment.filters["plain"] = number_text
-    return environment.get_template("report.html").render(f=facts, charts=charts)
+    page = environment.get_template("report.html").render(f=facts, charts=charts)
+    # Levels and labels may hold lone surrogates, which no file takes.
+    return page.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _number(value: Any) -> str:

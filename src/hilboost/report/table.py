@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.errors import InvalidData
+from hilboost.tables import check_sparse, is_sparse, without_mask
 
 N_BINS = 8
 _LABEL_LENGTH = 40
@@ -43,7 +44,9 @@ class Columns:
             X = X.to_pandas()
         if hasattr(X, "iloc"):
             return cls(X, [str(name) for name in X.columns])
-        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        if is_sparse(X):
+            check_sparse(X)
+        X = X.toarray() if hasattr(X, "toarray") else np.asarray(without_mask(X))
         if X.ndim != 2 or len(X) == 0:
             raise InvalidData(
                 f"X must be a table of at least one row (n, d); got the shape {X.shape}."

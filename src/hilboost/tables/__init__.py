@@ -4,6 +4,7 @@
 ``encode`` does so again.
 """
 
+from hilboost.tables.arrays import refuse_dates_and_complex, without_mask
 from hilboost.tables.choice import category_choice
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.encoding import (
@@ -16,6 +17,7 @@ from hilboost.tables.encoding import (
 from hilboost.tables.reading import Table, as_array, read_table
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 from hilboost.tables.sparse import SparseTable, is_sparse
+from hilboost.tables.sparse_checks import check_sparse
 
 __all__ = [
     "Column",
@@ -26,6 +28,7 @@ __all__ = [
     "as_array",
     "category_choice",
     "category_columns",
+    "check_sparse",
     "encode",
     "encode_array",
     "is_missing_value",
@@ -34,5 +37,7 @@ __all__ = [
     "learn_array",
     "place",
     "read_table",
+    "refuse_dates_and_complex",
+    "without_mask",
     "without_unused_levels",
 ]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidType, MissingPackage
+from hilboost.tables.arrays import refuse_dates_and_complex, without_mask
 from hilboost.tables.columns import (
     Labels,
     Numbers,
@@ -69,10 +70,11 @@ def read_table(X: Any) -> Table | None:
         An Arrow stream, and neither PyArrow nor Polars to read it.
     """
     _refuse_records(X)
-    if isinstance(X, np.ndarray):
-        return _of_objects(X) if X.ndim == 2 and X.dtype.kind in "OU" else None
     if isinstance(X, (list, tuple)):
         return _of_list(X)
+    refuse_dates_and_complex(X, "X")
+    if isinstance(X, np.ndarray):
+        return _of_objects(X) if X.ndim == 2 and X.dtype.kind in "OU" else None
     frame = _frame(X)
     if frame is None:
         return None
@@ -130,6 +132,7 @@ def _of_list(X: Any) -> Table | None:
         array = np.asarray(X)
     except (ValueError, TypeError):  # rows of different lengths
         return None
+    refuse_dates_and_complex(array, "X")
     if array.ndim != 2 or array.dtype.kind not in "OU":
         return None
     return _of_objects(np.array(X, dtype=object))
@@ -270,12 +273,23 @@ def _factorised_arrow(column: Any) -> Labels:
     return Labels(np.concatenate(codes), distinct)
 
 
-def as_array(values: Any) -> Any:
+def as_array(values: Any, what: str = "y") -> Any:
     """Series, columns and frames of targets or weights as an array; anything else as it is.
 
     Numbers have NaN where a value is missing, text and categories ``None``.  Categories that are
     numbers and all known have the dtype of numbers.
+
+    Raises
+    ------
+    InvalidData
+        Dates, times, durations, complex numbers.
     """
+    found = _unframed(without_mask(values))
+    refuse_dates_and_complex(found, what)
+    return found
+
+
+def _unframed(values: Any) -> Any:
     if isinstance(values, (np.ndarray, list, tuple)):
         return values
     if hasattr(values, "iloc") and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):

@@ -31,6 +31,8 @@ class SparseTable:
 
     def __init__(self, matrix: Any) -> None:
         rows = csr_array(matrix)
+        # Made anew, because SciPy's notes on order and duplicates may be older than the arrays.
+        rows = csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()

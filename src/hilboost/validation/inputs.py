@@ -17,12 +17,15 @@ from hilboost.tables import (
     SparseTable,
     Table,
     category_choice,
+    check_sparse,
     encode,
     encode_array,
     is_sparse,
     learn,
     learn_array,
     read_table,
+    refuse_dates_and_complex,
+    without_mask,
 )
 from hilboost.validation.feature_names import check_columns
 
@@ -76,6 +79,7 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
         return X, expected.schema
     if is_sparse(X):
         return _check_sparse(estimator, X, expected)
+    X = without_mask(X)
     table = read_table(X)
     if table is None:
         X, schema = _check_array(estimator, X, expected)
@@ -147,6 +151,8 @@ def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, S
             "requires dense data. Use '.toarray()' to convert it, or the built-in trees "
             "(learner='tree'), which take it as it is."
         )
+    check_sparse(X)
+    refuse_dates_and_complex(X, "X")
     try:
         X = validate_data(
             estimator,

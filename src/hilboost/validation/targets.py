@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.tables import as_array, is_missing_value
+from hilboost.tables import as_array, is_missing_value, refuse_dates_and_complex
 
 
 def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats, bool]:
@@ -33,8 +33,7 @@ def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats,
                 "y holds text or other objects; a regression target must be numbers. "
                 "Use BoostingClassifier for classes."
             ) from None
-    if y.dtype.kind == "c":
-        raise InvalidData("Complex data not supported: y must be real numbers.")
+    refuse_dates_and_complex(y, "y")
     flat = y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1)
     if y.ndim == 2 and y.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning

@@ -23,7 +23,7 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
     """
     if sample_weight is None:
         return None
-    weight = _check_sample_weight(as_array(sample_weight), X, dtype=np.float64)
+    weight = _check_sample_weight(as_array(sample_weight, "sample_weight"), X, dtype=np.float64)
     if (weight < 0).any():
         row = int(np.flatnonzero(weight < 0)[0])
         raise InvalidData(

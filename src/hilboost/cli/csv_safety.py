@@ -1,0 +1,107 @@
+"""CSV that harms nobody: no NUL bytes coming in, no formulas going out."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from hilboost.cli.errors import CliError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["open_csv", "without_formulas"]
+
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_ARCHIVES = (".zip", ".tar", ".zst")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+@contextmanager
+def open_csv(path: Path, data: bytes | None, packed: bool) -> Iterator[IO[bytes] | Path]:
+    """A CSV file that refuses NUL bytes, at which pandas would cut off a field.
+
+    Parameters
+    ----------
+    path : Path
+    data : bytes or None
+        The content, where it came through a pipe.
+    packed : bool
+        Whether it is a gzip file whatever its name.
+
+    Yields
+    ------
+    file, or path of an archive that pandas opens itself
+    """
+    if data is None and path.suffix in _ARCHIVES and not packed:
+        yield path
+        return
+    source: Any = path if data is None else io.BytesIO(data)
+    open_one = gzip.open if packed else _OPENERS.get(path.suffix, open)
+    with open_one(source, "rb") if packed or data is None else source as file:
+        yield cast(IO[bytes], io.BufferedReader(_WithoutNul(file, path), 2**18))
+
+
+class _WithoutNul(io.RawIOBase):
+    def __init__(self, file: Any, path: Path) -> None:
+        self._file, self._path, self._line = file, path, 1
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._file.read(len(buffer))
+        place = content.find(b"\0")
+        if place >= 0:
+            line = self._line + content.count(b"\n", 0, place)
+            raise CliError(
+                f"'{self._path}' holds a NUL byte in line {line}; the file is damaged or no UTF-8 "
+                "text: save it again as CSV in UTF-8."
+            )
+        self._line += content.count(b"\n")
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def without_formulas(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Text that a spreadsheet would execute, with an apostrophe before it.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Numbers, and text that reads as a number, as they were.
+    n_changed : int
+    """
+    from pandas.api import types
+
+    changed: dict[Any, Any] = {}
+    n_changed = 0
+    for name, column in frame.items():
+        if types.is_numeric_dtype(column):
+            continue
+        dangerous = column.map(_is_formula).to_numpy(dtype=bool)
+        if dangerous.any():
+            n_changed += int(dangerous.sum())
+            changed[name] = [
+                f"'{value}" if odd else value
+                for value, odd in zip(column.tolist(), dangerous, strict=True)
+            ]
+    return frame.assign(**changed), n_changed
+
+
+def _is_formula(value: Any) -> bool:
+    return (
+        isinstance(value, str) and value.startswith(_FORMULA) and _NUMBER.fullmatch(value) is None
+    )

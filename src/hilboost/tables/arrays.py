@@ -1,0 +1,67 @@
+"""Arrays that hold something else than it seems: values under a mask, dates, complex numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.errors import InvalidData
+
+
+def without_mask(values: Any) -> Any:
+    """Masked arrays, and lists of them, as plain arrays; anything else as it is.
+
+    Masked numbers become NaN, whole numbers then floats; other masked values become ``None``.
+    """
+    if isinstance(values, (list, tuple)) and any(isinstance(v, np.ma.MaskedArray) for v in values):
+        rows = [np.ma.asarray(row) for row in values]
+        if len({row.shape for row in rows}) == 1:
+            values = np.ma.stack(rows)
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    data, mask = np.asarray(values.data), np.ma.getmaskarray(values)
+    if data.dtype.kind in "VmM" or not mask.any():
+        return data
+    if data.dtype.kind in "fc":
+        data = data.copy()
+    else:
+        data = data.astype(np.float64 if data.dtype.kind in "biu" else object)
+    data[mask] = None if data.dtype.kind == "O" else np.nan
+    return data
+
+
+def refuse_dates_and_complex(values: Any, what: str) -> None:
+    """Refuse arrays, and lists, that NumPy would take for numbers though they are none.
+
+    Parameters
+    ----------
+    values : array-like
+    what : str
+        What messages call it.
+
+    Raises
+    ------
+    InvalidData
+        Dates, times, durations; complex numbers.
+    """
+    if isinstance(values, (list, tuple)):
+        try:
+            values = np.asarray(values)
+        except (TypeError, ValueError):  # rows of different lengths
+            return
+    dtype = getattr(values, "dtype", None)
+    kind = getattr(dtype, "kind", "")
+    if kind in ("m", "M"):
+        advice = "year, month, day of the week, or the seconds since some date"
+        if kind == "m":
+            advice = f"their length in seconds, {what} / numpy.timedelta64(1, 's')"
+        raise InvalidData(
+            f"{what} holds dates, times or durations ({dtype}); give numbers instead, such as "
+            f"{advice}."
+        )
+    if kind == "c":
+        raise InvalidData(
+            f"Complex data not supported: {what} must hold real numbers; give its real or "
+            f"imaginary part, {what}.real or {what}.imag."
+        )

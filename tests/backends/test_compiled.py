@@ -1,0 +1,189 @@
+"""Where compiled code is kept: nowhere to write, files of others, processes at the same time."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import hilboost
+from hilboost.backends import compiled as room
+from hilboost.core.errors import CacheWarning
+
+SOURCE = Path(hilboost.__file__).parent
+LOOPS = """
+from hilboost.backends.compiled import compiled
+
+@compiled
+def total(values):
+    found = values[0]
+    for i in range(1, len(values)):
+        found += values[i]
+    return found
+"""
+DTYPES = (np.float64, np.float32)
+numbers = count()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A module of one loop, and a cache of its own."""
+    (tmp_path / "loops.py").write_text(LOOPS)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(room, "_warned", set())
+    return tmp_path
+
+
+def fresh(folder):
+    """The loop as a new process has it."""
+    spec = importlib.util.spec_from_file_location(f"loops_{next(numbers)}", folder / "loops.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.total
+
+
+def hits(total):
+    """Call it with both dtypes; how many were in the cache."""
+    for dtype in DTYPES:
+        values = np.array([1.0, 2.5, 3.25], dtype=dtype)
+        assert total(values) == total.py_func(values)
+    return sum(total.stats.cache_hits.values())
+
+
+def files(folder, pattern):
+    return sorted((folder / "cache").rglob(pattern))
+
+
+def test_a_second_process_compiles_nothing(folder):
+    assert hits(fresh(folder)) == 0
+    assert hits(fresh(folder)) == 2
+
+
+@pytest.mark.parametrize("make", [room.compiled, room.reordered])
+def test_all_that_is_compiled_takes_this_way(make, monkeypatch):
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(room, "_warned", set())
+
+    def double(x):
+        return x + x
+
+    with pytest.warns(CacheWarning, match="NUMBA_CACHE_DIR"):
+        assert make(double)(3.0) == 6.0
+
+
+def test_nobody_else_asks_numba_for_a_cache():
+    asking = [path for path in SOURCE.rglob("*.py") if "cache=True" in path.read_text("utf-8")]
+    assert asking == []
+
+
+def test_one_warning_in_all_and_none_before_something_is_compiled(folder, monkeypatch):
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+    first, second = fresh(folder), fresh(folder)
+    with pytest.warns(CacheWarning, match="Set the environment variable NUMBA_CACHE_DIR") as found:
+        assert hits(first) == hits(second) == 0
+    assert len(found) == 1
+
+
+def test_signatures_that_two_processes_mixed_up(folder):
+    """Both write a first file, each of its own signature, and one index wins."""
+    hits(fresh(folder))
+    first, second = files(folder, "*.nbc")
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+    assert hits(fresh(folder)) == 0
+    assert hits(fresh(folder)) == 2  # mended
+
+
+@pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize("length", [0, 100])
+def test_damaged_files_are_replaced(kind, length, folder):
+    hits(fresh(folder))
+    for path in files(folder, kind):
+        path.write_bytes(path.read_bytes()[:length])
+    hits(fresh(folder))
+    assert hits(fresh(folder)) == 2
+
+
+def test_files_of_another_user(folder):
+    """In a folder that all may write to: files that cannot be read.  Folders stop root too."""
+    hits(fresh(folder))
+    for path in files(folder, "*.nbi"):
+        path.unlink()
+        path.mkdir()
+    with pytest.warns(CacheWarning, match="NUMBA_CACHE_DIR") as found:
+        assert hits(fresh(folder)) == 0
+    assert len(found) == 1
+
+
+def test_a_folder_that_is_gone_or_full(folder, monkeypatch):
+    total = fresh(folder)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "save", full)
+    with pytest.warns(CacheWarning, match="No space left on device"):
+        assert hits(total) == 0
+
+
+def start(code, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out, err
+
+
+def test_two_processes_that_compile_at_once(folder):
+    code = (
+        "import sys, numpy; sys.path.insert(0, {!r}); from loops import total\n"
+        "print(*[total(numpy.array([1, 2.5], dtype)) for dtype in {}])"
+    )
+    environment = {"NUMBA_CACHE_DIR": str(folder / "cache")}
+    orders = ("f8", "f4"), ("f4", "f8")
+    both = [start(code.format(str(folder), order), **environment) for order in orders]
+    assert [finish(process) for process in both] == [("3.5 3.5\n", "")] * 2
+    hits(fresh(folder))
+    assert hits(fresh(folder)) == 2
+
+
+NOWHERE = """
+import numpy as np
+from hilboost import SparseKernelRidge
+from hilboost.backends.draws import mix
+x = np.arange(20.0)[:, None]
+SparseKernelRidge(random_state=0).fit(x, x[:, 0]).predict(x)
+with np.errstate(over="ignore"):
+    print(mix(np.uint64(1)) == mix.py_func(np.uint64(1)))
+"""
+
+
+def test_the_package_where_nothing_can_be_written(tmp_path):
+    """Files in the places of folders stop root too."""
+    package = tmp_path / "site" / "hilboost"
+    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").write_text("no folder")
+    home = tmp_path / "home"
+    home.write_text("no folder")
+    names = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "USERPROFILE", "NUMBA_CACHE_DIR")
+    environment = dict.fromkeys(names, str(home / "x"))
+    out, err = finish(start(NOWHERE, PYTHONPATH=str(package.parent), **environment))
+    assert out == "True\n"
+    assert err.count("Warning") == 1
+    assert "CacheWarning: Compiled code cannot be cached (cannot cache function" in err

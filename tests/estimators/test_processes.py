@@ -1,0 +1,74 @@
+"""Fits in other processes: workers of joblib, spawned ones, and one thread of Numba."""
+
+import multiprocessing
+import threading
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from hilboost import BoostingRegressor
+from hilboost.backends import threads as team
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(27_000, 20))  # half of it is worth a second thread
+Y = X[:, 0] * X[:, 1] + X[:, 2]
+SHORT = {"n_estimators": 3, "early_stopping": False, "max_features": 1.0, "random_state": 0}
+MODEL = BoostingRegressor(**SHORT)
+GRID = {"max_leaf_nodes": [4, 8]}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, 16),
+        ({"OMP_NUM_THREADS": "3"}, 3),
+        ({"NUMBA_NUM_THREADS": "1"}, 1),
+        ({"OMP_NUM_THREADS": "8", "NUMBA_NUM_THREADS": "5"}, 5),
+        ({"OMP_NUM_THREADS": "64"}, 16),
+        ({"OMP_NUM_THREADS": "4,2"}, 4),
+        ({"OMP_NUM_THREADS": ""}, 16),
+        ({"OMP_NUM_THREADS": "0"}, 16),
+        ({"OMP_NUM_THREADS": "all"}, 16),
+    ],
+)
+def test_threads_follow_the_limits_of_the_environment(given, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr(team, "_CGROUP", tmp_path)
+    monkeypatch.setattr(team.os, "sched_getaffinity", lambda _: range(16), raising=False)
+    for name in "OMP_NUM_THREADS", "NUMBA_NUM_THREADS":
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert team.available_cores() == expected
+    assert BoostingRegressor()._n_threads(10**9) == expected
+    assert BoostingRegressor(n_jobs=-1)._n_threads(10**9) == expected
+    assert BoostingRegressor(n_jobs=7)._n_threads(10**9) == 7
+
+
+def crowd(event):
+    """Fails where a worker has more threads than its share of the cores."""
+    others = sum(thread.name.endswith("(_work)") for thread in threading.enumerate())
+    assert 1 + others <= max(1, joblib.cpu_count() // 2)
+
+
+def test_a_search_in_two_workers_shares_the_cores():
+    """And it ends in the model of a search without workers."""
+    found = [
+        GridSearchCV(MODEL, GRID, cv=2, n_jobs=n, refit=False, error_score="raise") for n in (1, 2)
+    ]
+    found[0].fit(X, Y)
+    found[1].fit(X, Y, callbacks=[crowd])
+    one, two = (search.cv_results_["mean_test_score"] for search in found)
+    np.testing.assert_array_equal(one, two)
+
+
+def fit_and_predict(_):
+    return MODEL.fit(X, Y).predict(X[:50])
+
+
+def test_spawned_processes_and_one_thread_of_numba(monkeypatch):
+    expected = fit_and_predict(None)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        np.testing.assert_array_equal(pool.apply(fit_and_predict, (None,)), expected)
