@@ -194,7 +194,7 @@ def median(values: Iterable[float]) -> float | None:
 def write_json(path: Path, content: Any) -> None:
     """Write through a temporary file so that an interrupted run never leaves half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(path.name + ".term")
     part.write_text(json.dumps(content, indent=1) + "\n")
     part.replace(path)
 

@@ -28,6 +28,7 @@ ROOMS = (
     "hilboost.network",
     "hilboost.outputs",
     "hilboost.report",
+    "hilboost.testing",
 )
 WANTED = {
     "GL06",  # an unknown section

@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from tests.cases import LEARNERS, LOSSES, PLAIN, TREES, ids
 
-from hilboost import BoostingClassifier
 from hilboost.core.errors import InvalidData
+from hilboost.testing import BoostingContract, ModelContract
 
 all_losses = pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
-all_learners = pytest.mark.parametrize("learner", LEARNERS, ids=ids(LEARNERS))
-some_losses = pytest.mark.parametrize("loss", LOSSES[::3], ids=ids(LOSSES[::3]))
 
 
 def draw(loss, n=80):
@@ -26,81 +23,45 @@ def build(loss, learner, **parameters):
     return loss.build(**PLAIN | {"n_estimators": 5} | learner.parameters | parameters)
 
 
-@all_losses
-@all_learners
-def test_training_loss_falls(loss, learner):
-    X, y = draw(loss)
-    model = build(loss, learner).fit(X, y)
-    train = model.history_.train
-    assert len(train) == 6
-    assert model.n_estimators_ == len(model.model_.stages) == 5
-    assert model.history_.validation is None
-    assert train[-1] < train[0]
-    if loss.name != "huber":  # whose delta, and so whose loss, changes from stage to stage
-        assert (np.diff(train) <= 1e-9 * abs(train[0])).all()
+class OfCases(BoostingContract):
+    def __init__(self, loss, learner):
+        self.loss, self.learner = loss, learner
+        self.takes_weights = learner.takes_weights
+        # Huber's delta, and so its loss, changes from stage to stage.
+        self.monotone = loss.name != "huber"
+
+    def build(self, **parameters):
+        return build(self.loss, self.learner, **parameters)
+
+    def table(self, n=80):
+        return draw(self.loss, n)
 
 
-@all_losses
-@all_learners
-def test_predictions(loss, learner):
-    X, y = draw(loss)
-    model = build(loss, learner).fit(X, y)
-    predicted = model.predict(X)
-    assert np.isfinite(predicted).all()
-    staged = list(model.staged_predict(X))
-    assert len(staged) == 5
-    np.testing.assert_array_equal(staged[-1], predicted)
-    if isinstance(model, BoostingClassifier):
-        assert predicted.shape == (len(X),)
-        probabilities = model.predict_proba(X)
-        np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], predicted)
-        *_, last = model.staged_predict_proba(X)
-        np.testing.assert_array_equal(last, probabilities)
-        scores = model.decision_function(X)
-        assert scores.shape == ((len(X),) if loss.n_outputs == 1 else probabilities.shape)
-    else:
-        assert predicted.shape == ((len(X),) if loss.n_outputs == 1 else (len(X), loss.n_outputs))
+def checks(names, losses):
+    """A test of some losses with every learner."""
+
+    @pytest.mark.parametrize("learner", LEARNERS, ids=ids(LEARNERS))
+    @pytest.mark.parametrize("loss", losses, ids=ids(losses))
+    @pytest.mark.parametrize("check", names)
+    def test(check, loss, learner):
+        getattr(OfCases(loss, learner), check)()
+
+    return test
 
 
-@all_losses
-@all_learners
-def test_runs_repeat_and_warm_starts_go_on(loss, learner):
-    X, y = draw(loss)
-    whole = build(loss, learner, subsample=0.7).fit(X, y)
-    again = clone(whole).fit(X, y)
-    halves = build(loss, learner, subsample=0.7, n_estimators=2, warm_start=True).fit(X, y)
-    halves.set_params(n_estimators=5).fit(X, y)
-    for other in (again, halves):
-        np.testing.assert_array_equal(other.predict(X), whole.predict(X))
-        np.testing.assert_array_equal(other.history_.train, whole.history_.train)
+SOME = ("test_weights_count", "test_early_stopping_keeps_the_best_stage")
+ALL = (
+    "test_training_loss_falls",
+    "test_predictions",
+    "test_fits_repeat_and_warm_starts_continue",
+)
+test_contract_of_all_losses = checks(ALL, LOSSES)
+test_contract_of_some_losses = checks(SOME, LOSSES[::3])
 
 
-@some_losses
-@all_learners
-def test_weights_count(loss, learner):
-    X, y = draw(loss)
-    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
-    model = build(loss, learner)
-    if not learner.takes_weights:
-        with pytest.raises(InvalidData, match="takes no sample weights.*choose a learner"):
-            model.fit(X, y, sample_weight=weight)
-        return
-    plain = clone(model).fit(X, y)
-    weighted = model.fit(X, y, sample_weight=weight)
-    assert not np.array_equal(weighted.model_.predict_raw(X), plain.model_.predict_raw(X))
-
-
-@some_losses
-@all_learners
-@pytest.mark.parametrize("cv_folds", [1, 3])
-def test_early_stopping_keeps_the_best_stage(loss, learner, cv_folds):
-    X, y = draw(loss, 120)
-    parameters = {"early_stopping": True, "n_estimators": 12, "n_iter_no_change": 3}
-    model = build(loss, learner, cv_folds=cv_folds, validation_fraction=0.3, **parameters)
-    losses = model.fit(X, y).history_.validation
-    assert len(losses) == len(model.history_.train)
-    assert model.n_estimators_ == int(np.argmin(losses)) == len(model.model_.stages)
-    assert np.isfinite(model.predict(X)).all()
+def test_every_check_of_boosting_is_run():
+    # Copies, files, reports and exports are checks of each loss and of each learner.
+    assert {*ALL, *SOME} == {*BoostingContract.checks()} - {*ModelContract.checks()}
 
 
 @all_losses

@@ -213,12 +213,15 @@ def test_clones_and_parameters(kind, name):
     output, labels = LABELS[kind]
     model = build(name, output).fit(X, labels)
     copied = clone(model)
-    assert copied.get_params().keys() == model.get_params().keys()
+    assert repr(copied.get_params()) == repr(model.get_params())
     assert not hasattr(copied, "model_")
     with pytest.raises(NotFittedError):
         copied.predict(X)
     same(copied.fit(X, labels).predict(X), model.predict(X))
-    assert repr(model)
+    options = MODELS[name].get_params()
+    shown = eval(repr(model), {type(model).__name__: type(model)})
+    assert shown.get_params() == options | {"output": output}
+    same(shown.fit(X, labels).predict(X), model.predict(X))
     model.set_params(max_splits=2)
     other = build(name, output, max_splits=2).fit(X, labels)
     same(other.predict(X), model.fit(X, labels).predict(X))

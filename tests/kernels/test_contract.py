@@ -5,20 +5,35 @@ import json
 import numpy as np
 import pytest
 from tests.cases import KERNELS, ids
-from tests.reference.kernels import gram as naive_gram
 
 import hilboost.kernels
 from hilboost.kernels import Kernel, Stationary, from_description, to_description
+from hilboost.testing import KernelContract
+from hilboost.testing.kernels import symmetric_weights
 
 N = 24
-STEP = 1e-5
 all_kernels = pytest.mark.parametrize("case", KERNELS, ids=ids(KERNELS))
 NATIVE = [case for case in KERNELS if case.native]
 native_kernels = pytest.mark.parametrize("case", NATIVE, ids=ids(NATIVE))
 
 
+class OfCase(KernelContract):
+    def __init__(self, case):
+        self.case = case
+        self.single, self.saved = case.single, case.native
+
+    def make(self):
+        return self.case.make()
+
+    def data(self, rng, n):
+        return self.case.draw(rng, n)
+
+    def pair(self, a, b):
+        return self.case.pair(a, b)
+
+
 def draw(case, n=N):
-    return case.draw(np.random.default_rng(len(case.id)), n)
+    return OfCase(case).draw(n)
 
 
 def two_sets(case):
@@ -26,9 +41,10 @@ def two_sets(case):
     return X[:17], X[17:]
 
 
-def symmetric_weights(n):
-    W = np.random.default_rng(n).normal(size=(n, n))
-    return W + W.T
+@all_kernels
+@pytest.mark.parametrize("check", KernelContract.checks())
+def test_contract(case, check):
+    getattr(OfCase(case), check)()
 
 
 def test_every_public_kernel_has_a_row():
@@ -38,118 +54,6 @@ def test_every_public_kernel_has_a_row():
         if isinstance(value := getattr(hilboost.kernels, name), type) and issubclass(value, Kernel)
     } - {Kernel, Stationary}
     assert public == {type(case.make()) for case in KERNELS}
-
-
-@all_kernels
-def test_block_is_the_formula_pair_by_pair(case):
-    A, B = two_sets(case)
-    expected = naive_gram(case.pair, A, B)
-    scale = np.abs(expected).max()
-    np.testing.assert_allclose(case.make().block(A, B), expected, rtol=1e-9, atol=1e-12 * scale)
-
-
-@all_kernels
-def test_block_is_symmetric_and_positive_semidefinite(case):
-    X = draw(case)
-    K = case.make().block(X, X)
-    scale = np.abs(K).max()
-    np.testing.assert_allclose(K, K.T, rtol=0, atol=1e-7 * scale)
-    assert np.linalg.eigvalsh(K)[0] >= -1e-8 * N * scale
-
-
-@all_kernels
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_diag_is_the_diagonal_of_the_block(case, dtype):
-    X = draw(case, 40).astype(dtype)
-    kernel = case.make()
-    diag, K = kernel.diag(X), kernel.block(X, X)
-    assert diag.shape == (40,)
-    assert diag.dtype == np.float64
-    limit = case.single if dtype == np.float32 else 1e-6
-    np.testing.assert_allclose(diag, np.diagonal(K), rtol=0, atol=limit * np.abs(K).max())
-
-
-@all_kernels
-def test_single_precision_is_close_to_double(case):
-    A, B = two_sets(case)
-    kernel = case.make()
-    single = kernel.block(A.astype(np.float32), B.astype(np.float32))
-    double = kernel.block(A, B)
-    assert single.dtype == np.float32
-    assert double.dtype == np.float64
-    np.testing.assert_allclose(single, double, rtol=0, atol=case.single * np.abs(double).max())
-
-
-@all_kernels
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_rows_are_not_changed(case, order):
-    X = np.asarray(draw(case), order=order)
-    copied = X.copy()
-    X.flags.writeable = False
-    kernel = case.make()
-    kernel.block(X, X)
-    kernel.diag(X)
-    kernel.parameter_gradient(X, symmetric_weights(N))
-    np.testing.assert_array_equal(X, copied)
-
-
-@all_kernels
-def test_a_block_belongs_to_the_caller(case):
-    X = draw(case)
-    kernel = case.make()
-    block = kernel.block(X, X)
-    copied = block.copy()
-    block *= 3
-    np.testing.assert_array_equal(kernel.block(X, X), copied)
-
-
-@all_kernels
-def test_a_block_is_made_of_blocks(case):
-    A, B = two_sets(case)
-    kernel = case.make()
-    whole = kernel.block(A, B)
-    part = kernel.block(A[3:9], B[5:6])
-    np.testing.assert_allclose(part, whole[3:9, 5:6], rtol=1e-9, atol=1e-9 * np.abs(whole).max())
-
-
-@all_kernels
-def test_its_own_rows_are_accepted(case):
-    assert case.make().check(draw(case).shape[1]) is None
-
-
-@all_kernels
-def test_log_parameters_make_the_round_trip(case):
-    A, B = two_sets(case)
-    kernel = case.make()
-    theta = kernel.log_parameters
-    assert theta.dtype == np.float64
-    assert theta.ndim == 1
-    same = kernel.with_log_parameters(theta)
-    assert type(same) is type(kernel)
-    np.testing.assert_allclose(same.block(A, B), kernel.block(A, B), rtol=1e-9)
-    moved = theta + np.linspace(0.1, 0.5, len(theta))
-    np.testing.assert_allclose(
-        kernel.with_log_parameters(moved).log_parameters, moved, rtol=1e-12, atol=1e-15
-    )
-
-
-@all_kernels
-def test_contraction_is_the_derivative_of_the_weighted_sum(case):
-    X, W = draw(case), symmetric_weights(N)
-    kernel = case.make()
-    theta = kernel.log_parameters
-    # Where s² = 0, differences of a root see rounding errors only; the next test has the answer.
-    same_rows = (X[:, None] == X[None]).all(axis=2)
-    W[same_rows] = 0
-    numeric = np.zeros_like(theta)
-    for p, step in enumerate(STEP * np.eye(len(theta))):
-        up, down = (
-            np.sum(W * kernel.with_log_parameters(theta + s).block(X, X)) for s in (step, -step)
-        )
-        numeric[p] = (up - down) / (2 * STEP)
-    found = kernel.parameter_gradient(X, W)
-    assert found.shape == theta.shape
-    np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-6)
 
 
 DISTANCES = [case for case in KERNELS if isinstance(case.make(), Stationary)]

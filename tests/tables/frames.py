@@ -107,12 +107,22 @@ def of_polars(names, kinds, columns):
     )
 
 
+def arrow_array(values, dtype):
+    """As `pa.array`, which makes no dictionaries of large strings before pyarrow 25."""
+    if not pa.types.is_dictionary(dtype):
+        return pa.array(values, dtype)
+    encoded = pa.array(values, dtype.value_type).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        encoded.indices.cast(dtype.index_type), encoded.dictionary
+    )
+
+
 def of_arrow(names, kinds, columns):
     arrays = []
     for kind, values in zip(kinds, columns, strict=True):
-        array = pa.array(values, KINDS[kind].arrow)
+        array = arrow_array(values, KINDS[kind].arrow)
         cut = len(values) // 2  # two chunks, of two dictionaries
-        halves = [pa.array(part, KINDS[kind].arrow) for part in (values[:cut], values[cut:])]
+        halves = [arrow_array(part, KINDS[kind].arrow) for part in (values[:cut], values[cut:])]
         arrays.append(pa.chunked_array(halves if len(array) % 2 else [array]))
     return pa.table(arrays, names=names)
 

@@ -35,7 +35,8 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
     def __enter__(self) -> Self:
         self._bar = stage_bar(self._console, transient=False)
-        self._bar.start()
+        if not self._bar.disable:
+            self._bar.start()
         return self
 
     def __exit__(
@@ -44,7 +45,8 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._bar is not None:
+        # Some versions of rich print an empty line when a disabled bar stops.
+        if self._bar is not None and not self._bar.disable:
             self._bar.stop()
         self._bar = None
 

@@ -32,7 +32,8 @@ class StageProgress:
         self._task = self._progress.add_task(description, total=total, loss="")
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if not self._progress.disable:
+            self._progress.start()
         return self
 
     def __exit__(
@@ -41,7 +42,8 @@ class StageProgress:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        if not self._progress.disable:
+            self._progress.stop()
 
     def callback(self, description: str) -> Callback:
         """Make a callback for one fit, which moves the bar by one round at a time."""

@@ -44,6 +44,10 @@ class DataWarning(UserWarning):
     """The data or weights are probably not what was meant; the message says what to do."""
 
 
+class CacheWarning(UserWarning):
+    """Compiled code cannot be kept on disk, so that every process compiles it again."""
+
+
 class FitWarning(UserWarning):
     """A fit was cut short, or could not be written to its checkpoint."""
 

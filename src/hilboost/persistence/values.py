@@ -32,9 +32,12 @@ from hilboost.learners.linear import LINEAR_REGRESSORS, LinearModel, is_linear
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
 from hilboost.losses import (
     AbsoluteError,
+    BinomialLogLoss,
     Exponential,
     Gamma,
     Huber,
+    MultinomialLogLoss,
+    OneHotSquaredError,
     Poisson,
     Quantile,
     SquaredError,
@@ -63,6 +66,7 @@ _OWN = MappingProxyType(
         own.__name__: own
         for own in (
             *(AbsoluteError, Exponential, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie),
+            *(BinomialLogLoss, MultinomialLogLoss, OneHotSquaredError),
             *(LinearModel, TreeLearner, VectorTreeLearner),
             *(Compositions, Distributions, Hierarchy, KernelOutput, LabelSets, PositiveMatrices),
             *(PrecomputedOutput, Rankings, Strings, Vectors),

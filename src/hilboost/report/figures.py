@@ -95,8 +95,10 @@ def class_scores(codes: NDArray[np.intp], proba: Floats, guess: Floats) -> list[
         scores.append(
             score("balanced accuracy", np.mean(recalls), 1 / len(present), "higher", says)
         )
+    # Not scikit-learn's log_loss, which warns of many classes in some versions.
+    rows = np.arange(len(codes))
     loss, loss_guess = (
-        metrics.log_loss(codes, np.clip(p, _TINY, 1), labels=labels) for p in (proba, guess)
+        float(-np.log(np.clip(p[rows, codes], _TINY, 1)).mean()) for p in (proba, guess)
     )
     says = "mean of −log of the probability given to the true class"
     scores.append(score("log loss", loss, loss_guess, "lower", says))

@@ -93,11 +93,11 @@ def test_rows_of_large_residual_are_drawn_first():
     y = np.full_like(target.y, 1e-3)
     y[:20] = 5.0
     staged = Staged(BlockLearner(SETTING, 20), X, Target(y)).go()
-    rows = staged.fitted[0][0].part.model.rows
+    rows = staged.fitted[0][0].term.model.rows
     assert (rows < 20).sum() >= 8
     assert len(np.unique(rows)) == 20
     staged = Staged(BlockLearner(SETTING, 20, "random"), X, Target(y)).go()
-    assert (staged.fitted[0][0].part.model.rows < 20).sum() < 5
+    assert (staged.fitted[0][0].term.model.rows < 20).sum() < 5
 
 
 def test_few_rows_with_a_residual():
@@ -106,7 +106,7 @@ def test_few_rows_with_a_residual():
     y[3] = 1.0
     staged = Staged(BlockLearner(SETTING, 10), X, Target(y)).go()
     assert np.isfinite(staged.raw).all()
-    assert len(staged.fitted[0][0].part.model.rows) == 10
+    assert len(staged.fitted[0][0].term.model.rows) == 10
     staged = Staged(BlockLearner(SETTING, 10), X, Target(0 * y)).go(2)
     np.testing.assert_array_equal(staged.raw, 0 * y)
 
@@ -123,7 +123,7 @@ def test_rows_outside_the_sample_are_not_used():
     inside = np.arange(0, 80, 2)
     for selection in ("residual", "random"):
         staged = Staged(BlockLearner(SETTING, 100, selection), X, target, rows=inside).go(2)
-        rows = staged.fitted[0][0].part.model.rows
+        rows = staged.fitted[0][0].term.model.rows
         np.testing.assert_array_equal(rows, inside)
         K = KERNEL.block(X[inside], X[inside])
         expected = K @ ridge(K, target.y[inside], LAMBDA, target.weight[inside])

@@ -88,7 +88,7 @@ def refitted(staged, regularization, r):
     """What all stages give with weights solved for at once, column by column."""
     X, target = staged.X, staged.target
     weight = np.ones(len(X)) if target.weight is None else target.weight
-    models = [fitted[0].part.model for fitted in staged.fitted]
+    models = [fitted[0].term.model for fitted in staged.fitted]
     raw = np.empty((len(X), r))
     for k in range(r):
         Q = np.zeros((len(models), len(models)))

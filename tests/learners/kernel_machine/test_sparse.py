@@ -44,7 +44,7 @@ def started(target_of=draw, loss=None, n_stages=2, **parameters):
 
 
 def last_rows(staged):
-    return staged.fitted[-1][0].part.model.rows
+    return staged.fitted[-1][0].term.model.rows
 
 
 def system(staged, rows, now):
@@ -70,7 +70,7 @@ def test_closed_form_is_the_best_of_brute_force(weighted):
     alpha = staged.data.component(KERNEL, 1).alpha.copy()
     np.testing.assert_allclose(K @ alpha, staged.raw, atol=1e-10)
     staged.go()
-    model = staged.fitted[-1][0].part.model
+    model = staged.fitted[-1][0].term.model
 
     weight = np.ones(50) if target.weight is None else target.weight
 
@@ -116,7 +116,7 @@ def test_objective_falls_by_the_gain(weighted, r):
         ]
         np.testing.assert_allclose(values[0] - values[1], gain, rtol=1e-8)
         np.testing.assert_allclose(
-            staged.fitted[-1][0].part.model.weights, np.linalg.solve(H, g), rtol=1e-6, atol=1e-9
+            staged.fitted[-1][0].term.model.weights, np.linalg.solve(H, g), rtol=1e-6, atol=1e-9
         )
 
 
@@ -139,7 +139,7 @@ def test_logistic_stages_are_newton_steps(weighted):
     before.raw = staged.raw.copy()
     staged.go()
     (H,), g = system(before, last_rows(staged), "exact")
-    model = staged.fitted[-1][0].part.model
+    model = staged.fitted[-1][0].term.model
     np.testing.assert_allclose(model.weights, np.linalg.solve(H, g), rtol=1e-6, atol=1e-9)
     K = KERNEL.block(staged.X, staged.X[model.rows])
     np.testing.assert_allclose(staged.fitted[-1][0].outputs, K @ model.weights, atol=1e-10)
@@ -151,7 +151,7 @@ def test_all_classes_share_the_bound():
     before.raw = staged.raw.copy()
     staged.go()
     (H, *_), g = system(before, last_rows(staged), "bound")
-    model = staged.fitted[-1][0].part.model
+    model = staged.fitted[-1][0].term.model
     np.testing.assert_allclose(model.weights, np.linalg.solve(H, g), rtol=1e-6, atol=1e-9)
 
 
@@ -168,7 +168,7 @@ def test_without_a_bound_every_output_has_its_own_system():
     before = Staged(staged.learner, staged.X, staged.target, staged.loss, r=2)
     H, g = system(before, last_rows(staged), "exact")
     expected = np.column_stack([np.linalg.solve(H[k], g[:, k]) for k in range(2)])
-    np.testing.assert_allclose(staged.fitted[-1][0].part.model.weights, expected, rtol=1e-6)
+    np.testing.assert_allclose(staged.fitted[-1][0].term.model.weights, expected, rtol=1e-6)
 
 
 def test_a_penalty_on_the_stage_alone():
@@ -180,7 +180,7 @@ def test_a_penalty_on_the_stage_alone():
     H = K.T @ (target.weight[:, None] * K) + LAMBDA * KERNEL.block(X[rows], X[rows])
     expected = np.linalg.solve(H, K.T @ (target.weight[:, None] * (target.y - raw)))
     np.testing.assert_allclose(
-        staged.fitted[-1][0].part.model.weights, expected, rtol=1e-6, atol=1e-9
+        staged.fitted[-1][0].term.model.weights, expected, rtol=1e-6, atol=1e-9
     )
 
 
@@ -306,7 +306,7 @@ def test_length_scales_compete_by_their_gain(weighted):
                 0.5 * np.sum(w[:, None] * y * (K @ np.linalg.solve(K + np.diag(LAMBDA / w), y)))
             )
         staged.go()
-        chosen = staged.fitted[0][0].part.model.kernel
+        chosen = staged.fitted[0][0].term.model.kernel
         expected = KERNEL.stretched(factors[int(np.argmax(gains))])
         np.testing.assert_allclose(chosen.log_parameters, expected.log_parameters)
 
@@ -330,7 +330,7 @@ def test_rows_outside_the_sample_are_not_used():
     alone = Staged(learner(), X[inside], target.rows(inside)).go(3)
     np.testing.assert_allclose(alone.raw, staged.raw[inside], atol=1e-8)
     for fitted in staged.fitted:
-        assert np.isin(fitted[0].part.model.rows, inside).all()
+        assert np.isin(fitted[0].term.model.rows, inside).all()
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
@@ -356,7 +356,7 @@ def test_the_greedy_choice_sees_weights_as_repetitions():
     other = Staged(learner(**parameters), X[repeated], target.rows(repeated), loss).go(2)
     for mine, theirs in zip(one.fitted, other.fitted, strict=True):
         np.testing.assert_array_equal(
-            np.sort(mine[0].part.model.rows), np.sort(repeated[theirs[0].part.model.rows])
+            np.sort(mine[0].term.model.rows), np.sort(repeated[theirs[0].term.model.rows])
         )
     np.testing.assert_allclose(one.raw[repeated], other.raw, atol=1e-8)
 
@@ -374,7 +374,7 @@ def test_outputs_are_predictions(precision):
     staged = started(draw(weighted=True), setting=setting)
     limit = 1e-5 if precision == "float32" else 1e-12
     np.testing.assert_allclose(staged.predicted(staged.X), staged.raw, atol=limit)
-    assert staged.fitted[0][0].part.model.basis.dtype == precision
+    assert staged.fitted[0][0].term.model.basis.dtype == precision
 
 
 def test_too_little_memory_is_said():

@@ -93,7 +93,7 @@ def test_renaming_levels_changes_nothing():
     gradients = Gradients(y[:, None])
     before, after = fit(LEARNER, X, gradients), fit(LEARNER, renamed, gradients)
     np.testing.assert_array_equal(
-        before.part.model.predict_raw(X), after.part.model.predict_raw(renamed)
+        before.term.model.predict_raw(X), after.term.model.predict_raw(renamed)
     )
 
 
@@ -104,7 +104,7 @@ def test_a_weight_of_two_is_the_row_twice():
     weighted = fit(LEARNER, X, Gradients(y[:, None]), RowSample(None, weight))
     repeated = fit(LEARNER, X[again], Gradients(y[again, None]))
     np.testing.assert_allclose(
-        weighted.part.model.predict_raw(X), repeated.part.model.predict_raw(X), rtol=1e-9
+        weighted.term.model.predict_raw(X), repeated.term.model.predict_raw(X), rtol=1e-9
     )
 
 
@@ -112,7 +112,7 @@ def test_levels_that_a_node_did_not_see_follow_the_heavier_side():
     codes = np.repeat([0.0, 1.0], [30, 10])
     y = np.repeat([-1.0, 3.0], [30, 10])
     learner = TreeLearner(max_leaf_nodes=2, categorical=((0, 5),), **EXACT)
-    tree = fit(learner, codes[:, None], Gradients(y[:, None])).part.model
+    tree = fit(learner, codes[:, None], Gradients(y[:, None])).term.model
     others = np.array([[-1.0], [2.0], [4.0], [np.nan]])
     np.testing.assert_array_equal(tree.predict_raw(others)[:, 0], np.full(4, -1.0))
 
@@ -121,7 +121,7 @@ def test_light_levels_are_not_told_apart():
     codes = np.concatenate([np.repeat([0.0, 1.0], 50), np.arange(2, 12)])
     y = np.concatenate([np.repeat([-1.0, 1.0], 50), np.tile([-9.0, 9.0], 5)])
     learner = TreeLearner(max_leaf_nodes=12, categorical=((0, 12),), min_samples_leaf=1)
-    tree = fit(learner, codes[:, None], Gradients(y[:, None])).part.model
+    tree = fit(learner, codes[:, None], Gradients(y[:, None])).term.model
     assert len(np.unique(tree.leaves(np.arange(2.0, 12)[:, None]))) == 1
 
 

@@ -44,7 +44,7 @@ def walk(tree, x):
 @pytest.mark.parametrize("n", [1, 7, 8, 64, 71, 4103])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_are_led_to_their_leaf(max_leaf_nodes, n, dtype):
-    tree = fit_tree(max(2, max_leaf_nodes), max_depth=None)[2].part.model
+    tree = fit_tree(max(2, max_leaf_nodes), max_depth=None)[2].term.model
     X = draw_table(n, dtype=dtype)
     expected = [walk(tree, x) for x in X]
     np.testing.assert_array_equal(tree.leaves(X), expected)
@@ -102,7 +102,7 @@ def test_trees_with_other_values_have_the_same_cells():
 
 
 def test_forests_on_several_threads():
-    tree = fit_tree(31, 2)[2].part.model
+    tree = fit_tree(31, 2)[2].term.model
     X = draw_table(20_000)
     results = []
     for n_threads in (1, 2, 3):

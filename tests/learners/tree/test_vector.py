@@ -86,7 +86,7 @@ def test_rows_are_led_to_the_cells_they_were_learnt_in(random_cuts, dtype, kind,
 def test_cuts_lie_within_the_values_of_their_node(random_cuts, seed):
     rng = np.random.default_rng(seed)
     X, negative = draw(rng, 600 if seed % 3 == 0 else None)
-    tree = grow(X, negative, random_cuts=random_cuts, max_features=0.7).part.model
+    tree = grow(X, negative, random_cuts=random_cuts, max_features=0.7).term.model
     for node, rows in rows_of_nodes(tree, X).items():
         assert len(rows) > 0
         if tree.child[node] == node:
@@ -102,7 +102,7 @@ def test_random_cuts_are_uniform():
     X = np.array([[0.0], [1.0], [10.0]])
     negative = np.arange(3.0)[:, None]
     cuts = [
-        grow(X, negative, seed=seed, max_splits=1, random_cuts=True).part.model.threshold[0]
+        grow(X, negative, seed=seed, max_splits=1, random_cuts=True).term.model.threshold[0]
         for seed in range(400)
     ]
     assert 0 <= min(cuts) < 0.2
@@ -180,7 +180,7 @@ def test_gains_are_what_the_splits_gain(weighted, sampled):
 def test_the_node_of_largest_total_variance_is_split_next(seed):
     rng = np.random.default_rng(seed)
     X, negative = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
-    tree = grow(X, negative, max_splits=8).part.model
+    tree = grow(X, negative, max_splits=8).term.model
     rows = rows_of_nodes(tree, X)
     total = {i: len(r) * negative[r].var(axis=0).sum() for i, r in rows.items()}
     order = sorted((i for i in rows if tree.child[i] != i), key=lambda i: tree.child[i])
@@ -207,8 +207,8 @@ def test_trees_begin_alike_whatever_their_size(random_cuts, seed):
     rng = np.random.default_rng(seed)
     X, negative = draw(rng)
     options = {"random_cuts": random_cuts, "max_features": 0.6}
-    whole = grow(X, negative, **options).part.model
-    large = grow(X, negative, max_splits=len(X), **options).part.model
+    whole = grow(X, negative, **options).term.model
+    large = grow(X, negative, max_splits=len(X), **options).term.model
     some = grow(X, negative, max_splits=4, **options)
     np.testing.assert_array_equal(whole.leaves(X), large.leaves(X))
     for leaf in np.unique(some.leaves):  # every leaf of the small tree is a node of the large one
@@ -231,7 +231,7 @@ def test_any_number_of_threads_grows_the_same_tree(random_cuts, options):
         np.testing.assert_array_equal(other.leaves, one.leaves)
         for name in ("column", "threshold", "missing_right", "child", "gain", "values"):
             np.testing.assert_array_equal(
-                getattr(other.part.model, name), getattr(one.term.model, name)
+                getattr(other.term.model, name), getattr(one.term.model, name)
             )
 
 
@@ -245,7 +245,7 @@ def test_where_zero_lies_does_not_matter(random_cuts, offset):
     )
     np.testing.assert_array_equal(one.leaves, other.leaves)
     np.testing.assert_allclose(
-        other.part.model.values - offset, one.term.model.values, atol=1e-15 * abs(offset)
+        other.term.model.values - offset, one.term.model.values, atol=1e-15 * abs(offset)
     )
 
 
@@ -284,5 +284,5 @@ def test_missing_values_nobody_saw_follow_the_heavier_part():
     negative = (X >= 7) * 1.0
     light = RowSample(None, np.where(X[:, 0] >= 7, 1.0, 0.1))
     for sample, expected in ((RowSample(None, None), 0.0), (light, 1.0)):
-        tree = grow(X, negative, sample, max_splits=1, min_samples_leaf=0.1).part.model
+        tree = grow(X, negative, sample, max_splits=1, min_samples_leaf=0.1).term.model
         assert tree.predict_raw(np.array([[np.nan]]))[0, 0] == expected

@@ -1,0 +1,299 @@
+"""What every kernel promises."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.estimators import KernelBoostingRegressor
+from hilboost.kernels import Kernel
+from hilboost.testing.assertions import ensure, ensure_close, read_only
+from hilboost.testing.models import ModelContract
+
+_N = 24
+_STEP = 1e-5
+_PENALTY = 0.1
+
+
+class KernelContract(ModelContract):
+    """Tests of a kernel: its blocks, its derivatives, a kernel machine with it.
+
+    Attributes
+    ----------
+    single : float
+        Largest error of a block in float32, relative to the largest entry.
+
+    Examples
+    --------
+    >>> from hilboost.kernels import Gaussian
+    >>> from hilboost.testing import KernelContract
+    >>> class TestGaussian(KernelContract):
+    ...     def make(self):
+    ...         return Gaussian(2.0)
+    """
+
+    single: float = 1e-5
+
+    def data(self, rng: np.random.Generator, n: int) -> Floats:
+        """Rows that the kernel takes; by default normal, one of them twice.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        n : int
+
+        Returns
+        -------
+        (n, d) array
+        """
+        rows = rng.normal(size=(n, 3)) * [1, 2, 4] + [0, 3, -2]
+        rows[n // 2] = rows[0]
+        return rows
+
+    def pair(self, a: Floats, b: Floats) -> float:
+        """The kernel of two rows, written down as slowly and simply as possible.
+
+        By default the kernel itself, so that its blocks are compared with its single entries.
+
+        Parameters
+        ----------
+        a, b : (d,) array
+
+        Returns
+        -------
+        float
+        """
+        return float(np.asarray(self.make().block(a[None], b[None]))[0, 0])
+
+    def build(self, **parameters: Any) -> Any:
+        """One exact kernel machine with the kernel."""
+        small = {"regularization": _PENALTY, "standardize": False, "random_state": 0}
+        return KernelBoostingRegressor(kernel=self.make(), **small | parameters)
+
+    def table(self, n: int = 40) -> tuple[Any, Any]:
+        """Rows of :meth:`data` without missing values, and a function of them with noise."""
+        rng = np.random.default_rng(3)
+        X = np.nan_to_num(self.data(rng, n))  # kernel machines take no missing values
+        K = np.asarray(self.make().block(X, X))
+        return X, K @ rng.normal(size=n) + rng.normal(size=n) / 10
+
+    def draw(self, n: int = _N) -> Floats:
+        """Rows drawn with a fixed seed.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        (n, d) array
+        """
+        return self.data(np.random.default_rng(9), n)
+
+    def test_block_is_the_kernel_of_every_pair(self) -> None:
+        """Against :meth:`pair`."""
+        A, B = np.split(self.draw(30), [17])
+        expected = np.array([[self.pair(a, b) for b in B] for a in A])
+        ensure_close(
+            self.make().block(A, B),
+            expected,
+            "block differs from the kernel of single pairs.",
+            rtol=1e-9,
+            atol=1e-12 * np.abs(expected).max(),
+        )
+
+    def test_block_is_symmetric_and_positive_semidefinite(self) -> None:
+        """The Gram matrix of some rows."""
+        X = self.draw()
+        K = self.make().block(X, X)
+        scale = np.abs(K).max()
+        ensure_close(K, K.T, "The kernel is not symmetric.", atol=1e-7 * scale)
+        smallest = np.linalg.eigvalsh(K)[0]
+        ensure(
+            smallest >= -1e-8 * _N * scale,
+            f"The kernel is not positive semidefinite: an eigenvalue is {smallest:.3g}, the "
+            f"largest entry {scale:.3g}.",
+        )
+
+    def test_diag_is_the_diagonal_of_the_block(self) -> None:
+        """In float64, for rows in either precision."""
+        for dtype, limit in ((np.float32, self.single), (np.float64, 1e-6)):
+            X, kernel = self.draw(40).astype(dtype), self.make()
+            diag, K = kernel.diag(X), kernel.block(X, X)
+            ensure(diag.shape == (40,), f"diag must return (a,); got the shape {diag.shape}.")
+            ensure(diag.dtype == np.float64, f"diag must be float64; got {diag.dtype}.")
+            ensure_close(
+                diag,
+                np.diagonal(K),
+                "diag is not the diagonal of block.",
+                atol=limit * np.abs(K).max(),
+            )
+
+    def test_single_precision_is_close_to_double(self) -> None:
+        """``block`` returns the dtype of the rows."""
+        A, B = np.split(self.draw(30), [17])
+        kernel = self.make()
+        single = kernel.block(A.astype(np.float32), B.astype(np.float32))
+        double = kernel.block(A, B)
+        for block, dtype in ((single, np.float32), (double, np.float64)):
+            ensure(block.dtype == dtype, f"block of {dtype.__name__} rows is {block.dtype}.")
+        ensure_close(
+            single,
+            double,
+            "block in float32 is far from block in float64.",
+            atol=self.single * np.abs(double).max(),
+        )
+
+    def test_rows_are_not_changed(self) -> None:
+        """In either memory layout."""
+        for order in ("C", "F"):
+            X = np.array(self.draw(), order=order)
+            (copied,) = read_only(X)
+            kernel = self.make()
+            kernel.block(X, X)
+            kernel.diag(X)
+            kernel.parameter_gradient(X, symmetric_weights(_N))
+            ensure_close(X, copied, "The kernel changes its rows.")
+
+    def test_a_block_belongs_to_the_caller(self) -> None:
+        """Changing it changes no later block."""
+        X, kernel = self.draw(), self.make()
+        block = kernel.block(X, X)
+        copied = block.copy()
+        block *= 3
+        ensure_close(kernel.block(X, X), copied, "A later block changes with an earlier one.")
+
+    def test_a_block_is_made_of_blocks(self) -> None:
+        """An entry depends on its two rows alone."""
+        A, B = np.split(self.draw(30), [17])
+        kernel = self.make()
+        whole = kernel.block(A, B)
+        ensure_close(
+            kernel.block(A[3:9], B[5:6]),
+            whole[3:9, 5:6],
+            "An entry of the block depends on other rows.",
+            rtol=1e-9,
+            atol=1e-9 * np.abs(whole).max(),
+        )
+
+    def test_its_own_rows_are_accepted(self) -> None:
+        """``check`` refuses no valid number of columns."""
+        self.make().check(self.draw().shape[1])
+
+    def test_log_parameters_can_be_set(self) -> None:
+        """``with_log_parameters`` gives a kernel of the same class that has them."""
+        A, B = np.split(self.draw(30), [17])
+        kernel = self.make()
+        theta = kernel.log_parameters
+        ensure(
+            theta.dtype == np.float64 and theta.ndim == 1, "log_parameters must be (p,) float64."
+        )
+        same = kernel.with_log_parameters(theta)
+        ensure(type(same) is type(kernel), f"with_log_parameters made a {type(same).__name__}.")
+        ensure_close(
+            same.block(A, B),
+            kernel.block(A, B),
+            "A kernel with its own log_parameters is another one.",
+            rtol=1e-9,
+        )
+        moved = theta + np.linspace(0.1, 0.5, len(theta))
+        ensure_close(
+            kernel.with_log_parameters(moved).log_parameters,
+            moved,
+            "with_log_parameters does not set log_parameters.",
+            rtol=1e-12,
+            atol=1e-15,
+        )
+
+    def test_contraction_is_the_derivative_of_the_weighted_sum(self) -> None:
+        """Against central differences."""
+        X, W, kernel = self.draw(), symmetric_weights(_N), self.make()
+        theta = kernel.log_parameters
+        # Equal rows: differences of a root at 0 are rounding errors only.
+        W[(X[:, None] == X[None]).all(axis=2)] = 0
+        numeric = np.zeros_like(theta)
+        for p, step in enumerate(_STEP * np.eye(len(theta))):
+            up, down = (
+                np.sum(W * kernel.with_log_parameters(theta + s).block(X, X)) for s in (step, -step)
+            )
+            numeric[p] = (up - down) / (2 * _STEP)
+        ensure_close(
+            kernel.parameter_gradient(X, W),
+            numeric,
+            "contraction is not the derivative by log_parameters.",
+            rtol=1e-6,
+            atol=1e-6,
+        )
+
+    def test_a_kernel_machine_is_kernel_ridge_regression(self) -> None:
+        """Against the closed form."""
+        X, y = self.table()
+        predicted = self.build(regularization=_PENALTY).fit(X, y).predict(X)
+        K = np.asarray(self.make().block(X, X))
+        weights = np.linalg.solve(K + _PENALTY * np.eye(len(K)), y - y.mean())
+        ensure_close(
+            predicted,
+            y.mean() + K @ weights,
+            "A kernel machine with this kernel is not kernel ridge regression.",
+            atol=1e-6 * max(1.0, np.abs(y).max()),
+        )
+
+
+class _Given(KernelContract):
+    """The contract of a given object."""
+
+    def __init__(self, kernel: Kernel, X: Any) -> None:
+        self._kernel, self._X = kernel, X
+
+    def make(self) -> Kernel:
+        return deepcopy(self._kernel)
+
+    def data(self, rng: np.random.Generator, n: int) -> Floats:
+        if self._X is None:
+            return super().data(rng, n)
+        return self._X[rng.choice(len(self._X), n, replace=len(self._X) < n)]
+
+
+def check_kernel(
+    kernel: Kernel, X: Any = None, *, single: float = 1e-5, saved: bool = True
+) -> None:
+    """Run all contract tests of a kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array-like (n, d), optional
+        Rows that the kernel takes, from which some are drawn.  By default three columns of normal
+        numbers.
+    single : float, default 1e-5
+        As :attr:`KernelContract.single`.
+    saved : bool, default True
+        Whether the class can be imported by a model file; False for classes of a script or a
+        notebook.
+
+    Raises
+    ------
+    AssertionError
+        The kernel breaks its contract; the message names the check and says what is wrong.
+    """
+    contract = _Given(kernel, None if X is None else np.asarray(X, dtype=np.float64))
+    contract.single, contract.saved = single, saved
+    contract.run()
+
+
+def symmetric_weights(n: int) -> Floats:
+    """A random symmetric matrix, (n, n).
+
+    Parameters
+    ----------
+    n : int
+
+    Returns
+    -------
+    (n, n) float64
+    """
+    W = np.random.default_rng(n).normal(size=(n, n))
+    return W + W.T

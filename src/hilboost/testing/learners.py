@@ -1,0 +1,332 @@
+"""What every base learner promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.base_model import BaseModel, LeafModel, Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.loss import Gradients
+from hilboost.estimators import BoostingRegressor
+from hilboost.testing.assertions import ensure, ensure_close, ensure_raises, read_only
+from hilboost.testing.models import BoostingContract
+
+_N = 80
+
+
+class LearnerContract(BoostingContract):
+    """Tests of a learner: its base models, where its randomness comes from, a model with it.
+
+    Attributes
+    ----------
+    n_outputs : int
+        Number of columns of the gradients.
+
+    Examples
+    --------
+    >>> from hilboost.learners.tree import TreeLearner
+    >>> from hilboost.testing import LearnerContract
+    >>> class TestTrees(LearnerContract):
+    ...     def make(self):
+    ...         return TreeLearner(min_samples_leaf=2)
+    """
+
+    n_outputs: int = 2
+
+    def data(self, rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
+        """Inputs, and targets that the learner can learn something of.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        n : int
+
+        Returns
+        -------
+        tuple
+            ``X`` (n, d) and targets (n, n_outputs).
+        """
+        targets = rng.normal(size=(n, self.n_outputs)) * 2 + 1
+        noisy = targets + rng.normal(size=targets.shape) / 2
+        return np.column_stack([noisy, rng.normal(size=(n, 2))]), targets
+
+    def build(self, **parameters: Any) -> Any:
+        """Boosting of the learner under squared error."""
+        small = {"n_estimators": 5, "early_stopping": False, "random_state": 0}
+        return BoostingRegressor(learner=self.make(), **small | parameters)
+
+    def table(self, n: int = _N) -> tuple[Any, Any]:
+        """What :meth:`data` gives."""
+        X, y = self.data(np.random.default_rng(3), n)
+        return X, (y[:, 0] if y.shape[1] == 1 else y)
+
+    def own_classes(self, model: Any) -> Iterable[type]:
+        """The learner's class and those of its base models."""
+        base_models = (part.model for stage in model.model_.stages for part in stage.terms)
+        return (type(self.make()), *map(type, base_models))
+
+    def fitted(
+        self,
+        seed: int = 0,
+        sample: RowSample | None = None,
+        gradients: Gradients | None = None,
+        hessian: Floats | None = None,
+    ) -> tuple[list[FittedTerm], Floats, Gradients]:
+        """Base models fitted once to gradients.
+
+        Parameters
+        ----------
+        seed : int
+            Of the generator that ``fit`` is given.
+        sample : RowSample, optional
+            By default all rows, not weighted.
+        gradients : Gradients, optional
+            By default the centered targets.
+        hessian : (n, r) float64, optional
+
+        Returns
+        -------
+        tuple
+            List of FittedTerm, ``X`` and the gradients.
+        """
+        learner = self.make()
+        X, targets = self.data(np.random.default_rng(3), _N)
+        if gradients is None:
+            negative = np.array(targets - targets.mean(axis=0), order=learner.layout)
+            gradients = Gradients(negative, hessian)
+        sample = RowSample(None, None) if sample is None else sample
+        data = learner.prepare(X, sample.weight, 0, 1)
+        try:
+            rng = np.random.default_rng(seed)
+            return learner.fit(data, gradients, sample, rng), X, gradients
+        finally:
+            learner.close(data)
+
+    def test_every_output_has_a_base_model(self) -> None:
+        """Exactly one; its part starts with a coefficient of one."""
+        fitted, _, gradients = self.fitted()
+        ensure(
+            all(
+                isinstance(one, FittedTerm) and isinstance(one.term.model, BaseModel)
+                for one in fitted
+            ),
+            "fit must return a list of FittedTerm, each with a BaseModel.",
+        )
+        covered = [column for one in fitted for column in _columns_of(one.term)]
+        ensure(
+            sorted(covered) == list(range(gradients.negative_gradient.shape[1])),
+            f"The parts must have every output column once; they have {covered}.",
+        )
+        for one in fitted:
+            ensure((one.term.coefficient == 1).all(), "Base models must not be shrunk by fit.")
+
+    def test_outputs_are_predictions_of_the_training_rows(self) -> None:
+        """``outputs``, or ``values[cells]`` of a cell model."""
+        fitted, X, _ = self.fitted()
+        for one in fitted:
+            ensure(
+                (one.outputs is None) != (one.leaves is None),
+                "A Fitted must have either outputs or cells.",
+            )
+            shape = (len(X), len(_columns_of(one.term)))
+            predicted = one.term.model.predict_raw(X)
+            ensure(predicted.shape == shape, f"predict_raw returned the shape {predicted.shape}.")
+            ensure(np.isfinite(predicted).all(), "predict_raw is not finite.")
+            ensure_close(
+                _outputs(one),
+                predicted,
+                "predict_raw of the training rows differs from what fit returned.",
+                rtol=1e-9,
+                atol=1e-9,
+            )
+
+    def test_values_of_cells_can_be_replaced(self) -> None:
+        """Where the model is constant on cells."""
+        fitted, X, _ = self.fitted()
+        for one in fitted:
+            model = one.term.model
+            if not isinstance(model, LeafModel):
+                continue
+            ensure_close(model.leaves(X), one.leaves, "cells of the training rows are others.")
+            values = np.random.default_rng(1).normal(size=model.values.shape)
+            other = model.with_values(values)
+            ensure_close(other.predict_raw(X), values[one.leaves], "with_values is not used.")
+            ensure_close(
+                model.predict_raw(X), model.values[one.leaves], "with_values changed the model."
+            )
+
+    def test_a_step_along_the_outputs_goes_downhill(self) -> None:
+        """They agree in direction with the negative gradient, also with a hessian."""
+        _, targets = self.data(np.random.default_rng(3), _N)
+        hessian = np.random.default_rng(4).uniform(0.5, 2, size=targets.shape)
+        for given in (None, hessian):
+            fitted, _, gradients = self.fitted(hessian=given)
+            slope = sum(
+                float((_outputs(one) * gradients.negative_gradient[:, one.term.columns]).sum())
+                for one in fitted
+            )
+            ensure(slope > 0, "The outputs of the base models do not lower the loss.")
+
+    def test_inputs_are_not_changed(self) -> None:
+        """Neither ``X`` nor gradients nor the sample."""
+        learner = self.make()
+        X, targets = self.data(np.random.default_rng(3), _N)
+        negative = np.array(targets - targets.mean(axis=0), order=learner.layout)
+        weight = np.ones(_N) if self.takes_weights else None
+        rows = np.arange(0, _N, 2, dtype=np.uint32) if self.takes_samples else None
+        inputs = (X, negative, weight, rows)
+        copies = read_only(*inputs)
+        data = learner.prepare(X, weight, 0, 1)
+        fit = learner.fit(
+            data, Gradients(negative), RowSample(rows, weight), np.random.default_rng(0)
+        )
+        learner.close(data)
+        for one in fit:
+            one.term.model.predict_raw(X)
+        for array, copied in zip(inputs, copies, strict=True):
+            if array is not None:
+                ensure_close(array, copied, "The learner changes its inputs.")
+
+    def test_the_generator_is_the_only_source_of_randomness(self) -> None:
+        """Equal seeds give equal models."""
+        one, X, _ = self.fitted(seed=5)
+        other, _, _ = self.fitted(seed=5)
+        for a, b in zip(one, other, strict=True):
+            ensure_close(
+                b.term.model.predict_raw(X),
+                a.term.model.predict_raw(X),
+                "Two fits with one seed differ.",
+            )
+
+    def test_rows_outside_of_the_sample_are_not_learned_from(self) -> None:
+        """Their gradients may be anything; they have outputs all the same."""
+        rows = np.flatnonzero(np.arange(_N) % 4 != 0).astype(np.uint32)
+        sample = RowSample(rows, None)
+        if not self.takes_samples:
+            ensure_raises(
+                IncompatibleParts,
+                "",
+                lambda: self.fitted(sample=sample),
+                "A sample of rows that the learner does not take must be refused.",
+            )
+            return
+        one, X, gradients = self.fitted(sample=sample)
+        negative = gradients.negative_gradient.copy(order="A")
+        negative[::4] = 1e3
+        other, _, _ = self.fitted(sample=sample, gradients=Gradients(negative))
+        for a, b in zip(one, other, strict=True):
+            ensure(len(_outputs(a)) == _N, "Rows outside of the sample must have outputs.")
+            ensure_close(
+                b.term.model.predict_raw(X),
+                a.term.model.predict_raw(X),
+                "Gradients of rows outside of the sample change the model.",
+            )
+
+    def test_a_sum_of_base_models_is_their_sum(self) -> None:
+        """``sum_of`` adds what ``predict_raw`` gives, times the coefficients."""
+        fitted, X, gradients = self.fitted()
+        n_outputs = gradients.negative_gradient.shape[1]
+        scaled = [
+            Term(one.term.model, one.term.columns, 0.3 * one.term.coefficient) for one in fitted
+        ]
+        expected = np.zeros((len(X), n_outputs))
+        for part in scaled:
+            expected[:, part.columns] += part.coefficient * part.model.predict_raw(X)
+        raw = np.zeros((len(X), n_outputs))
+        for kind in {type(part.model) for part in scaled}:
+            parts = [part for part in scaled if type(part.model) is kind]
+            kind.sum_of(parts).add_to(raw, X, 1)
+        ensure_close(raw, expected, "sum_of adds something else.", rtol=1e-9, atol=1e-9)
+
+
+class _Given(LearnerContract):
+    """The contract of a given object."""
+
+    def __init__(self, learner: Learner, X: Any, y: Any) -> None:
+        self._learner, self._X, self._y = learner, X, y
+        if y is not None:
+            self.n_outputs = y.shape[1]
+
+    def make(self) -> Learner:
+        return deepcopy(self._learner)
+
+    def data(self, rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
+        if self._X is None:
+            return super().data(rng, n)
+        rows = rng.choice(len(self._X), n, replace=len(self._X) < n)
+        return self._X[rows], self._y[rows]
+
+
+def check_learner(
+    learner: Learner,
+    X: Any = None,
+    y: Any = None,
+    *,
+    takes_weights: bool = True,
+    takes_samples: bool = True,
+    continues: bool = True,
+    monotone: bool = True,
+    saved: bool = True,
+    trusted: tuple[type, ...] = (),
+) -> None:
+    """Run all contract tests of a learner.
+
+    Parameters
+    ----------
+    learner : Learner
+    X : array-like (n, d), optional
+        Inputs, from which rows are drawn.  By default four columns of noisy targets and noise.
+    y : array-like (n,) or (n, r), optional
+        Targets of ``X``.
+    takes_weights : bool, default True
+        As :attr:`LearnerContract.takes_weights`.
+    takes_samples : bool, default True
+        As :attr:`LearnerContract.takes_samples`.
+    continues : bool, default True
+        As :attr:`LearnerContract.continues`.
+    monotone : bool, default True
+        As :attr:`LearnerContract.monotone`.
+    saved : bool, default True
+        Whether the classes can be imported by a model file; False for classes of a script or a
+        notebook.
+    trusted : tuple of type, optional
+        Further classes that the model file names, besides the learner and its base models.
+
+    Raises
+    ------
+    AssertionError
+        The learner breaks its contract; the message names the check and says what is wrong.
+    ValueError
+        Only one of ``X`` and ``y`` is given.
+    """
+    if (X is None) != (y is None):
+        raise ValueError("Give both X and y, or neither.")
+    if X is not None:
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        y = y[:, None] if y.ndim == 1 else y
+    contract = _Given(learner, X, y)
+    contract.takes_weights, contract.takes_samples = takes_weights, takes_samples
+    contract.continues, contract.monotone = continues, monotone
+    contract.saved, contract.trusted = saved, trusted
+    contract.run()
+
+
+def _columns_of(part: Term) -> range:
+    return range(part.columns.start, part.columns.stop)
+
+
+def _outputs(fitted: FittedTerm) -> Floats:
+    """What the base model says of all training rows, (n, r)."""
+    if fitted.outputs is not None:
+        return fitted.outputs
+    model = fitted.term.model
+    if fitted.leaves is None or not isinstance(model, LeafModel):
+        raise AssertionError("A Fitted without outputs must have cells, and a LeafModel.")
+    ensure((fitted.leaves >= 0).all(), "Every row must be in a cell.")
+    return model.values[fitted.leaves]

@@ -1,0 +1,362 @@
+"""What every loss promises."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Literal
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss, Target
+from hilboost.estimators import BoostingClassifier, BoostingRegressor
+from hilboost.testing.assertions import ensure, ensure_close, read_only
+from hilboost.testing.models import BoostingContract
+
+_N = 40
+_STEP = 1e-5
+
+
+class LossContract(BoostingContract):
+    """Tests of a loss: derivatives, start value, weights, leaves, and a model with it.
+
+    Attributes
+    ----------
+    classifier : bool
+        Whether the loss is for ``BoostingClassifier``: targets are codes 0, 1, … in one column and
+        ``inverse_link`` returns probabilities.
+    hessian : {"exact", "bound"} or float
+        What ``gradients`` returns: the second derivative, something that is at least as large, or
+        this multiple of it.
+    best_leaves : bool
+        Of a loss with ``leaf_values``: whether these are the best constants, rather than only
+        better than 0.
+
+    Examples
+    --------
+    >>> from hilboost.losses import SquaredError
+    >>> from hilboost.testing import LossContract
+    >>> class TestSquaredError(LossContract):
+    ...     def make(self):
+    ...         return SquaredError()
+    ...
+    ...     def targets(self, rng, n):
+    ...         return rng.normal(size=n)
+    """
+
+    classifier: bool = False
+    hessian: Literal["exact", "bound"] | float = "exact"
+    best_leaves: bool = True
+
+    def targets(self, rng: np.random.Generator, n: int) -> Any:
+        """Valid targets drawn at random; by default normal, or two classes.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        n : int
+
+        Returns
+        -------
+        (n,) or (n, c) array
+        """
+        return np.arange(n) % 2 if self.classifier else rng.normal(1, 2, n)
+
+    def build(self, **parameters: Any) -> Any:
+        """Boosted trees with the loss."""
+        kind = BoostingClassifier if self.classifier else BoostingRegressor
+        small = {"n_estimators": 5, "min_samples_leaf": 2, "max_leaf_nodes": 8}
+        return kind(
+            self.make(), **small | {"early_stopping": False, "random_state": 0} | parameters
+        )
+
+    def table(self, n: int = 80) -> tuple[Any, Any]:
+        """The first columns of ``X`` are the targets with noise."""
+        rng = np.random.default_rng(3)
+        y = _columns(self.targets(rng, n))
+        X = np.column_stack([y + rng.normal(size=y.shape) / 2, rng.normal(size=(n, 2))])
+        y = y.astype(int) if self.classifier else y
+        return X, (y[:, 0] if y.shape[1] == 1 else y)
+
+    def draw(self, weighted: bool = False) -> tuple[Loss, Target, Floats]:
+        """A loss, a target, and ``raw`` around the start value.
+
+        Parameters
+        ----------
+        weighted : bool
+
+        Returns
+        -------
+        tuple
+            Loss, Target and ``raw`` (n, r).
+        """
+        rng = np.random.default_rng(7)
+        loss, y = self.make(), _columns(self.targets(rng, _N))
+        target = Target(y, rng.uniform(0.2, 3, _N) if weighted else None)
+        start = loss.initial_raw(target)
+        return loss, target, start + rng.normal(size=(_N, len(start))) * 0.7
+
+    def test_the_target_is_accepted(self) -> None:
+        """``check`` refuses no valid target."""
+        loss, target, _ = self.draw(weighted=True)
+        loss.check(target)
+
+    def test_shapes(self) -> None:
+        """Of start, value, gradients and hessian."""
+        loss, target, raw = self.draw()
+        start, value = loss.initial_raw(target), loss.value(target, raw)
+        gradients = loss.gradients(target, raw)
+        ensure(start.ndim == 1, f"start must return (r,); got the shape {start.shape}.")
+        ensure(value.shape == (_N,), f"value must return (n,); got the shape {value.shape}.")
+        for name, array in (
+            ("negative", gradients.negative_gradient),
+            ("hessian", gradients.hessian),
+        ):
+            ensure(
+                array is None or array.shape == raw.shape,
+                f"{name} must have the shape of raw, {raw.shape}; got another.",
+            )
+
+    def test_inputs_are_not_changed(self) -> None:
+        """Neither ``raw`` nor the target, in either memory layout."""
+        for order in ("C", "F"):
+            loss, target, raw = self.draw(weighted=True)
+            raw = np.array(raw, order=order)
+            inputs = (raw, target.y, target.weight)
+            copies = read_only(*inputs)
+            loss.initial_raw(target)
+            loss.value(target, raw)
+            loss.gradients(target, raw)
+            loss.inverse_link(raw)
+            for array, copied in zip(inputs, copies, strict=True):
+                ensure_close(array, copied, "The loss changes its inputs.")
+
+    def test_gradient_is_the_derivative_of_the_value(self) -> None:
+        """Against central differences."""
+        loss, target, raw = self.draw()
+        negative = loss.gradients(target, raw).negative_gradient
+        for k in range(raw.shape[1]):
+            up, down = (loss.value(target, _moved(raw, k, step)) for step in (_STEP, -_STEP))
+            ensure_close(
+                negative[:, k],
+                (down - up) / (2 * _STEP),
+                f"Column {k} of negative is not minus the derivative of value.",
+                rtol=1e-6,
+                atol=1e-7,
+            )
+
+    def test_hessian_is_the_derivative_of_the_gradient(self) -> None:
+        """Or a multiple of it, or a bound on it, as :attr:`hessian` says; never negative."""
+        loss, target, raw = self.draw()
+        hessian = loss.gradients(target, raw).hessian
+        hessian = np.ones_like(raw) if hessian is None else hessian
+        ensure((hessian >= 0).all(), "The hessian has negative entries.")
+        for k in range(raw.shape[1]):
+            up, down = (
+                loss.gradients(target, _moved(raw, k, step)).negative_gradient[:, k]
+                for step in (_STEP, -_STEP)
+            )
+            second = (down - up) / (2 * _STEP)
+            if self.hessian == "bound":
+                ensure(
+                    (second <= hessian[:, k] + 1e-6 * (1 + abs(second))).all(),
+                    f"Column {k} of the hessian is no bound on the second derivative.",
+                )
+                continue
+            factor = 1.0 if self.hessian == "exact" else float(self.hessian)
+            ensure_close(
+                hessian[:, k],
+                factor * second,
+                f"Column {k} of the hessian is not {factor:g} times the second derivative.",
+                rtol=1e-6,
+                atol=1e-7,
+            )
+
+    def test_start_minimizes_the_mean_value(self) -> None:
+        """With and without weights."""
+        for weighted in (False, True):
+            loss, target, raw = self.draw(weighted)
+            start, rng = loss.initial_raw(target), np.random.default_rng(1)
+            lowest = _mean_value(loss, target, start)
+            directions = [*np.eye(raw.shape[1]), *rng.normal(size=(5, raw.shape[1]))]
+            for size in (1e-4, -1e-4, 1e-2, -1e-2, 1, -1):
+                for direction in directions:
+                    shifted = _mean_value(loss, target, start + size * direction)
+                    ensure(
+                        shifted >= lowest - 1e-12 * abs(lowest),
+                        f"start is not the best constant{' of weighted rows' if weighted else ''}: "
+                        f"the mean loss is {lowest}, and {shifted} at start + {size * direction}.",
+                    )
+
+    def test_weights_repeat_rows_for_the_start(self) -> None:
+        """An integer weight is a repetition."""
+        loss, target, _ = self.draw()
+        weight = np.random.default_rng(2).integers(1, 4, size=_N)
+        ensure_close(
+            loss.initial_raw(Target(target.y, weight.astype(float))),
+            loss.initial_raw(Target(np.repeat(target.y, weight, axis=0))),
+            "start with weights differs from start with repeated rows.",
+            rtol=1e-10,
+            atol=1e-12,
+        )
+
+    def test_a_row_depends_on_itself_alone(self) -> None:
+        """Value and derivatives of some rows are those of all."""
+        loss, target, raw = self.draw()
+        half = slice(7, 20)
+        some, raw_of_some = target.rows(half), raw[half]
+        sentence = "of a row depends on other rows."
+        value, part = loss.value(target, raw), loss.value(some, raw_of_some)
+        ensure_close(value[half], part, f"The value {sentence}")
+        whole, gradients = loss.gradients(target, raw), loss.gradients(some, raw_of_some)
+        ensure_close(
+            whole.negative_gradient[half], gradients.negative_gradient, f"The gradient {sentence}"
+        )
+        if whole.hessian is not None:
+            ensure_close(whole.hessian[half], gradients.hessian, f"The hessian {sentence}")
+
+    def test_inverse_link_is_finite(self) -> None:
+        """For large ``raw``, too; of classifiers it returns probabilities."""
+        loss, _, raw = self.draw()
+        for scale in (1.0, 30.0, 1e4):
+            result = loss.inverse_link(raw * scale)
+            ensure(np.isfinite(result).all(), f"inverse_link is not finite for raw · {scale:g}.")
+            ensure(len(result) == _N and result.ndim == 2, "inverse_link must return (n, r').")
+            if self.classifier:
+                ensure(
+                    result.shape[1] == max(2, raw.shape[1])
+                    and ((result >= 0) & (result <= 1)).all(),
+                    "inverse_link must return a probability for every class.",
+                )
+                ensure_close(
+                    result.sum(axis=1), np.ones(_N), "Probabilities must sum to 1.", rtol=1e-12
+                )
+
+    def test_far_away_nothing_overflows(self) -> None:
+        """Values and derivatives are finite where ``raw`` is large."""
+        loss, target, raw = self.draw()
+        for far in (raw + 1e4, raw - 1e4, 1e3 * raw):
+            gradients = loss.gradients(target, far)
+            for name, array in (
+                ("value", loss.value(target, far)),
+                ("negative", gradients.negative_gradient),
+                ("hessian", gradients.hessian),
+            ):
+                ensure(
+                    array is None or np.isfinite(array).all(),
+                    f"{name} is not finite where raw is large.",
+                )
+
+    def test_cell_values_are_the_best_constants(self) -> None:
+        """Of a loss with ``leaf_values``; a cell without rows has 0."""
+        for weighted in (False, True):
+            loss, target, raw = self.draw(weighted)
+            if not isinstance(loss, LeafLoss):
+                return
+            raw = raw - 3  # so that the best constant of every cell is far from 0
+            cells = np.random.default_rng(0).integers(-1, 4, size=_N).astype(np.int32)
+            cells[cells == 2] = 3  # cell 2 is empty
+            values = loss.leaf_values(target, raw, cells, 5, slice(0, raw.shape[1]))
+            ensure(
+                values.shape == (5, raw.shape[1]),
+                f"leaf_values must return (n_leaves, columns); got the shape {values.shape}.",
+            )
+            ensure((values[[2, 4]] == 0).all(), "The value of a cell without rows must be 0.")
+            for cell in (0, 1, 3):
+                rows = np.flatnonzero(cells == cell)
+                self._check_cell(loss, target.rows(rows), raw[rows], values[cell])
+
+    def _check_cell(self, loss: LeafLoss, target: Target, raw: Floats, value: Floats) -> None:
+        lowest = _mean_value(loss, target, value, raw)
+        ensure(
+            lowest < _mean_value(loss, target, 0 * value, raw), "leaf_values do not lower the loss."
+        )
+        if not self.best_leaves:
+            return
+        for direction in np.eye(len(value)):
+            for shift in (-0.1, -1e-3, 1e-3, 0.1):
+                near = _mean_value(loss, target, value + shift * direction, raw)
+                ensure(near >= lowest - 1e-12, "leaf_values are not the best constants.")
+
+    def test_cell_values_of_some_columns_are_those_of_all(self) -> None:
+        """Column by column."""
+        loss, target, raw = self.draw()
+        if not isinstance(loss, LeafLoss):
+            return
+        cells = np.random.default_rng(0).integers(0, 3, size=_N).astype(np.int32)
+        whole = loss.leaf_values(target, raw, cells, 3, slice(0, raw.shape[1]))
+        for k in range(raw.shape[1]):
+            part = loss.leaf_values(target, raw, cells, 3, slice(k, k + 1))
+            ensure_close(part, whole[:, k : k + 1], "leaf_values depend on the columns asked for.")
+
+
+class _Given(LossContract):
+    """The contract of a given object."""
+
+    def __init__(self, loss: Loss, y: Any) -> None:
+        self._loss, self._y = loss, y
+
+    def make(self) -> Loss:
+        return deepcopy(self._loss)
+
+    def targets(self, rng: np.random.Generator, n: int) -> Any:
+        if self._y is None:
+            return super().targets(rng, n)
+        return self._y[rng.choice(len(self._y), n, replace=len(self._y) < n)]
+
+
+def check_loss(
+    loss: Loss,
+    y: Any = None,
+    *,
+    classifier: bool = False,
+    hessian: Literal["exact", "bound"] | float = "exact",
+    best_leaves: bool = True,
+    saved: bool = True,
+) -> None:
+    """Run all contract tests of a loss.
+
+    Parameters
+    ----------
+    loss : Loss
+    y : array-like (n,) or (n, c), optional
+        Valid targets, from which rows are drawn: class codes for a classifier.  By default normal,
+        or codes of two classes.
+    classifier : bool, default False
+        As :attr:`LossContract.classifier`.
+    hessian : {"exact", "bound"} or float, default "exact"
+        As :attr:`LossContract.hessian`.
+    best_leaves : bool, default True
+        As :attr:`LossContract.best_leaves`.
+    saved : bool, default True
+        Whether the class can be imported by a model file; False for classes of a script or a
+        notebook.
+
+    Raises
+    ------
+    AssertionError
+        The loss breaks its contract; the message names the check and says what is wrong.
+    """
+    contract = _Given(loss, None if y is None else np.asarray(y))
+    contract.classifier, contract.hessian = classifier, hessian
+    contract.best_leaves, contract.saved = best_leaves, saved
+    contract.monotone = not isinstance(loss, AdaptiveLoss)
+    contract.run()
+
+
+def _columns(y: Any) -> Floats:
+    y = np.asarray(y, dtype=np.float64)
+    return y[:, None] if y.ndim == 1 else y
+
+
+def _moved(raw: Floats, column: int, step: float) -> Floats:
+    result = raw.copy()
+    result[:, column] += step
+    return result
+
+
+def _mean_value(
+    loss: Loss, target: Target, constant: Floats, raw: Floats | float = 0.0
+) -> np.floating:
+    moved = raw + np.broadcast_to(constant, (len(target.y), len(constant)))
+    return np.average(loss.value(target, moved), weights=target.weight)

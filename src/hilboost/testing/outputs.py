@@ -1,0 +1,475 @@
+"""What every output space promises."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.estimators import OutputKernelForestRegressor, OutputKernelTreeRegressor
+from hilboost.testing.assertions import (
+    ensure,
+    ensure_close,
+    ensure_raises,
+    ensure_same_labels,
+)
+from hilboost.testing.models import ModelContract
+
+_N = 12
+_OTHER_TYPES = (None, np.nan, {"a": 1}, object(), b"bytes")
+_NOT_A_LIST = (5, "text", {1, 2}, {"a": 1}, object(), np.array(3.0))
+
+
+class OutputSpaceContract(ModelContract):
+    """Tests of an output space: points, decoding, candidates, refusals, a model with it.
+
+    Attributes
+    ----------
+    exact : tuple of str
+        Ways to decode that find any label again from its point.
+    distinct : bool
+        Whether different labels have different points.
+    ordered : bool
+        Whether the order of the training rows may change the coordinates of points.
+
+    Examples
+    --------
+    >>> from hilboost.outputs import Rankings
+    >>> from hilboost.testing import OutputSpaceContract
+    >>> class TestRankings(OutputSpaceContract):
+    ...     exact = ("exact",)
+    ...
+    ...     def make(self):
+    ...         return Rankings()
+    ...
+    ...     def labels(self, rng, n):
+    ...         return np.array([rng.permutation(4) + 1 for _ in range(n)])
+    """
+
+    exact: tuple[str, ...] = ()
+    distinct: bool = True
+    ordered: bool = False
+
+    def labels(self, rng: np.random.Generator, n: int) -> Any:
+        """Valid labels drawn at random.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        n : int
+
+        Returns
+        -------
+        array or list of n labels
+
+        Raises
+        ------
+        NotImplementedError
+            The subclass does not say.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.labels must draw valid labels.")
+
+    def pair(self, a: Any, b: Any) -> float | None:
+        """The kernel of two labels, written down as slowly and simply as possible.
+
+        Parameters
+        ----------
+        a, b : label
+
+        Returns
+        -------
+        float or None
+            ``None``, the default, where there is no formula to compare with.
+        """
+        return None
+
+    def settled(self, labels: Any) -> Any:
+        """Labels in the form in which ``decode`` returns them; by default as they are.
+
+        Parameters
+        ----------
+        labels : array or list of n labels
+
+        Returns
+        -------
+        array or list of n labels
+        """
+        return labels
+
+    def build(self, **parameters: Any) -> Any:
+        """A small forest with the output space."""
+        small = {"n_estimators": 3, "random_state": 0}
+        return OutputKernelForestRegressor(self.make(), **small | parameters)
+
+    def table(self, n: int = 40) -> tuple[Any, Any]:
+        """Random inputs; every row is another one."""
+        rng = np.random.default_rng(3)
+        return rng.normal(size=(n, 3)), self.labels(rng, n)
+
+    def own_classes(self, model: Any) -> Iterable[type]:
+        """The space and its embedding."""
+        return (type(self.make()), type(model.output_))
+
+    def draw(self, seed: int = 0) -> Any:
+        """Labels drawn with a fixed seed.
+
+        Parameters
+        ----------
+        seed : int
+
+        Returns
+        -------
+        array or list of labels
+        """
+        return self.labels(np.random.default_rng([seed, 5]), _N)
+
+    def fitted(self) -> tuple[Embedding, Any, Floats]:
+        """An embedding, its training labels, and points near theirs.
+
+        Returns
+        -------
+        tuple
+            Embedding, labels and (n, r) float64.
+        """
+        labels = self.draw()
+        embedding = self.make().fit(labels)
+        codes = embedding.encode(labels)
+        noise = np.random.default_rng(1).normal(size=codes.shape)
+        return embedding, labels, codes + noise / np.sqrt(codes.shape[1])
+
+    def test_points_are_rows_of_doubles(self) -> None:
+        """``encode`` returns (n, r) float64; there is a way to decode."""
+        embedding, labels, _ = self.fitted()
+        codes = embedding.encode(labels)
+        ensure(
+            codes.dtype == np.float64 and codes.ndim == 2 and len(codes) == _N,
+            f"encode must return (n, r) float64; got {codes.dtype} of shape {codes.shape}.",
+        )
+        ensure(len(embedding.ways) > 0, "ways must name at least one way to decode.")
+
+    def test_products_of_points_are_the_kernel(self) -> None:
+        """Against :meth:`pair`, where there is one; norms are its diagonal."""
+        embedding, labels, _ = self.fitted()
+        codes = embedding.encode(labels)
+        for some in (labels, self.draw(1)):
+            points = embedding.encode(some)
+            norms = embedding.norms(some)
+            ensure(
+                (norms >= (points**2).sum(axis=1) * (1 - 1e-9) - 1e-9).all(),
+                "norms are less than the squared lengths of the points.",
+            )
+            if self.pair(labels[0], labels[0]) is None:
+                continue
+            expected = np.array([[self.pair(a, b) for b in labels] for a in some], dtype=float)
+            ensure_close(
+                points @ codes.T,
+                expected,
+                "Products of points are not the kernel.",
+                rtol=1e-7,
+                atol=1e-7,
+            )
+            diagonal = np.array([self.pair(a, a) for a in some], dtype=float)
+            ensure_close(
+                norms,
+                diagonal,
+                "norms are not the kernel of a label with itself.",
+                rtol=1e-9,
+                atol=1e-12,
+            )
+
+    def test_training_labels_are_found_again(self) -> None:
+        """By "nearest", from their own points."""
+        embedding, labels, _ = self.fitted()
+        if "nearest" not in embedding.ways:
+            return
+        codes = embedding.encode(labels)
+        found = embedding.decode(codes, "nearest")
+        if self.distinct:
+            ensure_same_labels(found, self.settled(labels), "Training labels are not found again.")
+        ensure_close(
+            embedding.encode(found),
+            codes,
+            "The points of the labels found are others.",
+            rtol=1e-9,
+            atol=1e-9,
+        )
+
+    def test_exact_ways_find_labels_that_were_never_seen(self) -> None:
+        """From their points."""
+        embedding = self.make().fit(self.draw())
+        labels = self.draw(1)
+        for way in self.exact:
+            ensure(way in embedding.ways, f"{way!r} is not among the ways {embedding.ways}.")
+            ensure_same_labels(
+                embedding.decode(embedding.encode(labels), way),
+                self.settled(labels),
+                f"decode by {way!r} does not find a label again from its point.",
+            )
+
+    def test_exact_pre_images_are_as_near_as_any_training_label(self) -> None:
+        """The first of :attr:`exact` is compared with "nearest"."""
+        embedding, _, raw = self.fitted()
+        if not self.exact or "nearest" not in embedding.ways:
+            return
+
+        def distance(way: str) -> Floats:
+            return ((embedding.encode(embedding.decode(raw, way)) - raw) ** 2).sum(axis=1)
+
+        ensure(
+            (distance(self.exact[0]) <= distance("nearest") + 1e-9).all(),
+            f"A training label is nearer than what {self.exact[0]!r} finds.",
+        )
+
+    def test_rows_are_encoded_and_decoded_one_by_one(self) -> None:
+        """Whichever other rows there are, and in which order."""
+        embedding, labels, raw = self.fitted()
+        raw.flags.writeable = False
+        order = np.random.default_rng(2).permutation(_N)
+        ensure_close(
+            embedding.encode(_pick(labels, order[:7])),
+            embedding.encode(labels)[order[:7]],
+            "The point of a label depends on other rows.",
+        )
+        for way in embedding.ways:
+            whole = embedding.decode(raw, way)
+            ensure(len(whole) == _N, f"decode by {way!r} returned {len(whole)} of {_N} labels.")
+            for rows in (order, np.array([3])):
+                ensure_same_labels(
+                    embedding.decode(raw[rows], way),
+                    _pick(whole, rows),
+                    f"A label decoded by {way!r} depends on other rows.",
+                )
+
+    def test_predictions_are_labels_of_the_kind_given(self) -> None:
+        """They can be encoded again and have the type of the training labels."""
+        embedding, labels, raw = self.fitted()
+        kind = type(self.settled(labels)[0])
+        for way in embedding.ways:
+            found = embedding.decode(raw, way)
+            ensure(
+                embedding.encode(found).shape == raw.shape, f"Labels by {way!r} cannot be encoded."
+            )
+            ensure(
+                isinstance(found[0], kind),
+                f"A label by {way!r} is a {type(found[0]).__name__}; expected {kind.__name__}.",
+            )
+
+    def test_the_order_of_training_rows_does_not_matter(self) -> None:
+        """Except where :attr:`ordered` says so."""
+        if self.ordered:
+            return
+        one, labels, raw = self.fitted()
+        order = np.random.default_rng(3).permutation(_N)
+        other = self.make().fit(_pick(labels, order))
+        ensure_close(
+            other.encode(labels), one.encode(labels), "Points depend on the order of the rows."
+        )
+        if self.distinct:
+            for way in one.ways:
+                ensure_same_labels(
+                    other.decode(raw, way),
+                    one.decode(raw, way),
+                    f"Labels by {way!r} depend on the order of the training rows.",
+                )
+
+    def test_candidates_are_chosen_by_distance(self) -> None:
+        """All of them, or those that a row may take."""
+        embedding, _, raw = self.fitted()
+        others = self.draw(1)
+        cost = embedding.norms(others) - 2 * raw @ embedding.encode(others).T
+        settled, numbers = self.settled(others), np.arange(_N)[::-1]
+        for way in embedding.ways:
+            if way != "cosine":
+                ensure_same_labels(
+                    embedding.decode(raw, way, Choice(others)),
+                    _pick(settled, cost.argmin(axis=1)),
+                    "Not the nearest candidate is chosen.",
+                )
+        own = Choice(others, [[i] for i in numbers])
+        ensure_same_labels(
+            embedding.decode(raw, embedding.ways[0], own),
+            _pick(settled, numbers),
+            "A candidate is chosen that the row may not take.",
+        )
+
+    def test_candidates_that_cannot_be_chosen_from_are_refused(self) -> None:
+        """None at all, none for a row, numbers of none, no list, odd ones."""
+        embedding, labels, raw = self.fitted()
+        mixed = [*list(labels)[:3], None, *list(labels)[4:]]
+        refused = [
+            (Choice(labels[:0]), "candidates is empty; give at least one"),
+            (
+                Choice(labels, [[0], [1], [], *([[0]] * (_N - 3))]),
+                r"allowed\[2\] must hold the numbers of one",
+            ),
+            (Choice(labels, [[_N]] * _N), r"allowed\[0\] names candidate 12; there are"),
+            *(
+                (Choice(odd), "candidates must be a list of labels, one a row")
+                for odd in _NOT_A_LIST
+            ),
+            (Choice(mixed), "row 3"),
+        ]
+        for way in embedding.ways:
+            for choice, pattern in refused:
+                _ensure_refused(
+                    partial(embedding.decode, raw, way, choice),
+                    pattern,
+                    f"Candidates {choice.labels!r:.60} must be refused.",
+                )
+
+    def test_unknown_ways_are_refused(self) -> None:
+        """With the known ones in the message, candidates or not."""
+        embedding, labels, raw = self.fitted()
+        for choice in (None, Choice(labels)):
+            ensure_raises(
+                InvalidParameter,
+                "decode='no-such-way' is not known.",
+                partial(embedding.decode, raw, "no-such-way", choice),
+                "An unknown way to decode must be refused.",
+            )
+
+    def test_labels_of_another_type_are_refused(self) -> None:
+        """In ``fit`` and in ``encode``, with the number of the row."""
+        embedding, labels, _ = self.fitted()
+        for odd in _OTHER_TYPES:
+            mixed = [*list(labels)[:3], odd, *list(labels)[4:]]
+            for use in (self.make().fit, embedding.encode):
+                _ensure_refused(
+                    partial(use, mixed),
+                    "row 3",
+                    f"{odd!r:.40} in row 3 must be refused.",
+                )
+
+    def test_no_rows_are_refused(self) -> None:
+        """In ``fit`` and in ``encode``."""
+        embedding, _, _ = self.fitted()
+        for use in (self.make().fit, embedding.encode):
+            _ensure_refused(
+                partial(use, []), "Y is empty|must hold", "An empty list must be refused."
+            )
+
+    def test_training_labels_are_taken_by_position(self) -> None:
+        """``take_rows`` gives what ``fit`` takes for these rows alone."""
+        labels, rows = self.draw(), np.array([7, 0, 3])
+        space = self.make()
+        taken = space.take_rows(labels, rows)
+        ensure_same_labels(taken, _pick(labels, rows), "take_rows takes other labels.")
+        embedding = space.fit(labels)
+        ensure_close(
+            embedding.encode(taken), embedding.encode(labels)[rows], "take_rows takes other labels."
+        )
+
+    def test_a_pickle_does_not_grow_by_use(self) -> None:
+        """What is computed on demand is left out."""
+        embedding, _, raw = self.fitted()
+        if not self.saved:
+            return
+        before = pickle.dumps(embedding)
+        way = embedding.ways[-1]
+        found = embedding.decode(raw, way)
+        ensure(
+            len(pickle.dumps(embedding)) == len(before), "The embedding's pickle grows by decoding."
+        )
+        ensure_same_labels(
+            pickle.loads(before).decode(raw, way), found, "A pickled embedding decodes otherwise."
+        )
+
+    def test_labels_are_not_changed_and_not_kept(self) -> None:
+        """Changing a decoded label changes nothing in the embedding."""
+        embedding, labels, _ = self.fitted()
+        raw, way = embedding.encode(labels), embedding.ways[-1]
+        before = embedding.decode(raw, way)
+        if isinstance(labels, np.ndarray):
+            labels.flags.writeable = False
+            self.make().fit(labels)
+            embedding.encode(labels)
+        again = embedding.decode(raw, way)
+        ensure_same_labels(again, before, "A second decoding gives other labels.")
+        for label in again:
+            if isinstance(label, set):
+                label.add("other")
+        ensure_same_labels(
+            embedding.decode(raw, way), before, "The embedding hands out what it keeps."
+        )
+
+    def test_models_fit(self) -> None:
+        """A forest predicts labels; one tree knows its training rows by heart."""
+        X, labels = self.table()
+        model = self.build().fit(X, labels)
+        for way in model.output_.ways:
+            found = model.set_params(decode=way).predict(X[:7])
+            ensure(len(found) == 7, f"predict returned {len(found)} labels of 7 rows.")
+        whole = model.predict_embedding(X)
+        ensure(np.isfinite(whole).all(), "Predicted points are not finite.")
+        ensure(model.score(X, labels) <= 1, "The score exceeds 1.")
+        tree = OutputKernelTreeRegressor(self.make()).fit(X, labels)
+        ensure(
+            abs(tree.embedding_loss(X, labels)) < 1e-8,
+            "A tree with a leaf a row does not give the points of its training labels.",
+        )
+
+
+class _Given(OutputSpaceContract):
+    """The contract of a given object."""
+
+    def __init__(self, space: OutputSpace, labels: Any) -> None:
+        self._space, self._labels = space, labels
+
+    def make(self) -> OutputSpace:
+        return deepcopy(self._space)
+
+    def labels(self, rng: np.random.Generator, n: int) -> Any:
+        return _pick(self._labels, rng.choice(len(self._labels), n, replace=len(self._labels) < n))
+
+
+def check_output_space(
+    space: OutputSpace,
+    labels: Any,
+    *,
+    exact: tuple[str, ...] = (),
+    distinct: bool = True,
+    ordered: bool = False,
+    saved: bool = True,
+) -> None:
+    """Run all contract tests of an output space.
+
+    Parameters
+    ----------
+    space : OutputSpace
+    labels : array or list of labels
+        Valid ones, from which some are drawn: 40 or more, and in the form in which ``decode``
+        returns them.
+    exact : tuple of str, optional
+        As :attr:`OutputSpaceContract.exact`.
+    distinct : bool, default True
+        As :attr:`OutputSpaceContract.distinct`.
+    ordered : bool, default False
+        As :attr:`OutputSpaceContract.ordered`.
+    saved : bool, default True
+        Whether the classes can be imported by a model file; False for classes of a script or a
+        notebook.
+
+    Raises
+    ------
+    AssertionError
+        The space breaks its contract; the message names the check and says what is wrong.
+    """
+    contract = _Given(space, labels)
+    contract.exact, contract.distinct, contract.ordered = exact, distinct, ordered
+    contract.saved = saved
+    contract.run()
+
+
+def _pick(labels: Any, rows: Any) -> Any:
+    return labels[rows] if isinstance(labels, np.ndarray) else [labels[i] for i in rows]
+
+
+def _ensure_refused(call: Callable[[], Any], pattern: str, sentence: str) -> None:
+    ensure_raises(InvalidData, pattern, call, sentence)

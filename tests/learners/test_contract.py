@@ -1,0 +1,98 @@
+"""What every built-in learner promises."""
+
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hilboost.kernels import Gaussian
+from hilboost.learners.kernel_machine import (
+    BlockLearner,
+    FullLearner,
+    KernelMachineConfig,
+    SparseLearner,
+)
+from hilboost.learners.tree import TreeLearner, VectorTreeLearner
+from hilboost.learners.wrapped import WrappedLearner
+from hilboost.testing import LearnerContract
+
+
+class OfTrees(LearnerContract):
+    def make(self):
+        return TreeLearner(min_samples_leaf=2, max_leaf_nodes=8)
+
+
+class OfSharedTrees(LearnerContract):
+    def make(self):
+        return TreeLearner(min_samples_leaf=2, max_leaf_nodes=8, shared=True)
+
+
+class OfSketchedTrees(LearnerContract):
+    def make(self):
+        return TreeLearner(min_samples_leaf=2, max_leaf_nodes=8, shared=True, sketch=1)
+
+
+class OfVectorTrees(LearnerContract):
+    def make(self):
+        return VectorTreeLearner(max_splits=7, min_samples_leaf=2)
+
+
+class OfRandomTrees(LearnerContract):
+    def make(self):
+        return VectorTreeLearner(max_splits=7, random_cuts=True)
+
+
+class OfRidge(LearnerContract):
+    saved = False  # the regressor itself can be saved, its wrapper is made by each fit
+
+    def make(self):
+        return WrappedLearner(Ridge(alpha=1e-3), together=True)
+
+
+class OfNeighbors(LearnerContract):
+    takes_weights = False
+    saved = False
+
+    def make(self):
+        return WrappedLearner(KNeighborsRegressor(3))
+
+
+class OfPipeline(LearnerContract):
+    saved = False
+
+    def make(self):
+        return WrappedLearner(make_pipeline(StandardScaler(), Ridge(alpha=1e-3)))
+
+
+SETTING = KernelMachineConfig(kernel=Gaussian(2.0), regularization=0.1)
+
+
+class OfFullMachines(LearnerContract):
+    saved = continues = takes_samples = False
+
+    def make(self):
+        return FullLearner(SETTING)
+
+
+class OfSparseMachines(LearnerContract):
+    saved = continues = False
+
+    def make(self):
+        return SparseLearner(SETTING, n_basis=8, subset_size=30)
+
+
+class OfBlocks(LearnerContract):
+    saved = continues = False
+
+    def make(self):
+        return BlockLearner(SETTING)
+
+
+CONTRACTS = [cls for cls in LearnerContract.__subclasses__() if cls.__module__ == __name__]
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize("check", LearnerContract.checks())
+def test_contract(contract, check):
+    getattr(contract(), check)()

@@ -1,0 +1,370 @@
+"""The shipped contract tests pass what keeps its contract, and name what does not."""
+
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from tests.model.own_parts import Cauchy, Slopes, Weighted
+
+import hilboost.testing
+from hilboost import Loss
+from hilboost.core.base_model import Term
+from hilboost.core.errors import InvalidData
+from hilboost.core.learner import FittedTerm
+from hilboost.core.loss import Gradients
+from hilboost.core.output_space import Embedding, OutputSpace
+from hilboost.kernels import Gaussian, Kernel
+from hilboost.losses import AbsoluteError, BinomialLogLoss, SquaredError
+from hilboost.outputs import Candidates, Rankings, decode
+from hilboost.testing import (
+    Contract,
+    LossContract,
+    check_kernel,
+    check_learner,
+    check_loss,
+    check_output_space,
+)
+
+RNG = np.random.default_rng(0)
+RANKINGS = np.array([RNG.permutation(4) + 1 for _ in range(60)])
+
+
+class WrongSign(SquaredError):
+    def gradients(self, target, raw):
+        return Gradients(raw - target.y)
+
+
+class WrongHessian(SquaredError):
+    def gradients(self, target, raw):
+        return Gradients(target.y - raw, np.full_like(raw, 0.5))
+
+
+class UnweightedStart(SquaredError):
+    def initial_raw(self, target):
+        return target.y.mean(axis=0)
+
+
+class MeanOfRows(SquaredError):
+    def value(self, target, raw):
+        return super().value(target, raw) + 0 * raw.mean() + 1e-3 * target.y.mean()
+
+
+class Overflowing(SquaredError):
+    def value(self, target, raw):
+        return super().value(target, raw) + 0 * np.exp(raw)[:, 0]
+
+
+class ChangesRaw(SquaredError):
+    def inverse_link(self, raw):
+        raw += 1
+        return raw
+
+
+class WorseLeaves(AbsoluteError):
+    def leaf_values(self, target, raw, cells, n_leaves, columns):
+        return 0.5 * super().leaf_values(target, raw, cells, n_leaves, columns)
+
+
+class NoProbabilities(BinomialLogLoss):
+    def inverse_link(self, raw):
+        return 2 * super().inverse_link(raw)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in exp", "ignore:invalid value")
+@pytest.mark.parametrize(
+    ("loss", "check", "options"),
+    [
+        (WrongSign, "test_gradient_is_the_derivative", {}),
+        (WrongHessian, "test_hessian_is_the_derivative", {}),
+        (WrongHessian, "no bound on the second derivative", {"hessian": "bound"}),
+        (UnweightedStart, "test_start_minimizes", {}),
+        (MeanOfRows, "test_a_row_depends_on_itself", {}),
+        (Overflowing, "test_far_away", {}),
+        (ChangesRaw, "test_inputs_are_not_changed", {}),
+        (WorseLeaves, "test_cell_values_are_the_best", {"hessian": "bound"}),
+        (NoProbabilities, "a probability for every class", {"classifier": True}),
+    ],
+)
+def test_mistakes_of_losses_are_found(loss, check, options, monkeypatch):
+    # The checks of the part itself come before those of a model with it, which take longer.
+    own = [name for name in LossContract.checks() if name in vars(LossContract)]
+    monkeypatch.setattr(LossContract, "checks", classmethod(lambda _: own))
+    check_loss(loss.__mro__[1](), **{"hessian": "exact"} | options)
+    with pytest.raises(AssertionError, match=rf"^{loss.__name__} fails .*{check}"):
+        check_loss(loss(), **options)
+
+
+@dataclass(frozen=True)
+class NotSymmetric(Kernel):
+    def block(self, A, B):
+        return np.exp(A[:, None, 0] - B[None, :, 0])
+
+    def diag(self, A):
+        return np.ones(len(A))
+
+
+@dataclass(frozen=True)
+class Negative(Cauchy):
+    def block(self, A, B):
+        return -super().block(A, B)
+
+
+@dataclass(frozen=True)
+class WrongDiagonal(Cauchy):
+    def diag(self, A):
+        return np.full(len(A), 2.0)
+
+
+@dataclass(frozen=True)
+class SinglePrecision(Cauchy):
+    def block(self, A, B):
+        return super().block(A, B).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class NoSlope(Cauchy):
+    @property
+    def log_parameters(self):
+        return np.log([self.scale])
+
+    def with_log_parameters(self, theta):
+        return replace(self, scale=float(np.exp(theta[0])))
+
+    def parameter_gradient(self, A, W):
+        return np.zeros(1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "check"),
+    [
+        (NotSymmetric, "not symmetric"),
+        (Negative, "not positive semidefinite"),
+        (WrongDiagonal, "test_diag"),
+        (SinglePrecision, "float32"),
+        (NoSlope, "test_contraction"),
+    ],
+)
+def test_mistakes_of_kernels_are_found(kernel, check):
+    contract = hilboost.testing.KernelContract
+
+    class Own(contract):
+        def make(self):
+            return kernel()
+
+        @classmethod
+        def checks(cls):
+            return [name for name in super().checks() if name in vars(contract)]
+
+    with pytest.raises(AssertionError, match=rf"^{kernel.__name__} fails .*{check}"):
+        Own().run()
+
+
+class Shrunk(Slopes):
+    def fit(self, data, gradients, sample, rng):
+        (one,) = super().fit(data, gradients, sample, rng)
+        part = Term(one.term.model, one.term.columns, one.term.coefficient / 10)
+        return [FittedTerm(part, outputs=one.outputs)]
+
+
+class OtherOutputs(Slopes):
+    def fit(self, data, gradients, sample, rng):
+        (one,) = super().fit(data, gradients, sample, rng)
+        return [FittedTerm(one.term, outputs=one.outputs + 1)]
+
+
+class Global(Slopes):
+    def fit(self, data, gradients, sample, rng):
+        noise = np.random.default_rng().normal(size=gradients.negative_gradient.shape)
+        return super().fit(data, Gradients(gradients.negative_gradient + noise), sample, rng)
+
+
+class Uphill(Slopes):
+    def fit(self, data, gradients, sample, rng):
+        return super().fit(data, Gradients(-gradients.negative_gradient), sample, rng)
+
+
+class Sampled(Slopes):
+    """Keeps to the sample and heeds weights, which `Slopes` does not."""
+
+    def fit(self, data, gradients, sample, rng):
+        weight = np.ones(len(data)) if sample.weight is None else sample.weight
+        if sample.rows is not None:
+            weight = weight * np.isin(np.arange(len(data)), sample.rows)
+        R = weight[:, None] * gradients.negative_gradient
+        gram = (data.T * weight) @ data + self.ridge * np.eye(data.shape[1])
+        model = self._model(np.linalg.solve(gram, data.T @ R))
+        part = Term.of(model, slice(0, R.shape[1]))
+        return [FittedTerm(part, outputs=model.predict_raw(data))]
+
+    def _model(self, slopes):
+        (one,) = super().fit(np.ones((2, 1)), Gradients(np.ones((2, slopes.shape[1]))), None, None)
+        return replace(one.term.model, slopes=slopes, offset=np.zeros(slopes.shape[1]))
+
+
+def test_learners_that_keep_their_contract_pass():
+    check_learner(Sampled())
+
+
+@pytest.mark.parametrize(
+    ("learner", "check"),
+    [
+        (Shrunk, "must not be shrunk"),
+        (OtherOutputs, "differs from what fit returned"),
+        (Global, "with one seed differ"),
+        (Uphill, "do not lower the loss"),
+        (Slopes, "test_rows_outside_of_the_sample"),
+    ],
+)
+def test_mistakes_of_learners_are_found(learner, check, monkeypatch):
+    contract = hilboost.testing.LearnerContract
+    own = [name for name in contract.checks() if name in vars(contract)]
+    monkeypatch.setattr(contract, "checks", classmethod(lambda _: own))
+    with pytest.raises(AssertionError, match=rf"^{learner.__name__} fails .*{check}"):
+        check_learner(learner())
+
+
+@dataclass(frozen=True)
+class Turns(OutputSpace):
+    """Angles as points of a circle."""
+
+    def fit(self, labels):
+        return TurnsEmbedding(_angles(labels))
+
+
+@dataclass(frozen=True)
+class TurnsEmbedding(Embedding):
+    training: np.ndarray
+    ways = ("exact", "nearest")
+
+    def encode(self, labels):
+        angles = _angles(labels)
+        return np.column_stack([np.cos(angles), np.sin(angles)])
+
+    def decode(self, raw, way, candidates=None):
+        return decode(self, raw, way, candidates, self._own, formula=self._formula)
+
+    def _own(self):
+        return Candidates.of(self.training, self.encode(self.training))
+
+    def _formula(self, raw):
+        return np.arctan2(raw[:, 1], raw[:, 0])
+
+
+def _angles(labels):
+    for row, label in enumerate(labels):
+        if not isinstance(label, float) or not np.isfinite(label):
+            raise InvalidData(f"row {row} of Y is {label!r:.40}; give a finite angle.")
+    if len(labels) == 0:
+        raise InvalidData("Y is empty; give at least one angle.")
+    return np.array(labels, dtype=float)
+
+
+class HalfTurns(Turns):
+    def fit(self, labels):
+        return HalfTurnsEmbedding(_angles(labels))
+
+
+class HalfTurnsEmbedding(TurnsEmbedding):
+    def _formula(self, raw):
+        return super()._formula(raw) / 2
+
+
+class Unchecked(Turns):
+    def fit(self, labels):
+        return TurnsEmbedding(np.asarray(labels, dtype=float))
+
+
+ANGLES = RNG.uniform(-3, 3, size=60)
+
+
+def test_output_spaces_that_keep_their_contract_pass():
+    check_output_space(Turns(), ANGLES, exact=("exact",))
+    check_output_space(Rankings(), RANKINGS, exact=("exact",))
+
+
+@pytest.mark.parametrize(
+    ("space", "check"),
+    [
+        (HalfTurns, "does not find a label again"),
+        (Unchecked, "in row 3 must be refused"),
+    ],
+)
+def test_mistakes_of_output_spaces_are_found(space, check, monkeypatch):
+    contract = hilboost.testing.OutputSpaceContract
+    own = [name for name in contract.checks() if name in vars(contract)]
+    monkeypatch.setattr(contract, "checks", classmethod(lambda _: own))
+    with pytest.raises(AssertionError, match=rf"^{space.__name__} fails .*{check}"):
+        check_output_space(space(), ANGLES, exact=("exact",))
+
+
+def test_parts_that_keep_their_contract_pass():
+    check_kernel(Cauchy(2.0))
+    check_kernel(Gaussian(1.5), RNG.normal(size=(50, 2)))
+    check_loss(SquaredError(), RNG.normal(size=(100, 2)))
+
+
+def test_parts_that_no_file_can_name():
+    class Local(SquaredError):
+        pass
+
+    check_loss(Local(), saved=False)
+    with pytest.raises(AssertionError, match=r"^Local fails test_saving_and_loading: .*module"):
+        check_loss(Local())
+    with pytest.raises(AssertionError, match="must be refused. Nothing was raised"):
+        check_loss(SquaredError(), saved=False)
+
+
+def test_files_name_all_classes_of_ones_own():
+    class Outside(LossContract):
+        def make(self):
+            return Weighted(np.array([2.0]))
+
+        test_hessian_is_the_derivative_of_the_gradient = None
+
+    assert "test_hessian_is_the_derivative_of_the_gradient" not in Outside.checks()
+    Outside().test_saving_and_loading()
+
+
+def test_other_errors_name_the_check():
+    class Broken(Loss):
+        def initial_raw(self, target):
+            raise KeyError("y")
+
+        value = gradients = initial_raw
+
+    with pytest.raises(AssertionError, match=r"^Broken fails test_\w+: KeyError: 'y'"):
+        check_loss(Broken(), saved=False)
+
+
+def test_what_is_missing_is_asked_for():
+    with pytest.raises(NotImplementedError, match=r"Contract.make must return the part"):
+        Contract().make()
+    with pytest.raises(NotImplementedError, match="labels must draw valid labels"):
+        hilboost.testing.OutputSpaceContract().labels(RNG, 3)
+    with pytest.raises(ValueError, match="Give both X and y"):
+        check_learner(Slopes(), np.zeros((4, 2)))
+
+
+def test_pytest_is_not_needed():
+    code = "import sys, hilboost.testing; assert 'pytest' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_pytest_collects_subclasses(tmp_path):
+    (tmp_path / "test_mine.py").write_text(
+        "from hilboost.losses import SquaredError\n"
+        "from hilboost.testing import LossContract\n"
+        "class TestMine(LossContract):\n"
+        "    def make(self):\n"
+        "        return SquaredError()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert f"{len(LossContract.checks())} tests collected" in done.stdout
