@@ -177,7 +177,8 @@ def test_losses_without_hessian_take_all_stages():
     for loss in ("absolute_error", "huber", "quantile"):
         model = build(loss=loss, n_estimators=6).fit(X, Y)
         assert model.n_estimators_ == 6
-        assert (np.diff(model.history_.train[-3:]) <= 1e-9).all()
+        # The history is of the loss alone; the penalty may fall in its place.
+        assert model.history_.train[-1] < 0.5 * model.history_.train[0]
 
 
 def test_early_stopping():

@@ -6,10 +6,11 @@ from scipy.optimize import minimize_scalar
 from tests.cases import LOSSES, ids
 
 from hilboost.core.base_model import BaseModel, LeafModel, Stage, Term
+from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import FittedTerm, RowSample
 from hilboost.core.rule import State
 from hilboost.learners.tree import TreeLearner
-from hilboost.rules import LineSearch, Shrinkage
+from hilboost.rules import LineSearch, PenalizedLineSearch, Shrinkage
 
 N = 60
 
@@ -112,3 +113,8 @@ def test_shrinkage_multiplies_coefficients():
     (shrunk,) = Shrinkage(0.1)(Stage((part,)), None).terms
     np.testing.assert_array_equal(shrunk.coefficient, [0.1 * 2, 0.1 * 3])
     assert shrunk.model is part.model
+
+
+def test_a_penalized_search_refuses_learners_that_do_not_penalize():
+    with pytest.raises(IncompatibleParts, match="TreeLearner does not"):
+        PenalizedLineSearch().check(LOSSES[0].make(), TreeLearner())

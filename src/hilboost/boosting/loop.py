@@ -204,7 +204,8 @@ def advance(
     """One stage of one member: gradients, base models, rules, addition."""
     data = data if member.data is None else member.data
     loss = _loss_now(config.loss, target, member)
-    now = gradients(loss, target, member.raw, team)
+    curved = _with_curvature(loss, target, member) if config.learner.penalizes else loss
+    now = gradients(curved, target, member.raw, team)
     sample = config.sampling.draw(target, member.rows, rng)
     fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, rng))
     stage = Stage(tuple(f.term for f in fitted))
@@ -222,6 +223,12 @@ def _loss_now(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
     if member.rows is None:
         return loss.adapted(target, member.raw)
     return loss.adapted(target.rows(member.rows), member.raw[member.rows])
+
+
+def _with_curvature(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
+    if member.rows is None:
+        return loss.with_curvature(target, member.raw)
+    return loss.with_curvature(target.rows(member.rows), member.raw[member.rows])
 
 
 def _loss_at_start(loss: Loss, target: Target, member: EnsembleMember) -> Loss:

@@ -154,6 +154,24 @@ class Loss(ABC):
             Both (n, r); ``None`` in place of a hessian of ones.
         """
 
+    def with_curvature(self, target: Target, raw: Floats) -> Loss:
+        """A loss close to this one whose gradients have a useful hessian; by default itself.
+
+        Learners that penalize fit to its gradients.  A loss with kinks returns a smooth one, whose
+        hessian may be that of a parabola above the loss that touches it at ``raw``.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+            As it is before the stage.
+
+        Returns
+        -------
+        Loss
+        """
+        return self
+
     def inverse_link(self, raw: Floats) -> Floats:
         """From link space to the mean, the quantile, or the probabilities.
 

@@ -40,10 +40,11 @@ class KernelBoostingRegressor(RegressorMixin, NumberPredictions, KernelBoosting)
         residual of a block of ``n_basis`` rows.  ``"auto"``: full as long as that is affordable
         (60,000 rows and half of the free memory) and no parameter of sparse stages is set.
     n_estimators : int or "auto", default "auto"
-        Largest number of stages.
+        Largest number of stages.  A fit ends earlier where the penalized loss no longer falls.
     regularization : float or "auto", default "auto"
         λ of ``sum of losses + ½ λ |f|²``; for squared error the noise variance of a Gaussian
-        process.  ``"auto"`` chooses it on held-out rows.
+        process.  ``"auto"`` chooses it on held-out rows; by the loss itself, except for squared
+        error and log loss.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
         ``"marginal_likelihood"``: fit the hyperparameters of ``kernel`` (``"auto"``: a Gaussian
         with one length scale a column, an amplitude and a constant, SY2006, eq. 23) and λ on 1,000

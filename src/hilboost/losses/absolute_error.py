@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients, LeafLoss, Target
+from hilboost.core.loss import Gradients, LeafLoss, Loss, Target
 from hilboost.losses import _location
+from hilboost.losses._kinked import Majorized, width_of_kink
 
 
 class AbsoluteError(LeafLoss):
@@ -28,6 +29,10 @@ class AbsoluteError(LeafLoss):
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The residual's sign; the hessian, which is zero, is taken as one."""
         return Gradients(np.sign(target.y - raw))
+
+    def with_curvature(self, target: Target, raw: Floats) -> Loss:
+        """Smooth around zero, with reweighted least squares' curvature."""
+        return Majorized(self, width_of_kink(target, raw), 1.0)
 
     def leaf_values(
         self,

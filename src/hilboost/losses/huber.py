@@ -10,6 +10,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.loss import AdaptiveLoss, Gradients, LeafLoss, Loss, Target
 from hilboost.losses import _location
+from hilboost.losses._kinked import Majorized
 
 
 class Huber(AdaptiveLoss, LeafLoss):
@@ -93,6 +94,11 @@ class Huber(AdaptiveLoss, LeafLoss):
         """The residual, clipped; the hessian is taken as one."""
         delta = self._at(target, raw)
         return Gradients(np.clip(target.y - raw, -delta, delta))
+
+    def with_curvature(self, target: Target, raw: Floats) -> Loss:
+        """The same loss with reweighted least squares' curvature, 1 up to ``delta``."""
+        delta = self._at(target, raw)
+        return Majorized(self, delta, delta)
 
     def leaf_values(
         self,

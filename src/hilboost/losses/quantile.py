@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.loss import Gradients, LeafLoss, Target
+from hilboost.core.loss import Gradients, LeafLoss, Loss, Target
 from hilboost.losses import _location
+from hilboost.losses._kinked import Majorized, width_of_kink
 
 
 class Quantile(LeafLoss):
@@ -65,6 +66,10 @@ class Quantile(LeafLoss):
         return Gradients(
             np.where(residual > 0, self.levels, np.where(residual < 0, self.levels - 1, 0.0))
         )
+
+    def with_curvature(self, target: Target, raw: Floats) -> Loss:
+        """Smooth around zero, with reweighted least squares' curvature."""
+        return Majorized(self, width_of_kink(target, raw), 0.5, self.levels - 0.5)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Quantiles in the order of their levels."""

@@ -2,51 +2,132 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
 from scipy.optimize import brentq
 
 from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import State
 from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.workspace import sample_weights
 
 _FLAT = 0.1
 _LONGEST = 2.0**20
+_ROUNDING = 1e-12  # of the loss, which sums of many rows may be wrong by
+_MOST_HALVINGS = 8
 
 
+@dataclass(frozen=True)
 class PenalizedLineSearch:
-    """The length of a step at which the penalized loss no longer falls, roughly.
+    """The length of a step at which the penalized loss no longer falls, roughly; it never rises.
 
     A length of one is kept where the slope there is a tenth of that at the beginning; else the
-    slope is brought to zero by Brent's method.
+    slope is brought to zero by Brent's method.  A step that knows its penalty for every output is
+    searched output by output, each with the others as they have become.
+
+    Parameters
+    ----------
+    keeps_whole_steps : bool
+        Also keep a length of one wherever it does not raise the penalized loss.
     """
+
+    keeps_whole_steps: bool = False
 
     def check(self, loss: Loss, learner: Learner) -> None:
         """For learners whose results are :class:`Descending`."""
-        return
+        if not learner.penalizes:
+            raise IncompatibleParts(
+                f"a penalized line search needs a learner that penalizes its steps, which "
+                f"{type(learner).__name__} does not; use LineSearch."
+            )
 
     def __call__(self, stage: Stage, state: State) -> Stage:
         """The coefficients times the length, 0 for a step that does not descend."""
         (fitted,) = state.fitted
         assert isinstance(fitted, Descending)
         assert fitted.outputs is not None
-        outputs, weight = fitted.outputs, state.sample.weight
+        descents = np.atleast_1d(fitted.descent)
+        if len(descents) == 1:
+            length = self._length(state, state.raw, fitted.outputs, fitted, 0)
+            return stage if length == 1 else stage.scaled(length)
+        if self.keeps_whole_steps and self._descends_whole(state, fitted):
+            return stage
+        raw = state.raw.copy()
+        lengths = np.zeros(len(descents))
+        for k in range(len(descents)):
+            direction = np.zeros_like(fitted.outputs)
+            direction[:, k] = fitted.outputs[:, k]
+            lengths[k] = self._length(state, raw, direction, fitted, k)
+            raw[:, k] += lengths[k] * direction[:, k]
+        return stage.scaled(lengths)
+
+    def _descends_whole(self, state: State, fitted: Descending) -> bool:
+        assert fitted.outputs is not None
+        slope, curvature = float(np.sum(fitted.slope)), float(np.sum(fitted.curvature))
+        return _rises(state, state.raw, fitted.outputs, slope, curvature)(1.0) <= 0
+
+    def _length(
+        self, state: State, raw: Floats, outputs: Floats, fitted: Descending, k: int
+    ) -> float:
+        penalty_slope = float(np.atleast_1d(fitted.slope)[k])
+        penalty_curvature = float(np.atleast_1d(fitted.curvature)[k])
+        first = -float(np.atleast_1d(fitted.descent)[k])
+        if not first < 0:
+            return 0.0
+        rise = _rises(state, raw, outputs, penalty_slope, penalty_curvature)
+        if self.keeps_whole_steps and rise(1.0) <= 0:
+            return 1.0
+        weight = sample_weights(state.sample, len(outputs))
         weighted = outputs if weight is None else outputs * weight[:, None]
 
         def slope(length: float) -> float:
-            moved = state.loss.gradients(state.target, state.raw + length * outputs)
-            penalty = fitted.slope + fitted.curvature * length
+            moved = state.loss.gradients(state.target, raw + length * outputs)
+            penalty = penalty_slope + penalty_curvature * length
             return penalty - float((weighted * moved.negative_gradient).sum())
 
-        first, low, high = -fitted.descent, 0.0, 1.0
-        if not first < 0:
-            return stage.scaled(0.0)
+        length = _lowest(slope, first)
+        # Where the loss has kinks, or rounding hides the slope, the lowest point may lie nearer.
+        for _ in range(_MOST_HALVINGS):
+            if rise(length) <= 0:
+                return length
+            length *= 0.5
+        return 0.0
+
+
+def _lowest(slope: Callable[[float], float], first: float) -> float:
+    """Where a convex function of slope ``first < 0`` at zero is roughly lowest."""
+    low, high = 0.0, 1.0
+    last = slope(high)
+    if abs(last) <= _FLAT * -first:
+        return 1.0
+    while last < 0:
+        low, high = high, 2 * high
+        if high > _LONGEST:
+            return low
         last = slope(high)
-        if abs(last) <= _FLAT * -first:
-            return stage
-        while last < 0:
-            low, high = high, 2 * high
-            if high > _LONGEST:
-                return stage.scaled(low)
-            last = slope(high)
-        return stage.scaled(float(brentq(slope, low, high, rtol=1e-2, maxiter=50, disp=False)))
+    if low == 0 and slope(low) >= 0:
+        return high  # a kink at zero; halving finds out whether any of the step descends
+    return float(brentq(slope, low, high, rtol=1e-2, maxiter=50, disp=False))
+
+
+def _rises(
+    state: State, raw: Floats, outputs: Floats, slope: float, curvature: float
+) -> Callable[[float], float]:
+    """By how much a length raises the penalized loss; 0 for rounding."""
+    weight = sample_weights(state.sample, len(outputs))
+    before = state.loss.value(state.target, raw)
+    size = float(np.abs(before).sum() if weight is None else weight @ np.abs(before))
+
+    def rise(length: float) -> float:
+        change = state.loss.value(state.target, raw + length * outputs) - before
+        total = float(change.sum() if weight is None else weight @ change)
+        total += length * (slope + 0.5 * curvature * length)
+        return total if total > _ROUNDING * size else 0.0
+
+    return rise

@@ -86,6 +86,9 @@ class Recipe:
     resolved : ResolvedParameters or None
     time_budget : float or None
         Seconds, from the start of the fit.
+    choose_penalty : callable or None
+        Chooses λ of a kernel machine by the loss itself: a function of the workspace, the kernel
+        and the number of basis vectors.
     finish : callable
         Turns the outcome of boosting into what is kept, for learners that need it.
     """
@@ -106,6 +109,7 @@ class Recipe:
     resolved: ResolvedParameters | None = None
     time_budget: float | None = None
     finish: Callable[[Outcome], Outcome] = unchanged
+    choose_penalty: Callable[..., float] | None = None
 
     @property
     def n_outputs(self) -> int:

@@ -13,8 +13,12 @@ from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm, Learner, RowSample
 from hilboost.core.loss import Gradients
+from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, require_memory
+from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.newton import is_newton
+from hilboost.learners.kernel_machine.sparse import SparseLearner, row_curvature
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
     KernelMachineConfig,
@@ -23,6 +27,7 @@ from hilboost.learners.kernel_machine.workspace import (
 )
 
 _SMALLEST_CURVATURE = 1e-6
+_PATIENCE = 5
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,10 @@ class BlockLearner(Learner):
     With weights α on the training rows, a block B of b rows takes the step
     ``(K_BB + λ/w_B) δ = negative_B / w_B - λ/w_B α_B``, where ``w`` is sample weight times hessian.
     For squared error this is block coordinate descent on the dual of kernel ridge regression and
-    converges to it.
+    converges to it.  The dual objective falls in every stage, not always the penalized loss itself.
+
+    Losses whose curvature has no bound (:class:`~hilboost.core.loss.Gradients`) would need
+    short steps then.  For these the block's weights are optimal on all rows, as in a sparse stage.
 
     Parameters
     ----------
@@ -43,7 +51,7 @@ class BlockLearner(Learner):
 
     Notes
     -----
-    Cost of a stage: O(n b) kernel values and O(b³).
+    Cost of a stage: O(n b) kernel values and O(b³); O(n b²) where weights are optimal on all rows.
     """
 
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
@@ -89,6 +97,8 @@ class BlockLearner(Learner):
         rows = self._rows(dual_residual, weight, rng)
         b = len(rows)
         require_memory(32.0 * b * b, data.memory, f"a block of {b} rows")
+        if is_newton(gradients):
+            return [self._newton(data, kernel, rows, gradients, weight, lam)]
         with dense.blas_threads(data.team.n_threads):
             points = dense.to_numpy(data.X[rows])
             K = evaluate(kernel, points, points, data.team)
@@ -96,7 +106,35 @@ class BlockLearner(Learner):
             delta = _solve_block(K, lam, curvature, dual_residual[rows])
             delta = dense.like(delta, data.X, "float64")
             outputs = dense.to_numpy(data.gram(kernel, None, rows).times(delta))
-        return [data.fitted(kernel, rows, dense.to_numpy(delta), outputs)]
+        delta = dense.to_numpy(delta)
+        fitted = data.fitted(kernel, rows, delta, outputs)
+        before = data.component(kernel, r).function[rows]
+        return [
+            Descending.of(fitted, gradients, weight, lam, delta, before, outputs[rows]),
+        ]
+
+    def _newton(
+        self,
+        data: Workspace,
+        kernel: Kernel,
+        rows: NDArray[np.int64],
+        gradients: Gradients,
+        weight: Floats | None,
+        lam: float,
+    ) -> Descending:
+        """The block's weights that are optimal on all rows."""
+        n, r = gradients.negative_gradient.shape
+        if data.descent is None:
+            data.descent = Descent(1 if len(rows) == n else _PATIENCE)
+        with dense.blas_threads(data.team.n_threads):
+            W = row_curvature(gradients, weight, r)
+            machine = SparseLearner(self.setting)
+            system = machine._system(data, kernel, rows, gradients, weight, W, lam)
+            a = system.solve(None, 0)
+            outputs = system.outputs(a)
+        fitted = data.fitted(kernel, rows, a, outputs)
+        before = data.component(kernel, r).function[rows]
+        return Descending.of(fitted, gradients, weight, lam, a, before, outputs[rows])
 
     def _rows(
         self, residual: Floats, weight: Floats | None, rng: np.random.Generator

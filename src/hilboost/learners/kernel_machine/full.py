@@ -18,7 +18,14 @@ from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, require_memory
 from hilboost.kernels.symmetric import SymmetricGram
+from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.newton import (
+    DirectNewton,
+    IterativeNewton,
+    is_newton,
+    newton_system,
+)
 from hilboost.learners.kernel_machine.solvers import (
     ConjugateGradients,
     Nystroem,
@@ -81,6 +88,8 @@ class FullLearner(Learner):
     def stage_added(self, data: Workspace, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Note the stage; one that was added whole may leave nothing to do."""
         data.stage_added(stage, fitted)
+        if data.descent is not None:
+            return
         added_whole = all((part.coefficient == 1).all() for part in stage.terms)
         if data.solver.is_linear and added_whole and data.solver.left <= data.solver.tolerance:
             data.converged = True
@@ -106,6 +115,8 @@ class FullLearner(Learner):
                 "bootstrap=False, or choose stages='sparse'."
             )
         kernel, regularization = choose(self.setting, data, gradients, weight, iterates=True)
+        if is_newton(gradients):
+            return [self._newton(data, kernel, gradients, weight, regularization)]
         bound = curvature_bound(gradients)
         D = np.broadcast_to(
             regularization / bound / (1.0 if weight is None else weight), (n,)
@@ -119,24 +130,66 @@ class FullLearner(Learner):
             step, outputs = data.solver.step(residual, self.iterations)
         data.solver.is_linear = gradients.hessian is None  # else the next stage has another bound
         data.converged = norm(residual) <= data.solver.tolerance
+        fitted = data.fitted_on(kernel, data.solver.basis, np.arange(n), step, outputs)
+        before = data.component(kernel, r).function
         return [
-            data.fitted_on(kernel, data.solver.basis, np.arange(n), step, outputs),
+            Descending.of(fitted, gradients, weight, regularization, step, before, outputs),
         ]
 
-    def _solver(
-        self, data: Workspace, kernel: Kernel, D: Floats, residual: Floats
-    ) -> DirectSolver | IterativeSolver:
+    def _newton(
+        self,
+        data: Workspace,
+        kernel: Kernel,
+        gradients: Gradients,
+        weight: Floats | None,
+        lam: float,
+    ) -> Descending:
+        """A Newton step, with the curvature at this stage's ``raw``."""
+        n, r = gradients.negative_gradient.shape
+        component = data.component(kernel, r)
+        with dense.blas_threads(data.team.n_threads):
+            size = float(np.abs(dense.to_numpy(kernel.diag(data.X))).mean())
+            D, b = newton_system(gradients, weight, component.alpha, lam, max(size, 1e-300))
+            if data.descent is None:
+                data.descent = Descent(patience=1)
+            if data.solver is None:
+                data.solver = self._newton_solver(data, kernel, D)
+            step, outputs = data.solver.step(D, b, self.iterations)
+        fitted = data.fitted_on(kernel, data.solver.basis, np.arange(n), step, outputs)
+        return Descending.of(fitted, gradients, weight, lam, step, component.function, outputs)
+
+    def _newton_solver(
+        self, data: Workspace, kernel: Kernel, D: Floats
+    ) -> DirectNewton | IterativeNewton:
+        if self._is_direct(data):
+            return DirectNewton.of(data, kernel)
+        gram, landmarks = self._landmarks(data, kernel)
+        return IterativeNewton(gram, landmarks, float(D.min()))
+
+    def _is_direct(self, data: Workspace) -> bool:
         n = data.X.shape[0]
-        tolerance = self.tolerance * norm(residual)
-        if n <= DIRECT_UP_TO and 32.0 * n * n <= data.memory:
-            return DirectSolver.of(data, kernel, D, tolerance)
+        return n <= DIRECT_UP_TO and 32.0 * n * n <= data.memory
+
+    def _landmarks(
+        self, data: Workspace, kernel: Kernel
+    ) -> tuple[SymmetricGram, NDArray[np.int64]]:
+        """The Gram matrix, and the rows of its preconditioner."""
+        n = data.X.shape[0]
         m = default_landmarks(n) if self.n_landmarks == "auto" else min(int(self.n_landmarks), n)
         itemsize = data.X.itemsize
         for_landmarks = float(n) * m * itemsize + 24.0 * m * m
         require_memory(for_landmarks + 2.0**27, data.memory, f"preconditioning with {m} rows")
         gram = SymmetricGram(kernel, data.X, data.memory - for_landmarks, data.team)
         rng = np.random.default_rng(data.seed)
-        landmarks = np.sort(rng.choice(n, m, replace=False))
+        return gram, np.sort(rng.choice(n, m, replace=False))
+
+    def _solver(
+        self, data: Workspace, kernel: Kernel, D: Floats, residual: Floats
+    ) -> DirectSolver | IterativeSolver:
+        tolerance = self.tolerance * norm(residual)
+        if self._is_direct(data):
+            return DirectSolver.of(data, kernel, D, tolerance)
+        gram, landmarks = self._landmarks(data, kernel)
         Q, factor = nystroem_factor(gram, landmarks, float(D.min()))
         return IterativeSolver(gram, D, Nystroem(Q, D), tolerance, landmarks, factor)
 

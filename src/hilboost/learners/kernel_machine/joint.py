@@ -11,6 +11,7 @@ from hilboost.core.learner import FittedTerm
 from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, require_memory
+from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.solvers import ConjugateGradients
 from hilboost.learners.kernel_machine.workspace import Workspace
 
@@ -90,4 +91,7 @@ def refit(
     size = float(np.sqrt((dense.to_numpy(b) ** 2).sum(axis=0)).max())
     delta, _, _ = ConjugateGradients(system, precondition).run(b, iterations, tolerance * size)
     outputs = dense.to_numpy(gram.times(delta))
-    return data.fitted(kernel, rows, dense.to_numpy(delta), outputs)
+    delta = dense.to_numpy(delta)
+    fitted = data.fitted(kernel, rows, delta, outputs)
+    before = component.function[rows]
+    return Descending.of(fitted, gradients, weight, lam, delta, before, outputs[rows])

@@ -18,8 +18,10 @@ from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, evaluate, require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, refuse_many_rows, select
+from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.joint import refit
+from hilboost.learners.kernel_machine.newton import is_newton
 from hilboost.learners.kernel_machine.reweighting import Reweighting
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
@@ -30,6 +32,7 @@ from hilboost.learners.kernel_machine.workspace import (
 
 _SMALLEST_CURVATURE = 1e-6
 _BYTES_BESIDE = 2.0**27
+_PATIENCE = 5
 
 
 @dataclass(frozen=True)
@@ -134,9 +137,15 @@ class SparseLearner(Learner):
             a = system.solve(initial, self.cg_iterations)
             outputs = system.outputs(a)
         fitted = data.fitted(kernel, rows, a, outputs)
-        if not self.reweight:
-            return [fitted]
-        return _reweighted(data, fitted, gradients, weight, lam)
+        if self.reweight:
+            return _reweighted(data, fitted, gradients, weight, lam)
+        if is_newton(gradients) and data.descent is None:
+            is_whole = self.subset_size is None and len(rows) == n
+            data.descent = Descent(1 if is_whole else _PATIENCE)
+        before = data.component(kernel, r).function[rows]
+        if self.penalty == "stage":
+            before = np.zeros_like(before)
+        return [Descending.of(fitted, gradients, weight, lam, a, before, outputs[rows])]
 
     def _subset(self, weight: Floats | None, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0)

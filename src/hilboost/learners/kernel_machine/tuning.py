@@ -129,6 +129,8 @@ def choose(
             data.trial = (best.rows, middle + spread * best.predicted)
         if data.regularization is None:
             data.regularization = best.regularization * mass
+            if data.regularize is not None and setting.tuning == "auto":
+                data.regularization = data.regularize(data, data.kernel, n_effective)
     smallest = _smallest_lambda(data)
     assert data.kernel is not None
     assert data.regularization is not None

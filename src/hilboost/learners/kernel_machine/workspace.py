@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,7 @@ from hilboost.kernels import (
     Tanimoto,
 )
 from hilboost.kernels.gram import Gram
+from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
 
@@ -189,6 +191,9 @@ class Workspace:
     is_tuned: bool = False
     converged: bool = False
     n_stages: int = 0
+    # Chooses λ by the loss itself, given the kernel and the number of basis vectors.
+    regularize: Callable[[Workspace, Kernel, float], float] | None = None
+    descent: Descent | None = None
 
     @property
     def precision(self) -> str:
@@ -258,6 +263,10 @@ class Workspace:
             component = self.component(model.kernel, len(part.coefficient))
             component.alpha[model.rows] += part.coefficient * model.weights
             component.function += part.coefficient * result.outputs
+        if self.descent is not None:
+            (result,) = fitted
+            assert isinstance(result, Descending)
+            self.converged = self.descent.has_ended(stage, result)
 
 
 def curvature_bound(gradients: Gradients) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 
 from hilboost.boosting import EarlyStopping, RowSampling
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -30,12 +31,12 @@ from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Workspace, free_memory
 from hilboost.losses import OneHotSquaredError
 from hilboost.model.resolved import is_auto
-from hilboost.rules import LineSearch, PenalizedLineSearch
+from hilboost.rules import PenalizedLineSearch
 from hilboost.training.begin import start
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Outcome, Recipe
-from hilboost.training.regularization import held_out_regularization
+from hilboost.training.regularization import held_out_penalty, held_out_regularization
 
 _FULL_UP_TO = 60_000
 _FULL_WITHOUT_KEEPING_UP_TO = 20_000
@@ -140,6 +141,7 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         sampling=RowSampling(p.subsample),
         stopping=EarlyStopping(p.n_iter_no_change, 0.0) if early else None,
         time_budget=p.time_budget,
+        choose_penalty=penalty_choice(loss, data, initial_raw),
         finish=KernelFinish(p.is_given),
     )
 
@@ -152,6 +154,7 @@ def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         learner=nested_learner(p, recipe.learner, _held_out_lambda(p, recipe, data)),
         n_stages=_ENDLESS,
         rules=() if recipe.loss.quadratic else (PenalizedLineSearch(),),
+        choose_penalty=None,
         # Steps on one machine are no reason to stop.
         stopping=EarlyStopping(_ENDLESS, 0.0) if recipe.data.held_out is not None else None,
         finish=NestedFinish(p.is_given),
@@ -257,14 +260,27 @@ def _checked_factors(factors: Any) -> tuple[float, ...]:
     return tuple(numbers.tolist())
 
 
+def penalty_choice(
+    loss: Loss, data: TrainingData, initial_raw: Floats
+) -> Callable[..., float] | None:
+    """The choice of λ by the loss itself, for losses whose steps need a search."""
+    if loss.bounded_hessian:
+        return None
+    return partial(held_out_penalty, loss, data.target, initial_raw)
+
+
 def _n_stages(p: KernelParameters, loss: Loss, learner: Learner) -> int:
     if not is_auto(p.n_estimators):
         return int(p.n_estimators)
+    if not loss.bounded_hessian:
+        return 60  # most fits end earlier, where the penalized loss no longer falls
     return 30 if isinstance(learner, FullLearner) and not loss.quadratic else 20
 
 
 def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
-    rules: tuple[Rule, ...] = () if loss.bounded_hessian else (LineSearch(),)
+    rules: tuple[Rule, ...] = ()
+    if not loss.quadratic:
+        rules = (PenalizedLineSearch(keeps_whole_steps=loss.bounded_hessian),)
     plain = not rules and p.learning_rate == 1 and p.subsample == 1 and loss.quadratic
     plain = plain and not isinstance(loss, OneHotSquaredError)
     if not plain and isinstance(learner, SparseLearner) and learner.reweight:

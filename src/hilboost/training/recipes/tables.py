@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hilboost.boosting import EarlyStopping, RowSampling
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import LeafLoss, Loss
@@ -18,7 +20,7 @@ from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses.masked import MaskedLoss
 from hilboost.model.codecs import ClassCodec
 from hilboost.model.resolved import ResolvedParameters, is_auto
-from hilboost.rules import LineSearch, ReestimateLeaves
+from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
 from hilboost.training.begin import start
 from hilboost.training.categories import told_of_categories
@@ -26,6 +28,7 @@ from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import resolve
 from hilboost.training.recipe import Candidate, Continuation, Recipe
+from hilboost.training.regularization import held_out_penalty
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -100,10 +103,20 @@ def table_recipe(
         n_folds=n_folds,
         encoder=encoder,
         resolved=resolved,
+        choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
     )
     if early and is_auto(p["max_features"]) and recipe.width >= _FEWEST_COLUMNS_TO_DRAW:
         return replace(recipe, candidates=_candidates(p, recipe, learner, resolved))
     return recipe
+
+
+def _penalty_choice(
+    loss: Loss, learner: Learner, data: TrainingData, initial_raw: Floats
+) -> Callable[..., float] | None:
+    """The choice of λ by the loss itself, for kernel machines under other losses than squares."""
+    if loss.quadratic or not learner.penalizes:
+        return None
+    return partial(held_out_penalty, loss, data.target, initial_raw)
 
 
 def work(recipe: Recipe, multi_output: str) -> int:
@@ -251,7 +264,8 @@ def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[
     if line_search is True:
         rules.append(LineSearch())
     elif is_auto(line_search) and not _needs_no_search(loss, learner):
-        rules.append(LineSearch(skip_leaves=leaf_loss))
+        search = LineSearch(skip_leaves=leaf_loss)
+        rules.append(PenalizedLineSearch() if learner.penalizes else search)
     for rule in rules:
         rule.check(loss, learner)
     return tuple(rules)

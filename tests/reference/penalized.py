@@ -1,0 +1,68 @@
+"""The least penalized loss over all coefficients of a kernel machine, by solvers of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+
+from hilboost.core.loss import Target
+
+
+def objective(loss, target, raw, squared_norm, lam):
+    """``Σ w_i loss_i + ½ λ |f|²``."""
+    weight = np.ones(len(raw)) if target.weight is None else target.weight
+    return float(weight @ loss.value(target, raw)) + 0.5 * lam * squared_norm
+
+
+def optimum(loss, target, K, start, lam):
+    """The least objective for a differentiable loss; L-BFGS over all coefficients."""
+    n, r = len(K), len(start)
+    weight = np.ones(n) if target.weight is None else target.weight
+    values, vectors = np.linalg.eigh(K)
+    half = vectors * np.sqrt(np.maximum(values, 0.0))  # f = half b, |f|² = |b|²
+
+    def value_and_gradient(b):
+        b = b.reshape(n, r)
+        raw = start + half @ b
+        pull = weight[:, None] * loss.gradients(target, raw).negative_gradient
+        value = objective(loss, target, raw, np.sum(b * b), lam)
+        return value, (lam * b - half.T @ pull).ravel()
+
+    options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 50}
+    found = minimize(
+        value_and_gradient, np.zeros(n * r), jac=True, method="L-BFGS-B", options=options
+    )
+    return float(found.fun)
+
+
+def pinball_optimum(levels, scale, target, K, start, lam):
+    """The least objective for ``scale`` times pinball losses; L-BFGS-B on the dual problem.
+
+    The dual variables s of a column lie in ``scale w [q - 1, q]``, and the optimum is the largest
+    ``s'(y - start) - s'Ks / (2 λ)``.
+    """
+    weight = np.ones(len(K)) if target.weight is None else target.weight
+    total = 0.0
+    for k, q in enumerate(levels):
+        t = target.y[:, min(k, target.y.shape[1] - 1)] - start[k]
+
+        def dual(s, t=t):
+            Ks = K @ s / lam
+            return 0.5 * s @ Ks - s @ t, Ks - t
+
+        bounds = [(scale * w * (q - 1), scale * w * q) for w in weight]
+        options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 50}
+        found = minimize(
+            dual, np.zeros(len(K)), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
+        total -= found.fun
+    return float(total)
+
+
+def least(loss, target: Target, K, start, lam):
+    """The least objective of any built-in loss, from what it says of itself."""
+    if type(loss).__name__ == "AbsoluteError":
+        return pinball_optimum([0.5] * len(start), 2.0, target, K, start, lam)
+    if type(loss).__name__ == "Quantile":
+        return pinball_optimum(loss.levels, 1.0, target, K, start, lam)
+    return optimum(loss, target, K, start, lam)

@@ -1,0 +1,67 @@
+"""Fits of kernel machines on small tables, and their penalized objectives stage by stage."""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.reference.penalized import least, objective
+
+from hilboost import BoostingClassifier, KernelBoostingClassifier, KernelBoostingRegressor
+from hilboost.core.loss import Target
+from hilboost.kernels import Gaussian
+
+KERNEL = Gaussian(1.0)
+STAGES = ("full", "sparse", "block")
+
+
+def table(case, n, weighted=False):
+    """Rows (n, 2) and a target of this loss that depends on them."""
+    rng = np.random.default_rng(3)
+    target = case.target(rng, n, weighted)
+    X = rng.normal(size=(n, 2))
+    signal = np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n)
+    order = np.argsort(target.y[:, 0], kind="stable")[np.argsort(np.argsort(signal))]
+    return X, Target(target.y[order], target.weight)
+
+
+def fitted(case, stages, X, target, lam, **parameters):
+    """The estimator on these rows; sparse stages span all of them, blocks hold two thirds."""
+    is_classes = case.estimator is BoostingClassifier
+    estimator = KernelBoostingClassifier if is_classes else KernelBoostingRegressor
+    if stages == "block":
+        parameters = {"n_basis": 2 * len(X) // 3, "n_estimators": 100, **parameters}
+    if case.name == "log_loss":
+        # A bound on the hessian: sure steps, but many.
+        parameters = {**parameters, "n_estimators": 400, "tol": 1e-9}
+    model = estimator(
+        case.make(),
+        kernel=KERNEL,
+        regularization=lam,
+        stages=stages,
+        standardize=False,
+        random_state=0,
+        **parameters,
+    )
+    return model.fit(X, case.labels(target.y), sample_weight=target.weight)
+
+
+def objectives(case, model, X, target, lam):
+    """The objective before the first stage and after each, from the weights in the model."""
+    K, start, loss = KERNEL.block(X, X), model.model_.initial_raw, case.make()
+    alpha = np.zeros((len(X), len(start)))
+    found = [objective(loss, target, start + 0 * alpha, 0.0, lam)]
+    for stage in model.model_.stages:
+        for part in stage.terms:
+            np.add.at(
+                alpha[:, part.columns], part.model.rows, part.coefficient * part.model.weights
+            )
+        function = K @ alpha
+        found.append(objective(loss, target, start + function, np.sum(alpha * function), lam))
+    return np.array(found)
+
+
+def relative_distances(case, stages, n, lam, weighted=False, **parameters):
+    """How far the objective lies above the optimum, before the first stage and after each."""
+    X, target = table(case, n, weighted)
+    model = fitted(case, stages, X, target, lam, **parameters)
+    lowest = least(case.make(), target, KERNEL.block(X, X), model.model_.initial_raw, lam)
+    return objectives(case, model, X, target, lam) / lowest - 1
