@@ -12,13 +12,11 @@ from sklearn.base import clone
 from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.backends import threads
+from hilboost.core.base_model import BaseModel, Term, TermByTerm
+from hilboost.core.learner import FittedTerm, Learner
 
-
-@pytest.fixture
-def threads_at_once(monkeypatch):
-    """Threads are used on small data too, and on machines of one core."""
-    monkeypatch.setattr(threads, "ENTRIES_WORTH_A_THREAD", 1)
+WIDE = {"n": 440, "d": 600}
+"""Cells enough for two threads, of any number of rows."""
 
 
 def draw(loss, n=300, d=5, seed=0):
@@ -30,23 +28,28 @@ def draw(loss, n=300, d=5, seed=0):
     return X, loss.labels(y)
 
 
+def fit_on(n_threads, model, X, y):
+    """The model, fitted by so many threads, on machines of one core too."""
+    before, most = threading.active_count(), [0]
+
+    def watch(event):
+        most.append(threading.active_count())
+
+    model.set_params(n_jobs=n_threads).fit(X, y, callbacks=[watch])
+    assert max(most) - before >= n_threads - 1
+    return model
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
 @pytest.mark.parametrize("trees", TREES, ids=ids(TREES))
-@pytest.mark.usefixtures("threads_at_once")
 def test_number_of_threads(loss, trees):
-    X, y = draw(loss)
-    draws = {"subsample": 0.8, "max_features": 0.6}
-    one, two, four = (
-        loss.build(**PLAIN | trees.parameters | draws | {"n_jobs": n_jobs, "n_estimators": 4}).fit(
-            X, y
-        )
-        for n_jobs in (1, 2, 4)
-    )
+    X, y = draw(loss, **WIDE)
+    draws = {"subsample": 0.8, "max_features": 0.6, "n_estimators": 3}
+    model = loss.build(**PLAIN | trees.parameters | draws)
+    one, two = (fit_on(n_threads, clone(model), X, y) for n_threads in (1, 2))
     assert_same_model(one, two)
-    assert_same_model(one, four)
-    for model in (two, four):
-        np.testing.assert_array_equal(one.predict(X), model.predict(X))
-        np.testing.assert_array_equal(one.apply(X), model.apply(X))
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    np.testing.assert_array_equal(one.apply(X), two.apply(X))
 
 
 LARGE = [
@@ -56,25 +59,23 @@ LARGE = [
 
 @pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
 @pytest.mark.parametrize("multi_output", ["separate", "shared"])
-@pytest.mark.usefixtures("threads_at_once")
 def test_number_of_threads_on_many_rows(loss, multi_output):
-    X, y = draw(loss, n=20_000)
+    X, y = draw(loss, n=20_000, d=40)
     parameters = PLAIN | {"n_estimators": 4, "max_leaf_nodes": 31, "multi_output": multi_output}
-    one, two = (loss.build(**parameters, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
-    assert_same_model(one, two)
-    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    model = loss.build(**parameters)
+    one, two, four = (fit_on(n_threads, clone(model), X, y) for n_threads in (1, 2, 4))
+    for other in (two, four):
+        assert_same_model(one, other)
+        np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
 @pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
 @pytest.mark.parametrize("cv_folds", [1, 3])
-@pytest.mark.usefixtures("threads_at_once")
 def test_number_of_threads_with_early_stopping(loss, cv_folds):
-    X, y = draw(loss)
-    parameters = {"early_stopping": True, "cv_folds": cv_folds, "n_estimators": 30}
-    one, two = (
-        loss.build(**PLAIN | parameters | {"max_features": "auto", "n_jobs": n_jobs}).fit(X, y)
-        for n_jobs in (1, 2)
-    )
+    X, y = draw(loss, n=500, d=600)
+    parameters = {"early_stopping": True, "cv_folds": cv_folds, "n_estimators": 5}
+    model = loss.build(**PLAIN | parameters | {"max_features": "auto"})
+    one, two = (fit_on(n_threads, clone(model), X, y) for n_threads in (1, 2))
     assert_same_model(one, two)
     np.testing.assert_array_equal(one.history_.validation, two.history_.validation)
 
@@ -125,9 +126,8 @@ def test_a_warm_start_with_nothing_to_do_changes_nothing():
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-@pytest.mark.usefixtures("threads_at_once")
 def test_two_threads_may_fit_at_once():
-    X, y = draw(LOSSES[0], n=3000)
+    X, y = draw(LOSSES[0], n=3000, d=90)
     model = BoostingRegressor(**PLAIN | {"n_estimators": 20, "n_jobs": 2})
     results = [clone(model) for _ in range(3)]
     workers = [threading.Thread(target=result.fit, args=(X, y)) for result in results]
@@ -140,24 +140,44 @@ def test_two_threads_may_fit_at_once():
         assert_same_model(result, expected)
 
 
+class Slow(BaseModel):
+    """A constant whose sum takes a while to prepare, while others may come in between."""
+
+    together = None
+
+    def __init__(self, value):
+        self.value = value
+
+    def predict_raw(self, X):
+        return np.full((len(X), 1), self.value)
+
+    @classmethod
+    def sum_of(cls, parts):
+        if cls.together is not None:
+            # Where one waits for the other, as it should, they never meet.
+            with contextlib.suppress(threading.BrokenBarrierError):
+                cls.together.wait(timeout=0.5)
+        return TermByTerm(tuple(parts))
+
+
+class Means(Learner):
+    """The mean gradient."""
+
+    def prepare(self, X, weight, seed, n_threads):
+        return X
+
+    def fit(self, data, gradients, sample, rng):
+        model = Slow(float(gradients.negative_gradient.mean()) + rng.normal())
+        return [FittedTerm(Term.of(model, slice(0, 1)), outputs=model.predict_raw(data))]
+
+
 def test_two_threads_may_predict_at_once(monkeypatch):
     """Also when both are the first to ask, and find nothing prepared."""
-    from hilboost.model import additive
-
     X, y = draw(LOSSES[0])
-    model = BoostingRegressor(**PLAIN).fit(X, y)
+    model = BoostingRegressor(learner=Means(), n_estimators=5, random_state=0).fit(X, y)
     expected = model.predict(X)
     model = pickle.loads(pickle.dumps(model))
-    together = threading.Barrier(2)
-    summations = additive._summations
-
-    def slow(*arguments):
-        # Where one waits for the other, as it should, they never meet.
-        with contextlib.suppress(threading.BrokenBarrierError):
-            together.wait(timeout=0.5)
-        yield from summations(*arguments)
-
-    monkeypatch.setattr(additive, "_summations", slow)
+    monkeypatch.setattr(Slow, "together", threading.Barrier(2))
     results = {}
     workers = [
         threading.Thread(target=lambda k=k: results.update({k: model.predict(X)})) for k in range(2)
@@ -179,10 +199,9 @@ def _fit_and_predict(model, X, y, connection):
     reason="this platform does not fork",
 )
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.usefixtures("threads_at_once")
 def test_a_process_may_fork_after_a_fit():
-    X, y = draw(LOSSES[0], n=3000)
-    model = BoostingRegressor(**PLAIN, n_jobs=2).fit(X, y)
+    X, y = draw(LOSSES[0], n=3000, d=90)
+    model = fit_on(2, BoostingRegressor(**PLAIN), X, y)
     expected = model.predict(X)
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
@@ -195,11 +214,10 @@ def test_a_process_may_fork_after_a_fit():
     assert child.exitcode == 0
 
 
-@pytest.mark.usefixtures("threads_at_once")
 def test_no_thread_outlives_a_fit():
-    X, y = draw(LOSSES[0], n=3000)
+    X, y = draw(LOSSES[0], n=3000, d=90)
     before = threading.active_count()
-    model = BoostingRegressor(**PLAIN, n_jobs=2).fit(X, y)
+    model = fit_on(2, BoostingRegressor(**PLAIN), X, y)
     model.predict(X)
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and thread.daemon:

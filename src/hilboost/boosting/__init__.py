@@ -4,6 +4,12 @@ from hilboost.boosting.evaluate import checked_initial_raw
 from hilboost.boosting.loop import BoostingConfig, EnsembleMember, TrainingState, Validation, boost
 from hilboost.boosting.sampling import RowSampling, assign_folds
 from hilboost.boosting.stopping import EarlyStopping
+from hilboost.boosting.units import (
+    continued_in_units,
+    in_own_units,
+    in_units,
+    losses_in_own_units,
+)
 
 __all__ = [
     "BoostingConfig",
@@ -15,4 +21,8 @@ __all__ = [
     "assign_folds",
     "boost",
     "checked_initial_raw",
+    "continued_in_units",
+    "in_own_units",
+    "in_units",
+    "losses_in_own_units",
 ]

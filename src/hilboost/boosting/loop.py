@@ -21,14 +21,17 @@ from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm, Learner
-from hilboost.core.loss import AdaptiveLoss, Loss, Target
+from hilboost.core.loss import AdaptiveLoss, Loss, Target, TargetUnits
 from hilboost.core.rule import Rule, State
 from hilboost.model import AdditiveModel
 
 
 @dataclass(frozen=True)
 class BoostingConfig:
-    """What is exchangeable, and how long to go on."""
+    """What is exchangeable, and how long to go on.
+
+    With ``units``, loss and targets are in these, and so are the stages until the fit is over.
+    """
 
     loss: Loss
     learner: Learner
@@ -38,6 +41,7 @@ class BoostingConfig:
     stopping: EarlyStopping | None
     callbacks: Sequence[Callback]
     seed: int
+    units: TargetUnits | None = None
 
 
 @dataclass(frozen=True)

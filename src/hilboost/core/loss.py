@@ -51,6 +51,35 @@ class Target:
 
 
 @dataclass(frozen=True)
+class TargetUnits:
+    """Units in which a fit measures the target: ``y / size`` is learned instead of ``y``.
+
+    Attributes
+    ----------
+    plain : Loss
+        Of targets in their own units.
+    loss : Loss
+        Of targets in these units.
+    size : (c,) float64
+        One unit of every column of ``y``.
+    shift : (r,) float64 or None
+        What to add to ``raw`` in these units to get it in plain units: ``log(size)`` where ``raw``
+        is a logarithm.
+    factor : float
+        What to multiply ``raw`` by where it is not; a power of two.
+    value : float
+        What to multiply values of ``loss`` by to get those of ``plain``.
+    """
+
+    plain: Loss
+    loss: Loss
+    size: Floats
+    shift: Floats | None = None
+    factor: float = 1.0
+    value: float = 1.0
+
+
+@dataclass(frozen=True)
 class Gradients:
     """First and second derivatives of the loss with respect to ``raw``, without sample weights.
 
@@ -90,12 +119,40 @@ class Loss(ABC):
     additive_over_targets: ClassVar[bool] = False
     """Whether the loss is a sum over target columns, so that some of them may be missing."""
 
+    degree: ClassVar[float | None] = None
+    """Degree of homogeneity: ``value(c y, c raw) = c ** degree * value(y, raw)`` for ``c > 0``.
+
+    ``None`` where nothing is known.  A derived class does not inherit it, nor its units.
+    """
+
     def __init_subclass__(cls, **arguments: Any) -> None:
         """A class does not inherit declarations: it may change the formula they are about."""
         super().__init_subclass__(**arguments)
         for name in ("quadratic", "bounded_hessian", "additive_over_targets"):
             if name not in vars(cls):
                 setattr(cls, name, False)
+
+    def units(self, target: Target) -> TargetUnits | None:
+        """Units in which a fit measures the target, so that its own do not matter.
+
+        Parameters
+        ----------
+        target : Target
+            That the fit learns from.
+
+        Returns
+        -------
+        TargetUnits or None
+            ``None``, the default, keeps those of the target: gradients and hessians then have
+            units, and what compares them with constants (``l2_regularization``, ``min_hessian``,
+            ``min_gain``) depends on these.
+
+        Raises
+        ------
+        InvalidData
+            The values of the loss exceed the range of float64.
+        """
+        return None
 
     def check(self, target: Target) -> None:
         """Refuse a target that this loss cannot take; the default accepts every target.

@@ -39,9 +39,10 @@ class BoostingRegressor(RegressorMixin, NumberPredictions, TableBoosting):
     min_samples_leaf : float or "auto", default="auto"
         Smallest number of rows in a leaf; with weights, their smallest sum.
     min_hessian : float, default=0.001
-        Smallest sum of hessians in a leaf.
+        Smallest sum of hessians in a leaf, in which weights count as rows do.
     l2_regularization : float or "auto", default="auto"
-        Added to the hessian of every leaf.
+        Added to the hessian of every leaf.  Under Poisson, gamma and Tweedie losses hessians and
+        gains are those of a target of mean 1.
     min_gain : float, default=0
         Smallest gain of a split.
     max_features : float or "auto", default="auto"

@@ -20,7 +20,7 @@ from hilboost.losses import (
     Quantile,
     Tweedie,
 )
-from hilboost.losses._log_link import _LARGEST_EXPONENT
+from hilboost.losses._log_link import LARGEST_LOGARITHM
 from hilboost.losses.squared_hinge import SquaredHinge
 
 
@@ -45,7 +45,7 @@ def add_inverse_link(graph: Graph, raw: str, loss: Loss) -> str:
 
 
 def _exponential_mean(graph: Graph, raw: str, loss: Loss) -> str:
-    bound = graph.constant(_LARGEST_EXPONENT)
+    bound = graph.constant(LARGEST_LOGARITHM)
     clipped = graph.add("Clip", raw, graph.add("Neg", bound), bound)
     return graph.add("Exp", clipped)
 

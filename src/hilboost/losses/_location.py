@@ -2,17 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.leaves import leaf_quantiles, weighted_quantile
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Target
+from hilboost.core.errors import InvalidData
+from hilboost.core.loss import Loss, Target, TargetUnits
+
+_LARGEST_EXPONENT = 256
+"""Targets between 2^-256 and 2^256 are learned from as they are."""
+_LARGEST_VALUE = 1016
+"""Logarithm to base 2 of the largest loss of a row, with some room for several columns."""
 
 
 def mean(target: Target) -> Floats:
     """Weighted mean of every column of ``y``, (c,)."""
-    return np.average(target.y, axis=0, weights=target.weight)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.average(target.y, axis=0, weights=target.weight)
+    if np.isfinite(found).all():
+        return found
+    # The sum exceeds the range of float64, the mean does not.
+    part = 2.0**-64
+    return np.average(target.y * part, axis=0, weights=target.weight) / part
+
+
+def extreme_units(
+    loss: Loss, target: Target, scaled: Callable[[float], Loss]
+) -> TargetUnits | None:
+    """Units for a loss of location, where the target is too large or too small to be squared.
+
+    Parameters
+    ----------
+    loss : Loss
+        One whose own class declares its ``degree``: a derived class may be anything.
+    target : Target
+    scaled : callable
+        From the unit, a power of two, to the loss of ``y / unit``.
+
+    Returns
+    -------
+    TargetUnits or None
+
+    Raises
+    ------
+    InvalidData
+        Values of the loss exceed the range of float64.
+    """
+    if "degree" not in vars(type(loss)) or loss.degree is None:
+        return None
+    largest = float(np.abs(target.y).max())
+    exponent = int(np.frexp(largest)[1])
+    if largest == 0 or abs(exponent) <= _LARGEST_EXPONENT:
+        return None
+    if loss.degree * exponent > _LARGEST_VALUE:
+        raise InvalidData(
+            f"y reaches {largest:.3g} in size, which is too large for {type(loss).__name__}: its "
+            "values exceed the range of float64. Divide y by a constant."
+        )
+    unit = 2.0**exponent
+    size = np.full(target.y.shape[1], unit)
+    return TargetUnits(loss, scaled(unit), size, factor=unit, value=unit**loss.degree)
 
 
 def quantile(values: Floats, weight: Floats | None, level: float) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients, LeafLoss, Loss, Target
+from hilboost.core.loss import Gradients, LeafLoss, Loss, Target, TargetUnits
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
 
@@ -17,6 +17,12 @@ class AbsoluteError(LeafLoss):
     With trees this is LAD_TreeBoost (Friedman 2001, Algorithm 3): the start is the median, trees
     are fitted to the signs of the residuals, and a leaf's value is the median of its residuals.
     """
+
+    degree = 1.0
+
+    def units(self, target: Target) -> TargetUnits | None:
+        """A power of two for targets so large or small that their squares are no float64."""
+        return _location.extreme_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
         """The weighted median."""

@@ -14,12 +14,13 @@ class Gamma(LogLinkLoss):
 
     name = "gamma"
     allows_zero = False
+    value_degree = 0.0
 
     additive_over_targets = True
 
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
-        return (target.y * safe_exp(-raw) + raw - np.log(target.y) - 1).sum(axis=1)
+    def _column_values(self, y: Floats, raw: Floats) -> Floats:
+        """(n, c)"""
+        return y * safe_exp(-raw) + raw - np.log(y) - 1
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """``y e^-F - 1`` and ``y e^-F``."""

@@ -8,9 +8,11 @@ from scipy.optimize import brentq
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.loss import AdaptiveLoss, Gradients, LeafLoss, Loss, Target
+from hilboost.core.loss import AdaptiveLoss, Gradients, LeafLoss, Loss, Target, TargetUnits
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized
+
+_PRECISION = 1e-15
 
 
 class Huber(AdaptiveLoss, LeafLoss):
@@ -26,6 +28,8 @@ class Huber(AdaptiveLoss, LeafLoss):
     alpha : float in (0, 1)
         Part of the residuals that are not outliers.
     """
+
+    degree = 2.0
 
     def __init__(self, delta: float | None = None, alpha: float = 0.9) -> None:
         if delta is not None and not (np.isfinite(delta) and delta > 0):
@@ -63,6 +67,13 @@ class Huber(AdaptiveLoss, LeafLoss):
             delta = _location.quantile(size[above], weight, self.alpha)
         return delta if delta > 0 else 1.0
 
+    def units(self, target: Target) -> TargetUnits | None:
+        """A power of two for targets so large or small that their squares are no float64."""
+        return _location.extreme_units(self, target, self._in_units)
+
+    def _in_units(self, unit: float) -> Huber:
+        return Huber(None if self.delta is None else self.delta / unit, self.alpha)
+
     def _at(self, target: Target, raw: Floats) -> float:
         adapted = self.adapted(target, raw)
         assert isinstance(adapted, Huber)
@@ -78,9 +89,17 @@ class Huber(AdaptiveLoss, LeafLoss):
         for k, y in enumerate(target.y.T):
             low, high = float(y.min()), float(y.max())
             if low < high:
-                result[k] = brentq(
-                    lambda c, y=y: float(weight @ np.clip(y - c, -delta, delta)), low, high
+                span = high - low
+                # In units of the span and of delta, so that the precision does not depend on y's.
+                part = brentq(
+                    lambda part, y=y, low=low, span=span: float(
+                        weight @ np.clip((y - (low + part * span)) / delta, -1.0, 1.0)
+                    ),
+                    0.0,
+                    1.0,
+                    xtol=_PRECISION,
                 )
+                result[k] = low + part * span
         return result
 
     def value(self, target: Target, raw: Floats) -> Floats:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.loss import Gradients, Loss, Target
+from hilboost.core.loss import Gradients, Loss, Target, TargetUnits
 
 
 def with_missing_targets(loss: Loss, *ys: Floats) -> Loss:
@@ -27,10 +30,31 @@ class MaskedLoss(Loss):
     ----------
     loss : Loss
         One that is ``additive_over_targets``.
+    losses : sequence of Loss, optional
+        Those of the single columns, where they differ; ``loss`` gives the gradients.
     """
 
-    def __init__(self, loss: Loss) -> None:
-        self.loss = loss
+    def __init__(self, loss: Loss, losses: Sequence[Loss] = ()) -> None:
+        self.loss, self._losses = loss, losses
+
+    def units(self, target: Target) -> TargetUnits | None:
+        """Those of every column alone, from the rows where its target is known."""
+        if self.loss.degree is not None:
+            # A loss of location has one unit for all columns, which zeros do not change.
+            found = self.loss.units(Target(_filled(target.y, 0.0), target.weight))
+            return found and replace(found, plain=self, loss=MaskedLoss(found.loss))
+        columns = range(target.y.shape[1])
+        units = [self.loss.units(_known(target, k)) for k in columns]
+        parts = [u for u in units if u is not None]
+        if len(parts) < len(units):
+            return None
+        shifts = [u.shift for u in parts if u.shift is not None]
+        return TargetUnits(
+            self,
+            MaskedLoss(self.loss, [u.loss for u in parts]),
+            np.concatenate([u.size for u in parts]),
+            np.concatenate(shifts),
+        )
 
     def check(self, target: Target) -> None:
         """Refuse a target that is known nowhere, and what the loss itself refuses."""
@@ -55,7 +79,8 @@ class MaskedLoss(Loss):
         known, filled = ~np.isnan(target.y), Target(_filled(target.y, 1.0))
         total = np.zeros(len(raw))
         for k in range(raw.shape[1]):
-            total += known[:, k] * self.loss.value(_column(filled, k), raw[:, k : k + 1])
+            loss = self._losses[k] if self._losses else self.loss
+            total += known[:, k] * loss.value(_column(filled, k), raw[:, k : k + 1])
         return total
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:

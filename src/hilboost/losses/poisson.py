@@ -14,13 +14,13 @@ class Poisson(LogLinkLoss):
 
     name = "poisson"
     allows_zero = True
+    value_degree = 1.0
 
     additive_over_targets = True
 
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
-        y = target.y
-        return (safe_exp(raw) - y * raw + xlogy(y, y) - y).sum(axis=1)
+    def _column_values(self, y: Floats, raw: Floats) -> Floats:
+        """(n, c)"""
+        return safe_exp(raw) - y * raw + xlogy(y, y) - y
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """``y - e^F`` and ``e^F``."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.loss import Gradients, LeafLoss, Loss, Target
+from hilboost.core.loss import Gradients, LeafLoss, Loss, Target, TargetUnits
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
 
@@ -28,6 +28,8 @@ class Quantile(LeafLoss):
     :meth:`inverse_link` sorts each row.  This never raises the summed pinball loss
     (Chernozhukov, Fernández-Val and Galichon 2010).
     """
+
+    degree = 1.0
 
     def __init__(self, levels: float | Sequence[float] = 0.5) -> None:
         self.levels = np.atleast_1d(np.asarray(levels, dtype=np.float64))
@@ -49,6 +51,10 @@ class Quantile(LeafLoss):
                 f"the quantile loss takes one target column; got {target.y.shape[1]}. "
                 "Fit one model a column."
             )
+
+    def units(self, target: Target) -> TargetUnits | None:
+        """A power of two for targets so large or small that their squares are no float64."""
+        return _location.extreme_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
         """The weighted quantiles."""

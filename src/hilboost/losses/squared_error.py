@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients, Loss, Target
+from hilboost.core.loss import Gradients, Loss, Target, TargetUnits
 from hilboost.losses import _location
 
 
@@ -16,6 +16,11 @@ class SquaredError(Loss):
     quadratic = True
     bounded_hessian = True
     additive_over_targets = True
+    degree = 2.0
+
+    def units(self, target: Target) -> TargetUnits | None:
+        """A power of two for targets so large or small that their squares are no float64."""
+        return _location.extreme_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
         """The mean."""

@@ -32,12 +32,15 @@ class Tweedie(LogLinkLoss):
             )
         self.power = power
 
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+    @property
+    def value_degree(self) -> float:
+        """``2 - power``"""
+        return 2 - self.power
+
+    def _column_values(self, y: Floats, raw: Floats) -> Floats:
+        """(n, c)"""
         p = self.power
-        return (
-            safe_exp((2 - p) * raw) / (2 - p) - target.y * safe_exp((1 - p) * raw) / (1 - p)
-        ).sum(axis=1)
+        return safe_exp((2 - p) * raw) / (2 - p) - y * safe_exp((1 - p) * raw) / (1 - p)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """First and second derivative."""

@@ -14,6 +14,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.rule import State
 
 _LONGEST_STEP = 2.0**20
+_SHORTEST_STEP = 2.0**-50
 _TOLERANCE = 1e-10
 
 
@@ -21,8 +22,10 @@ _TOLERANCE = 1e-10
 class LineSearch:
     """The step length that minimizes the loss, per output column (Friedman 2001, Algorithm 1, 5).
 
-    The derivative along the stage is brought to zero by Brent's method inside a bracket that grows
-    from 1; a stage that does not descend gets step 0.
+    The derivative along the stage is brought to zero by Brent's method between two powers of two,
+    which are looked for from 1 upwards or downwards; a stage that does not descend gets step 0.
+    A step has units where gradients have others than the target, as under the absolute error: how
+    far is looked depends on the length at which the loss would vanish if it were linear.
 
     Parameters
     ----------
@@ -66,11 +69,30 @@ class LineSearch:
                 scaled @ state.loss.gradients(state.target, moved).negative_gradient[:, column]
             )
 
-        if not descent(0.0) > 0:
+        slope = descent(0.0)
+        if not slope > 0:
             return 0.0
-        low, high = 0.0, 1.0
-        while descent(high) > 0:
+        length = _length_to_zero(state, slope)
+        low, high = 0.5, 1.0
+        if descent(high) > 0:
             low, high = high, 2 * high
-            if high > _LONGEST_STEP:
-                return low
-        return float(brentq(descent, low, high, xtol=_TOLERANCE * high))
+            while descent(high) > 0:
+                low, high = high, 2 * high
+                if high > _LONGEST_STEP * max(length, 1.0):
+                    return low
+        else:
+            while descent(low) < 0:
+                low, high = 0.5 * low, low
+                if low < _SHORTEST_STEP * min(length, 1.0):
+                    return 0.0
+        # Brent's method takes products of three slopes; a power of two keeps their bits.
+        unit = 2.0 ** -np.frexp(slope)[1]
+        found = brentq(lambda length: unit * descent(length), low, high, xtol=_TOLERANCE * high)
+        return float(found)
+
+
+def _length_to_zero(state: State, slope: float) -> float:
+    """Where the loss would be zero if it fell on as it does at the beginning."""
+    values = np.asarray(state.loss.value(state.target, state.raw))
+    total = values.sum() if state.sample.weight is None else state.sample.weight @ values
+    return float(total / slope) if total > 0 else 1.0

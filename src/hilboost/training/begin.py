@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,12 @@ from hilboost.boosting import (
     Validation,
     assign_folds,
     checked_initial_raw,
+    continued_in_units,
+    in_units,
 )
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.loss import Loss, Target
+from hilboost.core.loss import Loss, Target, TargetUnits
 from hilboost.encoders import Encoding
 from hilboost.losses.masked import with_missing_targets
 from hilboost.training.data import TrainingData
@@ -52,13 +54,49 @@ def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
     InvalidData
         A target that the loss cannot take.
     """
+    return _checked_start(masked(loss, data), data)
+
+
+def masked(loss: Loss, data: TrainingData) -> Loss:
+    """The loss for targets of which some may be missing."""
     held_out = [] if data.held_out is None else [data.held_out[1].y]
-    loss = with_missing_targets(loss, data.target.y, *held_out)
+    return with_missing_targets(loss, data.target.y, *held_out)
+
+
+def _checked_start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
+    held_out = [] if data.held_out is None else [data.held_out[1].y]
     loss.check(data.target)
     if held_out:
         # Together with the training target: held-out counts may all be zero.
         loss.check(Target(np.concatenate([*held_out, data.target.y])))
     return loss, checked_initial_raw(loss, data.target)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Loss, data, and best constant at the beginning of a fit, all in the units of the fit."""
+
+    loss: Loss
+    data: TrainingData
+    units: TargetUnits | None
+    initial_raw: Floats
+
+
+def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | None) -> Start:
+    """As :func:`start`, in units in which the fit does not depend on those of the target.
+
+    The stages that a fit goes on from are brought into these units, in place.
+    """
+    units = loss.units(data.target)
+    if units is not None:
+        loss, held_out = units.loss, data.held_out
+        if held_out is not None:
+            held_out = held_out[0], in_units(units, held_out[1])
+        data = replace(data, target=in_units(units, data.target), held_out=held_out)
+    loss, initial_raw = _checked_start(loss, data)
+    if units is not None and continuation is not None and not continuation.in_units:
+        continued_in_units(units, continuation.state, initial_raw)
+    return Start(loss, data, units, initial_raw)
 
 
 def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> InitialState:

@@ -244,7 +244,8 @@ def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation 
         if len(train) != len(model.stages) + 1 or len(validation) not in (0, len(train)):
             raise ValueError("the number of losses is inconsistent")
         state = TrainingState(members, train=train, validation=validation)
-        return Continuation(state, int(header["seed"]), ResolvedParameters(**header["chosen"]))
+        resolved = ResolvedParameters(**header["chosen"])
+        return Continuation(state, int(header["seed"]), resolved, in_units=True)
     except (InvalidData, InvalidParameter, InvalidModelFile):
         raise
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:

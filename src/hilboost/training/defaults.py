@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from hilboost.boosting.effective_size import WeightScale
 from hilboost.model.resolved import ResolvedParameters, is_auto
 
 _SMALLEST_EARLY = 200
@@ -30,7 +32,7 @@ def resolve(
         The estimator's.  With ``learner="kernel"`` the defaults are 20 full steps; with a learner
         object, 100 plain stages.
     n : float
-        Total weight: the number of rows, where there are no weights.
+        Number of rows that the data count as: see :mod:`hilboost.boosting.effective_size`.
     d : int
         Number of columns.
     n_trees : int
@@ -73,6 +75,35 @@ def resolve(
     if chosen["max_leaf_nodes"] is None:
         chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / chosen["min_samples_leaf"])))
     return ResolvedParameters(**chosen, early_stopping=early)
+
+
+def in_rows(parameters: dict[str, Any], scale: WeightScale) -> dict[str, Any]:
+    """Parameters whose sums of weights are numbers of rows, as :func:`resolve` takes them."""
+    return parameters | {
+        "min_samples_leaf": scale.in_rows(parameters["min_samples_leaf"]),
+        "l2_regularization": scale.in_rows(parameters["l2_regularization"]),
+    }
+
+
+def in_given_weights(
+    chosen: ResolvedParameters, parameters: dict[str, Any], scale: WeightScale
+) -> ResolvedParameters:
+    """Parameters whose numbers of rows are sums of weights; those that were given stay so."""
+    smallest, l2 = parameters["min_samples_leaf"], parameters["l2_regularization"]
+    return replace(
+        chosen,
+        min_samples_leaf=_or(smallest, scale.of_rows(chosen.min_samples_leaf)),
+        l2_regularization=_or(l2, scale.of_rows(chosen.l2_regularization)),
+    )
+
+
+def in_fit_weights(chosen: ResolvedParameters, scale: WeightScale) -> ResolvedParameters:
+    """Parameters whose sums of weights are sums of divided ones."""
+    return replace(
+        chosen,
+        min_samples_leaf=scale.in_fit(chosen.min_samples_leaf),
+        l2_regularization=scale.in_fit(chosen.l2_regularization),
+    )
 
 
 def _or(value: Any, automatic: Any) -> Any:

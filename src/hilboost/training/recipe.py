@@ -9,7 +9,7 @@ from typing import Any
 from hilboost.boosting import EarlyStopping, RowSampling, TrainingState
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
-from hilboost.core.loss import Loss
+from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.rule import Rule
 from hilboost.encoders import Encoder, Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
@@ -84,6 +84,8 @@ class Recipe:
     candidates : tuple of Candidate
         Learners to choose from by short trial runs; none or at least two.
     resolved : ResolvedParameters or None
+    units : TargetUnits or None
+        Units of the loss, the data, and the stages until the fit is over.
     time_budget : float or None
         Seconds, from the start of the fit.
     choose_penalty : callable or None
@@ -107,6 +109,7 @@ class Recipe:
     encoder: Encoder | None = None
     candidates: tuple[Candidate, ...] = ()
     resolved: ResolvedParameters | None = None
+    units: TargetUnits | None = None
     time_budget: float | None = None
     finish: Callable[[Outcome], Outcome] = unchanged
     choose_penalty: Callable[..., float] | None = None
@@ -135,9 +138,12 @@ class Continuation:
         What automatic parameters became at the beginning.
     encoding : Encoding or None
         How the stages so far see columns of categories.
+    in_units : bool
+        Whether the stages so far are in the units of the fit, as in a checkpoint.
     """
 
     state: TrainingState
     seed: int
     resolved: ResolvedParameters | None = None
     encoding: Encoding | None = None
+    in_units: bool = False

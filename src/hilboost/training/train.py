@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import BoostingConfig, TrainingState, boost
+from hilboost.boosting import (
+    BoostingConfig,
+    TrainingState,
+    boost,
+    in_own_units,
+    losses_in_own_units,
+)
 from hilboost.callbacks.time_budget import TimeBudget
 from hilboost.core.callback import Callback, History
 from hilboost.core.errors import FitWarning
@@ -124,6 +130,7 @@ def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> Boos
         stopping=recipe.stopping,
         callbacks=(*callbacks, *budget),
         seed=recipe.seed,
+        units=recipe.units,
     )
 
 
@@ -177,8 +184,8 @@ def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
 
 def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedModel:
     """The record of the stages so far."""
-    state, data = outcome.state, recipe.data
-    members = [member.model() for member in state.members]
+    state, data, units = outcome.state, recipe.data, recipe.units
+    members = [in_own_units(units, member.model()) for member in state.members]
     # Several steps of nested machines become one stage.
     timed = len(state.seconds) == len(state.train) - 1
     summary = outcome.kernel_machine
@@ -186,14 +193,14 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         summary = replace(summary, path=summary.path[: len(members[0].stages)])
     return FittedModel(
         model=_model(members, initial.encoding),
-        loss=without_mask(outcome.loss),
+        loss=without_mask(outcome.loss if units is None else units.plain),
         learner=outcome.learner,
         schema=data.schema,
         codec=data.codec,
         seed=recipe.seed,
         history=History(
-            np.array(state.train),
-            np.array(state.validation) if state.validation else None,
+            losses_in_own_units(units, state.train),
+            losses_in_own_units(units, state.validation) if state.validation else None,
             np.array(state.seconds) if timed else None,
         ),
         members=tuple(members),

@@ -116,9 +116,10 @@ def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floa
     else:
         X = encode(table, schema)
     try:
-        X = check_array(
-            X, dtype=_DTYPES, order="C", ensure_all_finite="allow-nan", estimator=estimator
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = check_array(
+                X, dtype=_DTYPES, order="C", ensure_all_finite="allow-nan", estimator=estimator
+            )
     except ValueError as error:
         raise _explained(X, error, table.names) from error
     return X, schema
@@ -127,14 +128,16 @@ def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floa
 def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
     """An array of numbers, or what scikit-learn has a message for."""
     try:
-        X = validate_data(
-            estimator,
-            X,
-            reset=expected.schema is None,
-            dtype=_DTYPES,
-            order="C",
-            ensure_all_finite="allow-nan",
-        )
+        # scikit-learn sums all values, which may exceed the range of float64.
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = validate_data(
+                estimator,
+                X,
+                reset=expected.schema is None,
+                dtype=_DTYPES,
+                order="C",
+                ensure_all_finite="allow-nan",
+            )
     except ValueError as error:
         raise _explained(X, error) from error
     if expected.schema is None:

@@ -45,7 +45,10 @@ def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats,
         )
     _require_known_targets(y, gaps)
     finite: Any = "allow-nan" if gaps else True
-    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=finite)
+    with np.errstate(over="ignore", invalid="ignore"):
+        y = check_array(
+            y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=finite
+        )
     if y.ndim > 2:
         raise InvalidData(f"y has {y.ndim} dimensions; it must have one (or two: n, targets).")
     check_length(y, n)

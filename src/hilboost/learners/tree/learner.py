@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -144,6 +144,20 @@ class TreeLearner(Learner):
                     f"column {column} holds categories, which have no order to be monotonic in; "
                     "set its direction to 0."
                 )
+
+    def counting(self, row: float) -> TreeLearner:
+        """The learner whose constants are for rows of this weight; ``min_samples_leaf`` and
+        ``l2_regularization`` are sums of weights and stay what they are.
+        """
+        if row == 1:
+            return self
+        return replace(
+            self,
+            min_hessian=self.min_hessian * row,
+            level_smoothing=self.level_smoothing * row,
+            min_samples_level=self.min_samples_level * row,
+            level_l2=self.level_l2 * row,
+        )
 
     @property
     def takes_categories(self) -> bool:

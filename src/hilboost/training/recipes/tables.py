@@ -8,6 +8,11 @@ from functools import partial
 from typing import Any
 
 from hilboost.boosting import EarlyStopping, RowSampling
+from hilboost.boosting.effective_size import (
+    WeightScale,
+    warn_of_uneven_weights,
+    weight_scale,
+)
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
@@ -22,11 +27,11 @@ from hilboost.model.codecs import ClassCodec
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
-from hilboost.training.begin import start
+from hilboost.training.begin import masked, start_in_units
 from hilboost.training.categories import told_of_categories
 from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
-from hilboost.training.defaults import resolve
+from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.recipe import Candidate, Continuation, Recipe
 from hilboost.training.regularization import held_out_penalty
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
@@ -62,21 +67,25 @@ def table_recipe(
         Parameters that do not go together, or with the data.
     """
     p, held_out = dict(parameters), data.held_out is not None
-    loss, initial_raw = start(loss, data)
+    scale = _weight_scale(p, data)
+    data = replace(data, target=scale.divided(data.target))
+    begun = start_in_units(masked(loss, data), data, continuation)
+    loss, data, initial_raw = begun.loss, begun.data, begun.initial_raw
     if continuation is not None and continuation.resolved is not None:
         p = continuation.resolved.fill(p)
     n_trees = 1 if p["multi_output"] == "shared" else len(initial_raw)
     two_classes = isinstance(data.codec, ClassCodec) and len(data.codec.classes) == 2
     resolved = resolve(
-        p,
-        data.target.total_weight(),
+        in_rows(p, scale),
+        data.target.total_weight() / scale.row,
         data.X.shape[1],
         n_trees,
         held_out,
         isinstance(loss, LeafLoss),
         two_classes and not loss.quadratic,
     )
-    learner = table_learner(p, resolved, data.schema)
+    resolved = in_given_weights(resolved, p, scale)
+    learner = table_learner(p, in_fit_weights(resolved, scale), data.schema)
     _check_classes(learner, data)
     name = f"learner {learner_name(p['learner'])}"
     check_learner(learner, data.schema, name, "set learner='tree'")
@@ -86,6 +95,7 @@ def table_recipe(
         n_folds = 1
     if early and not held_out and n_folds == 1:
         data = data.hold_out(p["validation_fraction"], seed)
+    learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
     if isinstance(learner, TreeLearner):
         resolved = replace(resolved, max_features=learner.max_features)
@@ -103,6 +113,7 @@ def table_recipe(
         n_folds=n_folds,
         encoder=encoder,
         resolved=resolved,
+        units=begun.units,
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
     )
     if early and is_auto(p["max_features"]) and recipe.width >= _FEWEST_COLUMNS_TO_DRAW:
@@ -235,13 +246,40 @@ def _check_classes(learner: Learner, data: TrainingData) -> None:
         )
 
 
+def _weight_scale(p: Mapping[str, Any], data: TrainingData) -> WeightScale:
+    """What the weights count as; parameters of learners other than trees are sums of weights."""
+    balanced = isinstance(p.get("class_weight"), str)
+    scale = weight_scale(data.X, data.target, balanced)
+    if isinstance(p["learner"], str) and p["learner"] == "tree":
+        return scale
+    return WeightScale(row=scale.plain_row)
+
+
+def _counting_weights(
+    p: Mapping[str, Any],
+    learner: Learner,
+    scale: WeightScale,
+    resolved: ResolvedParameters,
+    data: TrainingData,
+) -> Learner:
+    """Trees in whose leaves weights count as rows, with a warning where no leaf can be heavy."""
+    if not isinstance(learner, TreeLearner):
+        return learner
+    if learner is not p["learner"]:
+        learner = learner.counting(scale.row)
+    if is_auto(p["min_samples_leaf"]):
+        warn_of_uneven_weights(scale, data.target, learner.min_samples_leaf)
+    else:
+        warn_of_light_weights(scale.given(data.target), resolved.min_samples_leaf)
+    return learner
+
+
 def _encoded(
     p: Mapping[str, Any], learner: Learner, loss: Loss, data: TrainingData
 ) -> tuple[Encoder | None, Learner]:
     """How trees see columns of categories, and the trees that were told of these."""
     if not isinstance(learner, TreeLearner):
         return None, learner
-    warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
     if isinstance(loss, MaskedLoss) and loss.loss.quadratic:
         # The hessian counts the rows whose target is known: leaves must have enough of these.
         fewest = max(learner.min_hessian, float(learner.min_samples_leaf))

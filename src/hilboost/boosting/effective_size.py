@@ -1,0 +1,248 @@
+"""How many rows weighted data count as, so that automatic settings do not depend on a scale.
+
+Two promises meet here.  A whole weight is a repetition of the row, and multiplying all weights by a
+constant changes nothing.  So the data count as a function of the masses of their *distinct* rows
+that does not change when all masses are multiplied:
+
+* Masses that are whole multiples of the smallest one are frequencies, and the row of the smallest
+  mass counts as one row.  So data without weights in which some row occurs once count as their
+  rows.
+* Other masses are proportions, and the data count as ``(sum m)² / sum m²`` rows (Kish 1965).
+* That says nothing about a table of a few distinct rows.  It counts as the smallest number of equal
+  rows in which it can be written down, if there is one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import DataWarning
+from hilboost.core.loss import Target
+from hilboost.tables import SparseTable
+
+_PROBES = 8
+_FEWEST_FOR_PROPORTIONS = 50.0
+_FIRST_COLUMNS = 4
+_FIRST_STATE = 0x243F6A8885A308D3
+_LARGEST_MULTIPLE = 1e6
+_NEARLY_WHOLE = 1e-3
+_WHOLE = 1e-6
+_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class WeightScale:
+    """What the weights of a fit are divided by, and what a row counts then.
+
+    Attributes
+    ----------
+    divisor : float
+    row : float
+        The mass that counts as one row, of the divided weights: 1, unless all rows are repeated.
+    """
+
+    divisor: float = 1.0
+    row: float = 1.0
+
+    @property
+    def plain_row(self) -> float:
+        """The mass that counts as one row, of the weights as they were given."""
+        return self.divisor * self.row
+
+    def divided(self, target: Target) -> Target:
+        """The target with divided weights, ``None`` where these are all one."""
+        if self.divisor == 1 or target.weight is None:
+            return target
+        weight = target.weight / self.divisor
+        whole = np.rint(weight)
+        if (np.abs(weight - whole) <= _WHOLE).all():
+            weight = whole
+        return Target(target.y, None if (weight == 1).all() else weight)
+
+    def in_rows(self, mass: Any) -> Any:
+        """A mass of given weights, as a number of rows; ``"auto"`` stays what it is."""
+        return mass if isinstance(mass, str) else _quotient(mass, self.plain_row)
+
+    def of_rows(self, rows: float) -> float:
+        """The mass of given weights that counts as so many rows."""
+        return rows if self.plain_row == 1 else rows * self.plain_row
+
+    def in_fit(self, mass: float) -> float:
+        """A mass of given weights, of divided ones."""
+        return _quotient(mass, self.divisor)
+
+    def given(self, target: Target) -> Floats | None:
+        """The weights of a divided target, as they were given."""
+        if target.weight is not None:
+            return target.weight * self.divisor
+        return None if self.divisor == 1 else np.full(len(target.y), self.divisor)
+
+
+def _quotient(mass: float, by: float) -> float:
+    # Five times a unit, divided by the unit, are five.
+    return mass if by == 1 else float(f"{mass / by:.{_DIGITS}g}")
+
+
+def weight_scale(X: Floats | SparseTable, target: Target, balanced: bool = False) -> WeightScale:
+    """The scale of the weights of a target, those of zero left out before.
+
+    Parameters
+    ----------
+    X : (n, d) array or sparse table
+    target : Target
+    balanced : bool
+        Weights make the classes ``y[:, 0]`` equally heavy: each counts as its rows do by
+        themselves.
+
+    Notes
+    -----
+    Cost O(n) where a few rows show that the unit is 1, as in most data without weights; else
+    O(n d + n log n).
+    """
+    if target.weight is None:
+        if _unit_is_one(X, target.y, None):
+            return WeightScale()
+        ones = np.ones(len(target.y))
+        return WeightScale(row=_scale(_masses(_row_hashes(X, target.y), ones), ones).plain_row)
+    weight = target.weight
+    if not balanced:
+        if (weight == np.rint(weight)).all() and _unit_is_one(X, target.y, weight):
+            return WeightScale()
+        return _scale(_masses(_row_hashes(X, target.y), weight), weight)
+    hashes, total = _row_hashes(X, target.y), 0.0
+    for code in np.unique(target.y[:, 0]):
+        rows = target.y[:, 0] == code
+        masses = _masses(hashes[rows], weight[rows])
+        total += float(masses.sum()) / _scale(masses, weight[rows]).plain_row
+    unit = float(weight.sum()) / total
+    return WeightScale(1.0 if abs(unit - 1) < _WHOLE else unit)
+
+
+def warn_of_uneven_weights(scale: WeightScale, target: Target, min_samples_leaf: float) -> None:
+    """Say so where the data count as too few rows for two leaves, though there are enough."""
+    rows = target.total_weight() / scale.row
+    if target.weight is not None and rows < 2 * min_samples_leaf <= len(target.y):
+        warnings.warn(
+            f"sample_weight is so uneven that {len(target.y)} rows count as {rows:.3g}: the model "
+            "is a constant. Use weights that differ less, or set min_samples_leaf.",
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+def _unit_is_one(X: Floats | SparseTable, y: Floats, weight: Floats | None) -> bool:
+    """Whether one of a few rows is found to have weight 1 and no equal; weights are whole."""
+    rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight == 1)
+    if not len(rows):
+        return False
+    probes = np.unique(np.linspace(0, len(rows) - 1, _PROBES).astype(np.intp))
+    return any(_is_unique(X, y, int(row)) for row in rows[probes])
+
+
+def _is_unique(X: Floats | SparseTable, y: Floats, row: int) -> bool:
+    """Whether no other row equals a row; not known of a sparse table unless ``y`` shows it."""
+    alike = np.ones(len(y), dtype=bool)
+    for values in (y, X):
+        if isinstance(values, SparseTable):
+            return False
+        for k in range(values.shape[1]):
+            alike &= _equal(values[:, k], values[row, k])
+            if np.count_nonzero(alike) == 1:
+                return True
+    return False
+
+
+def _equal(values: Floats, value: float) -> NDArray[np.bool_]:
+    return np.isnan(values) if np.isnan(value) else values == value
+
+
+def _row_hashes(X: Floats | SparseTable, y: Floats) -> NDArray[np.uint64]:
+    """Different for different rows, (n,); of as few columns as it takes."""
+    hashes, y = np.full(len(y), _FIRST_STATE, dtype=np.uint64), np.ascontiguousarray(y)
+    hash_rows(y, _bits(y), 0, y.shape[1], hashes)
+    if _all_differ(hashes):
+        return hashes
+    if isinstance(X, SparseTable):
+        values, columns, starts = X.arrays
+        hash_sparse_rows(values, _bits(values), columns, starts, hashes)
+        return hashes
+    X = np.ascontiguousarray(X)
+    for first, last in ((0, min(_FIRST_COLUMNS, X.shape[1])), (_FIRST_COLUMNS, X.shape[1])):
+        if first < last:
+            hash_rows(X, _bits(X), first, last, hashes)
+            if last < X.shape[1] and _all_differ(hashes):
+                break
+    return hashes
+
+
+def _all_differ(hashes: NDArray[np.uint64]) -> bool:
+    ascending = np.sort(hashes)
+    return not (ascending[1:] == ascending[:-1]).any()
+
+
+def _bits(values: NDArray[Any]) -> NDArray[Any]:
+    return values.view(np.uint64 if values.dtype == np.float64 else np.uint32)
+
+
+def _masses(hashes: NDArray[np.uint64], weight: Floats) -> Floats:
+    """Of the distinct rows."""
+    if _all_differ(hashes):
+        return weight
+    order = np.argsort(hashes)
+    ascending = hashes[order]
+    begins = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
+    return np.add.reduceat(weight[order], begins)
+
+
+def _scale(masses: Floats, weight: Floats) -> WeightScale:
+    scaled = masses / masses.max()  # squares of large weights exceed the range of float64
+    proportion = float(masses.max() * (scaled @ scaled) / scaled.sum())
+    unit = float(masses.min())
+    multiples = masses / unit
+    if (np.abs(multiples - np.rint(multiples)) > _WHOLE).any():
+        few = masses.sum() < _FEWEST_FOR_PROPORTIONS * proportion
+        found = common_unit(masses) if few else None
+        if found is None:
+            return WeightScale(proportion)
+        unit = found
+    own = common_unit(weight)
+    return WeightScale(unit) if own is None else WeightScale(own, float(np.rint(unit / own)))
+
+
+def common_unit(masses: Floats) -> float | None:
+    """The largest number of which all masses are whole multiples, to rounding.
+
+    Parameters
+    ----------
+    masses : (m,) float64, positive
+
+    Returns
+    -------
+    float or None
+        ``None`` where the multiples exceed a million, whose rounding errors could be anything.
+    """
+    masses = np.unique(masses)
+    largest = float(masses[-1])
+    if largest < 2.0**53 and (masses == np.rint(masses)).all():
+        return float(np.gcd.reduce(masses.astype(np.int64)))
+    # Euclid's algorithm for all of them at once.
+    unit = float(masses[0])
+    while unit * _LARGEST_MULTIPLE >= largest:
+        multiples = masses / unit
+        rest = np.abs(multiples - np.rint(multiples))
+        rest = rest[rest > _NEARLY_WHOLE]
+        if not len(rest):
+            # The smallest mass has the smallest rounding error.
+            unit = float(masses[0] / np.rint(masses[0] / unit))
+            multiples = masses / unit
+            exact = np.abs(multiples - np.rint(multiples)) <= _WHOLE
+            return unit if exact.all() else None
+        unit *= float(rest.min())
+    return None

@@ -1,0 +1,57 @@
+"""Targets, models and losses in the units of a fit, and back in the target's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hilboost.boosting.loop import TrainingState
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Target, TargetUnits
+from hilboost.model import AdditiveModel
+
+
+def in_units(units: TargetUnits, target: Target) -> Target:
+    """The target, measured in units."""
+    return Target(target.y / units.size, target.weight)
+
+
+def continued_in_units(units: TargetUnits, state: TrainingState, start: Floats) -> None:
+    """Bring the stages so far into units, in place.
+
+    Parameters
+    ----------
+    units : TargetUnits
+    state : TrainingState
+        Its members are models of the target in its own units.
+    start : (r,) float64
+        Best constant of the target in units.  A member that began there begins with its very bits.
+    """
+    for member in state.members:
+        plain = AdditiveModel(start, ())
+        if np.array_equal(in_own_units(units, plain).initial_raw, member.initial_raw):
+            member.initial_raw = start
+        elif units.shift is None:
+            member.initial_raw = member.initial_raw / units.factor
+        else:
+            member.initial_raw = member.initial_raw - units.shift
+        if units.shift is None:
+            member.stages[:] = [stage.scaled(1 / units.factor) for stage in member.stages]
+    for losses in (state.train, state.validation):
+        losses[:] = [loss / units.value for loss in losses]
+
+
+def in_own_units(units: TargetUnits | None, model: AdditiveModel) -> AdditiveModel:
+    """The model that predicts the target in its own units."""
+    if units is None:
+        return model
+    if units.shift is not None:
+        return AdditiveModel(model.initial_raw + units.shift, model.stages)
+    stages = tuple(stage.scaled(units.factor) for stage in model.stages)
+    return AdditiveModel(model.initial_raw * units.factor, stages)
+
+
+def losses_in_own_units(units: TargetUnits | None, losses: Sequence[float]) -> Floats:
+    """Mean losses of the target in its own units."""
+    return np.array(losses) if units is None else np.array(losses) * units.value
