@@ -2,8 +2,12 @@
 
 import numpy as np
 
-LIMITS = [(0.0, 1.0, 0.0, 0.0), (1.0, 3.0, 0.5, 0.0)]
-LEVEL_LIMITS = [(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0), (1.0, 3.0, 0.5, 0.0, 4.0, 3.0, 2.0)]
+from hilboost.backends.binning import BinTable
+from hilboost.backends.column_splits import Packing, ScanScratch, SplitLimits
+from hilboost.backends.nodes import CONTROL_SIZE, N_NODE_FIELDS, NodeStore
+
+LIMITS = [SplitLimits(0.0, 1.0, 0.0, 0.0), SplitLimits(1.0, 3.0, 0.5, 0.0)]
+LEVEL_LIMITS = [LIMITS[0], SplitLimits(1.0, 3.0, 0.5, 0.0, 4.0, 3.0, 2.0)]
 
 
 def draw_words(rng, n, d, n_bins):
@@ -20,21 +24,46 @@ def draw_rows(rng, n):
     return rows, begin, int(rng.integers(begin, m + 1))
 
 
-def draw_layout(rng, curved=True):
+def table_of(words, d, n_bins):
+    """A table of so many columns, all bins of which may be there."""
+    return BinTable(words, words.reshape(-1).view(np.uint8), np.full(d, n_bins - 1), n_bins)
+
+
+def draw_bin_table(rng, n, d, n_bins):
+    return table_of(draw_words(rng, n, d, n_bins), d, n_bins)
+
+
+def draw_packing(rng, curved=True, count_channel=False):
+    """Few bits; with a channel for the count none of it beside the gradient."""
+    if count_channel:
+        return Packing(0, 4095, 0, 12, 0.25, 0.125, 0.0, 1.0)
     count_bits, hessian_bits = (8, 12) if curved else (8, 0)
-    layout = np.array(
-        [
-            count_bits,
-            (1 << hessian_bits) - 1,
-            (1 << count_bits) - 1,
-            count_bits + hessian_bits,
-        ]
+    return Packing(
+        hessian_shift=count_bits,
+        hessian_mask=(1 << hessian_bits) - 1,
+        count_mask=(1 << count_bits) - 1,
+        gradient_shift=count_bits + hessian_bits,
+        gradient_step=0.25,
+        hessian_step=0.125 if curved else 0.0,
+        hessian_of_count=0.0 if curved else 1.0,
+        count_step=1.0,
     )
-    scales = np.array([0.25, 0.125 if curved else 0.0, 0.0 if curved else 1.0, 1.0])
-    return layout, scales
 
 
-def draw_histogram(rng, n_bins, n_channels, layout, curved, count_channel):
+def scan_scratch(n_channels=1):
+    sums = np.zeros((2, 512), dtype=np.int64)
+    sides = np.zeros((2, n_channels), dtype=np.int64)
+    return ScanScratch(sums[0], sums[1], np.zeros(512), sides[0], sides[1])
+
+
+def empty_store(n_nodes):
+    """Nodes whose fields are all zero; the gains are the priority."""
+    gains = np.zeros(n_nodes)
+    fields = np.zeros((n_nodes, N_NODE_FIELDS), dtype=np.int64)
+    return NodeStore(fields, gains, gains, np.zeros(CONTROL_SIZE, dtype=np.int64))
+
+
+def draw_histogram(rng, n_bins, n_channels, packing, curved, count_channel):
     """A column whose bins are partly empty; the last one is that of missing values."""
     count = rng.integers(0, 4, size=n_bins)
     if rng.uniform() < 0.5:
@@ -44,7 +73,7 @@ def draw_histogram(rng, n_bins, n_channels, layout, curved, count_channel):
     for k in range(n_outputs):
         gradient = rng.integers(-5, 6, size=n_bins) * (count > 0)
         hessian = rng.integers(0, 9, size=n_bins) * (count > 0) if curved else 0
-        result[:, k] = (gradient << layout[3]) + (hessian << layout[0])
+        result[:, k] = (gradient << packing.gradient_shift) + (hessian << packing.hessian_shift)
         result[:, k] += 0 if count_channel else count
     if count_channel:
         result[:, -1] = count

@@ -1,75 +1,92 @@
 """The compiled grower against best-first growth by exhaustive search, on one and two threads."""
 
-import inspect
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from tests.reference.grow import Limits, Numbers, grow
 from tests.reference.histogram import table_of
-from tests.reference.order import pairs_in_order
+from tests.reference.isotonic import pairs_in_order
 
-from hilboost.backends import grow as compiled
+from hilboost.backends.grow import Growth
+from hilboost.backends.nodes import (
+    BEGIN,
+    BIN,
+    BUFFER,
+    COLUMN,
+    DEPTH,
+    END,
+    LEFT,
+    MISSING_LEFT,
+    N_NODES,
+    RIGHT,
+)
 from hilboost.core.learner import RowSample
 from hilboost.core.loss import Gradients
-from hilboost.learners.tree import TreeLearner, learner, workspace
+from hilboost.learners.tree import TreeLearner, buffers, learner
+from hilboost.learners.tree.growth import grow_together
 
-NAMES = [*inspect.signature(compiled.grow.py_func).parameters]
+
+@dataclass
+class Before:
+    """What growth overwrites."""
+
+    rows: np.ndarray
+    ordered: np.ndarray
+    packed: np.ndarray
 
 
 def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
-    """Grow one tree with the learner; returns the grower's arguments before and after."""
-    before, after = {}, {}
+    """Grow one tree with the learner; returns what was there before, and all there is after."""
+    before: list[Before] = []
+    after: list[Growth] = []
 
-    def recording(*values):
-        arguments = dict(zip(NAMES, values, strict=True))
-        if arguments["thread"] == 0:
-            after.update(arguments)
-            before.update({k: np.copy(v) for k, v in arguments.items() if k in ("rows", "ordered")})
-            before.update(packed=arguments["packed"].copy())
-        compiled.grow(*values)
+    def recording(growth, space, team):
+        rows, ordered = growth.buffers.rows[0].copy(), growth.buffers.ordered.copy()
+        before.append(Before(rows, ordered, growth.packed.copy()))
+        grow_together(growth, space, team)
+        after.append(growth)
 
-    monkeypatch.setattr(learner, "grow", recording)
+    monkeypatch.setattr(learner, "grow_together", recording)
     data = parts.prepare(X, sample.weight, 0, n_threads)
     fitted = parts.fit(data, gradients, sample, np.random.default_rng(seed))
     parts.close(data)
-    return before, after, fitted
+    return before[0], after[0], fitted
 
 
 def numbers_of(before, after):
     """The packed gradients as integers, in the table's row order."""
-    layout, scales, rows = after["layout"], after["scales"], before["rows"][0]
-    hessian_shift, hessian_mask, count_mask, gradient_shift = layout
-    packed, r = before["packed"], after["n_outputs"]
-    together = packed.shape[1] == 1
+    packing, r = after.rules.packing, after.rules.n_outputs
+    packed, together = before.packed, before.packed.shape[1] == 1
     if together:
-        packed = np.zeros((after["words"].shape[1], 1), dtype=np.int64)
-        packed[rows, 0] = before["ordered"][0]
-    curved = scales[2] == 0
+        packed = np.zeros((after.table.words.shape[1], 1), dtype=np.int64)
+        packed[before.rows, 0] = before.ordered[0]
+    curved = packing.hessian_of_count == 0
+    hessian = (packed[:, :r] >> packing.hessian_shift) & packing.hessian_mask
+    of_hessian = packing.hessian_step if curved else packing.hessian_of_count
     return Numbers(
-        gradient=packed[:, :r] >> gradient_shift,
-        hessian=(packed[:, :r] >> hessian_shift) & hessian_mask if curved else None,
-        count=packed[:, 0] & count_mask if count_mask else packed[:, r],
-        scales=(scales[0], scales[1] if curved else scales[2], scales[3]),
+        gradient=packed[:, :r] >> packing.gradient_shift,
+        hessian=hessian if curved else None,
+        count=packed[:, 0] & packing.count_mask if packing.count_mask else packed[:, r],
+        scales=(packing.gradient_step, of_hessian, packing.count_step),
         together=together,
     )
 
 
 def limits_of(after):
-    l2, min_count, min_hessian, min_gain = after["limits"][:4]
-    max_leaves, max_depth, _, columns_per_node, seed = (int(x) for x in after["limits_int"])
-    start = after["group_start"]
+    split, limits, start = after.rules.limits, after.limits, after.constraints.group_start
     return Limits(
-        max_leaves,
-        max_depth,
-        min_count,
-        min_hessian,
-        min_gain,
-        l2,
-        columns_per_node,
-        seed,
-        tuple(after["monotonic"].tolist()),
+        limits.max_leaves,
+        limits.max_depth,
+        split.min_count,
+        split.min_hessian,
+        split.min_gain,
+        split.l2,
+        limits.columns_per_node,
+        limits.seed,
+        tuple(after.rules.monotonic.tolist()),
         tuple(
-            tuple(after["group_columns"][begin:end].tolist())
+            tuple(after.constraints.group_columns[begin:end].tolist())
             for begin, end in zip(start[:-1], start[1:], strict=True)
         ),
     )
@@ -77,29 +94,29 @@ def limits_of(after):
 
 def assert_same_tree(before, after):
     naive = grow(
-        table_of(after["words"], len(after["n_values"])),
-        after["n_values"],
-        after["n_bins"] - 1,
-        before["rows"][0],
+        table_of(after.table.words, len(after.table.n_values)),
+        after.table.n_values,
+        after.table.n_bins - 1,
+        before.rows,
         numbers_of(before, after),
         limits_of(after),
-        after["allowed"],
+        after.constraints.allowed,
     )
-    n_nodes = int(after["control"][compiled.N_NODES])
+    n_nodes = int(after.nodes.control[N_NODES])
     assert n_nodes == len(naive)
     for number, expected in enumerate(naive):
-        found = after["nodes"][number]
-        here = after["rows"][found[compiled.BUFFER], found[compiled.BEGIN] : found[compiled.END]]
-        assert found[compiled.DEPTH] == expected.depth
+        found = after.nodes.fields[number]
+        here = after.buffers.rows[found[BUFFER], found[BEGIN] : found[END]]
+        assert found[DEPTH] == expected.depth
         if expected.left is None:
-            assert found[compiled.LEFT] == -1
+            assert found[LEFT] == -1
             np.testing.assert_array_equal(here, expected.rows)
             continue
-        assert (found[compiled.LEFT], found[compiled.RIGHT]) == (expected.left, expected.right)
+        assert (found[LEFT], found[RIGHT]) == (expected.left, expected.right)
         column, cut, missing_left = expected.split
-        assert found[[compiled.COLUMN, compiled.BIN]].tolist() == [column, cut]
-        assert bool(found[compiled.MISSING_LEFT]) == missing_left
-        assert after["gains"][number] == expected.gain
+        assert found[[COLUMN, BIN]].tolist() == [column, cut]
+        assert bool(found[MISSING_LEFT]) == missing_left
+        assert after.nodes.gains[number] == expected.gain
     return n_nodes
 
 
@@ -217,7 +234,7 @@ def test_directions_are_kept_in_growth(monkeypatch, n_threads, r, kind):
 
 @pytest.mark.parametrize("r", [1, 2])
 def test_two_histograms_do_where_memory_is_short(monkeypatch, r):
-    monkeypatch.setattr(workspace, "HISTOGRAM_BUDGET", 0)
+    monkeypatch.setattr(buffers, "HISTOGRAM_BUDGET", 0)
     rng = np.random.default_rng(r)
     parts = TreeLearner(max_leaf_nodes=10, min_samples_leaf=1, shared=True)
     X, gradients = draw_table(rng, 80, 5, True), draw_gradients(rng, 80, r, "plain")
@@ -225,14 +242,14 @@ def test_two_histograms_do_where_memory_is_short(monkeypatch, r):
         before, after, _ = fit_and_record(
             monkeypatch, parts, X, gradients, RowSample(None, None), n_threads
         )
-        assert len(after["histograms"]) == 2
+        assert len(after.histograms.slots) == 2
         assert assert_same_tree(before, after) > 9
 
 
 @pytest.mark.parametrize("r", [1, 2])
 @pytest.mark.parametrize("budget", [0, 2**29])
 def test_large_nodes_are_shared_out_by_rows(monkeypatch, r, budget):
-    monkeypatch.setattr(workspace, "HISTOGRAM_BUDGET", budget)
+    monkeypatch.setattr(buffers, "HISTOGRAM_BUDGET", budget)
     rng = np.random.default_rng(r)
     n = 20_000
     X = np.round(rng.normal(size=(n, 3)) * 2)
@@ -252,5 +269,5 @@ def test_many_rows_with_hessians_count_in_a_channel_of_their_own(monkeypatch):
     parts = TreeLearner(max_leaf_nodes=9, min_samples_leaf=3)
     X, gradients = draw_table(rng, 200, 4, True), draw_gradients(rng, 200, 1, "curved")
     before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, RowSample(None, None), 2)
-    assert before["packed"].shape[1] == 2
+    assert before.packed.shape[1] == 2
     assert assert_same_tree(before, after) == 17

@@ -6,18 +6,34 @@ from tests.backends.random_arguments import (
     LEVEL_LIMITS,
     draw_bounds,
     draw_histogram,
-    draw_layout,
+    draw_packing,
+    empty_store,
+    scan_scratch,
 )
-from tests.reference import constraints as constraints_twin
 from tests.reference import draws as draws_twin
 from tests.reference import nodes as nodes_twin
-from tests.reference import search as search_twin
+from tests.reference import split_constraints as constraints_twin
+from tests.reference import split_search as search_twin
 
-from hilboost.backends import constraints, draws, nodes, search
-from hilboost.backends.nodes import COLUMN, CONTROL_SIZE, LEFT, N_NODE_FIELDS, N_NODES, RIGHT
+from hilboost.backends import draws, nodes, split_constraints, split_search
+from hilboost.backends.nodes import (
+    COLUMN,
+    LEFT,
+    N_LEFT,
+    N_LEFT_HERE,
+    N_NODES,
+    NODE,
+    RIGHT,
+)
 
 seeded = pytest.mark.parametrize("seed", range(6))
 N_BINS = 9
+
+
+@seeded
+def test_mix(seed):
+    for state in np.random.default_rng(seed).integers(2**63, size=20).astype(np.uint64):
+        assert int(draws.mix(state)) == draws_twin.mix(int(state))
 
 
 @seeded
@@ -36,15 +52,18 @@ def test_draw_columns(seed, n_draw):
 
 
 @seeded
-def test_choose_node(seed):
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_choose_node(seed, in_turn):
     rng = np.random.default_rng(seed)
-    table = np.zeros((9, N_NODE_FIELDS), dtype=np.int64)
-    table[:, LEFT] = rng.choice([-1, 3], 9)
-    gains = rng.choice([-np.inf, 1.0, 2.0], 9)
+    store = empty_store(9)
+    store.fields[:, LEFT] = rng.choice([-1, 3], 9)
+    store.priority[:] = rng.choice([-np.inf, 1.0, 2.0], 9)
     for n_nodes in (1, 5, 9):
-        for max_leaves in (3, 5, 99):
-            arguments = table, gains, n_nodes, max_leaves
-            assert nodes.choose_node(*arguments) == nodes_twin.choose_node(*arguments)
+        for last in (-1, 0, n_nodes - 1):
+            store.control[[N_NODES, NODE]] = n_nodes, last
+            for max_leaves in (3, 5, 99):
+                arguments = store, max_leaves, in_turn
+                assert nodes.choose_node(*arguments) == nodes_twin.choose_node(*arguments)
 
 
 @seeded
@@ -52,12 +71,12 @@ def test_open_children(seed):
     results = []
     for module in (nodes, nodes_twin):
         rng = np.random.default_rng(seed)
-        table = rng.integers(9, size=(7, N_NODE_FIELDS))
-        totals, left_totals = rng.integers(-99, 99, size=(2, 7, 3))
-        gains, control = rng.normal(size=7), np.zeros(CONTROL_SIZE, dtype=np.int64)
-        control[N_NODES] = 3
-        module.open_children(1, 2, table, gains, totals, left_totals, control)
-        results.append((table, totals, gains, control))
+        store = empty_store(7)
+        store.fields[:] = rng.integers(9, size=store.fields.shape)
+        store.gains[:] = rng.normal(size=7)
+        store.control[[NODE, N_NODES, N_LEFT_HERE, N_LEFT]] = 1, 3, 2, 4
+        module.open_children(store)
+        results.append(store)
     for found, expected in zip(*results, strict=True):
         np.testing.assert_array_equal(found, expected)
 
@@ -66,15 +85,15 @@ def test_open_children(seed):
 @pytest.mark.parametrize("direction", [-1, 0, 1])
 def test_bound_children(seed, direction):
     results = []
-    for module in (constraints, constraints_twin):
+    for module in (split_constraints, constraints_twin):
         rng = np.random.default_rng(seed)
-        layout, scales = draw_layout(rng)
-        totals = draw_histogram(rng, 3, 2, layout, True, False)
-        table = np.zeros((3, N_NODE_FIELDS), dtype=np.int64)
-        table[0, [LEFT, RIGHT]] = 1, 2
+        packing = draw_packing(rng)
+        totals = draw_histogram(rng, 3, 2, packing, True, False)
+        store = empty_store(3)
+        store.fields[0, [LEFT, RIGHT]] = 1, 2
         bounds = np.full((3, 2, 2), np.nan)
         bounds[0] = [[-np.inf, -0.5], [np.inf, 0.5]]
-        module.bound_children(0, direction, 2, table, totals, layout, scales, 1.0, bounds)
+        module.bound_children(0, direction, 2, store, totals, packing, 1.0, bounds)
         results.append(bounds)
     np.testing.assert_allclose(*results, rtol=1e-14)
 
@@ -82,16 +101,22 @@ def test_bound_children(seed, direction):
 @seeded
 def test_permit_columns(seed):
     results = []
-    for module in (constraints, constraints_twin):
+    for module in (split_constraints, constraints_twin):
         rng = np.random.default_rng(seed)
         groups = [rng.choice(8, rng.integers(1, 6), replace=False) for _ in range(3)]
         start = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
         used = np.zeros((3, 8), dtype=np.uint8)
         used[0, groups[0][1:2]] = 1
-        table = np.zeros((3, N_NODE_FIELDS), dtype=np.int64)
-        table[0, [COLUMN, LEFT, RIGHT]] = groups[0][0], 1, 2
+        store = empty_store(3)
+        store.fields[0, [COLUMN, LEFT, RIGHT]] = groups[0][0], 1, 2
         allowed, permitted = (rng.uniform(size=(2, 8)) < 0.8).astype(np.uint8)
-        module.permit_columns(0, table, allowed, start, np.concatenate(groups), used, permitted)
+        module.permit_columns(
+            0,
+            store,
+            split_constraints.SplitConstraints(
+                allowed, np.empty((3, 0, 0)), start, np.concatenate(groups), used, permitted
+            ),
+        )
         results.append((used, permitted))
     for found, expected in zip(*results, strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -103,9 +128,9 @@ def test_permit_columns(seed):
 def test_search_and_settle(seed, n_channels, with_levels, limits):
     """Over columns that are drawn or not, of categories or not; the best of two threads."""
     draw = np.random.default_rng(seed)
-    layout, scales = draw_layout(draw)
+    packing = draw_packing(draw)
     n_values = np.array([8, 5, 8, 0, 8])
-    rows = draw_histogram(draw, 30, n_channels, layout, True, False)
+    rows = draw_histogram(draw, 30, n_channels, packing, True, False)
     totals = rows.sum(axis=0)
     stride = 256 if n_channels == 1 else N_BINS
     histogram = np.zeros((5, stride, n_channels), dtype=np.int64)
@@ -113,30 +138,26 @@ def test_search_and_settle(seed, n_channels, with_levels, limits):
         bins = draw.integers(size + seed % 2, size=30) if size else np.zeros(30, dtype=int)
         np.add.at(column, np.where(bins == size, N_BINS - 1, bins), rows)
     drawn = (draw.uniform(size=5) < 0.8).astype(np.uint8)
-    levels = np.array([0, 0, 1, 0, 1][: 5 * with_levels], dtype=np.uint8)
+    is_category = np.array([0, 0, 1, 0, 1][: 5 * with_levels], dtype=np.uint8)
     monotonic = draw.integers(-1, 2, size=5)
     for _, bounds in draw_bounds(draw, n_channels):
+        rules = split_search.SplitRules(
+            *(n_values, N_BINS, n_channels, packing, limits),
+            *(monotonic[: 5 * len(bounds)], is_category),
+        )
         results = []
-        for module in (search, search_twin):
-            gain, split = np.full((2, 8), -np.inf), np.zeros((2, 8), dtype=np.int64)
-            shared = layout, scales, np.array(limits)
+        for module in (split_search, search_twin):
+            gains, splits = np.full((2, 8), -np.inf), np.zeros((2, 8), dtype=np.int64)
+            scratch = scan_scratch(n_channels)
             for thread, part in enumerate(((0, 2), (2, 5))):
-                module.search_columns(
-                    *(*part, histogram.ravel(), N_BINS, n_values, drawn, totals, n_channels),
-                    *(*shared, monotonic[: 5 * len(bounds)], bounds, levels),
-                    np.zeros((2, n_channels), dtype=np.int64),
-                    *(np.zeros((2, 512), dtype=np.int64), np.zeros(512)),
-                    *(gain[thread], split[thread]),
+                gains[thread, 0], *splits[thread, :3] = module.search_columns(
+                    *part, histogram.ravel(), drawn, totals, bounds, rules, scratch
                 )
-            table = np.zeros((1, N_NODE_FIELDS), dtype=np.int64)
-            gains, sets = np.zeros(1), np.zeros((1, 4), dtype=np.uint64)
-            left_totals = np.zeros((1, n_channels), dtype=np.int64)
-            module.settle_split(
-                *(0, histogram.ravel(), N_BINS, n_values, table, gains, totals[None], left_totals),
-                *(gain, split, *shared, levels, sets),
-                *(np.zeros((2, 512), dtype=np.int64), np.zeros(512)),
-            )
-            results.append((split, table, left_totals, sets, gain, gains))
+            split = module.best_of_threads(gains, splits)
+            store, sets = empty_store(1), np.zeros((1, 4), dtype=np.uint64)
+            sums = split_search.NodeSums(totals[None], np.zeros((1, n_channels), dtype=np.int64))
+            module.settle_split(0, split, histogram.ravel(), store, sums, sets, rules, scratch)
+            results.append((split[1:], store.fields, sums.left_totals, sets, gains, store.gains))
         for found, expected in zip(*(result[:4] for result in results), strict=True):
             np.testing.assert_array_equal(found, expected)
         for found, expected in zip(*(result[4:] for result in results), strict=True):

@@ -5,7 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from hilboost.backends.sync import ABORT, SYNC_SIZE, barrier
+from hilboost.backends.compiled import compiled
+from hilboost.backends.sync import ABORT, SYNC_SIZE, Threads, barrier
 from hilboost.backends.threads import ThreadTeam
 
 
@@ -24,15 +25,21 @@ def test_an_error_in_any_thread_reaches_the_caller(failing):
         team.run(work)
 
 
+@compiled
+def meet(threads):
+    """A way in from Python."""
+    barrier(threads)
+
+
 @pytest.mark.parametrize("failing", [0, 1])
 def test_threads_at_a_barrier_are_released_when_one_fails(failing):
     sync = np.zeros(SYNC_SIZE, dtype=np.int64)
-    barrier(sync, 1)
+    meet(Threads(0, 1, sync))  # compiled before others wait
 
     def work(thread):
         if thread == failing:
             raise KeyError("lost")
-        barrier(sync, 2)
+        meet(Threads(thread, 2, sync))
 
     def abort():
         sync[ABORT] = 1

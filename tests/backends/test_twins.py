@@ -1,10 +1,11 @@
 """Every compiled kernel against its naive twin."""
 
 import importlib
-import inspect
 import itertools
 import pkgutil
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,31 +13,33 @@ from numba.core.dispatcher import Dispatcher
 from tests.backends.random_arguments import (
     LEVEL_LIMITS,
     LIMITS,
+    draw_bin_table,
     draw_bounds,
     draw_histogram,
-    draw_layout,
+    draw_packing,
     draw_rows,
     draw_words,
+    scan_scratch,
 )
 from tests.reference import binning as binning_twin
+from tests.reference import category_splits as categories_twin
+from tests.reference import column_splits as split_twin
 from tests.reference import fixed_point as fixed_point_twin
 from tests.reference import histogram as histogram_twin
+from tests.reference import isotonic as isotonic_twin
 from tests.reference import leaves as leaves_twin
-from tests.reference import levels as levels_twin
-from tests.reference import order as order_twin
 from tests.reference import partition as partition_twin
-from tests.reference import split as split_twin
 from tests.reference import traverse as traverse_twin
 
 import hilboost.backends
 from hilboost.backends import (
     binning,
+    category_splits,
+    column_splits,
     fixed_point,
     histogram,
-    levels,
-    order,
+    isotonic,
     partition,
-    split,
     traverse,
 )
 from hilboost.backends import (
@@ -47,23 +50,36 @@ from hilboost.core.base_model import Term
 from hilboost.learners.tree import Forest, Tree
 
 SEEDS = range(6)
-WITHOUT_TWIN = {"barrier"}  # synchronises and computes nothing
+STEPS = {"divide", "sum_histograms", "decide"}  # `grow` has a twin; see test_growth_by_steps.py
 seeded = pytest.mark.parametrize("seed", SEEDS)
+TESTS = "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
 
 
-def test_every_kernel_has_a_twin():
+def kernels_of(module):
+    """Names of the compiled functions of a module that Python can call."""
+    return {
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, Dispatcher)
+        and value.py_func.__module__ == module.__name__
+        and not name.startswith("_")
+        and not value.targetoptions.get("no_cpython_wrapper", False)
+    }
+
+
+def test_every_kernel_has_a_twin_and_a_test_that_calls_both():
+    n_kernels = 0
     for info in pkgutil.iter_modules(hilboost.backends.__path__):
         module = importlib.import_module(f"hilboost.backends.{info.name}")
-        names = {
-            name
-            for name, value in vars(module).items()
-            if isinstance(value, Dispatcher)
-            and value.py_func.__module__ == module.__name__
-            and not name.startswith("_")
-        } - WITHOUT_TWIN
-        if names:
-            twin = importlib.import_module(f"tests.reference.{info.name}")
-            assert names <= set(vars(twin))
+        for name in kernels_of(module) - STEPS:
+            n_kernels += 1
+            twin = getattr(importlib.import_module(f"tests.reference.{info.name}"), name)
+            assert twin.__module__ == f"tests.reference.{info.name}", name
+            assert twin.__code__ is not getattr(module, name).py_func.__code__
+            called = len(re.findall(rf"\b{name}\(", TESTS))
+            by_name = len(re.findall(rf"\b\w+\.{name}\b", TESTS))
+            assert called + by_name > 0, f"no test calls {name}"
+    assert n_kernels > 30
 
 
 @seeded
@@ -110,7 +126,7 @@ def test_merge_and_subtract(n_parts):
         result = whole.copy()
         module.merge(result, private, n_parts, 5, 33)
         module.subtract(result, private[0], 0, 20)
-        results.append(module.global_histogram(result))
+        results.append(result)
     np.testing.assert_array_equal(*results)
 
 
@@ -118,23 +134,22 @@ def test_merge_and_subtract(n_parts):
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_flag_rows_and_move_rows(seed, missing_left):
     rng = np.random.default_rng(seed)
-    n, d, n_bins = 80, 11, 6
-    words = draw_words(rng, n, d, n_bins)
-    rows, begin, end = draw_rows(rng, n)
-    ordered = rng.integers(99, size=len(rows)) if seed % 2 else np.empty(0, dtype=np.int64)
-    column = int(rng.integers(d))
+    d = 11
+    table = draw_bin_table(rng, 80, d, 6)
+    rows, begin, end = draw_rows(rng, 80)
+    m, column = len(rows), int(rng.integers(d))
+    ordered = rng.integers(99, size=m if seed % 2 else 0)
     results = []
     for module in (partition, partition_twin):
-        flags = np.full(len(rows), 9, dtype=np.uint8)
-        bins = words.reshape(-1).view(np.uint8)
-        n_left = module.flag_rows(
-            bins, n, column, 2, n_bins - 1, missing_left, rows, begin, end, flags
+        buffers = partition.RowBuffers(
+            np.stack([rows, np.zeros_like(rows)]),
+            np.stack([ordered, np.zeros_like(ordered)]),
+            np.full(m, 9, dtype=np.uint8),
+            np.zeros(8, dtype=np.int64),
         )
-        target, target_ordered = np.zeros_like(rows), np.zeros_like(ordered)
-        module.move_rows(
-            flags, rows, ordered, target, target_ordered, begin, end, begin, begin + n_left
-        )
-        results.append((n_left, flags, target, target_ordered))
+        n_left = module.flag_rows(table, column, 2, missing_left, rows, begin, end, buffers.flags)
+        module.move_rows(buffers, 0, begin, end, begin, begin + n_left)
+        results.append((n_left, *buffers[:3]))
     for compiled, naive in zip(*results, strict=True):
         np.testing.assert_array_equal(compiled, naive)
 
@@ -144,18 +159,16 @@ def test_flag_rows_and_move_rows(seed, missing_left):
 @pytest.mark.parametrize("limits", LIMITS)
 def test_scan(seed, curved, limits):
     rng = np.random.default_rng(seed)
-    layout, scales = draw_layout(rng, curved)
-    column = draw_histogram(rng, 9, 1, layout, curved, False)
-    flat = np.concatenate([rng.integers(99, size=4), column[:, 0]])
+    packing = draw_packing(rng, curved)
+    bins = draw_histogram(rng, 9, 1, packing, curved, False)
+    flat = np.concatenate([rng.integers(99, size=4), bins[:, 0]])
     n_values = int(rng.integers(1, 9))
-    column[n_values:-1] = 0
+    bins[n_values:-1] = 0
     flat[4 + n_values : -1] = 0
-    total = column.sum()
-    scratch = np.empty(512, np.int64), np.empty(512, np.int64), np.empty(512)
-    before = (flat, 4, n_values, 8, total, layout, scales, np.array(limits))
+    column = column_splits.Column(flat, 4, n_values, 9)
     for direction, bounds in draw_bounds(rng, 1):
-        arguments = (*before, direction, bounds, *scratch)
-        assert split.scan(*arguments) == split_twin.scan(*arguments)
+        arguments = column, bins.sum(), packing, limits, direction, bounds, scan_scratch()
+        assert column_splits.scan(*arguments) == split_twin.scan(*arguments)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -164,26 +177,23 @@ def test_scan(seed, curved, limits):
 @pytest.mark.parametrize("limits", LEVEL_LIMITS)
 def test_levels(seed, curved, count_channel, limits):
     rng = np.random.default_rng(seed)
-    layout, scales = draw_layout(rng, curved)
-    if count_channel:
-        layout, curved = np.array([0, 4095, 0, 12]), True
-        scales = np.array([0.25, 0.125, 0.0, 1.0])
+    packing = draw_packing(rng, curved, count_channel)
     n_channels, n_bins = 1 + count_channel, 9
-    column = draw_histogram(rng, n_bins, n_channels, layout, curved, count_channel)
-    totals = column.sum(axis=0)
-    flat = np.concatenate([rng.integers(99, size=n_channels), column.ravel()])
-    shared = flat, 1, n_bins, totals, layout, scales, np.array(limits)
+    bins = draw_histogram(rng, n_bins, n_channels, packing, curved or count_channel, count_channel)
+    totals = bins.sum(axis=0)
+    flat = np.concatenate([rng.integers(99, size=n_channels), bins.ravel()])
+    shared = column_splits.Column(flat, 1, n_bins - 1, n_bins), totals, packing, limits
     results = []
-    for module in (levels, levels_twin):
-        order, steps = np.zeros(n_bins, np.int64), np.zeros(n_bins)
-        size = module.order_levels(*shared, order, steps)
-        results.append([size, order[:size].tolist(), steps[order[:size]].tolist()])
+    for module in (category_splits, categories_twin):
+        scratch = scan_scratch(n_channels)
+        size = module.order_levels(*shared, scratch)
+        order = scratch.places[:size].tolist()
+        results.append([size, order, scratch.gains[order].tolist()])
         for _, bounds in draw_bounds(np.random.default_rng(seed), 1):
-            scratch = np.zeros(n_channels, np.int64), order, steps
-            gain, place = module.scan_levels(*shared, bounds, *scratch)
-            results[-1] += [gain, place]
+            results[-1] += module.scan_levels(*shared, bounds, scratch)
         left_totals, left_set = np.zeros(n_channels, np.int64), np.zeros(4, np.uint64)
-        missing = module.settle_levels(*shared, results[-1][4], order, steps, left_totals, left_set)
+        cut = results[-1][4]
+        missing = module.settle_levels(*shared, cut, scratch, left_totals, left_set)
         results[-1] += [missing, left_totals.tolist(), left_set.tolist()]
     compiled, naive = results
     for found, expected in zip(compiled, naive, strict=True):
@@ -197,31 +207,32 @@ def test_levels(seed, curved, count_channel, limits):
 @pytest.mark.parametrize("curved", [False, True])
 def test_numbers(seed, curved):
     rng = np.random.default_rng(seed)
-    layout, scales = draw_layout(rng, curved)
-    packed = int(draw_histogram(rng, 9, 1, layout, curved, False)[:, 0].sum())
-    arguments = packed, 3, layout, scales
-    assert levels.numbers(*arguments) == levels_twin.numbers(*arguments)
+    packing = draw_packing(rng, curved)
+    packed = int(draw_histogram(rng, 9, 1, packing, curved, False)[:, 0].sum())
+    arguments = packed, 3, packing
+    assert category_splits.numbers(*arguments) == categories_twin.numbers(*arguments)
 
 
 @seeded
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_flag_level_rows_and_level_goes_left(seed, missing_left):
     rng = np.random.default_rng(seed)
-    n, d = 80, 11
-    words = draw_words(rng, n, d, 256)
-    rows, begin, end = draw_rows(rng, n)
+    d = 11
+    table = draw_bin_table(rng, 80, d, 256)
+    rows, begin, end = draw_rows(rng, 80)
     (left_set,) = draw_sets(rng, 1)
-    results = []
-    for module in (levels, levels_twin):
-        flags = np.full(len(rows), 9, dtype=np.uint8)
-        bins = words.reshape(-1).view(np.uint8)
-        arguments = bins, n, int(rng.integers(1)), left_set, 255, missing_left, rows, begin, end
-        results.append((module.flag_level_rows(*arguments, flags), flags))
-    for compiled, naive in zip(*results, strict=True):
-        np.testing.assert_array_equal(compiled, naive)
+    for column in range(d):
+        results = []
+        for module in (category_splits, categories_twin):
+            flags = np.full(len(rows), 9, dtype=np.uint8)
+            arguments = table, column, left_set, missing_left, rows, begin, end, flags
+            results.append((module.flag_level_rows(*arguments), flags))
+        for compiled, naive in zip(*results, strict=True):
+            np.testing.assert_array_equal(compiled, naive)
     for value in (-1.0, 0.0, 77.0, 254.0, 255.0, 1e300):
         arguments = left_set[None], 0, value
-        assert levels.level_goes_left(*arguments) == levels_twin.level_goes_left(*arguments)
+        compiled = category_splits.level_goes_left(*arguments)
+        assert compiled == categories_twin.level_goes_left(*arguments)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -229,18 +240,16 @@ def test_flag_level_rows_and_level_goes_left(seed, missing_left):
 @pytest.mark.parametrize("limits", LIMITS)
 def test_scan_channels(seed, count_channel, limits):
     rng = np.random.default_rng(seed)
-    layout, scales = draw_layout(rng)
-    if count_channel:
-        layout = np.array([0, 4095, 0, 12])
+    packing = draw_packing(rng, True, count_channel)
     n_channels = 3 + count_channel
-    column = draw_histogram(rng, 9, n_channels, layout, True, count_channel)
-    flat = np.concatenate([rng.integers(99, size=n_channels), column.ravel()])
-    scratch = np.zeros((2, n_channels), dtype=np.int64)
-    totals = column.sum(axis=0)
-    before = (flat, 1, 8, 8, totals, 3, layout, scales, np.array(limits))
+    bins = draw_histogram(rng, 9, n_channels, packing, True, count_channel)
+    flat = np.concatenate([rng.integers(99, size=n_channels), bins.ravel()])
+    column, totals = column_splits.Column(flat, 1, 8, 9), bins.sum(axis=0)
     for direction, bounds in draw_bounds(rng, 3):
-        arguments = (*before, direction, bounds, scratch)
-        compiled, naive = split.scan_channels(*arguments), split_twin.scan_channels(*arguments)
+        scratch = scan_scratch(n_channels)
+        arguments = column, totals, 3, packing, limits, direction, bounds, scratch
+        compiled = column_splits.scan_channels(*arguments)
+        naive = split_twin.scan_channels(*arguments)
         assert compiled[0] == pytest.approx(naive[0], rel=1e-12, abs=1e-12)
         assert compiled[1:] == naive[1:]
 
@@ -249,14 +258,14 @@ def test_scan_channels(seed, count_channel, limits):
 @pytest.mark.parametrize("curved", [False, True])
 def test_bounded_score(seed, curved):
     rng = np.random.default_rng(seed)
-    layout, scales = draw_layout(rng, curved)
-    (packed,) = draw_histogram(rng, 1, 1, layout, curved, False)[0]
+    packing = draw_packing(rng, curved)
+    (packed,) = draw_histogram(rng, 1, 1, packing, curved, False)[0]
     for bounds in [(-np.inf, np.inf), (-1e-3, 1e-3), (0.5, 0.75), (-2.0, -1.0)]:
-        arguments = (packed, layout, scales, 1.0, *bounds)
-        step, gain = split.bounded_score(*arguments)
+        arguments = packed, packing, 1.0, *bounds
+        step, gain = column_splits.bounded_score(*arguments)
         assert (step, gain) == split_twin.bounded_score(*arguments)
         assert bounds[0] <= step <= bounds[1]
-        best = split.score(packed, layout, scales, 1.0)[0]
+        best = column_splits.score(packed, packing, 1.0)[0]
         assert gain <= best * (1 + 1e-12)
         assert bounds[1] < np.inf or gain == pytest.approx(best, rel=1e-12)
 
@@ -271,10 +280,10 @@ def test_nearest_in_order(seed, n_leaves):
         directions = np.where(leaf_number < 0, rng.integers(-1, 2, size=len(children)), 0)
         weights = rng.uniform(0.1, 3, size=n_leaves)
         compiled, naive = values.copy(), values.copy()
-        order.nearest_in_order(children, leaf_number, directions, weights, compiled)
-        order_twin.nearest_in_order(children, leaf_number, directions, weights, naive)
+        isotonic.nearest_in_order(children, leaf_number, directions, weights, compiled)
+        isotonic_twin.nearest_in_order(children, leaf_number, directions, weights, naive)
         np.testing.assert_allclose(compiled, naive, rtol=1e-10, atol=1e-12)
-        pairs = order_twin.pairs_in_order(children, leaf_number, directions)
+        pairs = isotonic_twin.pairs_in_order(children, leaf_number, directions)
         assert all(compiled[i] <= compiled[j] for i, j in pairs)
 
 
@@ -282,9 +291,9 @@ def test_nearest_in_order(seed, n_leaves):
 @pytest.mark.parametrize("curved", [False, True])
 def test_score(seed, curved):
     rng = np.random.default_rng(seed)
-    layout, scales = draw_layout(rng, curved)
-    value = int(draw_histogram(rng, 9, 1, layout, curved, False)[:, 0].sum())
-    assert split.score(value, layout, scales, 0.5) == split_twin.score(value, layout, scales, 0.5)
+    packing = draw_packing(rng, curved)
+    value = int(draw_histogram(rng, 9, 1, packing, curved, False)[:, 0].sum())
+    assert column_splits.score(value, packing, 0.5) == split_twin.score(value, packing, 0.5)
 
 
 def draw_gradients(rng, n, r, curved):
@@ -302,7 +311,8 @@ def test_absolute_sums(seed, r, curved, weighted, sampled):
     gradients, hessians = draw_gradients(rng, 50, r, curved)
     weights = rng.uniform(size=50) if weighted else np.empty(0)
     rows = draw_rows(rng, 50)[0] if sampled else np.empty(0, np.uint32)
-    arguments = gradients, hessians, weights, rows, 0, len(rows) or 50
+    learned = fixed_point.WeightedGradients(gradients, hessians, weights, rows)
+    arguments = learned, 0, len(rows) or 50
     compiled = fixed_point.absolute_sums(*arguments)
     np.testing.assert_allclose(compiled, fixed_point_twin.absolute_sums(*arguments), rtol=1e-12)
 
@@ -323,49 +333,39 @@ def test_pack_gradients_and_packed_sums(seed, r, curved, weights, count_channel)
         "fractions": rng.uniform(size=n),
     }[weights]
     rows = draw_rows(rng, n)[0]
-    layout = draw_layout(rng, curved)[0]
-    if count_channel:
-        layout = np.array([0, 4095, 0, 12])
-    factors = np.array([256.0, 64.0, 1.0 if whole else 16.0])
+    packing = draw_packing(rng, curved, count_channel)
+    rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, np.uint64(0))
+    learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows)
     n_channels = r + count_channel
     results = []
     for module in (fixed_point, fixed_point_twin):
         packed = np.zeros((0 if n_channels == 1 else n, n_channels), dtype=np.int64)
         ordered = np.zeros(len(rows) if n_channels == 1 else 0, dtype=np.int64)
         totals = np.empty(n_channels, dtype=np.int64)
-        module.pack_gradients(
-            gradients,
-            hessians,
-            weight,
-            rows,
-            0,
-            len(rows),
-            layout,
-            factors,
-            whole,
-            np.uint64(0),
-            count_channel,
-            packed,
-            ordered,
-        )
+        module.pack_gradients(learned, packing, rounding, 0, len(rows), packed, ordered)
         module.packed_sums(packed, ordered, rows, totals)
         results.append((packed, ordered, totals))
     for compiled, naive in zip(*results, strict=True):
         np.testing.assert_array_equal(compiled, naive)
 
 
+def all_rows(gradients, hessians):
+    """Without weights."""
+    return fixed_point.WeightedGradients(
+        gradients, hessians, np.empty(0), np.empty(0, dtype=np.uint32)
+    )
+
+
 @seeded
 @pytest.mark.parametrize("curved", [False, True])
 def test_pack_one(seed, curved):
     rng = np.random.default_rng(seed)
-    gradients, hessians = draw_gradients(rng, 40, 1, curved)
-    layout = draw_layout(rng, curved)[0]
+    learned, packing = all_rows(*draw_gradients(rng, 40, 1, curved)), draw_packing(rng, curved)
+    rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0))
     results = []
     for module in (fixed_point, fixed_point_twin):
         ordered = np.zeros(40, dtype=np.int64)
-        module.pack_one(
-            gradients, hessians, 3, 37, layout, np.array([256.0, 64.0]), np.uint64(0), ordered
-        )
+        module.pack_one(learned, packing, rounding, 3, 37, ordered)
         results.append(ordered)
     np.testing.assert_array_equal(*results)
 
@@ -505,25 +505,26 @@ def draw_nodes(rng, n_leaves, d, n_bins):
 def test_binned_cells(seed, with_levels):
     rng = np.random.default_rng(seed)
     n, d, n_bins = 60, 10, 7
-    words = draw_words(rng, n, d, n_bins)
+    table = draw_bin_table(rng, n, d, n_bins)
     nodes = draw_nodes(rng, 6, d, n_bins)
     leaf_of = np.full(len(nodes), -1, dtype=np.int32)
     leaf_of[nodes[:, fields.LEFT] < 0] = np.arange(6)
     rows = rng.permutation(n)
     marked = rng.integers(2, size=d if with_levels else 0).astype(np.uint8)
     left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
+    categories = category_splits.CategorySplits(marked, left_sets)
     results = []
     for module in (traverse, traverse_twin):
         result = np.full(n, -5, dtype=np.int32)
-        bins = words.reshape(-1).view(np.uint8)
-        arguments = bins, n, nodes, leaf_of, marked, left_sets, n_bins - 1, rows, 5, 50
-        module.binned_leaves(*arguments, result)
+        module.binned_leaves(table, nodes, leaf_of, categories, rows, 5, 50, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
 
 def draw_sets(rng, n_sets):
-    return rng.integers(2**63, size=(n_sets, levels.SET_WORDS)).astype(np.uint64) * np.uint64(3)
+    return rng.integers(2**63, size=(n_sets, category_splits.SET_WORDS)).astype(
+        np.uint64
+    ) * np.uint64(3)
 
 
 def with_sets(rng, tree):
@@ -577,20 +578,6 @@ def draw_forest(rng, d, sets=False):
     )
 
 
-OTHER_NAMES = {"columns": "column", "thresholds": "threshold", "children": "child"}
-
-
-def call(kernel, forest, **values):
-    """Call with a forest's arrays as arguments, chosen by name."""
-    names = list(inspect.signature(kernel.py_func).parameters)
-    arguments = {
-        name: values[name] if name in values else getattr(forest, OTHER_NAMES.get(name, name))
-        for name in names
-    }
-    kernel(*arguments.values())
-    return arguments
-
-
 def draw_inputs(rng, n, d, dtype, missing, sets=False):
     X = rng.normal(size=(n, d)).astype(dtype)
     if sets:
@@ -613,10 +600,10 @@ def test_add_forest(n, dtype, missing, sets):
     forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
     compiled = rng.normal(size=(n, 4))
     naive = compiled.copy()
-    arguments = call(
-        traverse.add_forest, forest, X=X, begin=0, end=n, has_missing=missing, raw=compiled
-    )
-    traverse_twin.add_forest(**arguments | {"raw": naive})
+    for module, raw in ((traverse, compiled), (traverse_twin, naive)):
+        module.add_forest(
+            X, forest.trees, forest.leaf_masks, forest.flat_leaves, 0, n, missing, raw
+        )
     np.testing.assert_array_equal(compiled, naive)
 
 
@@ -627,38 +614,35 @@ def test_forest_cells(n, dtype, missing, sets):
     forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
     compiled = np.full((n, len(forest.depths)), -1, dtype=np.int32)
     naive = compiled.copy()
-    arguments = call(traverse.forest_leaves, forest, X=X, begin=0, end=n, leaf_of_row=compiled)
-    traverse_twin.forest_leaves(**arguments | {"leaf_of_row": naive})
+    for module, found in ((traverse, compiled), (traverse_twin, naive)):
+        module.forest_leaves(X, forest.trees, forest.flat_leaves.number, 0, n, found)
     np.testing.assert_array_equal(compiled, naive)
 
 
 @seeded
 def test_mark_left_leaves(seed):
     forest = draw_forest(np.random.default_rng(seed), 5)
-    n_nodes = len(forest.child)
+    roots, child, leaves = forest.trees.roots, forest.trees.child, forest.flat_leaves.per_tree
     marks = []
     for module in (traverse, traverse_twin):
-        order, masks = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.uint64)
-        module.mark_left_leaves(forest.roots, forest.child, order, masks)
+        order, masks = np.zeros(len(child), np.int64), np.zeros(len(child), np.uint64)
+        module.mark_left_leaves(roots, child, order, masks)
         marks.append((order, masks))
-    is_inner = forest.child != np.arange(n_nodes)
-    small = np.repeat(forest.tree_leaves <= 64, 2 * forest.tree_leaves - 1)
+    is_inner = child != np.arange(len(child))
+    small = np.repeat(leaves <= 64, 2 * leaves - 1)
     np.testing.assert_array_equal(marks[0][0], marks[1][0])
     np.testing.assert_array_equal(*(masks[is_inner & small] for _, masks in marks))
 
 
 def test_random_rounding_is_right_on_average_and_a_function_of_the_row():
     n = 20_000
-    gradients = np.full((n, 1), 0.3)
-    hessians = np.full((n, 1), 0.7)
-    layout = np.array([20, (1 << 20) - 1, (1 << 20) - 1, 40], dtype=np.int64)
+    learned = all_rows(np.full((n, 1), 0.3), np.full((n, 1), 0.7))
+    packing = column_splits.Packing(20, (1 << 20) - 1, (1 << 20) - 1, 40, 1.0, 1.0, 0.0, 1.0)
+    rounding = fixed_point.Rounding(1.0, 1.0, 1.0, True, np.uint64(7))
     packed = []
-    for rows in (slice(0, n), slice(5_000, n)):
+    for begin in (0, 5_000):
         ordered = np.zeros(n, dtype=np.int64)
-        factors = np.ones(3)
-        fixed_point.pack_one(
-            gradients, hessians, rows.start, n, layout, factors, np.uint64(7), ordered
-        )
+        fixed_point.pack_one(learned, packing, rounding, begin, n, ordered)
         packed.append(ordered)
     np.testing.assert_array_equal(packed[0][5_000:], packed[1][5_000:])
     assert set(packed[0] >> 40) == {0, 1}

@@ -1,13 +1,17 @@
 """Trees with vector leaves: compiled loops against naive twins, and growth against searches."""
 
-import inspect
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from tests.backends.random_arguments import empty_store, table_of
+from tests.reference import vector_cuts as cuts_twin
 from tests.reference import vector_grow as twin
-from tests.reference.histogram import table_of
+from tests.reference.histogram import bins_of
+from tests.reference.histogram import table_of as bins_in
 
-from hilboost.backends import vector_grow as compiled
+from hilboost.backends import vector_cuts, vector_grow
+from hilboost.backends.category_splits import CategorySplits
 from hilboost.backends.nodes import (
     BEGIN,
     BIN,
@@ -17,28 +21,28 @@ from hilboost.backends.nodes import (
     END,
     LEFT,
     MISSING_LEFT,
-    N_NODE_FIELDS,
     N_NODES,
     RIGHT,
 )
+from hilboost.backends.partition import RowBuffers
+from hilboost.backends.vector_cuts import CutScratch, NodeRows, VectorGradients, empty_ranges
 from hilboost.core.learner import RowSample
 from hilboost.learners.tree import VectorTreeLearner, vector
 
 SEEDS = range(8)
 seeded = pytest.mark.parametrize("seed", SEEDS)
 weightings = pytest.mark.parametrize("weighted", [False, True])
-NAMES = [*inspect.signature(compiled.grow_vector.py_func).parameters]
 
 
 def draw_bins(rng, n, d, n_bins, missing):
-    """A packed table as flat bytes; the last bin is that of missing values."""
+    """A packed table; the last bin is that of missing values."""
     words = np.zeros((-(-d // 8), n), dtype=np.uint64)
     for k in range(d):
         column = rng.integers(n_bins - 1, size=n)
         if missing:
             column[rng.uniform(size=n) < 0.3] = n_bins - 1
         words[k // 8] |= column.astype(np.uint64) << np.uint64(8 * (k % 8))
-    return words.reshape(-1).view(np.uint8)
+    return table_of(words, d, n_bins)
 
 
 def draw_sums(rng, n, k, weighted, whole):
@@ -48,10 +52,20 @@ def draw_sums(rng, n, k, weighted, whole):
     return (gradients * weights[:, None], weights) if weighted else (gradients, np.empty(0))
 
 
-def node_of(rng, n):
+def node_of(rng, n, gradients, weights):
     rows = rng.permutation(n)[: int(rng.integers(2, n + 1))].astype(np.uint32)
     begin = int(rng.integers(0, len(rows) - 1))
-    return rows, begin, int(rng.integers(begin + 1, len(rows) + 1))
+    return rows_of(rows, begin, int(rng.integers(begin + 1, len(rows) + 1)), gradients, weights)
+
+
+def rows_of(rows, begin, end, gradients, weights):
+    here = rows[begin:end]
+    weight = float(weights[here].sum()) if len(weights) else float(len(here))
+    return NodeRows(rows, begin, end, gradients[here].sum(axis=0), weight)
+
+
+def draw_scratch(n, n_bins, k):
+    return CutScratch(np.empty(n_bins + 1, np.int64), np.empty(n, np.uint32), np.empty(k))
 
 
 @seeded
@@ -62,19 +76,15 @@ def test_scan_cuts(seed, weighted, missing, whole):
     rng = np.random.default_rng([seed, weighted, missing, whole])
     n, d, k = int(rng.integers(3, 50)), int(rng.integers(1, 12)), int(rng.integers(1, 9))
     n_bins = int(rng.integers(3, 12))
-    bins = draw_bins(rng, n, d, n_bins, missing)
+    table = draw_bins(rng, n, d, n_bins, missing)
     gradients, weights = draw_sums(rng, n, k, weighted, whole)
-    rows, begin, end = node_of(rng, n)
-    here = rows[begin:end]
+    here = node_of(rng, n, gradients, weights)
+    learned = VectorGradients(gradients, weights, np.empty(0))
     for column in range(d):
         for min_weight in (1.0, 4.0):
-            arguments = (
-                bins, column, n, n_bins, rows, begin, end, gradients, weights,
-                gradients[here].sum(axis=0), weights[here].sum() if weighted else float(len(here)),
-                min_weight, 1e-12, np.empty(n_bins + 1, np.int64),
-                np.empty(len(rows), np.uint32), np.empty(k),
-            )  # fmt: skip
-            found, expected = compiled.scan_cuts(*arguments), twin.scan_cuts(*arguments)
+            scratch = draw_scratch(n, n_bins, k)
+            arguments = table, column, here, learned, min_weight, 1e-12, scratch
+            found, expected = vector_cuts.scan_cuts(*arguments), cuts_twin.scan_cuts(*arguments)
             assert found[1:] == expected[1:]
             assert found[0] == pytest.approx(expected[0], rel=1e-12)
 
@@ -85,19 +95,16 @@ def test_scan_cuts(seed, weighted, missing, whole):
 def test_score_cut(seed, weighted, missing_left):
     rng = np.random.default_rng([seed, weighted, missing_left])
     n, d, k, n_bins = 40, 11, 5, 7
-    bins = draw_bins(rng, n, d, n_bins, True)
+    table = draw_bins(rng, n, d, n_bins, True)
     gradients, weights = draw_sums(rng, n, k, weighted, False)
-    rows, begin, end = node_of(rng, n)
-    here = rows[begin:end]
-    weight = weights[here].sum() if weighted else float(len(here))
+    here = node_of(rng, n, gradients, weights)
+    learned = VectorGradients(gradients, weights, np.empty(0))
     for column, cut in zip(range(d), rng.integers(n_bins - 1, size=d), strict=True):
         for min_weight in (1e-9, 3.0):
             arguments = (
-                bins, column, n, n_bins - 1, rows, begin, end, gradients, weights,
-                gradients[here].sum(axis=0), weight, min_weight, int(cut), missing_left,
-                np.empty(k),
+                table, column, here, learned, min_weight, int(cut), missing_left, np.empty(k)
             )  # fmt: skip
-            found, expected = compiled.score_cut(*arguments), twin.score_cut(*arguments)
+            found, expected = vector_cuts.score_cut(*arguments), cuts_twin.score_cut(*arguments)
             assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -106,19 +113,15 @@ def test_score_cut(seed, weighted, missing_left):
 def test_the_best_cut_is_the_best_of_all(seed, weighted):
     rng = np.random.default_rng([seed, weighted])
     n, d, k, n_bins = 30, 3, 4, 8
-    bins = draw_bins(rng, n, d, n_bins, True)
+    table = draw_bins(rng, n, d, n_bins, True)
     gradients, weights = draw_sums(rng, n, k, weighted, False)
-    rows = np.arange(n, dtype=np.uint32)
-    node = (gradients, weights, gradients.sum(axis=0), weights.sum() if weighted else float(n), 1.0)
+    here = rows_of(np.arange(n, dtype=np.uint32), 0, n, gradients, weights)
+    learned = VectorGradients(gradients, weights, np.empty(0))
     for column in range(d):
-        scratch = np.empty(n_bins + 1, np.int64), np.empty(n, np.uint32), np.empty(k)
-        best, cut, side = compiled.scan_cuts(
-            bins, column, n, n_bins, rows, 0, n, *node, 0.0, *scratch
-        )
+        shared = table, column, here, learned, 1.0
+        best, cut, side = vector_cuts.scan_cuts(*shared, 0.0, draw_scratch(n, n_bins, k))
         scores = {
-            (c, s): compiled.score_cut(
-                bins, column, n, n_bins - 1, rows, 0, n, *node, c, s, np.empty(k)
-            )
+            (c, s): vector_cuts.score_cut(*shared, c, s, np.empty(k))
             for c in range(n_bins - 1)
             for s in (0, 1)
         }
@@ -128,20 +131,46 @@ def test_the_best_cut_is_the_best_of_all(seed, weighted):
 
 @seeded
 @weightings
-def test_weigh(seed, weighted):
+@pytest.mark.parametrize("max_depth", [0, 3])
+def test_weigh(seed, weighted, max_depth):
     rng = np.random.default_rng([seed, weighted])
     gradients, weights = draw_sums(rng, 40, 7, weighted, False)
     squares = rng.uniform(5, 9, size=40)
-    rows, begin, end = node_of(rng, 40)
-    nodes = np.zeros((3, N_NODE_FIELDS), dtype=np.int64)
-    nodes[1, [BEGIN, END]] = begin, end
+    here = node_of(rng, 40, gradients, weights)
+    limits = vector_grow.VectorLimits(5.0, 0.0, 1.0, 9, max_depth, 1, False, False)
     results = []
-    for module in (compiled, twin):
-        totals, masses = np.zeros((3, 7)), np.zeros((3, 3))
-        module.weigh(1, rows, nodes, gradients, weights, squares, totals, masses)
-        results.append((totals, masses))
+    for module in (vector_grow, twin):
+        nodes = empty_store(3)
+        nodes.fields[1, [BEGIN, END]] = here.begin, here.end
+        sums = vector_grow.VectorSums(
+            np.zeros((3, 7)), np.zeros((3, 3)), np.zeros(3), np.zeros(3, dtype=np.uint64)
+        )
+        growth = growth_of(VectorGradients(gradients, weights, squares), limits, nodes, sums, here)
+        module.weigh(1, growth)
+        results.append((*sums[:2], nodes.priority))
     for ours, theirs in zip(*results, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def growth_of(gradients, limits, nodes, sums, here):
+    """Of a table without columns."""
+    table = table_of(np.zeros((0, 40), dtype=np.uint64), 0, 3)
+    rows = np.stack([here.rows, here.rows])
+    nothing = np.zeros(8, dtype=np.int64)
+    return vector_grow.VectorGrowth(
+        table,
+        empty_ranges(table),
+        gradients,
+        limits,
+        nodes,
+        sums,
+        CategorySplits(np.zeros(0, dtype=np.uint8), np.zeros((0, 4), dtype=np.uint64)),
+        RowBuffers(rows, np.zeros((2, 0), dtype=np.int64), np.zeros(40, dtype=np.uint8), nothing),
+        vector_cuts.Candidates(nothing, nothing, np.zeros((4, 1))),
+        vector_grow.VectorScratch(
+            np.zeros((1, 4), dtype=np.int64), rows[:1].copy(), np.zeros((1, 7))
+        ),
+    )
 
 
 @seeded
@@ -150,14 +179,14 @@ def test_value_ranges(seed, dtype):
     rng = np.random.default_rng(seed)
     n, d, n_bins = 50, 10, 9
     X = rng.normal(size=(n, d)).astype(dtype)
-    bins = draw_bins(rng, n, d, n_bins, True)
+    table = draw_bins(rng, n, d, n_bins, True)
     for k in range(d):
-        X[twin.bins_of(bins, n, k) == n_bins - 1, k] = np.nan
+        X[bins_of(table.words, k) == n_bins - 1, k] = np.nan
     results = []
-    for module in (compiled, twin):
-        low, high = np.full((d, n_bins), np.inf), np.full((d, n_bins), -np.inf)
-        module.value_ranges(bins, n, d, n_bins, X, low, high)
-        results.append((low, high))
+    for module in (vector_cuts, cuts_twin):
+        ranges = empty_ranges(table)
+        module.value_ranges(table, X, ranges)
+        results.append(ranges)
     for ours, theirs in zip(*results, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -165,46 +194,50 @@ def test_value_ranges(seed, dtype):
 # Growth
 
 
+@dataclass
+class Before:
+    """What growth overwrites."""
+
+    rows: np.ndarray
+    seed: int
+
+
 def fit_and_record(monkeypatch, parts, X, negative, sample, n_threads, seed=0):
-    """Grow one tree with the learner; returns the grower's arguments, afterwards and before."""
-    after, before = {}, {}
+    """Grow one tree with the learner; returns what was there before, and all there is after."""
+    before, after = [], []
+    grow_together = vector._grow_together
 
-    def recording(*values):
-        arguments = dict(zip(NAMES, values, strict=True))
-        if arguments["thread"] == 0:
-            after.update(arguments)
-            before.update(rows=arguments["rows"][0].copy(), seed=int(arguments["seeds"][0]))
-        compiled.grow_vector(*values)
+    def recording(growth, team):
+        before.append(Before(growth.buffers.rows[0].copy(), int(growth.sums.seeds[0])))
+        grow_together(growth, team)
+        after.append(growth)
 
-    monkeypatch.setattr(vector, "grow_vector", recording)
     data = parts.prepare(X, sample.weight, 0, n_threads)
     rng = np.random.default_rng(seed)
-    fitted = parts.fit_tree(data, negative, sample, rng, data.team)
+    with monkeypatch.context() as context:
+        context.setattr(vector, "_grow_together", recording)
+        fitted = parts.fit_tree(data, negative, sample, rng, data.team)
     parts.close(data)
-    return before, after, data, fitted
+    return before[0], after[0], data, fitted
 
 
 def naive_tree(before, after, data):
-    min_weight, tie, pure = after["limits"]
-    max_leaves, max_depth, n_columns, random_cuts = (int(x) for x in after["limits_int"])
-    missing = after["n_bins"] - 1
+    limits = after.limits
     return twin.grow_vector(
-        twin.Table(table_of(data.table.words, data.X.shape[1]), data.X, missing),
-        after["gradients"],
-        after["weights"],
-        after["row_squares"],
-        before["rows"],
-        twin.Limits(min_weight, tie, pure, max_leaves, max_depth, n_columns, bool(random_cuts)),
-        before["seed"],
+        twin.Table(bins_in(data.table.words, data.X.shape[1]), data.X, after.table.n_bins - 1),
+        *after.gradients,
+        before.rows,
+        twin.Limits(*limits[:-1]),
+        before.seed,
     )
 
 
 def assert_same_tree(before, after, data):
     naive = naive_tree(before, after, data)
-    assert int(after["control"][N_NODES]) == len(naive)
+    assert int(after.nodes.control[N_NODES]) == len(naive)
     for number, expected in enumerate(naive):
-        found = after["nodes"][number]
-        here = after["rows"][found[BUFFER], found[BEGIN] : found[END]]
+        found = after.nodes.fields[number]
+        here = after.buffers.rows[found[BUFFER], found[BEGIN] : found[END]]
         assert found[DEPTH] == expected.depth
         if expected.left is None:
             assert found[LEFT] == -1
@@ -214,8 +247,8 @@ def assert_same_tree(before, after, data):
         column, cut, missing_left, value = expected.split
         assert found[[COLUMN, BIN]].tolist() == [column, cut]
         assert bool(found[MISSING_LEFT]) == missing_left
-        assert after["values"][number] == value
-        assert after["gains"][number] == pytest.approx(expected.gain, rel=1e-7, abs=1e-9)
+        assert after.sums.values[number] == value
+        assert after.nodes.gains[number] == pytest.approx(expected.gain, rel=1e-7, abs=1e-9)
     return len(naive)
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.utils._param_validation import InvalidParameterError
 from tests.cases import LOSSES, PLAIN
-from tests.reference.order import nearest_in_order, pairs_in_order
+from tests.reference.isotonic import nearest_in_order, pairs_in_order
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor

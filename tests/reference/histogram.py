@@ -40,7 +40,3 @@ def merge(histogram, private, n_parts, begin, end):
 
 def subtract(histogram, other, begin, end):
     histogram[begin:end] -= other[begin:end]
-
-
-def global_histogram(histogram):
-    return histogram

@@ -2,27 +2,47 @@
 
 import math
 
-from hilboost.backends.nodes import BEGIN, BUFFER, DEPTH, END, LEFT, N_NODES, RIGHT, SLOT
+from hilboost.backends.nodes import (
+    BEGIN,
+    BUFFER,
+    DEPTH,
+    END,
+    LEFT,
+    N_LEFT,
+    N_LEFT_HERE,
+    N_NODES,
+    N_ROWS,
+    NODE,
+    RIGHT,
+    SLOT,
+)
 
 
-def choose_node(nodes, gains, n_nodes, max_leaves):
-    is_open = [i for i in range(n_nodes) if nodes[i, LEFT] < 0 and gains[i] > -math.inf]
+def choose_node(nodes, max_leaves, in_turn):
+    n_nodes, last = int(nodes.control[N_NODES]), int(nodes.control[NODE])
+    is_open = [
+        i for i in range(n_nodes) if nodes.fields[i, LEFT] < 0 and nodes.priority[i] > -math.inf
+    ]
+    if in_turn:
+        is_open = [i for i in is_open if i >= last][:1]
     if not is_open or (n_nodes + 1) // 2 >= max_leaves:
         return -1
-    return max(is_open, key=lambda i: gains[i])  # the first of equals
+    return max(is_open, key=lambda i: nodes.priority[i])  # the first of equals
 
 
-def open_children(node, n_left, nodes, gains, totals, left_totals, control):
-    left = int(control[N_NODES])
-    begin, end = nodes[node, [BEGIN, END]]
+def open_children(nodes):
+    table, control = nodes.fields, nodes.control
+    node, left = int(control[NODE]), int(control[N_NODES])
+    begin, end, n_rows = table[node, [BEGIN, END, N_ROWS]]
+    middle = begin + control[N_LEFT_HERE]
     sides = [
-        (left, begin, begin + n_left, left_totals[node]),
-        (left + 1, begin + n_left, end, totals[node] - left_totals[node]),
+        (left, begin, middle, control[N_LEFT]),
+        (left + 1, middle, end, n_rows - control[N_LEFT]),
     ]
-    for child, first, last, sums in sides:
-        fields = [BEGIN, END, BUFFER, DEPTH, SLOT, LEFT, RIGHT]
-        buffer, depth = 1 - nodes[node, BUFFER], nodes[node, DEPTH] + 1
-        nodes[child, fields] = [first, last, buffer, depth, -1, -1, -1]
-        gains[child], totals[child] = -math.inf, sums
-    nodes[node, [LEFT, RIGHT]] = left, left + 1
+    for child, first, last, rows in sides:
+        fields = [BEGIN, END, BUFFER, DEPTH, SLOT, LEFT, RIGHT, N_ROWS]
+        buffer, depth = 1 - table[node, BUFFER], table[node, DEPTH] + 1
+        table[child, fields] = [first, last, buffer, depth, -1, -1, -1, rows]
+        nodes.gains[child] = nodes.priority[child] = -math.inf
+    table[node, [LEFT, RIGHT]] = left, left + 1
     control[N_NODES] += 2

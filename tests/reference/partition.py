@@ -1,18 +1,20 @@
 """Naive twins of :mod:`hilboost.backends.partition`."""
 
+from tests.reference.histogram import bins_of
 
-def flag_rows(bins, n, column, split_bin, missing_bin, missing_left, rows, begin, end, flags):
-    table = bins.reshape(-1, n, 8)
+
+def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
+    bins = bins_of(table.words, column)
     for i in range(begin, end):
-        b = table[column // 8, rows[i], column % 8]
-        flags[i] = missing_left if b == missing_bin else b <= split_bin
+        b = bins[rows[i]]
+        flags[i] = missing_left if b == table.n_bins - 1 else b <= split_bin
     return int(flags[begin:end].sum())
 
 
-def move_rows(flags, rows, ordered, target_rows, target_ordered, begin, end, left, right):
-    goes_left = [i for i in range(begin, end) if flags[i]]
-    goes_right = [i for i in range(begin, end) if not flags[i]]
+def move_rows(buffers, source, begin, end, left, right):
+    goes_left = [i for i in range(begin, end) if buffers.flags[i]]
+    goes_right = [i for i in range(begin, end) if not buffers.flags[i]]
     for start, chosen in ((left, goes_left), (right, goes_right)):
-        target_rows[start : start + len(chosen)] = rows[chosen]
-        if len(ordered):
-            target_ordered[start : start + len(chosen)] = ordered[chosen]
+        for moved in (buffers.rows, buffers.ordered):
+            if moved.shape[1]:
+                moved[1 - source, start : start + len(chosen)] = moved[source, chosen]

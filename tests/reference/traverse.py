@@ -1,103 +1,54 @@
 """Naive twins of :mod:`hilboost.backends.traverse`: one row, one tree, one step at a time."""
 
 import numpy as np
-from tests.reference.levels import level_goes_left
+from tests.reference.category_splits import level_goes_left
+from tests.reference.histogram import table_of
+
+from hilboost.backends.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 
 
-def binned_leaves(
-    bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, begin, end, leaf_of_row
-):
-    table = bins.reshape(-1, n, 8)
+def binned_leaves(table, nodes, leaf_of, categories, rows, begin, end, leaf_of_row):
+    bins = table_of(table.words, len(table.n_values))
+    is_category, left_sets = categories
     for row in rows[begin:end]:
         node = 0
-        while nodes[node, 8] >= 0:
-            column, cut, missing_left, left, right = nodes[node, 5:10]
-            b = table[column // 8, row, column % 8]
-            if b == missing_bin:
+        while nodes[node, LEFT] >= 0:
+            column, cut, missing_left = nodes[node, [COLUMN, BIN, MISSING_LEFT]]
+            b = bins[row, column]
+            if b == table.n_bins - 1:
                 goes_left = bool(missing_left)
-            elif len(levels) and levels[column]:
+            elif len(is_category) and is_category[column]:
                 goes_left = level_goes_left(left_sets, node, b)
             else:
                 goes_left = b <= cut
-            node = left if goes_left else right
+            node = nodes[node, LEFT if goes_left else RIGHT]
         leaf_of_row[row] = leaf_of[node]
 
 
-def _leaf(x, node, columns, thresholds, missing_right, children, set_numbers, left_sets):
-    while children[node] != node:
-        value = x[columns[node]]
+def _leaf(x, node, trees):
+    while trees.child[node] != node:
+        value = x[trees.column[node]]
         if np.isnan(value):
-            right = missing_right[node]
-        elif len(set_numbers) and set_numbers[node] >= 0:
-            right = not level_goes_left(left_sets, set_numbers[node], value)
+            right = trees.missing_right[node]
+        elif len(trees.set_numbers) and trees.set_numbers[node] >= 0:
+            right = not level_goes_left(trees.left_sets, trees.set_numbers[node], value)
         else:
-            right = value > thresholds[node]
-        node = children[node] + int(right)
+            right = value > trees.threshold[node]
+        node = trees.child[node] + int(right)
     return node
 
 
-def add_forest(
-    *,
-    X,
-    roots,
-    columns,
-    thresholds,
-    missing_right,
-    children,
-    set_numbers,
-    left_sets,
-    value_offset,
-    values,
-    widths,
-    first_output,
-    begin,
-    end,
-    raw,
-    **_,
-):
+def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
     for i in range(begin, end):
-        for tree, (width, first) in enumerate(zip(widths, first_output, strict=True)):
-            leaf = _leaf(
-                X[i],
-                roots[tree],
-                columns,
-                thresholds,
-                missing_right,
-                children,
-                set_numbers,
-                left_sets,
-            )
-            at = value_offset[leaf]
-            raw[i, first : first + width] += values[at : at + width]
+        for tree, (width, first) in enumerate(zip(leaves.widths, leaves.first_output, strict=True)):
+            at = leaves.offset[_leaf(X[i], trees.roots[tree], trees)]
+            raw[i, first : first + width] += leaves.values[at : at + width]
 
 
-def forest_leaves(
-    X,
-    roots,
-    columns,
-    thresholds,
-    missing_right,
-    children,
-    set_numbers,
-    left_sets,
-    leaf_number,
-    begin,
-    end,
-    leaf_of_row,
-):
+def forest_leaves(X, trees, leaf_number, begin, end, leaf_of_row):
     for i in range(begin, end):
         for tree in range(leaf_of_row.shape[1]):
-            leaf = _leaf(
-                X[i],
-                roots[tree],
-                columns,
-                thresholds,
-                missing_right,
-                children,
-                set_numbers,
-                left_sets,
-            )
-            leaf_of_row[i, tree] = leaf_number[leaf]
+            leaf_of_row[i, tree] = leaf_number[_leaf(X[i], trees.roots[tree], trees)]
 
 
 def mark_left_leaves(roots, children, order, masks):

@@ -2,75 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from tests.reference.draws import mix
-
-NO_GAIN = -math.inf
-
-
-def bins_of(bins, n, column):
-    """Bins (n,) of one column of a flat table."""
-    return bins.reshape(-1, n, 8)[column // 8, :, column % 8].astype(np.int64)
+from tests.reference.vector_cuts import NO_GAIN, score_of, weights_of
 
 
-def _weights(weights, rows):
-    return weights[rows] if len(weights) else np.ones(len(rows))
-
-
-def _score(rows, goes_left, gradients, weights, min_weight):
-    """``|S_l|²/W_l + |S_r|²/W_r``, or no gain where a side is too light."""
-    score = 0.0
-    for side in (rows[goes_left], rows[~goes_left]):
-        weight = _weights(weights, side).sum()
-        if weight < min_weight or weight <= 0:
-            return NO_GAIN
-        score += (gradients[side].sum(axis=0) ** 2).sum() / weight
-    return score
-
-
-def scan_cuts(
-    bins, column, n, n_bins, rows, begin, end, gradients, weights, totals, weight, min_weight,
-    tie, starts, order, sums,
-):  # fmt: skip
-    here, missing = rows[begin:end], n_bins - 1
-    b = bins_of(bins, n, column)[here]
-    best = NO_GAIN, 0, 0
-    for missing_left in (0, 1) if (b == missing).any() else (0,):
-        for cut in np.unique(b[b < missing]):
-            goes_left = (b <= cut) | (bool(missing_left) & (b == missing))
-            score = _score(here, goes_left, gradients, weights, min_weight)
-            if score > best[0] + tie:
-                best = score, int(cut), missing_left
-    return best
-
-
-def score_cut(
-    bins, column, n, missing_bin, rows, begin, end, gradients, weights, totals, weight, min_weight,
-    cut, missing_left, sums,
-):  # fmt: skip
-    here = rows[begin:end]
-    b = bins_of(bins, n, column)[here]
-    goes_left = (b <= cut) | (bool(missing_left) & (b == missing_bin))
-    return _score(here, goes_left, gradients, weights, min_weight)
-
-
-def weigh(node, rows, nodes, gradients, weights, row_squares, totals, masses):
-    here = rows[nodes[node, 0] : nodes[node, 1]]
-    totals[node] = gradients[here].sum(axis=0)
-    weight, squares = _weights(weights, here).sum(), row_squares[here].sum()
-    masses[node] = weight, squares, squares - (totals[node] ** 2).sum() / weight
-
-
-def value_ranges(bins, n, d, n_bins, X, low, high):
-    for column in range(d):
-        b = bins_of(bins, n, column)
-        for number in range(n_bins - 1):
-            values = X[b == number, column]
-            low[column, number] = values.min(initial=np.inf)
-            high[column, number] = values.max(initial=-np.inf)
+def weigh(node, growth):
+    """Of the root, whose priority depends on the limits alone."""
+    begin, end, buffer = growth.nodes.fields[node, :3]
+    here = growth.buffers.rows[buffer, begin:end]
+    gradients, limits = growth.gradients, growth.limits
+    totals = gradients.values[here].sum(axis=0)
+    weight, squares = weights_of(gradients.weights, here).sum(), gradients.squares[here].sum()
+    variance = squares - (totals**2).sum() / weight
+    growth.sums.totals[node] = totals
+    growth.sums.masses[node] = weight, squares, variance
+    split = len(here) >= 2 and variance > limits.pure and weight >= 2 * limits.min_weight
+    growth.nodes.priority[node] = variance if split and limits.max_depth > 0 else NO_GAIN
 
 
 @dataclass
@@ -170,7 +120,7 @@ def _best_split(table, rows, gradients, weights, limits, seed, tie):
         own, own_score = None, NO_GAIN
         for cut, side, value in cuts:
             goes_left = (b <= cut) | (side & (b == table.missing))
-            score = _score(rows, goes_left, gradients, weights, limits.min_weight)
+            score = score_of(rows, goes_left, gradients, weights, limits.min_weight)
             if score > own_score + (0 if own is None else tie):
                 own, own_score = (column, cut, side, value), score
         if own is not None and (best is None or own_score > best_score + tie):
@@ -183,7 +133,7 @@ def _finished(table, rows, split, weights):
     column, cut, side, value = split
     b = table.bins[rows, column]
     if not (b == table.missing).any():
-        weight = _weights(weights, rows)
+        weight = weights_of(weights, rows)
         side = bool(2 * weight[b <= cut].sum() >= weight.sum())
     if value is None:
         whole = table.X[:, column].astype(np.float64)
@@ -200,7 +150,7 @@ def grow_vector(table, gradients, weights, row_squares, rows, limits, seed):
     """Nodes in order of creation; ``gradients`` and ``row_squares`` are weighted already."""
 
     def node_of(rows, depth, seed):
-        total, weight = gradients[rows].sum(axis=0), _weights(weights, rows).sum()
+        total, weight = gradients[rows].sum(axis=0), weights_of(weights, rows).sum()
         return Node(rows, depth, seed, row_squares[rows].sum() - (total @ total) / weight)
 
     def is_open(i):
@@ -209,11 +159,11 @@ def grow_vector(table, gradients, weights, row_squares, rows, limits, seed):
             len(node.rows) < 2
             or node.variance <= limits.pure
             or node.depth >= limits.max_depth
-            or _weights(weights, node.rows).sum() < 2 * limits.min_weight
+            or weights_of(weights, node.rows).sum() < 2 * limits.min_weight
         )
 
     nodes, closed = [node_of(rows, 0, seed)], set()
-    root_weight = _weights(weights, rows).sum()
+    root_weight = weights_of(weights, rows).sum()
     while (len(nodes) + 1) // 2 < limits.max_leaves:
         waiting = [i for i in range(len(nodes)) if is_open(i)]
         if not waiting:
@@ -222,7 +172,7 @@ def grow_vector(table, gradients, weights, row_squares, rows, limits, seed):
         i = waiting[0] if in_turn else max(waiting, key=lambda i: (nodes[i].variance, -i))
         closed.add(i)
         node = nodes[i]
-        weight = _weights(weights, node.rows).sum()
+        weight = weights_of(weights, node.rows).sum()
         tie = limits.tie * nodes[0].variance / root_weight * weight
         split, score = _best_split(table, node.rows, gradients, weights, limits, node.seed, tie)
         if split is None:

@@ -1,12 +1,42 @@
-"""Values to bins."""
+"""Values to bins, and the table of bins."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import uint64
+from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled
+from hilboost.backends.compiled import allocating, inner
 
 
-@compiled
+class BinTable(NamedTuple):
+    """A table of bins, eight columns to a word.
+
+    Attributes
+    ----------
+    words : (n_words, n) uint64
+        ``words[w, i]`` packs the bins of columns ``8 w … 8 w + 7`` of row ``i``, lowest byte first.
+    flat : (n_words * n * 8,) uint8
+        The same memory.
+    n_values : (d,) int64
+        Bins of every column without the one for missing values.
+    n_bins : int
+        Bins of every column, the last one for missing values; at most 256.
+    """
+
+    words: NDArray[np.uint64]
+    flat: NDArray[np.uint8]
+    n_values: NDArray[np.int64]
+    n_bins: int
+
+
+@inner
+def offset_of(table, column):
+    """Where the bins of a column begin in the flat table; rows are 8 bytes apart."""
+    return uint64((column // 8) * table.words.shape[1] * 8 + column % 8)
+
+
+@allocating
 def pack_bins(values, edges, n_steps, missing_bin, begin, end, words):
     """Bin the rows ``[begin, end)`` and pack eight columns into a word.
 

@@ -3,6 +3,8 @@
 Cached on disk, without the interpreter lock, and with NumPy's rules for division: a zero divisor
 gives ``inf`` or ``nan`` and no exception, which a team of threads at a barrier could not survive.
 A cache that cannot be written or read costs a warning and time, never the fit.
+
+With ``NUMBA_DISABLE_JIT=1`` the same functions run as Python, by the same rules of arithmetic.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
 from typing import Any
 
-from numba import njit
+import numpy as np
+from numba import config, njit
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.sigutils import normalize_signature
 
@@ -77,19 +81,50 @@ def _cache_of(function: Callable[..., Any]) -> FunctionCache | NullCache:
         return _NoCache(str(error))
 
 
-def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+INTERPRETED = bool(config.DISABLE_JIT)
+
+
+def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Run as Python: integers wrap around, and a zero divisor raises nothing."""
+
+    @wraps(function)
+    def run(*arguments: Any) -> Any:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return function(*arguments)
+
+    run.py_func = function  # type: ignore[attr-defined]
+    return run
+
+
+def _decorator(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    if INTERPRETED:
+        return _interpreted
     decorate = njit(nogil=True, error_model="numpy", **options)
 
     def compiler(function: Callable[..., Any]) -> Any:
         dispatcher: Any = decorate(function)
-        if dispatcher is not function:  # as under NUMBA_DISABLE_JIT
-            dispatcher._cache = _cache_of(function)
+        dispatcher._cache = _cache_of(function)
         return dispatcher
 
     return compiler
 
 
-compiled = _compiler()
+# Without Numba's runtime (NRT) no references to arrays are counted, which would cost an atomic
+# addition for every array that is taken out of a record, contended where threads share the record.
+_NO_REFERENCES = {"_nrt": False}
+_NO_WAY_IN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-reordered = _compiler(fastmath={"reassoc", "contract", "nsz"})
-"""For short sums whose order the compiler may choose, so that they become vector code."""
+compiled = _decorator(**_NO_REFERENCES)
+"""For functions that Python calls, and that create no arrays."""
+
+allocating = _decorator()
+"""For functions that create arrays; these must not call others that return some."""
+
+inner = _decorator(**_NO_REFERENCES, **_NO_WAY_IN)
+"""For functions that only compiled functions call, and that create no arrays.
+
+To compile the way in from Python takes longer than the function where it takes large records.
+"""
+
+reordered = _decorator(**_NO_REFERENCES, **_NO_WAY_IN, fastmath={"reassoc", "contract", "nsz"})
+"""For short inner sums whose order the compiler may choose, so that they become vector code."""

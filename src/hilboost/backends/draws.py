@@ -1,9 +1,9 @@
 """Random numbers from a counter: a draw depends on the seed and the node, not on the threads."""
 
-from numba import uint64
+from numba import int64, uint64
 
 from hilboost.backends.compiled import compiled
-from hilboost.backends.sync import keep_apart
+from hilboost.backends.intrinsics import keep_apart
 
 
 @compiled
@@ -25,7 +25,7 @@ def draw_columns(allowed, n_draw, seed, node, drawn):
     n_columns = allowed.shape[0]
     left = 0
     for f in range(n_columns):
-        left += allowed[f]
+        left += int64(allowed[f])
     wanted = min(n_draw, left)
     state = mix(uint64(seed) ^ (uint64(node + 1) * uint64(0xD1342543DE82EF95)))
     for f in range(n_columns):

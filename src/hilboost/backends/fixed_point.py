@@ -4,10 +4,54 @@ Integer sums do not depend on their order, so a histogram is the same on any num
 machines.  The scales are powers of two: a product by one is exact.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import uint64
+from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, reordered
+from hilboost.backends.compiled import compiled, inner, reordered
+
+
+class WeightedGradients(NamedTuple):
+    """Gradients, hessians and weights of the rows to learn from.
+
+    Attributes
+    ----------
+    gradients : (n, r) float64
+    hessians : (n, r) float64
+        (n, 0) where constant.
+    weights : (n,) float64
+        (0,) for ones.
+    rows : (m,) uint32
+        (0,) for all rows.
+    """
+
+    gradients: NDArray[np.float64]
+    hessians: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    rows: NDArray[np.uint32]
+
+
+class Rounding(NamedTuple):
+    """How numbers become integers.
+
+    Attributes
+    ----------
+    of_gradient, of_hessian, of_count : float
+        Factors; powers of two.
+    whole : bool
+        Weights are whole numbers: they multiply the rounded gradient, so that a row of weight 2
+        counts as the row twice, exactly.  Otherwise the product is rounded.
+    salt : uint64
+        Not 0: round at random (steps are coarse), with this number as the seed.
+    """
+
+    of_gradient: float
+    of_hessian: float
+    of_count: float
+    whole: bool
+    salt: np.uint64
 
 
 # Reassociation lets the sums run in vector registers; they only choose a power of two.
@@ -20,14 +64,13 @@ def _absolute_sum(values, begin, end):
 
 
 @compiled
-def absolute_sums(gradients, hessians, weights, rows, begin, end):
+def absolute_sums(learned, begin, end):
     """Weighted sums of ``|gradient|`` and hessian (largest over the outputs) over some rows.
 
-    gradients, hessians : (n, r) float64; hessians (n, 0) where constant
-    weights : (n,) float64, or (0,) for ones
-    rows : (m,) uint32, or (0,) for all rows
+    learned : WeightedGradients
     Returns ``(sum |g|, sum h, sum w)``.
     """
+    gradients, hessians, weights, rows = learned
     r = gradients.shape[1]
     n_hessians = hessians.shape[1]
     if r == 1 and weights.shape[0] == 0 and rows.shape[0] == 0:
@@ -47,7 +90,7 @@ def absolute_sums(gradients, hessians, weights, rows, begin, end):
     return best_g, best_h, total_w
 
 
-@compiled
+@inner
 def _round(value, row, salt):
     """The nearest integer, or with a salt one of the two neighbors at random, right on average.
 
@@ -61,77 +104,64 @@ def _round(value, row, salt):
 
 
 @compiled
-def pack_one(gradients, hessians, begin, end, layout, factors, salt, ordered):
+def pack_one(learned, packing, rounding, begin, end, ordered):
     """:func:`pack_gradients` for all rows, one output, no weights: straight vector code."""
-    hessian_shift, gradient_shift = layout[0], layout[3]
-    count = np.int64(1 if layout[2] != 0 else 0)
+    gradients, hessians = learned.gradients, learned.hessians
+    hessian_shift, gradient_shift = packing.hessian_shift, packing.gradient_shift
+    g_factor, h_factor, salt = rounding.of_gradient, rounding.of_hessian, rounding.salt
+    count = np.int64(1 if packing.count_mask != 0 else 0)
     if hessians.shape[1] == 0:
         for i in range(begin, end):
-            ordered[i] = (np.int64(np.rint(gradients[i, 0] * factors[0])) << gradient_shift) + count
+            ordered[i] = (np.int64(np.rint(gradients[i, 0] * g_factor)) << gradient_shift) + count
     else:
         for i in range(begin, end):
             ordered[i] = (
-                (_round(gradients[i, 0] * factors[0], i, salt) << gradient_shift)
-                + (_round(hessians[i, 0] * factors[1], i, salt) << hessian_shift)
+                (_round(gradients[i, 0] * g_factor, i, salt) << gradient_shift)
+                + (_round(hessians[i, 0] * h_factor, i, salt) << hessian_shift)
                 + count
             )
 
 
+@inner
+def _times_weight(value, weight, row, rounding):
+    """A weighted gradient or hessian, already in steps, as an integer."""
+    nearest = rounding.whole and rounding.salt == uint64(0)
+    return _round(weight * (np.rint(value) if nearest else value), row, rounding.salt)
+
+
 @compiled
-def pack_gradients(
-    gradients,
-    hessians,
-    weights,
-    rows,
-    begin,
-    end,
-    layout,
-    factors,
-    whole,
-    salt,
-    count_channel,
-    packed,
-    ordered,
-):
+def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
     """Round and pack gradient, hessian and weight of ``rows[begin:end]``.
 
     Parameters
     ----------
-    gradients, hessians, weights, rows : as in :func:`absolute_sums`
-    layout : (4,) int64, see :mod:`hilboost.backends.split`
-    factors : (3,) float64, of gradient, hessian and count
-    whole : bool
-        Weights are whole numbers: they multiply the rounded gradient, so that a row of weight 2
-        counts as the row twice, exactly.  Otherwise the product is rounded.
-    salt : uint64
-        Not 0: round at random (steps are coarse), with this number as the seed.
-    count_channel : bool, the count has a channel of its own
-    packed : (n, n_channels) int64, written at the rows where there are several channels
+    learned : WeightedGradients
+    packing : Packing
+    rounding : Rounding
+    packed : (n, n_channels) int64
+        Written at the rows where there are several channels; one more than outputs where the count
+        has a channel of its own.
     ordered : (m,) int64, written at the positions where there is one
     """
+    gradients, hessians, weights, rows = learned
     r = gradients.shape[1]
-    n_hessians = hessians.shape[1]
-    hessian_shift, gradient_shift = layout[0], layout[3]
-    count_here = layout[2] != 0
     for i in range(begin, end):
         row = rows[i] if rows.shape[0] > 0 else i
         w = weights[row] if weights.shape[0] > 0 else 1.0
-        count = np.int64(np.rint(w * factors[2]))
+        count = np.int64(np.rint(w * rounding.of_count))
         for k in range(r):
-            g = gradients[row, k] * factors[0]
-            g = w * (np.rint(g) if whole and salt == uint64(0) else g)
-            value = _round(g, row, salt) << gradient_shift
-            if n_hessians > 0:
-                h = hessians[row, k] * factors[1]
-                h = w * (np.rint(h) if whole and salt == uint64(0) else h)
-                value += _round(h, row, salt) << hessian_shift
-            if count_here:
+            g = gradients[row, k] * rounding.of_gradient
+            value = _times_weight(g, w, row, rounding) << packing.gradient_shift
+            if hessians.shape[1] > 0:
+                h = hessians[row, k] * rounding.of_hessian
+                value += _times_weight(h, w, row, rounding) << packing.hessian_shift
+            if packing.count_mask != 0:
                 value += count
             if packed.shape[1] == 1:
                 ordered[i] = value
             else:
                 packed[row, k] = value
-        if count_channel:
+        if packed.shape[1] > r:
             packed[row, r] = count
 
 

@@ -1,4 +1,4 @@
-"""Histograms of fixed-point gradients, and the one place where local becomes global.
+"""Histograms of fixed-point gradients, and the one place where local sums become global.
 
 The binned table is held word by word: ``words[w, i]`` packs the bins of columns ``8 w … 8 w + 7``
 of row ``i``, lowest byte first, so that one load feeds eight additions into a slab of the histogram
@@ -10,17 +10,40 @@ that stays in the first-level cache::
 A histogram is flat: ``histogram[(column * stride + bin) * n_channels + channel]``, int64.
 """
 
-from numba import int64, uint64
+from typing import NamedTuple
 
-from hilboost.backends.compiled import compiled
-from hilboost.backends.sync import keep_apart, prefetch
+import numpy as np
+from numba import int64, uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.intrinsics import keep_apart, prefetch
+from hilboost.backends.nodes import BEGIN, BUFFER, END
+from hilboost.backends.partition import ROWS_WORTH_SHARING
+from hilboost.backends.sync import barrier, share
 
 _AHEAD = 32
 STRIDE = 256
 """Bins a column takes in a histogram of one channel: a constant, which addresses fold in."""
 
 
-@compiled
+class Histograms(NamedTuple):
+    """Memory for the histograms of the open nodes.
+
+    Attributes
+    ----------
+    slots : (n_slots, d * stride * n_channels) int64
+        A stride of :data:`STRIDE` with one channel and of ``n_bins`` with more.  One slot for every
+        leaf keeps parents for subtraction; two slots do without.
+    private : (n_threads, d * stride * n_channels) int64
+        One for every thread.
+    """
+
+    slots: NDArray[np.int64]
+    private: NDArray[np.int64]
+
+
+@inner
 def _bin_range(first_word, last_word, n_columns, n_bins, n_channels):
     begin = min(8 * first_word, n_columns) * n_bins * n_channels
     end = min(8 * last_word, n_columns) * n_bins * n_channels
@@ -111,10 +134,65 @@ def subtract(histogram, other, begin, end):
         histogram[i] -= other[i]
 
 
-@compiled
-def global_histogram(histogram):
-    """Histogram over all machines from the one over the rows that are here.
+@inner
+def own_cells(threads, table, n_channels):
+    """The leaf_of_row of a histogram that are one thread's: those of its share of the columns."""
+    stride = STRIDE if n_channels == 1 else table.n_bins
+    first, last = share(table.n_values.shape[0], threads.number, threads.n_threads)
+    return first * stride * n_channels, last * stride * n_channels
 
-    The only place where rows elsewhere enter a tree; on one machine it returns its argument.
+
+@inner
+def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slot):
+    """Sum a node's rows into a slot; every thread has :func:`own_cells` complete in the end.
+
+    Parameters
+    ----------
+    threads : Threads
+        All of them call.
+    table : BinTable
+    packed : (n, n_channels) int64, in the table's row order, read where there are several channels
+    nodes : NodeStore
+    buffers : RowBuffers
+    histograms : Histograms
+
+    Notes
+    -----
+    Threads share out the rows of large nodes and the words of small ones.
     """
-    return histogram
+    keep_apart()
+    thread, n_threads, n_channels = threads.number, threads.n_threads, packed.shape[1]
+    begin, end = nodes.fields[node, BEGIN], nodes.fields[node, END]
+    source, n_columns = nodes.fields[node, BUFFER], table.n_values.shape[0]
+    first_word, last_word, n_parts = np.int64(0), table.words.shape[0], np.int64(1)
+    target = histograms.slots[slot]
+    if n_threads > 1 and end - begin >= ROWS_WORTH_SHARING * n_threads:
+        n_parts = n_threads
+        low, high = share(end - begin, thread, n_threads)
+        begin, end = begin + low, begin + high
+        if thread > 0:
+            target = histograms.private[thread]
+    elif n_threads > 1:
+        first_word, last_word = share(table.words.shape[0], thread, n_threads)
+    rows, ordered = buffers.rows[source], buffers.ordered[source]
+    if n_channels == 1:
+        accumulate(table.words, first_word, last_word, n_columns, rows, ordered, begin, end, target)
+    else:
+        words, n_bins = table.words, table.n_bins
+        accumulate_channels(
+            words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, target
+        )
+    barrier(threads)
+    low, high = own_cells(threads, table, n_channels)
+    merge(histograms.slots[slot], histograms.private, n_parts, low, high)
+
+
+@inner
+def global_sums(local):
+    """Sums over the rows of all machines from those over the rows that are here.
+
+    The only place where rows elsewhere enter a tree: counts of rows and histograms pass through it.
+    On one machine it returns its argument; several machines exchange such sums between the steps
+    of :mod:`hilboost.backends.grow`.
+    """
+    return local

@@ -5,7 +5,7 @@ Cells are numbered ``0 … n_leaves - 1``; ``leaf_of_row`` (n,) int32 holds the 
 
 import numpy as np
 
-from hilboost.backends.compiled import compiled
+from hilboost.backends.compiled import allocating, compiled
 from hilboost.backends.nodes import BEGIN, BUFFER, END
 
 
@@ -101,7 +101,7 @@ def weighted_quantile(values, weights, level):
     return values[last]
 
 
-@compiled
+@allocating
 def leaf_quantiles(residuals, weights, leaf_of_row, n_leaves, level):
     """Weighted quantile of the residuals in every leaf, (n_leaves,); rows of leaf -1 are left out.
 

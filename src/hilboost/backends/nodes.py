@@ -1,45 +1,109 @@
-"""The table of the nodes of a growing tree."""
+"""The nodes of a growing tree, and which of them is split next."""
 
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.column_splits import NO_GAIN
 from hilboost.backends.compiled import compiled
-from hilboost.backends.split import NO_GAIN
 
-# Columns of ``nodes`` (n_nodes, N_NODE_FIELDS) int64.  COLUMN, BIN, MISSING_LEFT are the best split
-# found so far while LEFT is -1, and the node's split after.
-BEGIN, END, BUFFER, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT = range(10)
-N_NODE_FIELDS = 10
-# ``control`` (int64): node to split (-1: stop), nodes so far.
-NODE, N_NODES = 0, 1
-CONTROL_SIZE = 2
+# Columns of ``NodeStore.fields``.  COLUMN, BIN, MISSING_LEFT are the best split found so far while
+# LEFT is -1, and the node's split after.  The rows of a node are ``rows[BUFFER, BEGIN:END]``;
+# N_ROWS counts those on other machines as well.  SLOT is the histogram of an open node.
+BEGIN, END, BUFFER, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT, N_ROWS = range(11)
+N_NODE_FIELDS = 11
+# Entries of ``NodeStore.control``: node to split (-1: none), nodes so far; how many of the node's
+# rows go left, here and on all machines; the children to be searched (twice the root at first), and
+# whether they are.
+NODE, N_NODES, N_LEFT_HERE, N_LEFT, SMALL, BIG, SEARCHED = range(7)
+CONTROL_SIZE = 7
+
+
+class NodeStore(NamedTuple):
+    """The table of the nodes, and what the threads agree on.
+
+    Attributes
+    ----------
+    fields : (n_nodes, N_NODE_FIELDS) int64
+    gains : (n_nodes,) float64
+        Of the splits.
+    priority : (n_nodes,) float64
+        The open node of the largest is split next; ``NO_GAIN`` where a node is not to be split.
+        May be the array ``gains`` itself.
+    control : (CONTROL_SIZE,) int64
+    """
+
+    fields: NDArray[np.int64]
+    gains: NDArray[np.float64]
+    priority: NDArray[np.float64]
+    control: NDArray[np.int64]
+
+
+def empty_nodes(n_nodes: int, by_gain: bool) -> NodeStore:
+    """Room for so many nodes; the next one is that of the largest gain, or of a priority apart."""
+    gains = np.empty(n_nodes)
+    return NodeStore(
+        np.zeros((n_nodes, N_NODE_FIELDS), dtype=np.int64),
+        gains,
+        gains if by_gain else np.empty(n_nodes),
+        np.zeros(CONTROL_SIZE, dtype=np.int64),
+    )
+
+
+def open_root(nodes: NodeStore, n_rows: int) -> None:
+    """Make node 0 an open leaf with all rows."""
+    nodes.fields[0] = 0
+    nodes.fields[0, [END, N_ROWS]] = n_rows
+    nodes.fields[0, [SLOT, LEFT, RIGHT]] = -1
+    nodes.gains[0] = nodes.priority[0] = NO_GAIN
+    nodes.control[:] = 0
+    nodes.control[NODE], nodes.control[N_NODES] = -1, 1
 
 
 @compiled
-def choose_node(nodes, gains, n_nodes, max_leaves):
-    """The open node with the largest gain, the first of equals; -1 where growth ends."""
+def choose_node(nodes, max_leaves, in_turn):
+    """The open node of the largest priority, the first of equals; -1 where growth ends.
+
+    nodes : NodeStore
+    in_turn : bool
+        Take open nodes as they come: a tree that splits every node it can is the same in any order.
+    """
+    n_nodes = nodes.control[N_NODES]
     if (n_nodes + 1) // 2 >= max_leaves:
         return -1
     chosen = -1
-    for i in range(n_nodes):
-        if nodes[i, LEFT] < 0 and gains[i] > NO_GAIN and (chosen < 0 or gains[i] > gains[chosen]):
-            chosen = i
+    first = max(nodes.control[NODE], 0) if in_turn else 0
+    for i in range(first, n_nodes):
+        here = nodes.priority[i]
+        if nodes.fields[i, LEFT] < 0 and here > NO_GAIN:
+            if chosen < 0 or here > nodes.priority[chosen]:
+                chosen = i
+            if in_turn:
+                break
     return chosen
 
 
 @compiled
-def open_children(node, n_left, nodes, gains, totals, left_totals, control):
-    """Note a split: its two children are leaves that hold its rows."""
-    left = control[N_NODES]
-    begin, end = nodes[node, BEGIN], nodes[node, END]
+def open_children(nodes):
+    """Note the split of ``control[NODE]``: its two children are leaves that hold its rows.
+
+    nodes : NodeStore, ``control[N_LEFT_HERE]`` and ``control[N_LEFT]`` say how many go left
+    """
+    fields, control = nodes.fields, nodes.control
+    node, left, n_left = control[NODE], control[N_NODES], control[N_LEFT_HERE]
+    begin, end = fields[node, BEGIN], fields[node, END]
     for child in (left, left + 1):
-        nodes[child, BUFFER] = 1 - nodes[node, BUFFER]
-        nodes[child, DEPTH] = nodes[node, DEPTH] + 1
-        nodes[child, SLOT] = -1
-        nodes[child, LEFT] = -1
-        nodes[child, RIGHT] = -1
-        gains[child] = NO_GAIN
-    nodes[left, BEGIN], nodes[left, END] = begin, begin + n_left
-    nodes[left + 1, BEGIN], nodes[left + 1, END] = begin + n_left, end
-    for c in range(totals.shape[1]):
-        totals[left, c] = left_totals[node, c]
-        totals[left + 1, c] = totals[node, c] - left_totals[node, c]
-    nodes[node, LEFT], nodes[node, RIGHT] = left, left + 1
+        fields[child, BUFFER] = 1 - fields[node, BUFFER]
+        fields[child, DEPTH] = fields[node, DEPTH] + 1
+        fields[child, SLOT] = -1
+        fields[child, LEFT] = -1
+        fields[child, RIGHT] = -1
+        nodes.gains[child] = NO_GAIN
+        nodes.priority[child] = NO_GAIN
+    fields[left, BEGIN], fields[left, END] = begin, begin + n_left
+    fields[left + 1, BEGIN], fields[left + 1, END] = begin + n_left, end
+    fields[left, N_ROWS] = control[N_LEFT]
+    fields[left + 1, N_ROWS] = fields[node, N_ROWS] - control[N_LEFT]
+    fields[node, LEFT], fields[node, RIGHT] = left, left + 1
     control[N_NODES] = left + 2

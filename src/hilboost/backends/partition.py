@@ -7,28 +7,58 @@ Rows and their packed gradients live in two buffers; a split reads one and write
     target   [ a d f h | b c e g ]        left rows first, both in their old order
 """
 
-from numba import int64, uint8, uint64
+from typing import NamedTuple
 
-from hilboost.backends.compiled import compiled
-from hilboost.backends.sync import keep_apart, prefetch
+import numpy as np
+from numba import int64, uint8, uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.binning import offset_of
+from hilboost.backends.category_splits import flag_level_rows
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.intrinsics import keep_apart, prefetch
+from hilboost.backends.nodes import BEGIN, BIN, BUFFER, COLUMN, END, MISSING_LEFT
+from hilboost.backends.sync import barrier, share
 
 _AHEAD = 32
+ROWS_WORTH_SHARING = 4096
+"""A node of fewer rows a thread is left to one thread."""
+
+
+class RowBuffers(NamedTuple):
+    """The rows that a tree learns from, ordered by node.
+
+    Attributes
+    ----------
+    rows : (2, m) uint32
+        At first all rows, in ``rows[0]``.
+    ordered : (2, m) int64
+        Packed gradients in the order of ``rows``; (2, 0) where there are none to move along.
+    flags : (m,) uint8
+    counts : (8 * n_threads,) int64
+        Rows that go left in every thread's share, a cache line apart.
+    """
+
+    rows: NDArray[np.uint32]
+    ordered: NDArray[np.int64]
+    flags: NDArray[np.uint8]
+    counts: NDArray[np.int64]
 
 
 @compiled
-def flag_rows(bins, n, column, split_bin, missing_bin, missing_left, rows, begin, end, flags):
+def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     """Mark the rows that go left and count them.
 
     Parameters
     ----------
-    bins : (n_words * n * 8,) uint8, the words seen as bytes
+    table : BinTable
     rows : (m,) uint32
     flags : (m,) uint8, written in ``[begin, end)``
     """
     keep_apart()
-    offset = uint64((column // 8) * n * 8 + column % 8)
+    bins, offset = table.flat, offset_of(table, column)
     threshold = uint8(split_bin)
-    missing = uint8(missing_bin)
+    missing = uint8(table.n_bins - 1)
     other = uint8(missing_left)
     count = 0
     for i in range(begin, end):
@@ -38,15 +68,19 @@ def flag_rows(bins, n, column, split_bin, missing_bin, missing_left, rows, begin
         b = bins[offset + uint64(8) * uint64(rows[j])]
         left = uint8(b <= threshold) | (other & uint8(b == missing))
         flags[j] = left
-        count += left
+        count += int64(left)
     return count
 
 
 @compiled
-def move_rows(flags, rows, ordered, target_rows, target_ordered, begin, end, left, right):
-    """Write rows (and packed gradients, where there are any) from ``left`` or ``right`` on."""
+def move_rows(buffers, source, begin, end, left, right):
+    """Write rows (and packed gradients, where there are any) from ``left`` or ``right`` on.
+
+    buffers : RowBuffers; source : int, the buffer that is read
+    """
     keep_apart()
-    if ordered.shape[0] == 0:
+    flags, rows, target_rows = buffers.flags, buffers.rows[source], buffers.rows[1 - source]
+    if buffers.ordered.shape[1] == 0:
         for i in range(begin, end):
             j = uint64(i)
             goes_left = int64(flags[j])
@@ -54,6 +88,7 @@ def move_rows(flags, rows, ordered, target_rows, target_ordered, begin, end, lef
             left += goes_left
             right += 1 - goes_left
         return
+    ordered, target_ordered = buffers.ordered[source], buffers.ordered[1 - source]
     for i in range(begin, end):
         j = uint64(i)
         goes_left = int64(flags[j])
@@ -62,3 +97,50 @@ def move_rows(flags, rows, ordered, target_rows, target_ordered, begin, end, lef
         target_ordered[position] = ordered[j]
         left += goes_left
         right += 1 - goes_left
+
+
+@inner
+def _flag_split(node, table, fields, categories, rows, begin, end, flags):
+    column, missing_left = fields[node, COLUMN], fields[node, MISSING_LEFT]
+    if categories.is_category.shape[0] > 0 and categories.is_category[column]:
+        left_set = categories.left_sets[node]
+        return flag_level_rows(table, column, left_set, missing_left, rows, begin, end, flags)
+    return flag_rows(table, column, fields[node, BIN], missing_left, rows, begin, end, flags)
+
+
+@inner
+def divide_rows(threads, node, table, nodes, categories, buffers):
+    """Divide a node's rows by its split; returns how many go left, in threads that took part.
+
+    Parameters
+    ----------
+    threads : Threads
+        All of them call; they must meet before the rows are read.
+    table : BinTable
+    nodes : NodeStore
+    categories : CategorySplits
+    buffers : RowBuffers
+    """
+    fields, counts = nodes.fields, buffers.counts
+    begin, end, source = fields[node, BEGIN], fields[node, END], fields[node, BUFFER]
+    thread, n_parts = threads.number, np.int64(1)
+    if end - begin >= ROWS_WORTH_SHARING * threads.n_threads:
+        n_parts = threads.n_threads
+    low, high = share(end - begin, thread, n_parts)
+    low, high = begin + low, begin + high
+    if thread < n_parts:
+        counts[8 * thread] = _flag_split(
+            node, table, fields, categories, buffers.rows[source], low, high, buffers.flags
+        )
+    if n_parts > 1:
+        barrier(threads)
+    n_left, before = 0, 0
+    if thread < n_parts:
+        for t in range(n_parts):
+            n_left += counts[8 * t]
+            if t < thread:
+                before += counts[8 * t]
+        move_rows(
+            buffers, source, low, high, begin + before, begin + n_left + (low - begin - before)
+        )
+    return n_left

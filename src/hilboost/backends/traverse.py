@@ -4,58 +4,138 @@ A forest is a set of flat arrays, all trees behind one another, and is evaluated
 at a time, so that the loads of one row hide the latency of another.
 """
 
-import numpy as np
-from llvmlite import ir
-from numba import types, uint64
-from numba.extending import intrinsic
+from typing import NamedTuple
 
-from hilboost.backends.compiled import compiled
-from hilboost.backends.levels import UNSEEN, level_goes_left
+import numpy as np
+from numba import uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.binning import offset_of
+from hilboost.backends.category_splits import UNSEEN, level_goes_left
+from hilboost.backends.compiled import allocating, compiled, inner
+from hilboost.backends.intrinsics import keep_apart, lowest_bit
 from hilboost.backends.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 
 BLOCK = 64
 FEWEST_ROWS_FOR_BITS = 8
 
 
+class FlatTrees(NamedTuple):
+    """The nodes of all trees behind one another.
+
+    Attributes
+    ----------
+    roots : (n_trees + 1,) int64
+        The last one past the end.
+    depths : (n_trees,) int32
+    column, child : (n_nodes,) int32
+        The left child, the right one follows it; a leaf is its own child.
+    threshold : (n_nodes,) float64
+        ``inf`` at leaves.
+    missing_right : (n_nodes,) bool
+    set_numbers : (n_nodes,) int32
+        The set of a node that splits on categories, else -1; (0,) without any.
+    left_sets : (n_sets, SET_WORDS) uint64
+        A bit a level that goes left.
+    has_sets : (n_trees,) bool
+        Trees with such nodes.
+    """
+
+    roots: NDArray[np.int64]
+    depths: NDArray[np.int32]
+    column: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_right: NDArray[np.bool_]
+    child: NDArray[np.int32]
+    set_numbers: NDArray[np.int32]
+    left_sets: NDArray[np.uint64]
+    has_sets: NDArray[np.bool_]
+
+
+class LeafMasks(NamedTuple):
+    """How leaves are found without walking; see :func:`mark_left_leaves`.
+
+    Attributes
+    ----------
+    inner : (n_inner,) int32
+        The nodes that are not leaves; tree ``t`` has those from ``start[t]`` to ``start[t + 1]``.
+    start : (n_trees + 1,) int64
+    masks, half_masks : (n_nodes,) uint64, uint32
+    """
+
+    inner: NDArray[np.int32]
+    start: NDArray[np.int64]
+    masks: NDArray[np.uint64]
+    half_masks: NDArray[np.uint32]
+
+
+class FlatLeaves(NamedTuple):
+    """The leaf values of all trees, coefficients multiplied in.
+
+    Attributes
+    ----------
+    number : (n_nodes,) int32
+        -1 at inner nodes.
+    offset : (n_nodes,) int64
+        Where a leaf's values begin in ``values``.
+    values : flat float64
+        The leaves of a tree from left to right.
+    start : (n_trees,) int64
+        Where a tree's values begin.
+    per_tree, widths, first_output : (n_trees,) int32
+        Leaves and outputs of a tree, and its first column of ``raw``.
+    """
+
+    number: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    values: NDArray[np.float64]
+    start: NDArray[np.int64]
+    per_tree: NDArray[np.int32]
+    widths: NDArray[np.int32]
+    first_output: NDArray[np.int32]
+
+
+class BlockScratch(NamedTuple):
+    """Memory for a block of rows.
+
+    Attributes
+    ----------
+    block : (d, BLOCK) float64
+        The rows, column by column.
+    words, half_words : (BLOCK,) uint64, uint32
+        Leaves that are not excluded yet.
+    nodes : (BLOCK,) int32
+        Where rows that walk have come.
+    """
+
+    block: NDArray[np.float64]
+    words: NDArray[np.uint64]
+    half_words: NDArray[np.uint32]
+    nodes: NDArray[np.int32]
+
+
 @compiled
-def binned_leaves(
-    bins, n, nodes, leaf_of, levels, left_sets, missing_bin, rows, begin, end, leaf_of_row
-):
+def binned_leaves(table, nodes, leaf_of, categories, rows, begin, end, leaf_of_row):
     """Write the leaf number of ``rows[begin:end]`` of the binned table to ``leaf_of_row``.
 
-    bins : (n_words * n * 8,) uint8; nodes : (n_nodes, N_NODE_FIELDS) int64
+    table : BinTable; nodes : (n_nodes, N_NODE_FIELDS) int64; categories : CategorySplits
     leaf_of : (n_nodes,) int32, the leaf number of a node that is one
-    levels, left_sets : see :func:`hilboost.backends.grow.grow`
     """
+    is_category, missing = categories.is_category, table.n_bins - 1
     for i in range(begin, end):
         row = rows[i]
         node = 0
         while nodes[node, LEFT] >= 0:
             column = nodes[node, COLUMN]
-            b = bins[uint64((column // 8) * n * 8 + column % 8) + uint64(8) * uint64(row)]
-            if b == missing_bin:
+            b = table.flat[offset_of(table, column) + uint64(8) * uint64(row)]
+            if b == missing:
                 left = nodes[node, MISSING_LEFT] != 0
-            elif levels.shape[0] > 0 and levels[column]:
-                left = level_goes_left(left_sets, node, np.float64(b))
+            elif is_category.shape[0] > 0 and is_category[column]:
+                left = level_goes_left(categories.left_sets, node, np.float64(b))
             else:
                 left = b <= nodes[node, BIN]
             node = nodes[node, LEFT] if left else nodes[node, RIGHT]
         leaf_of_row[row] = leaf_of[node]
-
-
-@intrinsic
-def _lowest_bit(typing_context, value):
-    """Number of the lowest set bit of a uint64 that is not zero."""
-    signature = types.int64(types.uint64)
-
-    def codegen(context, builder, sig, args):
-        int64, int1 = ir.IntType(64), ir.IntType(1)
-        function = builder.module.declare_intrinsic(
-            "llvm.cttz", [int64], ir.FunctionType(int64, [int64, int1])
-        )
-        return builder.call(function, [args[0], int1(1)])
-
-    return signature, codegen
 
 
 @compiled
@@ -96,14 +176,14 @@ def mark_left_leaves(roots, children, order, masks):
                     masks[node] = ~(left << uint64(order[node]))
 
 
-@compiled
-def _leaves_by_walking(
-    nodes, root, depth, columns, thresholds, missing_right, children, X, first, count, has_missing
-):
+@inner
+def _leaves_by_walking(nodes, tree, trees, X, first, count, has_missing):
     """Leaf node of every row of a block, all rows one level a step; leaves point to themselves."""
+    columns, thresholds, children = trees.column, trees.threshold, trees.child
+    missing_right = trees.missing_right
     for i in range(count):
-        nodes[i] = root
-    for _ in range(depth):
+        nodes[i] = trees.roots[tree]
+    for _ in range(trees.depths[tree]):
         for i in range(count):
             node = nodes[i]
             value = X[first + i, columns[node]]
@@ -113,53 +193,39 @@ def _leaves_by_walking(
             nodes[i] = children[node] + right
 
 
-@compiled
-def _goes_right(value, node, thresholds, missing_right, set_numbers, left_sets):
+@inner
+def _goes_right(value, node, trees):
     if value != value:
-        return missing_right[node]
-    if left_sets.shape[0] > 0 and set_numbers[node] >= 0:
-        return not level_goes_left(left_sets, set_numbers[node], value)
-    return value > thresholds[node]
+        return trees.missing_right[node]
+    if trees.left_sets.shape[0] > 0 and trees.set_numbers[node] >= 0:
+        return not level_goes_left(trees.left_sets, trees.set_numbers[node], value)
+    return value > trees.threshold[node]
 
 
-@compiled
-def _leaves_by_sets(
-    nodes,
-    root,
-    depth,
-    columns,
-    thresholds,
-    missing_right,
-    children,
-    set_numbers,
-    left_sets,
-    X,
-    first,
-    count,
-):
+@inner
+def _leaves_by_sets(nodes, tree, trees, X, first, count):
     """The same in a tree that splits on categories."""
     for i in range(count):
-        nodes[i] = root
-    for _ in range(depth):
+        nodes[i] = trees.roots[tree]
+    for _ in range(trees.depths[tree]):
         for i in range(count):
             node = nodes[i]
-            value = np.float64(X[first + i, columns[node]])
-            right = _goes_right(value, node, thresholds, missing_right, set_numbers, left_sets)
-            nodes[i] = children[node] + right
+            value = np.float64(X[first + i, trees.column[node]])
+            nodes[i] = trees.child[node] + _goes_right(value, node, trees)
 
 
-@compiled
-def _leaves_by_bits(words, inner, begin, end, columns, thresholds, missing_right, masks, block):
+@inner
+def _leaves_by_bits(words, tree, trees, inner, start, masks, block):
     """Words whose lowest bit is the leaf of every row; ``block`` (d, 64) holds the rows."""
     everything = masks[0] | ~masks[0]
     for i in range(BLOCK):
         words[i] = everything
-    for i in range(begin, end):
+    for i in range(start[tree], start[tree + 1]):
         node = inner[i]
-        threshold, mask = thresholds[node], masks[node]
-        column = block[columns[node]]
+        threshold, mask = trees.threshold[node], masks[node]
+        column = block[trees.column[node]]
         # Whole blocks, of a length known to the compiler: rows beyond ``count`` are ignored.
-        if missing_right[node]:
+        if trees.missing_right[node]:
             for k in range(BLOCK):
                 words[k] &= everything if column[k] <= threshold else mask
         else:
@@ -167,95 +233,112 @@ def _leaves_by_bits(words, inner, begin, end, columns, thresholds, missing_right
                 words[k] &= mask if column[k] > threshold else everything
 
 
-@compiled
-def _leaves_by_bits_and_sets(
-    words,
-    inner,
-    begin,
-    end,
-    columns,
-    thresholds,
-    missing_right,
-    masks,
-    block,
-    set_numbers,
-    left_sets,
-):
+@inner
+def _clear_by_set(words, column, left_set, mask, of_missing):
+    """Clear the bits of ``mask`` where a row's level is not in the set."""
+    everything = mask | ~mask
+    first, second, third, fourth = left_set[0], left_set[1], left_set[2], left_set[3]
+    for k in range(BLOCK):
+        value = column[k]
+        code = np.int32(value) if 0.0 <= value < UNSEEN else np.int32(UNSEEN)
+        low, high = first if code < 64 else second, third if code < 192 else fourth
+        word = low if code < 128 else high
+        left = (word >> uint64(code & 63)) & uint64(1)
+        of_level = everything if left else mask
+        words[k] &= of_level if value == value else of_missing
+
+
+@inner
+def _leaves_by_bits_and_sets(words, tree, trees, leaf_masks, block):
     """The same in a tree that splits on categories."""
+    masks = leaf_masks.masks
     everything = masks[0] | ~masks[0]
     for i in range(BLOCK):
         words[i] = everything
-    for i in range(begin, end):
-        node = inner[i]
-        column, mask = block[columns[node]], masks[node]
-        of_missing = mask if missing_right[node] else everything
-        number = set_numbers[node]
+    for i in range(leaf_masks.start[tree], leaf_masks.start[tree + 1]):
+        node = leaf_masks.inner[i]
+        column, mask = block[trees.column[node]], masks[node]
+        of_missing = mask if trees.missing_right[node] else everything
+        number = trees.set_numbers[node]
         if number < 0:
-            threshold = thresholds[node]
+            threshold = trees.threshold[node]
             for k in range(BLOCK):
                 value = column[k]
                 of_number = mask if value > threshold else everything
                 words[k] &= of_number if value == value else of_missing
         else:
-            first, second = left_sets[number, 0], left_sets[number, 1]
-            third, fourth = left_sets[number, 2], left_sets[number, 3]
-            for k in range(BLOCK):
-                value = column[k]
-                code = np.int32(value) if 0.0 <= value < UNSEEN else np.int32(UNSEEN)
-                low, high = first if code < 64 else second, third if code < 192 else fourth
-                word = low if code < 128 else high
-                left = (word >> uint64(code & 63)) & uint64(1)
-                of_level = everything if left else mask
-                words[k] &= of_level if value == value else of_missing
+            _clear_by_set(words, column, trees.left_sets[number], mask, of_missing)
 
 
-@compiled
-def add_forest(
-    X,
-    roots,
-    depths,
-    columns,
-    thresholds,
-    missing_right,
-    children,
-    set_numbers,
-    left_sets,
-    has_sets,
-    inner,
-    inner_start,
-    masks,
-    half_masks,
-    value_offset,
-    value_start,
-    tree_leaves,
-    values,
-    widths,
-    first_output,
-    begin,
-    end,
-    has_missing,
-    raw,
-):
+@inner
+def _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, begin, count):
+    """Add the values of the leaves that the bits say."""
+    block, words, half_words = scratch.block, scratch.words, scratch.half_words
+    if trees.has_sets[tree]:
+        _leaves_by_bits_and_sets(words, tree, trees, leaf_masks, block)
+    # Half words do for the usual small trees, and are twice as fast.
+    elif leaves.per_tree[tree] <= 32:
+        inner, start, masks = leaf_masks.inner, leaf_masks.start, leaf_masks.half_masks
+        _leaves_by_bits(half_words, tree, trees, inner, start, masks, block)
+        for i in range(BLOCK):
+            words[i] = half_words[i]
+    else:
+        inner, start, masks = leaf_masks.inner, leaf_masks.start, leaf_masks.masks
+        _leaves_by_bits(words, tree, trees, inner, start, masks, block)
+    first, width, of_tree = leaves.first_output[tree], leaves.widths[tree], leaves.start[tree]
+    if width == 1:
+        for i in range(count):
+            raw[begin + i, first] += leaves.values[of_tree + lowest_bit(words[i])]
+        return
+    for i in range(count):
+        at = of_tree + lowest_bit(words[i]) * width
+        for k in range(width):
+            raw[begin + i, first + k] += leaves.values[at + k]
+
+
+@inner
+def _add_by_walking(tree, trees, leaves, nodes, X, raw, begin, count, has_missing):
+    """Add the values of the leaves that rows walk to."""
+    if trees.has_sets[tree]:
+        _leaves_by_sets(nodes, tree, trees, X, begin, count)
+    else:
+        _leaves_by_walking(nodes, tree, trees, X, begin, count, has_missing)
+    first = leaves.first_output[tree]
+    for i in range(count):
+        at = leaves.offset[nodes[i]]
+        for k in range(leaves.widths[tree]):
+            raw[begin + i, first + k] += leaves.values[at + k]
+
+
+@inner
+def _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch, raw):
+    """Add the leaf values of all trees for a block of rows."""
+    keep_apart()
+    block, by_bits = scratch.block, count >= FEWEST_ROWS_FOR_BITS
+    if by_bits:
+        for i in range(count):
+            for k in range(X.shape[1]):
+                block[k, i] = X[start + i, k]
+    for tree in range(trees.depths.shape[0]):
+        if by_bits and leaves.per_tree[tree] <= 64:
+            _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, start, count)
+        else:
+            nodes = scratch.nodes
+            _add_by_walking(tree, trees, leaves, nodes, X, raw, start, count, has_missing)
+
+
+@allocating
+def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
     """Add the leaf values of all trees to ``raw[begin:end]``.
 
     Parameters
     ----------
     X : (n, d) float32 or float64
-    roots : (n_trees + 1,) int64; depths, tree_leaves : (n_trees,) int32
-    columns, children : (n_nodes,) int32; a leaf is its own child
-    thresholds : (n_nodes,) float64, ``inf`` at leaves
-    missing_right : (n_nodes,) bool
-    set_numbers : (n_nodes,) int32, the set of a node that splits on categories, else -1; (0,)
-        without any
-    left_sets : (n_sets, SET_WORDS) uint64, a bit a level that goes left
-    has_sets : (n_trees,) bool, trees with such nodes
-    inner : (n_inner,) int32, the nodes that are not leaves; tree ``t`` has those from
-        ``inner_start[t]`` to ``inner_start[t + 1]``
-    masks, half_masks : (n_nodes,) uint64, uint32, see :func:`mark_left_leaves`
-    value_offset : (n_nodes,) int64, where a leaf's values begin in ``values``
-    value_start : (n_trees,) int64, where a tree's values begin
-    values : flat float64, the leaves of a tree from left to right, coefficients multiplied in
-    widths, first_output : (n_trees,) int32, outputs of a tree and its first column of ``raw``
+    trees : FlatTrees
+    leaf_masks : LeafMasks
+    leaves : FlatLeaves
+    has_missing : bool
+        False where no value is missing in rows that walk.
     raw : (n, r) float64
 
     Notes
@@ -263,119 +346,27 @@ def add_forest(
     Cost O(n · nodes / 8) for trees of up to 64 leaves, whose tests run in vector registers, and
     O(n · depth) for larger ones.  For every row the trees are added in their order.
     """
-    nodes = np.empty(BLOCK, np.int32)
-    words = np.empty(BLOCK, np.uint64)
-    half_words = np.empty(BLOCK, np.uint32)
-    block = np.zeros((X.shape[1], BLOCK))
+    scratch = BlockScratch(
+        np.zeros((X.shape[1], BLOCK)),
+        np.empty(BLOCK, np.uint64),
+        np.empty(BLOCK, np.uint32),
+        np.empty(BLOCK, np.int32),
+    )
     for start in range(begin, end, BLOCK):
         count = min(BLOCK, end - start)
-        by_bits = count >= FEWEST_ROWS_FOR_BITS
-        if by_bits:
-            for i in range(count):
-                for k in range(X.shape[1]):
-                    block[k, i] = X[start + i, k]
-        for tree in range(depths.shape[0]):
-            first, width = first_output[tree], widths[tree]
-            if by_bits and tree_leaves[tree] <= 64:
-                low, high = inner_start[tree], inner_start[tree + 1]
-                if has_sets[tree]:
-                    _leaves_by_bits_and_sets(
-                        words,
-                        inner,
-                        low,
-                        high,
-                        columns,
-                        thresholds,
-                        missing_right,
-                        masks,
-                        block,
-                        set_numbers,
-                        left_sets,
-                    )
-                # Half words do for the usual small trees, and are twice as fast.
-                elif tree_leaves[tree] <= 32:
-                    _leaves_by_bits(
-                        half_words,
-                        inner,
-                        low,
-                        high,
-                        columns,
-                        thresholds,
-                        missing_right,
-                        half_masks,
-                        block,
-                    )
-                    for i in range(BLOCK):
-                        words[i] = half_words[i]
-                else:
-                    _leaves_by_bits(
-                        words, inner, low, high, columns, thresholds, missing_right, masks, block
-                    )
-                if width == 1:
-                    for i in range(count):
-                        raw[start + i, first] += values[value_start[tree] + _lowest_bit(words[i])]
-                else:
-                    for i in range(count):
-                        at = value_start[tree] + _lowest_bit(words[i]) * width
-                        for k in range(width):
-                            raw[start + i, first + k] += values[at + k]
-            else:
-                if has_sets[tree]:
-                    _leaves_by_sets(
-                        nodes,
-                        roots[tree],
-                        depths[tree],
-                        columns,
-                        thresholds,
-                        missing_right,
-                        children,
-                        set_numbers,
-                        left_sets,
-                        X,
-                        start,
-                        count,
-                    )
-                else:
-                    _leaves_by_walking(
-                        nodes,
-                        roots[tree],
-                        depths[tree],
-                        columns,
-                        thresholds,
-                        missing_right,
-                        children,
-                        X,
-                        start,
-                        count,
-                        has_missing,
-                    )
-                for i in range(count):
-                    at = value_offset[nodes[i]]
-                    for k in range(width):
-                        raw[start + i, first + k] += values[at + k]
+        _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch, raw)
 
 
 @compiled
-def forest_leaves(
-    X,
-    roots,
-    columns,
-    thresholds,
-    missing_right,
-    children,
-    set_numbers,
-    left_sets,
-    leaf_number,
-    begin,
-    end,
-    leaf_of_row,
-):
-    """Leaf number of every row in every tree, (n, n_trees) int32."""
+def forest_leaves(X, trees, leaf_number, begin, end, leaf_of_row):
+    """Leaf number of every row in every tree, (n, n_trees) int32.
+
+    X : (n, d); trees : FlatTrees; leaf_number : (n_nodes,) int32
+    """
     for i in range(begin, end):
         for tree in range(leaf_of_row.shape[1]):
-            node = roots[tree]
-            while children[node] != node:
-                value = np.float64(X[i, columns[node]])
-                right = _goes_right(value, node, thresholds, missing_right, set_numbers, left_sets)
-                node = children[node] + right
+            node = trees.roots[tree]
+            while trees.child[node] != node:
+                value = np.float64(X[i, trees.column[node]])
+                node = trees.child[node] + _goes_right(value, node, trees)
             leaf_of_row[i, tree] = leaf_number[node]

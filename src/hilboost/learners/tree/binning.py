@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.binning import pack_bins
+from hilboost.backends.binning import BinTable, pack_bins
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
@@ -43,9 +43,10 @@ class BinnedTable:
     n_bins: int
 
     @property
-    def bytes(self) -> NDArray[np.uint8]:
-        """The same memory as flat bytes."""
-        return self.words.reshape(-1).view(np.uint8)
+    def bins(self) -> BinTable:
+        """What compiled loops read of it."""
+        flat = self.words.reshape(-1).view(np.uint8)
+        return BinTable(self.words, flat, self.n_values, self.n_bins)
 
     @property
     def n_rows(self) -> int:

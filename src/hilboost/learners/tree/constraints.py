@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.order import nearest_in_order
+from hilboost.backends.isotonic import nearest_in_order
+from hilboost.backends.split_constraints import SplitConstraints
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import LeafOrder
 from hilboost.learners.tree.tree import Tree
@@ -54,48 +55,24 @@ class MonotonicOrder(LeafOrder):
         return np.column_stack(columns)
 
 
-@dataclass(frozen=True)
-class GrowthConstraints:
-    """Constraints as the compiled growth reads them; see :func:`hilboost.backends.grow.grow`."""
-
-    monotonic: NDArray[np.int64]
-    bounds: Floats
-    group_start: NDArray[np.int64]
-    group_columns: NDArray[np.int64]
-    used: NDArray[np.uint8]
-    permitted: NDArray[np.uint8]
-
-    @classmethod
-    def of(
-        cls,
-        monotonic: Sequence[int],
-        groups: Sequence[Sequence[int]],
-        allowed: NDArray[np.uint8],
-        n_nodes: int,
-        n_outputs: int,
-    ) -> Self:
-        """Arrays for one tree of at most ``n_nodes`` nodes; empty where there is no constraint."""
-        bounds = np.empty((n_nodes, 2 if monotonic else 0, n_outputs if monotonic else 0))
-        bounds[0, :1], bounds[0, 1:] = -np.inf, np.inf
-        sizes = [len(group) for group in groups]
-        used = np.empty((n_nodes if groups else 0, len(allowed)), dtype=np.uint8)
-        used[:1] = 0
-        return cls(
-            monotonic=np.array(monotonic, dtype=np.int64),
-            bounds=bounds,
-            group_start=np.cumsum([0, *sizes] if groups else [], dtype=np.int64),
-            group_columns=np.array([f for group in groups for f in group], dtype=np.int64),
-            used=used,
-            permitted=allowed.copy(),
-        )
-
-    def arrays(self) -> tuple[NDArray, ...]:
-        """In the order of the compiled function's arguments."""
-        return (
-            self.monotonic,
-            self.bounds,
-            self.group_start,
-            self.group_columns,
-            self.used,
-            self.permitted,
-        )
+def constraints_of(
+    monotonic: Sequence[int],
+    groups: Sequence[Sequence[int]],
+    allowed: NDArray[np.uint8],
+    n_nodes: int,
+    n_outputs: int,
+) -> SplitConstraints:
+    """Constraints of one tree of at most ``n_nodes`` nodes; empty arrays where there are none."""
+    bounds = np.empty((n_nodes, 2 if monotonic else 0, n_outputs if monotonic else 0))
+    bounds[0, :1], bounds[0, 1:] = -np.inf, np.inf
+    sizes = [len(group) for group in groups]
+    used = np.empty((n_nodes if groups else 0, len(allowed)), dtype=np.uint8)
+    used[:1] = 0
+    return SplitConstraints(
+        allowed=allowed,
+        bounds=bounds,
+        group_start=np.cumsum([0, *sizes] if groups else [], dtype=np.int64),
+        group_columns=np.array([f for group in groups for f in group], dtype=np.int64),
+        used=used,
+        permitted=allowed.copy(),
+    )

@@ -8,9 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.grow import grow
-from hilboost.backends.levels import MAX_LEVELS
+from hilboost.backends.category_splits import MAX_LEVELS, CategorySplits
+from hilboost.backends.column_splits import SplitLimits
+from hilboost.backends.grow import Growth, GrowthLimits
 from hilboost.backends.nodes import BIN, COLUMN, N_NODES
+from hilboost.backends.split_constraints import SplitConstraints
+from hilboost.backends.split_search import SplitRules
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.traverse import binned_leaves
 from hilboost.core.base_model import Term
@@ -19,7 +22,9 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import FittedTerm, Learner, RowSample
 from hilboost.core.loss import Gradients
 from hilboost.learners.tree.binning import BinnedTable, bin_table
-from hilboost.learners.tree.constraints import GrowthConstraints, MonotonicOrder
+from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.learners.tree.constraints import MonotonicOrder, constraints_of
+from hilboost.learners.tree.growth import grow_together
 from hilboost.learners.tree.leaves import (
     leaf_of_rows,
     leaves_of,
@@ -29,7 +34,6 @@ from hilboost.learners.tree.leaves import (
 )
 from hilboost.learners.tree.packing import Packed, pack
 from hilboost.learners.tree.tree import Tree
-from hilboost.learners.tree.workspace import Workspace
 from hilboost.tables import SparseTable
 
 UNLIMITED = 2**31
@@ -41,7 +45,7 @@ class TreeData:
 
     table: BinnedTable
     team: ThreadTeam
-    workspaces: dict[tuple[int, ...], Workspace]
+    buffers: dict[tuple[int, ...], list[TreeBuffers]]
 
 
 @dataclass(frozen=True)
@@ -220,14 +224,17 @@ class TreeLearner(Learner):
             hessian = np.ascontiguousarray(gradients.hessian[:, columns])
         weight = np.empty(0) if sample.weight is None else sample.weight
         rng = np.random.default_rng(seed)
-        space = self._workspace(data, team, sample)
+        space = self._borrow(data, team, sample)
         try:
             packed = self._pack(space, negative, hessian, weight, sample, team, rng)
-            constraints = self._grow(table, team, space, packed, rng)
-            nodes = space.nodes[: int(space.control[N_NODES])]
+            growth = self._growth(table, space, packed, rng)
+            grow_together(growth, space, team)
+            nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
-            tree = tree_of(nodes, space.gains, thresholds, self._levels(table), space.left_sets)
-            leaf_of_row = self._cells(table, team, space, tree, sample)
+            tree = tree_of(nodes, space.nodes.gains, thresholds, growth.categories)
+            leaf_of_row = leaf_of_rows(team, nodes, space.rows, table.n_rows)
+            if sample.rows is not None:
+                _find_cells_of_others(growth, nodes, tree, leaf_of_row)
             sums = sums_in_leaves(team, nodes, space.rows, negative, hessian, weight)
             values = newton_steps(*sums, self.l2_regularization)
         finally:
@@ -235,29 +242,23 @@ class TreeLearner(Learner):
         order = None
         if self.monotonic:
             order = MonotonicOrder.of(tree, self.monotonic)
-            lower, upper = constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
+            lower, upper = growth.constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
             values = np.clip(values, lower, upper)
         return FittedTerm(
             Term.of(tree.with_values(values), columns), leaves=leaf_of_row, order=order
         )
 
-    def _levels(self, table: BinnedTable) -> NDArray[np.uint8]:
-        """(d,), 1 at columns of categories; (0,) without any"""
-        levels = np.zeros(len(table.n_values) if self.categorical else 0, dtype=np.uint8)
-        levels[[column for column, _ in self.categorical]] = 1
-        return levels
-
     def _n_sketched(self, r: int) -> int:
         return r if self.sketch is None or not self.shared else min(r, self.sketch)
 
-    def _workspace(self, data: TreeData, team: ThreadTeam, sample: RowSample) -> Workspace:
+    def _borrow(self, data: TreeData, team: ThreadTeam, sample: RowSample) -> TreeBuffers:
         table = data.table
         m = table.n_rows if sample.rows is None else len(sample.rows)
         leaves = min(self.max_leaf_nodes, table.n_rows)
         if self.max_depth is not None:
             leaves = min(leaves, 2 ** min(self.max_depth, 31))
-        space = Workspace.borrow(
-            data.workspaces,
+        space = TreeBuffers.borrow(
+            data.buffers,
             n_rows=table.n_rows,
             n_columns=len(table.n_values),
             n_bins=table.n_bins,
@@ -270,7 +271,7 @@ class TreeLearner(Learner):
 
     def _pack(
         self,
-        space: Workspace,
+        space: TreeBuffers,
         negative: Floats,
         hessian: Floats,
         weight: Floats,
@@ -283,127 +284,97 @@ class TreeLearner(Learner):
         if k < r:
             projection = rng.normal(size=(r, k)) / np.sqrt(k)
             negative, hessian = np.ascontiguousarray(negative @ projection), hessian[:, :0]
-        if sample.rows is None:
-            space.rows[0] = space.all_rows
-        else:
-            space.rows[0] = sample.rows
-        return pack(
-            space,
-            negative,
-            hessian,
-            weight,
-            sample.rows is not None,
-            int(rng.integers(2**62)),
-            team,
-        )
+        space.rows[0] = space.all_rows if sample.rows is None else sample.rows
+        sampled = sample.rows is not None
+        return pack(space, negative, hessian, weight, sampled, int(rng.integers(2**62)), team)
 
-    def _grow(
-        self,
-        table: BinnedTable,
-        team: ThreadTeam,
-        space: Workspace,
-        packed: Packed,
-        rng: np.random.Generator,
-    ) -> GrowthConstraints:
-        d = len(table.n_values)
+    def _growth(
+        self, table: BinnedTable, space: TreeBuffers, packed: Packed, rng: np.random.Generator
+    ) -> Growth:
+        """All that one tree is grown from."""
+        d, n_channels = len(table.n_values), packed.values.shape[1]
         allowed = np.ones(d, dtype=np.uint8)
         if self.max_features_per_tree < 1:
             allowed[:] = 0
             n_allowed = max(1, round(self.max_features_per_tree * d))
             allowed[rng.choice(d, n_allowed, replace=False)] = 1
+        limits = self._growth_limits(space, packed, int(allowed.sum()), rng)
+        categories = CategorySplits(self._is_category(d), space.left_sets)
+        sums, scratch = space.start(allowed, packed.totals)
+        return Growth(
+            table=table.bins,
+            packed=packed.values,
+            rules=SplitRules(
+                n_values=table.n_values,
+                n_bins=table.n_bins,
+                n_outputs=packed.n_outputs,
+                packing=packed.packing,
+                limits=self._split_limits(),
+                monotonic=np.array(self.monotonic, dtype=np.int64),
+                is_category=categories.is_category,
+            ),
+            limits=limits,
+            constraints=self._constraints(allowed, space.n_nodes, packed.n_outputs),
+            nodes=space.nodes,
+            sums=sums,
+            categories=categories,
+            buffers=space.row_buffers(n_channels),
+            histograms=space.histograms(n_channels),
+            scratch=scratch,
+        )
+
+    def _is_category(self, d: int) -> NDArray[np.uint8]:
+        """(d,), 1 at columns of categories; (0,) without any"""
+        marked = np.zeros(d if self.categorical else 0, dtype=np.uint8)
+        marked[[column for column, _ in self.categorical]] = 1
+        return marked
+
+    def _constraints(
+        self, allowed: NDArray[np.uint8], n_nodes: int, n_outputs: int
+    ) -> SplitConstraints:
+        return constraints_of(self.monotonic, self.groups, allowed, n_nodes, n_outputs)
+
+    def _growth_limits(
+        self, space: TreeBuffers, packed: Packed, n_allowed: int, rng: np.random.Generator
+    ) -> GrowthLimits:
         per_node = 0
         if self.max_features < 1:
-            per_node = max(1, int(np.ceil(self.max_features * int(allowed.sum()))))
-        # A node with fewer rows than this cannot be split: a row weighs at most max_weight.
-        min_rows = max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED)))
-        limits = np.array(
-            [
-                self.l2_regularization,
-                self.min_samples_leaf,
-                self.min_hessian,
-                self.min_gain,
-                self.level_smoothing,
-                self.min_samples_level,
-                self.level_l2,
-            ]
+            per_node = max(1, int(np.ceil(self.max_features * n_allowed)))
+        return GrowthLimits(
+            max_leaves=space.max_leaves,
+            max_depth=UNLIMITED if self.max_depth is None else int(self.max_depth),
+            # A node with fewer rows than this cannot be split: a row weighs at most max_weight.
+            min_rows=max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED))),
+            columns_per_node=per_node,
+            seed=int(rng.integers(2**62)),
+            in_turn=False,
         )
-        limits_int = np.array(
-            [
-                space.max_leaves,
-                UNLIMITED if self.max_depth is None else self.max_depth,
-                min_rows,
-                per_node,
-                rng.integers(2**62),
-            ],
-            dtype=np.int64,
-        )
-        space.start(allowed, packed.totals)
-        constraints = GrowthConstraints.of(
-            self.monotonic, self.groups, allowed, len(space.gains), packed.n_outputs
-        )
-        arguments = (
-            table.words,
-            table.bytes,
-            table.n_bins,
-            table.n_values,
-            allowed,
-            packed.values,
-            packed.n_outputs,
-            space.rows,
-            packed.ordered,
-            space.flags,
-            space.histograms(packed.values.shape[1]),
-            space.private(packed.values.shape[1]),
-            space.nodes,
-            space.gains,
-            space.totals,
-            space.left_totals,
-            space.best_gain,
-            space.best_split,
-            space.drawn,
-            space.scratch,
-            space.scan_sums,
-            space.scan_gains,
-            space.counts,
-            space.control,
-            packed.layout,
-            packed.scales,
-            limits,
-            limits_int,
-            *constraints.arrays(),
-            self._levels(table),
-            space.left_sets,
-        )
-        n_threads = space.n_threads
-        if n_threads == 1:
-            grow(0, 1, space.sync, *arguments)
-        else:
-            team.run(
-                lambda thread: (
-                    grow(thread, n_threads, space.sync, *arguments) if thread < n_threads else None
-                ),
-                on_error=space.abort,
-            )
-        return constraints
 
-    def _cells(
-        self, table: BinnedTable, team: ThreadTeam, space: Workspace, tree: Tree, sample: RowSample
-    ) -> NDArray[np.int32]:
-        n = table.n_rows
-        leaf_of_row = leaf_of_rows(team, space.nodes[: len(tree.child)], space.rows, n)
-        if sample.rows is not None:
-            others = np.flatnonzero(leaf_of_row < 0)
-            binned_leaves(
-                table.bytes,
-                n,
-                space.nodes,
-                tree.leaf_number,
-                self._levels(table),
-                space.left_sets,
-                table.n_bins - 1,
-                others,
-                0,
-                len(others),
-                leaf_of_row,
-            )
-        return leaf_of_row
+    def _split_limits(self) -> SplitLimits:
+        # As floats: another type would compile the growth once more.
+        return SplitLimits(
+            l2=float(self.l2_regularization),
+            min_count=float(self.min_samples_leaf),
+            min_hessian=float(self.min_hessian),
+            min_gain=float(self.min_gain),
+            level_smoothing=float(self.level_smoothing),
+            level_count=float(self.min_samples_level),
+            level_l2=float(self.level_l2),
+        )
+
+
+def _find_cells_of_others(
+    growth: Growth, nodes: NDArray[np.int64], tree: Tree, leaf_of_row: NDArray[np.int32]
+) -> None:
+    """Write the leaves of rows that were not learned from."""
+    others = np.flatnonzero(leaf_of_row < 0)
+    binned_leaves(
+        growth.table,
+        nodes,
+        tree.leaf_number,
+        growth.categories,
+        others,
+        0,
+        len(others),
+        leaf_of_row,
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.category_splits import CategorySplits
 from hilboost.backends.leaves import leaf_sums, mark_leaves
 from hilboost.backends.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
 from hilboost.backends.threads import ThreadTeam
@@ -20,14 +21,11 @@ def tree_of(
     nodes: NDArray[np.int64],
     gains: Floats,
     thresholds: Floats,
-    levels: NDArray[np.uint8] | None = None,
-    left_sets: NDArray[np.uint64] | None = None,
+    categories: CategorySplits | None = None,
 ) -> Tree:
     """The tree, its leaf values still zero; ``gains`` and ``thresholds`` are those of the splits.
 
     At leaves these are ignored: below an open leaf stands the best split that was not taken.
-    ``levels`` (d,) marks columns of categories, ``left_sets`` (n_nodes, 4) holds the sets of
-    levels that go left at their nodes.
     """
     n_nodes = len(nodes)
     is_leaf = nodes[:, LEFT] < 0
@@ -35,8 +33,9 @@ def tree_of(
     leaf_number = np.full(n_nodes, -1, dtype=np.int32)
     leaf_number[leaves] = np.arange(len(leaves))
     of_levels: dict[str, NDArray] = {}
-    if levels is not None and left_sets is not None and len(levels):
-        by_level = ~is_leaf & (levels[nodes[:, COLUMN]] != 0)
+    if categories is not None and len(categories.is_category):
+        by_level, left_sets = categories.is_category[nodes[:, COLUMN]] != 0, categories.left_sets
+        by_level &= ~is_leaf
         if by_level.any():
             of_levels = {"by_level": by_level, "left_sets": left_sets[:n_nodes][by_level]}
             thresholds = np.where(by_level, 0.0, thresholds)

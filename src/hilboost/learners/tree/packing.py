@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, log2
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.fixed_point import absolute_sums, pack_gradients, pack_one, packed_sums
+from hilboost.backends.column_splits import Packing
+from hilboost.backends.fixed_point import (
+    Rounding,
+    WeightedGradients,
+    absolute_sums,
+    pack_gradients,
+    pack_one,
+    packed_sums,
+)
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.learners.tree.workspace import Workspace
+from hilboost.learners.tree.buffers import TreeBuffers
 
 _BLOCK_ROWS = 32_768
 _MOST_REPETITIONS = 2**27
@@ -28,25 +37,32 @@ class Packed:
     Attributes
     ----------
     values : (n, n_channels) int64
-    ordered : (2, m) int64, or (2, 0) with several channels
     totals : (n_channels,) int64
     n_outputs : int
-    layout, scales : see :mod:`hilboost.backends.split`
+    packing : Packing
     max_weight : float
         No row weighs more.
     """
 
     values: NDArray[np.int64]
-    ordered: NDArray[np.int64]
     totals: NDArray[np.int64]
     n_outputs: int
-    layout: NDArray[np.int64]
-    scales: Floats
+    packing: Packing
     max_weight: float
 
 
+class _Fields(NamedTuple):
+    """Bits of the fields of an int64, and what rounding may add to a sum, in steps."""
+
+    gradient_bits: int
+    hessian_bits: int
+    count_bits: int
+    rounding: float
+    at_random: bool
+
+
 def pack(
-    space: Workspace,
+    space: TreeBuffers,
     negative: Floats,
     hessian: Floats,
     weight: Floats,
@@ -56,98 +72,90 @@ def pack(
 ) -> Packed:
     """Choose a layout for these gradients and round them.
 
-    The fields of an int64 are sized so that not even the sum over all rows overflows.  Where
-    hessians are constant, a gradient and a count share it.  Otherwise a gradient, a hessian and a
-    count do: up to about 20,000 rows with fine steps, and from 131,072 to two million rows with
-    coarse steps and random rounding, which keeps sums right on average.  Between and beyond, the
-    count has a channel of its own.
+    Parameters
+    ----------
+    space : TreeBuffers
+        Its ``rows[0]`` are the rows to learn from; the integers are written to its arrays.
+    negative : (n, r) float64
+    hessian : (n, r) float64
+        (n, 0) where constant.
+    weight : (n,) float64
+        (0,) for ones.
+    sampled : bool
+        The rows to learn from are not all rows in their order.
+    seed : int
+    team : ThreadTeam
     """
     rows = space.rows[0] if sampled else space.rows[0, :0]
+    learned = WeightedGradients(negative, hessian, weight, rows)
     m, r = space.rows.shape[1], negative.shape[1]
-    blocks = range(0, m, _BLOCK_ROWS)
-    sums = team.map(
-        lambda b: absolute_sums(negative, hessian, weight, rows, b, min(b + _BLOCK_ROWS, m)),
-        blocks,
-    )
+    blocks = [(b, min(b + _BLOCK_ROWS, m)) for b in range(0, m, _BLOCK_ROWS)]
+    sums = team.map(lambda block: absolute_sums(learned, *block), blocks)
+    packing, rounding = _choose(learned, sums, m, seed)
+    n_channels = r + (packing.count_mask == 0)
+    values, ordered = space.packed(n_channels), space.ordered(n_channels)[0]
+    if n_channels == 1 and not sampled and not len(weight):
+        team.map(lambda block: pack_one(learned, packing, rounding, *block, ordered), blocks)
+    else:
+        team.map(
+            lambda block: pack_gradients(learned, packing, rounding, *block, values, ordered),
+            blocks,
+        )
+    totals = np.empty(n_channels, dtype=np.int64)
+    packed_sums(values, ordered, space.rows[0], totals)
+    return Packed(values, totals, r, packing, float(weight.max()) if len(weight) else 1.0)
+
+
+def _choose(
+    learned: WeightedGradients, sums: list[tuple[float, float, float]], m: int, seed: int
+) -> tuple[Packing, Rounding]:
+    """Fields that hold the sums over all ``m`` rows, from the sums over blocks of them."""
     sum_g = max(sum(s[0] for s in sums), 1e-300)
     sum_h = max(sum(s[1] for s in sums), 1e-300)
     sum_w = sum(s[2] for s in sums)
-    max_weight = float(weight.max()) if len(weight) else 1.0
-    curved = hessian.shape[1] > 0
-    count_factor, whole = _count_factor(weight, sum_w)
+    curved = learned.hessians.shape[1] > 0
+    of_count, whole = _count_factor(learned.weights, sum_w)
+    fields = _fields(curved, whole, of_count, sum_w, m)
+    of_gradient = _factor(fields.gradient_bits, sum_g, fields.rounding)
+    of_hessian = _factor(fields.hessian_bits, sum_h, fields.rounding) if curved else 1.0
+    packing = Packing(
+        hessian_shift=fields.count_bits,
+        hessian_mask=(1 << fields.hessian_bits) - 1,
+        count_mask=(1 << fields.count_bits) - 1,
+        gradient_shift=fields.count_bits + fields.hessian_bits,
+        gradient_step=1 / of_gradient,
+        hessian_step=1 / of_hessian if curved else 0.0,
+        hessian_of_count=0.0 if curved else 1 / of_count,
+        count_step=1 / of_count,
+    )
+    salt = np.uint64(seed | 1 if fields.at_random else 0)
+    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt)
+
+
+def _fields(curved: bool, whole: bool, of_count: float, sum_w: float, m: int) -> _Fields:
+    """How an int64 is divided, so that not even the sum over all rows overflows a field.
+
+    Where hessians are constant, a gradient and a count share it.  Otherwise a gradient, a hessian
+    and a count do: up to about 20,000 rows with fine steps, and from 131,072 to two million rows
+    with coarse steps and random rounding, which keeps sums right on average.  Between and beyond,
+    the count has a channel of its own.  So it has in place of random rounding where weights are
+    fractional: their sums would leave too few bits.
+    """
     # Whole weights: nothing here may depend on how rows are split into repetitions.
-    rounding = 0.5 * (sum_w if whole else m)
-    count_bits = _bits(sum_w if whole else sum_w * count_factor + m)
-    count_channel, salt = False, np.uint64(0)
+    mass = sum_w if whole else m
+    count_bits = _bits(sum_w if whole else sum_w * of_count + m)
+    spare = 63 - count_bits
     if not curved:
-        hessian_bits, gradient_bits = 0, 63 - count_bits
-    else:
-        spare = 63 - count_bits
-        hessian_bits = spare // 2 - 1
-        gradient_bits = spare - hessian_bits
-        mass = sum_w if whole else m
-        if _MOST_ROWS_EXACT < mass <= _MOST_ROWS_ROUNDED:
-            salt = np.uint64(seed | 1)
-            hessian_bits = spare // 2
-            gradient_bits = spare - hessian_bits
-            rounding = 8 * mass**0.5
-        elif 2.0**hessian_bits < _FEWEST_STEPS * mass:
-            count_channel, count_bits, hessian_bits, gradient_bits = True, 0, 31, 31
-    factors = np.array(
-        [
-            _factor(gradient_bits, sum_g, rounding),
-            _factor(hessian_bits, sum_h, rounding) if curved else 1.0,
-            count_factor,
-        ]
-    )
-    layout = np.array(
-        [
-            count_bits,
-            (1 << hessian_bits) - 1,
-            (1 << count_bits) - 1,
-            count_bits + hessian_bits,
-        ],
-        dtype=np.int64,
-    )
-    scales = np.array(
-        [
-            1 / factors[0],
-            1 / factors[1] if curved else 0.0,
-            0.0 if curved else 1 / count_factor,
-            1 / count_factor,
-        ]
-    )
-    values = space.packed(r + count_channel)
-    ordered = space.ordered(r + count_channel)
-    if len(values) == 0 and not sampled and not len(weight):
-        team.map(
-            lambda b: pack_one(
-                negative, hessian, b, min(b + _BLOCK_ROWS, m), layout, factors, salt, ordered[0]
-            ),
-            blocks,
-        )
-    else:
-        team.map(
-            lambda b: pack_gradients(
-                negative,
-                hessian,
-                weight,
-                rows,
-                b,
-                min(b + _BLOCK_ROWS, m),
-                layout,
-                factors,
-                whole,
-                salt,
-                count_channel,
-                values,
-                ordered[0],
-            ),
-            blocks,
-        )
-    totals = np.empty(r + count_channel, dtype=np.int64)
-    packed_sums(values, ordered[0], space.rows[0], totals)
-    return Packed(values, ordered, totals, r, layout, scales, max_weight)
+        return _Fields(spare, 0, count_bits, 0.5 * mass, False)
+    if _MOST_ROWS_EXACT < mass <= _MOST_ROWS_ROUNDED:
+        if not whole:
+            return _Fields(32, 31, 0, 0.5 * mass, False)
+        half = spare // 2
+        return _Fields(spare - half, half, count_bits, 8 * mass**0.5, True)
+    hessian_bits = spare // 2 - 1
+    if 2.0**hessian_bits < _FEWEST_STEPS * mass:
+        return _Fields(31, 31, 0, 0.5 * mass, False)
+    return _Fields(spare - hessian_bits, hessian_bits, count_bits, 0.5 * mass, False)
 
 
 def _bits(largest: float) -> int:
@@ -161,7 +169,7 @@ def _factor(bits: int, total: float, rounding: float) -> float:
     """
     room = 2.0**bits - 1 - rounding
     exponent = np.floor(log2(max(room, 1.0)) - log2(total))
-    return 2.0 ** min(exponent, _LARGEST_EXPONENT)
+    return float(2.0 ** min(exponent, _LARGEST_EXPONENT))
 
 
 def _count_factor(weight: Floats, total: float) -> tuple[float, bool]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.levels import SET_WORDS
+from hilboost.backends.category_splits import SET_WORDS
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.traverse import (
     BLOCK,
     FEWEST_ROWS_FOR_BITS,
+    FlatLeaves,
+    FlatTrees,
+    LeafMasks,
     add_forest,
     forest_leaves,
     mark_left_leaves,
@@ -97,28 +99,18 @@ class Tree(LeafModel):
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees as flat arrays, their coefficients multiplied into the leaf values."""
+    """Trees as flat arrays.
 
-    roots: NDArray[np.int64]
-    depths: NDArray[np.int32]
-    column: NDArray[np.int32]
-    threshold: Floats
-    missing_right: NDArray[np.bool_]
-    child: NDArray[np.int32]
-    inner: NDArray[np.int32]
-    inner_start: NDArray[np.int64]
-    masks: NDArray[np.uint64]
-    half_masks: NDArray[np.uint32]
-    leaf_number: NDArray[np.int32]
-    value_offset: NDArray[np.int64]
-    value_start: NDArray[np.int64]
-    tree_leaves: NDArray[np.int32]
-    values: Floats
-    widths: NDArray[np.int32]
-    first_output: NDArray[np.int32]
-    set_numbers: NDArray[np.int32]
-    left_sets: NDArray[np.uint64]
-    has_sets: NDArray[np.bool_]
+    Attributes
+    ----------
+    trees : FlatTrees
+    leaf_masks : LeafMasks
+    flat_leaves : FlatLeaves
+    """
+
+    trees: FlatTrees
+    leaf_masks: LeafMasks
+    flat_leaves: FlatLeaves
 
     @property
     def cost_per_row(self) -> int:
@@ -128,57 +120,25 @@ class Forest:
     @classmethod
     def of(cls, parts: Sequence[Term]) -> Forest:
         """Put the trees of parts behind one another."""
-        trees: list[Any] = [part.model for part in parts]
-        sizes = np.array([len(t.column) for t in trees])
-        roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        widths = np.array([t.leaf_values.shape[1] for t in trees], dtype=np.int32)
-        tree_leaves = np.array([len(t.leaf_values) for t in trees], dtype=np.int32)
-        value_start = np.concatenate([[0], np.cumsum(widths * tree_leaves)[:-1]]).astype(np.int64)
-        child = np.concatenate(
-            [t.child + root for t, root in zip(trees, roots[:-1], strict=True)]
-        ).astype(np.int32)
-        order = np.empty(len(child), dtype=np.int64)
-        masks = np.empty(len(child), dtype=np.uint64)
-        mark_left_leaves(roots, child, order, masks)
-        value_offset = np.repeat(value_start, sizes) + order * np.repeat(widths, sizes)
-        values = []
-        for t, part, root in zip(trees, parts, roots[:-1], strict=True):
-            leaves = np.flatnonzero(t.leaf_number >= 0)
-            from_left = leaves[np.argsort(order[root + leaves])]
-            values.append((part.coefficient * t.leaf_values[t.leaf_number[from_left]]).ravel())
-        return cls(
-            roots=roots,
-            depths=np.array([t.depth for t in trees], dtype=np.int32),
-            column=np.concatenate([t.column for t in trees]),
-            threshold=np.concatenate([t.threshold for t in trees]),
-            missing_right=np.concatenate([t.missing_right for t in trees]),
-            child=child,
-            inner=np.flatnonzero(child != np.arange(len(child))).astype(np.int32),
-            inner_start=np.concatenate([[0], np.cumsum(sizes - tree_leaves)]),
-            masks=masks,
-            half_masks=masks.astype(np.uint32),
-            leaf_number=np.concatenate([t.leaf_number for t in trees]),
-            value_offset=value_offset,
-            value_start=value_start,
-            tree_leaves=tree_leaves,
-            values=np.concatenate(values),
-            widths=widths,
-            first_output=np.array([part.columns.start for part in parts], dtype=np.int32),
-            set_numbers=_set_numbers(trees),
-            left_sets=np.concatenate([t.left_sets for t in trees]),
-            has_sets=np.array([len(t.left_sets) > 0 for t in trees]),
+        models: list[Any] = [part.model for part in parts]
+        trees = _flat_trees(models)
+        order = np.empty(len(trees.child), dtype=np.int64)
+        masks = np.empty(len(trees.child), dtype=np.uint64)
+        mark_left_leaves(trees.roots, trees.child, order, masks)
+        is_inner = trees.child != np.arange(len(trees.child))
+        n_inner = [len(t.column) - len(t.leaf_values) for t in models]
+        leaf_masks = LeafMasks(
+            np.flatnonzero(is_inner).astype(np.int32),
+            np.concatenate([[0], np.cumsum(n_inner)]).astype(np.int64),
+            masks,
+            masks.astype(np.uint32),
         )
+        return cls(trees, leaf_masks, _flat_leaves(parts, trees.roots, order))
 
-    @cached_property
-    def _nodes(self) -> tuple[NDArray, ...]:
-        return (
-            self.column,
-            self.threshold,
-            self.missing_right,
-            self.child,
-            self.set_numbers,
-            self.left_sets,
-        )
+    @property
+    def depths(self) -> NDArray[np.int32]:
+        """(n_trees,)"""
+        return self.trees.depths
 
     def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
         """Add all trees' outputs to ``raw`` (n, r); ``X`` is (n, d) float32 or float64, or sparse.
@@ -192,39 +152,23 @@ class Forest:
             return
         n = len(X)
         last_block = n % BLOCK
-        walks = 0 < last_block < FEWEST_ROWS_FOR_BITS or bool((self.tree_leaves > 64).any())
+        walks = 0 < last_block < FEWEST_ROWS_FOR_BITS or bool(
+            (self.flat_leaves.per_tree > 64).any()
+        )
         has_missing = walks and bool(np.isnan(X).any())
+        flat = self.trees, self.leaf_masks, self.flat_leaves
 
         def work(begin: int) -> None:
-            add_forest(
-                X,
-                self.roots,
-                self.depths,
-                *self._nodes,
-                self.has_sets,
-                self.inner,
-                self.inner_start,
-                self.masks,
-                self.half_masks,
-                self.value_offset,
-                self.value_start,
-                self.tree_leaves,
-                self.values,
-                self.widths,
-                self.first_output,
-                begin,
-                min(begin + _BLOCK_ROWS, n),
-                has_missing,
-                raw,
-            )
+            add_forest(X, *flat, begin, min(begin + _BLOCK_ROWS, n), has_missing, raw)
 
         with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
             team.map(work, range(0, n, _BLOCK_ROWS))
 
     def _on_used_columns(self) -> tuple[NDArray[np.int64], Forest]:
         """The columns that any node names, and the forest for a table of these alone."""
-        used, column = np.unique(self.column, return_inverse=True)
-        return used.astype(np.int64), replace(self, column=column.astype(np.int32))
+        used, column = np.unique(self.trees.column, return_inverse=True)
+        trees = self.trees._replace(column=column.astype(np.int32))
+        return used.astype(np.int64), replace(self, trees=trees)
 
     def leaves(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
@@ -234,15 +178,58 @@ class Forest:
                 [forest.leaves(block, n_threads) for _, block in X.row_blocks(used)]
             )
         n = len(X)
-        leaf_of_row = np.empty((n, len(self.depths)), dtype=dtypes.LEAF)
+        leaf_of_row = np.empty((n, len(self.trees.depths)), dtype=dtypes.LEAF)
 
         def work(begin: int) -> None:
             end = min(begin + _BLOCK_ROWS, n)
-            forest_leaves(X, self.roots, *self._nodes, self.leaf_number, begin, end, leaf_of_row)
+            forest_leaves(X, self.trees, self.flat_leaves.number, begin, end, leaf_of_row)
 
         with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
             team.map(work, range(0, n, _BLOCK_ROWS))
         return leaf_of_row
+
+
+def _flat_trees(trees: Sequence[Tree]) -> FlatTrees:
+    """The nodes of trees behind one another."""
+    roots = np.concatenate([[0], np.cumsum([len(t.column) for t in trees])]).astype(np.int64)
+    return FlatTrees(
+        roots=roots,
+        depths=np.array([t.depth for t in trees], dtype=np.int32),
+        column=np.concatenate([t.column for t in trees]),
+        threshold=np.concatenate([t.threshold for t in trees]),
+        missing_right=np.concatenate([t.missing_right for t in trees]),
+        child=np.concatenate(
+            [t.child + root for t, root in zip(trees, roots[:-1], strict=True)]
+        ).astype(np.int32),
+        set_numbers=_set_numbers(trees),
+        left_sets=np.concatenate([t.left_sets for t in trees]),
+        has_sets=np.array([len(t.left_sets) > 0 for t in trees]),
+    )
+
+
+def _flat_leaves(
+    parts: Sequence[Term], roots: NDArray[np.int64], order: NDArray[np.int64]
+) -> FlatLeaves:
+    """The leaf values of parts; ``order`` (n_nodes,) numbers leaves from left to right."""
+    trees: list[Any] = [part.model for part in parts]
+    sizes = np.diff(roots)
+    widths = np.array([t.leaf_values.shape[1] for t in trees], dtype=np.int32)
+    per_tree = np.array([len(t.leaf_values) for t in trees], dtype=np.int32)
+    start = np.concatenate([[0], np.cumsum(widths * per_tree)[:-1]]).astype(np.int64)
+    values = []
+    for t, part, root in zip(trees, parts, roots[:-1], strict=True):
+        leaves = np.flatnonzero(t.leaf_number >= 0)
+        from_left = leaves[np.argsort(order[root + leaves])]
+        values.append((part.coefficient * t.leaf_values[t.leaf_number[from_left]]).ravel())
+    return FlatLeaves(
+        number=np.concatenate([t.leaf_number for t in trees]),
+        offset=np.repeat(start, sizes) + order * np.repeat(widths, sizes),
+        values=np.concatenate(values),
+        start=start,
+        per_tree=per_tree,
+        widths=widths,
+        first_output=np.array([part.columns.start for part in parts], dtype=np.int32),
+    )
 
 
 def _set_numbers(trees: Sequence[Tree]) -> NDArray[np.int32]:

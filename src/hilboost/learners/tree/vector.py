@@ -8,10 +8,26 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.nodes import BEGIN, BUFFER, DEPTH, END, LEFT, N_NODE_FIELDS, N_NODES, NODE
-from hilboost.backends.sync import ABORT, SYNC_SIZE
+from hilboost.backends.category_splits import SET_WORDS, CategorySplits
+from hilboost.backends.nodes import N_NODES, empty_nodes, open_root
+from hilboost.backends.partition import RowBuffers
+from hilboost.backends.sync import ABORT, SYNC_SIZE, Threads
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.vector_grow import CONTROL_SIZE, FOUND_SIZE, grow_vector, value_ranges
+from hilboost.backends.vector_cuts import (
+    FOUND_SIZE,
+    Candidates,
+    ValueRanges,
+    VectorGradients,
+    empty_ranges,
+    value_ranges,
+)
+from hilboost.backends.vector_grow import (
+    VectorGrowth,
+    VectorLimits,
+    VectorScratch,
+    VectorSums,
+    grow_vector,
+)
 from hilboost.core import dtypes
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
@@ -34,15 +50,13 @@ class VectorTreeData:
     ----------
     X : (n, d)
     table : BinnedTable
-    low, high : (d, n_bins) float64
-        Least and greatest value in every bin.
+    ranges : ValueRanges
     team : ThreadTeam
     """
 
     X: Floats
     table: BinnedTable
-    low: Floats
-    high: Floats
+    ranges: ValueRanges
     team: ThreadTeam
 
 
@@ -99,10 +113,9 @@ class VectorTreeLearner(Learner):
         """Bin the table."""
         team = ThreadTeam(n_threads)
         table = bin_table(X, weight, self.max_bins, seed, team)
-        d = X.shape[1]
-        low, high = np.full((d, table.n_bins), np.inf), np.full((d, table.n_bins), -np.inf)
-        value_ranges(table.bytes, table.n_rows, d, table.n_bins, X, low, high)
-        return VectorTreeData(X, table, low, high, team)
+        ranges = empty_ranges(table.bins)
+        value_ranges(table.bins, X, ranges)
+        return VectorTreeData(X, table, ranges, team)
 
     def close(self, data: VectorTreeData) -> None:
         """End the threads."""
@@ -135,8 +148,11 @@ class VectorTreeLearner(Learner):
         learned = negative
         if self.sketch is not None and self.sketch < r:
             learned = negative @ (rng.normal(size=(r, self.sketch)) / np.sqrt(self.sketch))
-        nodes, gains, thresholds = self._grow(data, learned, weight, rows, rng, team)
-        tree = tree_of(nodes, gains, thresholds)
+        growth = self._growth(data, learned, weight, rows, rng, team)
+        _grow_together(growth, team)
+        found = int(growth.nodes.control[N_NODES])
+        nodes = growth.nodes.fields[:found]
+        tree = tree_of(nodes, growth.nodes.gains, growth.sums.values[:found])
         leaf_of_row = leaf_of_rows(team, nodes, rows, n)
         sums = sums_in_leaves(team, nodes, rows, negative, np.empty((n, 0)), weight)
         tree = tree.with_values(newton_steps(*sums, 0.0))
@@ -146,7 +162,7 @@ class VectorTreeLearner(Learner):
                 leaf_of_row[others] = tree.leaves(data.X[others])
         return FittedTerm(Term.of(tree, slice(0, r)), leaves=leaf_of_row)
 
-    def _grow(
+    def _growth(
         self,
         data: VectorTreeData,
         learned: Floats,
@@ -154,85 +170,89 @@ class VectorTreeLearner(Learner):
         rows: NDArray[np.uint32],
         rng: np.random.Generator,
         team: ThreadTeam,
-    ) -> tuple[NDArray[np.int64], Floats, Floats]:
-        table = data.table
-        d, m = len(table.n_values), rows.shape[1]
-        k = learned.shape[1]
-        learned, squares, pure = _centred(learned, weight, rows[0])
-        most = m if self.max_splits is None else min(m, self.max_splits + 1)
-        n_nodes = 2 * most - 1
-        part = 1 / np.sqrt(d) if isinstance(self.max_features, str) else self.max_features
-        drawn = round(part * d)
-        nodes = np.zeros((n_nodes, N_NODE_FIELDS), dtype=np.int64)
-        nodes[0, [BEGIN, END, BUFFER, DEPTH]] = 0, m, 0, 0
-        nodes[0, LEFT] = -1
-        gains, thresholds = np.zeros(n_nodes), np.zeros(n_nodes)
-        n_threads = min(team.n_threads, max(1, drawn))
-        sync = np.zeros(SYNC_SIZE, dtype=np.int64)
-        control = np.zeros(CONTROL_SIZE, dtype=np.int64)
-        control[[NODE, N_NODES]] = -1, 1
-        arguments = (
-            sync,
-            table.bytes,
-            table.n_rows,
-            table.n_bins,
-            data.low,
-            data.high,
-            learned,
-            weight,
-            squares,
-            rows,
-            np.empty(m, dtype=np.uint8),
-            nodes,
-            np.full(n_nodes, rng.integers(2**62), dtype=np.uint64),
-            gains,
-            thresholds,
-            np.empty((n_nodes, k)),
-            np.empty((n_nodes, 3)),
-            np.empty(d, dtype=np.int64),
-            np.zeros((FOUND_SIZE, d)),
-            np.empty((n_threads, table.n_bins + 1), dtype=np.int64),
-            np.empty((n_threads, m), dtype=dtypes.ROW),
-            np.empty((n_threads, k)),
-            control,
-            np.array([self.min_samples_leaf, _TIE, pure]),
-            np.array(
-                [
-                    most,
-                    _UNLIMITED if self.max_depth is None else self.max_depth,
-                    max(1, drawn),
-                    self.random_cuts,
-                ],
-                dtype=np.int64,
+    ) -> VectorGrowth:
+        """All that one tree is grown from."""
+        d, n_bins = len(data.table.n_values), data.table.n_bins
+        m, k = rows.shape[1], learned.shape[1]
+        gradients, pure = _centred(learned, weight, rows[0])
+        limits = self._limits(d, m, pure)
+        n_nodes, n_threads = 2 * limits.max_leaves - 1, min(team.n_threads, limits.n_columns)
+        nodes = empty_nodes(n_nodes, by_gain=False)
+        open_root(nodes, m)
+        return VectorGrowth(
+            table=data.table.bins,
+            ranges=data.ranges,
+            gradients=gradients,
+            limits=limits,
+            nodes=nodes,
+            sums=VectorSums(
+                np.empty((n_nodes, k)),
+                np.empty((n_nodes, 3)),
+                np.zeros(n_nodes),
+                np.full(n_nodes, rng.integers(2**62), dtype=np.uint64),
+            ),
+            categories=CategorySplits(
+                np.zeros(0, dtype=np.uint8), np.zeros((0, SET_WORDS), dtype=np.uint64)
+            ),
+            buffers=RowBuffers(
+                rows,
+                np.zeros((2, 0), dtype=np.int64),
+                np.empty(m, dtype=np.uint8),
+                np.zeros(8 * n_threads, dtype=np.int64),
+            ),
+            candidates=Candidates(
+                np.zeros(1, dtype=np.int64),
+                np.empty(d, dtype=np.int64),
+                np.zeros((FOUND_SIZE, d)),
+            ),
+            scratch=VectorScratch(
+                np.empty((n_threads, n_bins + 1), dtype=np.int64),
+                np.empty((n_threads, m), dtype=dtypes.ROW),
+                np.empty((n_threads, k)),
             ),
         )
 
-        def abort() -> None:
-            sync[ABORT] = 1
+    def _limits(self, d: int, m: int, pure: float) -> VectorLimits:
+        most = m if self.max_splits is None else min(m, int(self.max_splits) + 1)
+        part = 1 / np.sqrt(d) if isinstance(self.max_features, str) else self.max_features
+        return VectorLimits(
+            min_weight=float(self.min_samples_leaf),
+            tie=_TIE,
+            pure=pure,
+            max_leaves=most,
+            max_depth=_UNLIMITED if self.max_depth is None else int(self.max_depth),
+            n_columns=max(1, round(part * d)),
+            random_cuts=bool(self.random_cuts),
+            in_turn=most >= m,  # a leaf for every row: the same tree in any order
+        )
 
-        def work(thread: int) -> None:
-            if thread < n_threads:
-                grow_vector(thread, n_threads, *arguments)
 
-        if n_threads == 1:
-            work(0)
-        else:
-            team.run(work, on_error=abort)
-        found = int(control[N_NODES])
-        return nodes[:found], gains, thresholds[:found]
+def _grow_together(growth: VectorGrowth, team: ThreadTeam) -> None:
+    """Grow one tree in one compiled call, which as many threads of the team run as can share it."""
+    n_threads = len(growth.scratch.sums)
+    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
+
+    def abort() -> None:
+        sync[ABORT] = 1
+
+    def work(thread: int) -> None:
+        if thread < n_threads:
+            grow_vector(Threads(thread, n_threads, sync), growth)
+
+    if n_threads == 1:
+        work(0)
+    else:
+        team.run(work, on_error=abort)
 
 
 def _centred(
     learned: Floats, weight: Floats, rows: NDArray[np.uint32]
-) -> tuple[Floats, Floats, float]:
+) -> tuple[VectorGradients, float]:
     """Gradients about their mean over ``rows``, ready for sums of squares, which would cancel else.
 
     Returns
     -------
-    weighted : (n, k) float64
-        Multiplied by the weights.
-    squares : (n,) float64
-        Weight times squared length.
+    gradients : VectorGradients
     pure : float
         Total variance that is nothing but rounding.
     """
@@ -244,4 +264,5 @@ def _centred(
     if len(weight):
         learned *= weight[:, None]
         squares *= weight
-    return learned, squares, _PURE * float(squares[rows].sum()) + rounding
+    pure = _PURE * float(squares[rows].sum()) + rounding
+    return VectorGradients(learned, weight, squares), pure

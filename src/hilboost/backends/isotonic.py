@@ -6,10 +6,10 @@ of other splits are free of each other.
 
 import numpy as np
 
-from hilboost.backends.compiled import compiled
+from hilboost.backends.compiled import allocating
 
 
-@compiled
+@allocating
 def _meeting_point(low, low_weights, high, high_weights):
     """Where ``low``, cut from above, and ``high``, raised from below, meet at the least expense.
 
@@ -33,7 +33,7 @@ def _meeting_point(low, low_weights, high, high_weights):
     return middle
 
 
-@compiled
+@allocating
 def nearest_in_order(children, leaf_number, directions, weights, values):
     r"""Move ``values`` to the nearest ones in order: isotonic regression on the order of a tree.
 

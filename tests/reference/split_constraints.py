@@ -1,27 +1,28 @@
-"""Naive twins of :mod:`hilboost.backends.constraints`."""
+"""Naive twins of :mod:`hilboost.backends.split_constraints`."""
 
 import numpy as np
-from tests.reference.split import bounded_score
+from tests.reference.column_splits import bounded_score
 
 from hilboost.backends.nodes import COLUMN, LEFT, RIGHT
 
 
-def bound_children(node, direction, n_outputs, nodes, totals, layout, scales, l2, bounds):
-    children = nodes[node, [LEFT, RIGHT]]
+def bound_children(node, direction, n_outputs, nodes, totals, packing, l2, bounds):
+    children = nodes.fields[node, [LEFT, RIGHT]]
     bounds[children] = bounds[node]
     for k in range(n_outputs if direction else 0):
         left, right = (
-            bounded_score(totals[child, k], layout, scales, l2, *bounds[node, :, k])[0]
+            bounded_score(totals[child, k], packing, l2, *bounds[node, :, k])[0]
             for child in children
         )
         low, high = children[::direction]
         bounds[low, 1, k] = bounds[high, 0, k] = 0.5 * (left + right)
 
 
-def permit_columns(node, nodes, allowed, group_start, group_columns, used, permitted):
-    children = nodes[node, [LEFT, RIGHT]]
+def permit_columns(node, nodes, constraints):
+    allowed, _, group_start, group_columns, used, permitted = constraints
+    children = nodes.fields[node, [LEFT, RIGHT]]
     used[children] = used[node]
-    used[children, nodes[node, COLUMN]] = 1
+    used[children, nodes.fields[node, COLUMN]] = 1
     path = set(np.flatnonzero(used[children[0]]))
     groups = [
         set(group_columns[first:last])

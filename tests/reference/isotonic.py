@@ -1,4 +1,4 @@
-"""Naive twin of :mod:`hilboost.backends.order`: the min-max formula over upper and lower sets."""
+"""Naive twin of :mod:`hilboost.backends.isotonic`: the min-max formula over sets of leaves."""
 
 from itertools import combinations
 

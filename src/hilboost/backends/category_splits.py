@@ -11,29 +11,17 @@ Levels of too little weight share one step, that of all of them together, and ar
 cuts fall between different steps only.  So the names of levels change nothing.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import int64, uint8, uint64
+from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled
-from hilboost.backends.split import (
-    COUNT,
-    COUNT_MASK,
-    GRADIENT,
-    GRADIENT_SHIFT,
-    HESSIAN,
-    HESSIAN_MASK,
-    HESSIAN_OF_COUNT,
-    HESSIAN_SHIFT,
-    L2,
-    MIN_COUNT,
-    MIN_HESSIAN,
-    NO_GAIN,
-    bounded_score,
-)
-from hilboost.backends.sync import keep_apart, prefetch
+from hilboost.backends.binning import offset_of
+from hilboost.backends.column_splits import NO_GAIN, bounded_score, unpack
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.intrinsics import keep_apart, prefetch
 
-# limits (float64), behind those of :mod:`hilboost.backends.split`
-LEVEL_SMOOTHING, LEVEL_COUNT, LEVEL_L2 = 4, 5, 6
 UNSEEN = 255
 """The bit of a set that stands for levels which the fit did not see."""
 MAX_LEVELS = UNSEEN
@@ -43,24 +31,41 @@ SET_WORDS = 4
 _AHEAD = 32
 
 
+class CategorySplits(NamedTuple):
+    """Columns of categories, and the splits on them.
+
+    Attributes
+    ----------
+    is_category : (d,) uint8
+        1 at columns of categories; (0,) without any.
+    left_sets : (n_nodes, SET_WORDS) uint64
+        Written at nodes that such a column splits; (0, SET_WORDS) without any.
+    """
+
+    is_category: NDArray[np.uint8]
+    left_sets: NDArray[np.uint64]
+
+
 @compiled
-def numbers(packed, counted, layout, scales):
+def numbers(packed, counted, packing):
     """``(G, H, count)`` of a packed sum; ``counted`` is that of the count's channel, or 0."""
-    count = packed & layout[COUNT_MASK]
-    hessian = ((packed >> layout[HESSIAN_SHIFT]) & layout[HESSIAN_MASK]) * scales[
-        HESSIAN
-    ] + count * scales[HESSIAN_OF_COUNT]
-    gradient = (packed >> layout[GRADIENT_SHIFT]) * scales[GRADIENT]
-    return gradient, hessian, (count + counted) * scales[COUNT]
+    gradient, hessian, count = unpack(packed, packing)
+    return gradient, hessian, (count + counted) * packing.count_step
 
 
-@compiled
+@inner
+def _channel_of_count(sums):
+    """The sum of the count's channel, 0 where the count shares its channel with the gradient."""
+    return sums[sums.shape[0] - 1] if sums.shape[0] > 1 else np.int64(0)
+
+
+@inner
 def _step(gradient, hessian, mean, smoothing):
     """A level's Newton step beyond the node's, shrunk as if ``smoothing`` lay on the node's."""
     return (gradient - mean * hessian) / (hessian + smoothing)
 
 
-@compiled
+@inner
 def _sort(order, size, steps):
     """Sort ``order[:size]`` by step, then by number (Shell's method, nothing allocated)."""
     gap = size // 2
@@ -79,17 +84,18 @@ def _sort(order, size, steps):
 
 
 @compiled
-def order_levels(histogram, base, n_bins, totals, layout, scales, limits, order, steps):
+def order_levels(column, totals, packing, limits, scratch):
     """Sort the occupied bins of a column, the one for missing values among them.
 
     Parameters
     ----------
-    histogram : flat int64; the column's bins start at ``base``
-    n_bins : int
+    column : Column
     totals : (n_channels,) int64, of the node: one output, and perhaps a channel for the count
-    layout, scales, limits : see :mod:`hilboost.backends.split`
-    order : (n_bins,) int64, written
-    steps : (n_bins,) float64, written at occupied bins
+    packing : Packing
+    limits : SplitLimits
+        Steps are shrunk as if ``level_smoothing`` rows more lay on the node's; levels of less
+        weight than ``level_count`` share one step.
+    scratch : ScanScratch, ``places`` and ``gains`` hold the order and, at occupied bins, the steps
 
     Returns
     -------
@@ -97,32 +103,31 @@ def order_levels(histogram, base, n_bins, totals, layout, scales, limits, order,
         How many bins are occupied.
     """
     keep_apart()
-    n_channels = totals.shape[0]
-    of_count = n_channels - 1
-    whole = totals[of_count] if of_count > 0 else np.int64(0)
-    gradient, hessian, count = numbers(totals[0], whole, layout, scales)
+    order, steps = scratch.places, scratch.gains
+    n_channels, histogram = totals.shape[0], column.histogram
+    gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
     if hessian <= 0.0 or count <= 0.0:
         return np.int64(0)
     mean = gradient / hessian
-    smoothing = limits[LEVEL_SMOOTHING] * hessian / count
+    smoothing = limits.level_smoothing * hessian / count
     size = np.int64(0)
     light_packed, light_counted = np.int64(0), np.int64(0)
-    for b in range(n_bins):
-        leaf = (base + b) * n_channels
+    for b in range(column.n_bins):
+        leaf = (column.base + b) * n_channels
         packed = histogram[leaf]
-        counted = histogram[leaf + of_count] if of_count > 0 else np.int64(0)
+        counted = histogram[leaf + 1] if n_channels > 1 else np.int64(0)
         if packed == 0 and counted == 0:
             continue
         order[size] = b
         size += 1
-        g, h, c = numbers(packed, counted, layout, scales)
-        if c < limits[LEVEL_COUNT]:
+        g, h, c = numbers(packed, counted, packing)
+        if c < limits.level_count:
             steps[b] = np.inf
             light_packed += packed
             light_counted += counted
         else:
             steps[b] = _step(g, h, mean, smoothing) if h + smoothing > 0.0 else 0.0
-    g, h, c = numbers(light_packed, light_counted, layout, scales)
+    g, h, c = numbers(light_packed, light_counted, packing)
     light = _step(g, h, mean, smoothing) if h + smoothing > 0.0 else 0.0
     for i in range(size):
         if steps[order[i]] == np.inf:
@@ -131,21 +136,33 @@ def order_levels(histogram, base, n_bins, totals, layout, scales, limits, order,
     return size
 
 
-@compiled
+@inner
 def _score(gradient, hessian, l2):
     return gradient * gradient / (hessian + l2) if hessian > 0.0 else 0.0
 
 
+@inner
+def _bounded_sides(left, total, packing, l2, bounds):
+    """Both sides' scores where the values of leaves have bounds."""
+    lower, upper = bounds[0, 0], bounds[1, 0]
+    _, left_score = bounded_score(left, packing, l2, lower, upper)
+    _, right_score = bounded_score(total - left, packing, l2, lower, upper)
+    return left_score + right_score
+
+
+@inner
+def _add_cell(histogram, leaf, sums):
+    for c in range(sums.shape[0]):
+        sums[c] += histogram[leaf + c]
+
+
 @compiled
-def scan_levels(
-    histogram, base, n_bins, totals, layout, scales, limits, bounds, scratch, order, steps
-):
+def scan_levels(column, totals, packing, limits, bounds, scratch):
     """Best cut of the sorted levels of a column, for one output.
 
     Parameters
     ----------
     bounds : (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds
-    scratch : (n_channels,) int64
     others : as in :func:`order_levels`
 
     Returns
@@ -156,42 +173,33 @@ def scan_levels(
 
     Notes
     -----
-    ``limits[LEVEL_L2]`` is added to the hessian of both sides: the best of many sets looks better
+    ``limits.level_l2`` is added to the hessian of both sides: the best of many sets looks better
     than it is.
     """
     keep_apart()
-    n_channels = totals.shape[0]
-    of_count = n_channels - 1
-    size = order_levels(histogram, base, n_bins, totals, layout, scales, limits, order, steps)
+    left, order, steps = scratch.left, scratch.places, scratch.gains
+    size = order_levels(column, totals, packing, limits, scratch)
     best_gain, best_position = NO_GAIN, np.int64(0)
-    whole = totals[of_count] if of_count > 0 else np.int64(0)
-    gradient, hessian, count = numbers(totals[0], whole, layout, scales)
-    l2 = limits[L2] + limits[LEVEL_L2]
+    gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
+    l2 = limits.l2 + limits.level_l2
     bounded = bounds.shape[0] > 0
     if bounded:
-        _, parent = bounded_score(totals[0], layout, scales, limits[L2], bounds[0, 0], bounds[1, 0])
+        _, parent = bounded_score(totals[0], packing, limits.l2, bounds[0, 0], bounds[1, 0])
     else:
-        parent = _score(gradient, hessian, limits[L2])
-    for c in range(n_channels):
-        scratch[c] = 0
+        parent = _score(gradient, hessian, limits.l2)
+    left[:] = 0
     for i in range(size - 1):
-        for c in range(n_channels):
-            scratch[c] += histogram[(base + order[i]) * n_channels + c]
+        _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left)
         if steps[order[i]] == steps[order[i + 1]]:
             continue
-        counted = scratch[of_count] if of_count > 0 else np.int64(0)
-        g, h, n_left = numbers(scratch[0], counted, layout, scales)
-        if n_left < limits[MIN_COUNT] or n_left <= 0.0 or h < limits[MIN_HESSIAN]:
+        g, h, n_left = numbers(left[0], _channel_of_count(left), packing)
+        if n_left < limits.min_count or n_left <= 0.0 or h < limits.min_hessian:
             continue
         n_right, h_right = count - n_left, hessian - h
-        if n_right < limits[MIN_COUNT] or n_right <= 0.0 or h_right < limits[MIN_HESSIAN]:
+        if n_right < limits.min_count or n_right <= 0.0 or h_right < limits.min_hessian:
             break
         if bounded:
-            _, left = bounded_score(scratch[0], layout, scales, l2, bounds[0, 0], bounds[1, 0])
-            _, right = bounded_score(
-                totals[0] - scratch[0], layout, scales, l2, bounds[0, 0], bounds[1, 0]
-            )
-            gain = left + right - parent
+            gain = _bounded_sides(left[0], totals[0], packing, l2, bounds) - parent
         else:
             gain = _score(g, h, l2) + _score(gradient - g, h_right, l2) - parent
         if gain > best_gain:
@@ -200,20 +208,7 @@ def scan_levels(
 
 
 @compiled
-def settle_levels(
-    histogram,
-    base,
-    n_bins,
-    totals,
-    layout,
-    scales,
-    limits,
-    position,
-    order,
-    steps,
-    left_totals,
-    left_set,
-):
+def settle_levels(column, totals, packing, limits, position, scratch, left_totals, left_set):
     """Note which levels go left, and the sums of their side.
 
     Parameters
@@ -230,26 +225,20 @@ def settle_levels(
         1 where missing values go left.
     """
     keep_apart()
-    n_channels = totals.shape[0]
-    of_count = n_channels - 1
-    size = order_levels(histogram, base, n_bins, totals, layout, scales, limits, order, steps)
-    for c in range(n_channels):
-        left_totals[c] = 0
-        for i in range(position + 1):
-            left_totals[c] += histogram[(base + order[i]) * n_channels + c]
-    counted = left_totals[of_count] if of_count > 0 else np.int64(0)
-    whole = totals[of_count] if of_count > 0 else np.int64(0)
-    _, _, n_left = numbers(left_totals[0], counted, layout, scales)
-    _, _, count = numbers(totals[0], whole, layout, scales)
+    order = scratch.places
+    size = order_levels(column, totals, packing, limits, scratch)
+    left_totals[:] = 0
+    for i in range(position + 1):
+        _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left_totals)
+    _, _, n_left = numbers(left_totals[0], _channel_of_count(left_totals), packing)
+    _, _, count = numbers(totals[0], _channel_of_count(totals), packing)
     heavier = np.int64(2.0 * n_left >= count)
-    every = uint64(0) - uint64(heavier)
-    for word in range(SET_WORDS):
-        left_set[word] = every
+    left_set[:] = ~uint64(0) if heavier else uint64(0)
     missing_left = heavier
     for i in range(size):
         b = order[i]
         goes_left = np.int64(i <= position)
-        if b == n_bins - 1:
+        if b == column.n_bins - 1:
             missing_left = goes_left
             continue
         bit = uint64(1) << uint64(b & 63)
@@ -261,15 +250,15 @@ def settle_levels(
 
 
 @compiled
-def flag_level_rows(bins, n, column, left_set, missing_bin, missing_left, rows, begin, end, flags):
+def flag_level_rows(table, column, left_set, missing_left, rows, begin, end, flags):
     """Mark the rows whose level goes left and count them.
 
-    bins : (n_words * n * 8,) uint8; left_set : (SET_WORDS,) uint64; rows : (m,) uint32
+    table : BinTable; left_set : (SET_WORDS,) uint64; rows : (m,) uint32
     flags : (m,) uint8, written in ``[begin, end)``
     """
     keep_apart()
-    offset = uint64((column // 8) * n * 8 + column % 8)
-    missing = uint8(missing_bin)
+    bins, offset = table.flat, offset_of(table, column)
+    missing = uint8(table.n_bins - 1)
     other = uint64(missing_left)
     count = 0
     for i in range(begin, end):

@@ -6,23 +6,13 @@ from threading import Lock
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hilboost.backends.histogram import STRIDE
-from hilboost.backends.levels import SET_WORDS
-from hilboost.backends.nodes import (
-    BEGIN,
-    BUFFER,
-    CONTROL_SIZE,
-    DEPTH,
-    END,
-    LEFT,
-    N_NODE_FIELDS,
-    N_NODES,
-    NODE,
-    RIGHT,
-    SLOT,
-)
-from hilboost.backends.split import NO_GAIN
+from hilboost.backends.category_splits import SET_WORDS
+from hilboost.backends.histogram import STRIDE, Histograms
+from hilboost.backends.nodes import empty_nodes, open_root
+from hilboost.backends.partition import RowBuffers
+from hilboost.backends.split_search import NodeSums, SearchScratch
 from hilboost.backends.sync import ABORT, SYNC_SIZE
 from hilboost.core import dtypes
 
@@ -32,12 +22,12 @@ HISTOGRAM_BUDGET = 2**29
 _lock = Lock()
 
 
-class Workspace:
-    """Buffers for one tree at a time."""
+class TreeBuffers:
+    """Memory for one tree at a time."""
 
     def __init__(
         self,
-        pool: dict[tuple[int, ...], list[Workspace]],
+        pool: dict[tuple[int, ...], list[TreeBuffers]],
         key: tuple[int, ...],
         *,
         n_rows: int,
@@ -50,29 +40,27 @@ class Workspace:
         self._pool, self._key = pool, key
         self.n_rows, self.n_threads, self.max_leaves = n_rows, n_threads, max_leaves
         self._n_columns, self._n_bins = n_columns, n_bins
-        n_nodes = 2 * max_leaves - 1
+        self.n_nodes = 2 * max_leaves - 1
         self._row_buffer = np.empty(2 * n_rows, dtype=dtypes.ROW)
         self.all_rows = np.arange(n_rows, dtype=dtypes.ROW)
-        self.flags = np.empty(n_rows, dtype=np.uint8)
+        self._flags = np.empty(n_rows, dtype=np.uint8)
         self.learn_from(n_rows)
-        self.nodes = np.zeros((n_nodes, N_NODE_FIELDS), dtype=np.int64)
+        self.nodes = empty_nodes(self.n_nodes, by_gain=True)
         self.left_sets = np.zeros((n_sets, SET_WORDS), dtype=np.uint64)
-        self.gains = np.empty(n_nodes)
-        self.drawn = np.empty((2, n_columns), dtype=np.uint8)
-        self.best_gain = np.empty((n_threads, 2, 8))
-        self.best_split = np.empty((n_threads, 2, 8), dtype=np.int64)
-        self.scan_sums = np.empty((n_threads, 2, 512), dtype=np.int64)
-        self.scan_gains = np.empty((n_threads, 512))
-        self.counts = np.zeros(8 * n_threads, dtype=np.int64)
-        self.control = np.zeros(CONTROL_SIZE, dtype=np.int64)
+        self._counts = np.zeros(8 * n_threads, dtype=np.int64)
         self.sync = np.zeros(SYNC_SIZE, dtype=np.int64)
-        self._packed: dict[int, np.ndarray] = {}
-        self._ordered: dict[int, np.ndarray] = {}
-        self._histograms: dict[int, np.ndarray] = {}
+        self._drawn = np.empty((2, n_columns), dtype=np.uint8)
+        self._best_gains = np.empty((n_threads, 2, 8))
+        self._best_splits = np.empty((n_threads, 2, 8), dtype=np.int64)
+        self._scan_sums = np.empty((n_threads, 2, 512), dtype=np.int64)
+        self._scan_gains = np.empty((n_threads, 512))
+        self._packed: dict[int, NDArray[np.int64]] = {}
+        self._ordered: dict[int, NDArray[np.int64]] = {}
+        self._histograms: dict[int, NDArray[np.int64]] = {}
 
     @classmethod
     def borrow(cls, pool: dict, **sizes: int) -> Self:
-        """A workspace of these sizes, a used one where one is free."""
+        """Memory of these sizes, used before where some is free."""
         key = tuple(sizes.values())
         with _lock:
             free = pool.setdefault(key, [])
@@ -93,14 +81,14 @@ class Workspace:
         """Let threads leave that wait for one which has failed."""
         self.sync[ABORT] = 1
 
-    def packed(self, n_channels: int) -> np.ndarray:
+    def packed(self, n_channels: int) -> NDArray[np.int64]:
         """(n_rows, n_channels) int64; no rows with one channel, where ``ordered`` serves"""
         if n_channels not in self._packed:
             n_rows = 0 if n_channels == 1 else self.n_rows
             self._packed[n_channels] = np.empty((n_rows, n_channels), dtype=dtypes.PACKED)
         return self._packed[n_channels]
 
-    def ordered(self, n_channels: int) -> np.ndarray:
+    def ordered(self, n_channels: int) -> NDArray[np.int64]:
         """(2, m) int64 with one channel, (2, 0) with more"""
         if n_channels not in self._ordered:
             width = self.n_rows if n_channels == 1 else 0
@@ -108,35 +96,43 @@ class Workspace:
         width = self.rows.shape[1] if n_channels == 1 else 0
         return self._ordered[n_channels][: 2 * width].reshape(2, width)
 
-    def histograms(self, n_channels: int) -> np.ndarray:
-        """(n_slots, cells) int64: one slot a leaf, or two where these would take too much."""
+    def row_buffers(self, n_channels: int) -> RowBuffers:
+        """The rows to learn from, with what moves along with them."""
+        return RowBuffers(self.rows, self.ordered(n_channels), self._flags, self._counts)
+
+    def histograms(self, n_channels: int) -> Histograms:
+        """One slot a leaf, or two where these would take too much."""
         if n_channels not in self._histograms:
             stride = STRIDE if n_channels == 1 else self._n_bins
-            cells = self._n_columns * stride * n_channels
+            leaf_of_row = self._n_columns * stride * n_channels
             n_slots = self.max_leaves
-            if 8 * cells * n_slots > HISTOGRAM_BUDGET:
+            if 8 * leaf_of_row * n_slots > HISTOGRAM_BUDGET:
                 n_slots = min(2, self.max_leaves)
             self._histograms[n_channels] = np.empty(
-                (n_slots + self.n_threads, cells), dtype=dtypes.PACKED
+                (n_slots + self.n_threads, leaf_of_row), dtype=dtypes.PACKED
             )
-        return self._histograms[n_channels][: -self.n_threads]
+        whole = self._histograms[n_channels]
+        return Histograms(whole[: -self.n_threads], whole[-self.n_threads :])
 
-    def private(self, n_channels: int) -> np.ndarray:
-        """(n_threads, cells) int64, a histogram for every thread"""
-        self.histograms(n_channels)
-        return self._histograms[n_channels][-self.n_threads :]
-
-    def start(self, allowed: np.ndarray, totals: np.ndarray) -> None:
-        """Make node 0 the open root."""
+    def start(
+        self, allowed: NDArray[np.uint8], totals: NDArray[np.int64]
+    ) -> tuple[NodeSums, SearchScratch]:
+        """Make node 0 the open root, and what a search notes; ``totals`` (n_channels,)."""
         n_channels = len(totals)
-        self.nodes[0, [BEGIN, END, BUFFER, DEPTH]] = 0, self.rows.shape[1], 0, 0
-        self.nodes[0, [SLOT, LEFT, RIGHT]] = -1
-        self.gains[0] = NO_GAIN
-        self.drawn[:] = allowed
-        n_nodes = len(self.gains)
-        self.totals = np.zeros((n_nodes, n_channels), dtype=dtypes.PACKED)
-        self.left_totals = np.zeros((n_nodes, n_channels), dtype=dtypes.PACKED)
-        self.totals[0] = totals
-        self.scratch = np.zeros((self.n_threads, 2, n_channels), dtype=np.int64)
-        self.control[[NODE, N_NODES]] = -1, 1
+        open_root(self.nodes, self.rows.shape[1])
         self.sync[:] = 0
+        self._drawn[:] = allowed
+        sums = NodeSums(
+            np.zeros((self.n_nodes, n_channels), dtype=dtypes.PACKED),
+            np.zeros((self.n_nodes, n_channels), dtype=dtypes.PACKED),
+        )
+        sums.totals[0] = totals
+        scratch = SearchScratch(
+            self._drawn,
+            self._best_gains,
+            self._best_splits,
+            self._scan_sums,
+            self._scan_gains,
+            np.zeros((self.n_threads, 2, n_channels), dtype=np.int64),
+        )
+        return sums, scratch

@@ -1,0 +1,354 @@
+"""The best split of one column from its histogram.
+
+A packed gradient holds up to three integers, ``gradient | hessian | count`` from the highest bits
+to the lowest; :class:`Packing` says where, and turns the integers into numbers.  All sums are
+integers, so a split does not depend on the order in which rows were added.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.intrinsics import keep_apart
+
+NO_GAIN = -np.inf
+
+
+class Packing(NamedTuple):
+    """How to read packed gradients.
+
+    Attributes
+    ----------
+    hessian_shift, gradient_shift : int
+        The lowest bit of either.
+    hessian_mask, count_mask : int
+        Their bits, before shifting; 0 where there are none.
+    gradient_step, hessian_step, count_step : float
+        What one unit of the integers stands for.
+    hessian_of_count : float
+        Hessian of one unit of the count, where hessians are constant; else 0.
+    """
+
+    hessian_shift: int
+    hessian_mask: int
+    count_mask: int
+    gradient_shift: int
+    gradient_step: float
+    hessian_step: float
+    hessian_of_count: float
+    count_step: float
+
+
+class SplitLimits(NamedTuple):
+    """What a split must keep to.
+
+    Attributes
+    ----------
+    l2 : float
+        Added to the hessian of a side.
+    min_count, min_hessian : float
+        Least sums of weights and of hessians (over all outputs) on either side.
+    min_gain : float
+    level_smoothing, level_count, level_l2 : float
+        For categories: see :mod:`hilboost.backends.category_splits`.
+    """
+
+    l2: float
+    min_count: float
+    min_hessian: float
+    min_gain: float
+    level_smoothing: float = 0.0
+    level_count: float = 0.0
+    level_l2: float = 0.0
+
+
+class Column(NamedTuple):
+    """One column of a node's histogram.
+
+    Attributes
+    ----------
+    histogram : flat int64
+        Bin ``b`` begins at ``(base + b) * n_channels``.
+    base : int
+    n_values, n_bins : int
+        Bins that values can fall into, and all of them: the last one is for missing values.
+    """
+
+    histogram: NDArray[np.int64]
+    base: int
+    n_values: int
+    n_bins: int
+
+
+class ScanScratch(NamedTuple):
+    """Memory of one thread.
+
+    Attributes
+    ----------
+    sums, places : (n_bins,) int64
+    gains : (n_bins,) float64
+    left, right : (n_channels,) int64
+    """
+
+    sums: NDArray[np.int64]
+    places: NDArray[np.int64]
+    gains: NDArray[np.float64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+
+
+@inner
+def unpack(value, packing):
+    """``(G, H, count)`` of a packed sum, the count still in steps."""
+    count = value & packing.count_mask
+    hessian = (
+        (value >> packing.hessian_shift) & packing.hessian_mask
+    ) * packing.hessian_step + count * packing.hessian_of_count
+    gradient = (value >> packing.gradient_shift) * packing.gradient_step
+    return gradient, hessian, count
+
+
+@compiled
+def score(value, packing, l2):
+    """``(G² / (H + l2), H, count)`` of one packed sum."""
+    gradient, hessian, count = unpack(value, packing)
+    if hessian <= 0.0:
+        return 0.0, 0.0, count * packing.count_step
+    return gradient * gradient / (hessian + l2), hessian, count * packing.count_step
+
+
+@compiled
+def bounded_score(value, packing, l2, lower, upper):
+    """``(w, w (2 G - (H + l2) w))`` for the Newton step ``w`` of a packed sum, kept in bounds.
+
+    What ``w`` takes off twice the quadratic loss; :func:`score` where no bound is reached.
+    """
+    gradient, hessian, _ = unpack(value, packing)
+    if hessian <= 0.0:
+        return min(max(0.0, lower), upper), 0.0
+    bottom = hessian + l2
+    step = min(max(gradient / bottom, lower), upper)
+    return step, step * (2.0 * gradient - bottom * step)
+
+
+@inner
+def _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds, gains):
+    """Gains of the same cuts where values have bounds, and must not fall in ``direction``.
+
+    Cuts from ``n_ordered`` on divide missing values from all others, which have no order.
+    """
+    keep_apart()
+    lower, upper = bounds[0, 0], bounds[1, 0]
+    _, parent = bounded_score(total, packing, l2, lower, upper)
+    for b in range(n_cuts):
+        if gains[b] == NO_GAIN:
+            continue
+        left, left_score = bounded_score(sums[b], packing, l2, lower, upper)
+        right, right_score = bounded_score(total - sums[b], packing, l2, lower, upper)
+        refused = b < n_ordered and direction * (right - left) < 0.0
+        gains[b] = NO_GAIN if refused else left_score + right_score - parent
+
+
+@inner
+def _fill_gains(sums, n_cuts, total, packing, limits, gains):
+    """Gains of all cuts of a column from the running sums of its bins.
+
+    Straight-line arithmetic over a short array, which the compiler turns into vector code; a cut
+    that is not allowed gets ``NO_GAIN``.  One division a cut: both terms share a denominator.
+    """
+    l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
+    parent, _, _ = score(total, packing, l2)
+    for b in range(n_cuts):
+        left = sums[b]
+        right = total - left
+        left_count = np.float64(left & packing.count_mask)
+        right_count = np.float64(right & packing.count_mask)
+        left_hessian = (
+            np.float64((left >> packing.hessian_shift) & packing.hessian_mask)
+            * packing.hessian_step
+            + left_count * packing.hessian_of_count
+        )
+        right_hessian = (
+            np.float64((right >> packing.hessian_shift) & packing.hessian_mask)
+            * packing.hessian_step
+            + right_count * packing.hessian_of_count
+        )
+        left_gradient = np.float64(left >> packing.gradient_shift) * packing.gradient_step
+        right_gradient = np.float64(right >> packing.gradient_shift) * packing.gradient_step
+        a, c = left_hessian + l2, right_hessian + l2
+        gain = (left_gradient * left_gradient * c + right_gradient * right_gradient * a) / (a * c)
+        smallest = min(left_count, right_count) * packing.count_step
+        allowed = (
+            (smallest >= min_count)
+            & (smallest > 0.0)
+            & (min(left_hessian, right_hessian) >= min_hessian)
+            & (a * c > 0.0)
+        )
+        gains[b] = gain - parent if allowed else NO_GAIN
+
+
+@inner
+def _sum_bins(bins, last, left, scratch):
+    """Running sums from ``left`` on over the first ``last`` bins; how many of these hold rows.
+
+    Bins without rows are squeezed out: small nodes have few others.
+    """
+    sums, places = scratch.sums, scratch.places
+    n_cuts = np.int64(0)
+    for b in range(last):
+        here = bins[b]
+        left += here
+        sums[n_cuts] = left
+        places[n_cuts] = b
+        n_cuts += np.int64(here != 0)
+    return n_cuts
+
+
+@compiled
+def scan(column, total, packing, limits, direction, bounds, scratch):
+    """Best split of a column with one channel.
+
+    Parameters
+    ----------
+    column : Column
+    total : int64, packed sum of the node
+    packing : Packing
+    limits : SplitLimits
+    direction : int, the sign of right minus left value that the column asks for, 0 for none
+    bounds : (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds
+    scratch : ScanScratch
+
+    Returns
+    -------
+    gain, bin, missing_left
+        ``gain`` is ``NO_GAIN`` where no split is allowed; the first of equal cuts wins.
+    """
+    best_gain, best_bin, best_left = NO_GAIN, 0, 0
+    gains = scratch.gains
+    n_values = column.n_values
+    bins = column.histogram[column.base : column.base + column.n_bins]
+    missing = bins[column.n_bins - 1]
+    directions = 2 if missing != 0 else 1
+    for missing_left in range(directions):
+        # Missing against all the rest is one more place to cut.
+        last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
+        n_cuts = _sum_bins(bins, last, missing if missing_left else np.int64(0), scratch)
+        _fill_gains(scratch.sums, n_cuts, total, packing, limits, gains)
+        if bounds.shape[0] > 0:
+            n_ordered = n_cuts - np.int64(last == n_values)
+            sums, l2 = scratch.sums, limits.l2
+            _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds, gains)
+        for i in range(n_cuts):
+            if gains[i] > best_gain:
+                best_gain, best_bin, best_left = gains[i], scratch.places[i], missing_left
+    return best_gain, best_bin, best_left
+
+
+@inner
+def _score_channels(sums, n_outputs, packing, l2):
+    total_score, total_hessian, count = 0.0, 0.0, 0.0
+    for k in range(n_outputs):
+        part, hessian, count_k = score(sums[k], packing, l2)
+        total_score += part
+        total_hessian += hessian
+        if k == 0:
+            count = count_k
+    if sums.shape[0] > n_outputs:
+        count = sums[n_outputs] * packing.count_step
+    return total_score, total_hessian, count
+
+
+@inner
+def _bounded_scores(totals, n_outputs, packing, l2, bounds):
+    total_score = 0.0
+    for k in range(n_outputs):
+        total_score += bounded_score(totals[k], packing, l2, bounds[0, k], bounds[1, k])[1]
+    return total_score
+
+
+@inner
+def _bounded_gain(left, right, n_outputs, packing, l2, direction, bounds):
+    """Both sides' scores within bounds, or ``NO_GAIN`` where some output is out of order."""
+    keep_apart()
+    gain = 0.0
+    for k in range(n_outputs):
+        lower, upper = bounds[0, k], bounds[1, k]
+        left_value, left_score = bounded_score(left[k], packing, l2, lower, upper)
+        right_value, right_score = bounded_score(right[k], packing, l2, lower, upper)
+        if direction * (right_value - left_value) < 0.0:
+            return NO_GAIN
+        gain += left_score + right_score
+    return gain
+
+
+@inner
+def _same_channels(sums, histogram, leaf):
+    """Whether the channels of a leaf of a histogram are these."""
+    same = True
+    for c in range(sums.shape[0]):
+        same &= histogram[leaf + c] == sums[c]
+    return same
+
+
+@inner
+def is_empty(histogram, leaf, n_channels):
+    """Whether a leaf of a histogram holds no rows."""
+    empty = True
+    for c in range(n_channels):
+        empty &= histogram[leaf + c] == 0
+    return empty
+
+
+@inner
+def _move_left(histogram, leaf, totals, left, right):
+    """Add a bin to the sums of the left side; whether it holds rows."""
+    some = False
+    for c in range(totals.shape[0]):
+        here = histogram[leaf + c]
+        some |= here != 0
+        left[c] += here
+        right[c] = totals[c] - left[c]
+    return some
+
+
+@compiled
+def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch):
+    """The same with several channels: one per output and, where needed, one for the count.
+
+    ``totals`` (n_channels,) int64; ``bounds`` (2, n_outputs) or (0, 0) float64.  The gain is the
+    sum over outputs, and ``limits.min_hessian`` bounds the sum of their hessians.
+    """
+    keep_apart()
+    best_gain, best_bin, best_left = NO_GAIN, 0, 0
+    n_channels, n_values, histogram = totals.shape[0], column.n_values, column.histogram
+    l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
+    left, right = scratch.left, scratch.right
+    parent, _, _ = _score_channels(totals, n_outputs, packing, l2)
+    bounded = bounds.shape[0] > 0
+    if bounded:
+        parent = _bounded_scores(totals, n_outputs, packing, l2, bounds)
+    missing = (column.base + column.n_bins - 1) * n_channels
+    directions = 1 if is_empty(histogram, missing, n_channels) else 2
+    for missing_left in range(directions):
+        for c in range(n_channels):
+            left[c] = histogram[missing + c] if missing_left else 0
+        last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
+        for b in range(last):
+            if not _move_left(histogram, (column.base + b) * n_channels, totals, left, right):
+                continue
+            left_score, left_hessian, left_count = _score_channels(left, n_outputs, packing, l2)
+            if left_count < min_count or left_hessian < min_hessian:
+                continue
+            right_score, right_hessian, right_count = _score_channels(right, n_outputs, packing, l2)
+            if right_count < min_count or right_hessian < min_hessian or right_count <= 0:
+                break
+            gain = left_score + right_score - parent
+            if bounded:
+                ordered = last < n_values or not _same_channels(right, histogram, missing)
+                asked = direction if ordered else 0
+                gain = _bounded_gain(left, right, n_outputs, packing, l2, asked, bounds) - parent
+            if gain > best_gain:
+                best_gain, best_bin, best_left = gain, b, missing_left
+    return best_gain, best_bin, best_left

@@ -1,0 +1,133 @@
+"""Instructions that neither Python nor NumPy has a word for, and what stands for them in Python.
+
+Where nothing is compiled (``NUMBA_DISABLE_JIT=1``), each intrinsic is a Python function of the same
+result.
+"""
+
+import sys
+import threading
+import time
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from hilboost.backends.compiled import INTERPRETED
+
+_SLEEP_MICROSECONDS = 20
+_WINDOWS = sys.platform == "win32"
+
+
+def _element_pointer(context, builder, array_type, array, index):
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [index])
+
+
+@intrinsic
+def keep_apart(typing_context):
+    """Called in a function, keeps it from being inlined into its callers.
+
+    The compiler optimizes an inlined function again in every caller, and a chain of callers
+    multiplies the time of the first, cold fit.
+    """
+
+    def codegen(context, builder, sig, args):
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def prefetch(typing_context, array, index):
+    """Ask for the cache line of ``array[index]`` without waiting for it."""
+    signature = types.void(array, types.intp)
+
+    def codegen(context, builder, sig, args):
+        pointer = _element_pointer(context, builder, sig.args[0], *args)
+        int32, byte_pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch",
+            [byte_pointer],
+            ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]),
+        )
+        builder.call(
+            function, [builder.bitcast(pointer, byte_pointer), int32(0), int32(3), int32(1)]
+        )
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def atomic_add(typing_context, array, index, value):
+    """Add to ``array[index]`` and return what it held before."""
+    signature = types.int64(array, types.intp, types.int64)
+
+    def codegen(context, builder, sig, args):
+        pointer = _element_pointer(context, builder, sig.args[0], args[0], args[1])
+        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
+
+    return signature, codegen
+
+
+@intrinsic
+def sleep(typing_context):
+    """Leave the core to others for a moment.
+
+    A thread that spins, or yields on a core of its own, looks busy, and the system leaves the
+    thread it waits for queued behind another program; one that sleeps makes room for it.
+    """
+
+    def codegen(context, builder, sig, args):
+        int32 = ir.IntType(32)
+        name, arguments = ("SwitchToThread", []) if _WINDOWS else ("usleep", [int32])
+        function = builder.module.globals.get(name) or ir.Function(
+            builder.module, ir.FunctionType(int32, arguments), name=name
+        )
+        return builder.call(function, [int32(_SLEEP_MICROSECONDS)] if arguments else [])
+
+    return types.int32(), codegen
+
+
+@intrinsic
+def lowest_bit(typing_context, value):
+    """Number of the lowest set bit of a uint64 that is not zero."""
+    signature = types.int64(types.uint64)
+
+    def codegen(context, builder, sig, args):
+        int64, int1 = ir.IntType(64), ir.IntType(1)
+        function = builder.module.declare_intrinsic(
+            "llvm.cttz", [int64], ir.FunctionType(int64, [int64, int1])
+        )
+        return builder.call(function, [args[0], int1(1)])
+
+    return signature, codegen
+
+
+_lock = threading.Lock()
+
+
+def _nothing(*arguments):
+    """Hints to the compiler and the processor mean nothing in Python."""
+
+
+def _add_in_turn(array, index, value):
+    with _lock:
+        before = int(array[index])
+        array[index] = before + value
+        return before
+
+
+def _sleep_in_python():
+    time.sleep(1e-6 * _SLEEP_MICROSECONDS)
+
+
+def _lowest_bit_in_python(value):
+    value = int(value)
+    return (value & -value).bit_length() - 1
+
+
+if INTERPRETED:
+    keep_apart = prefetch = _nothing
+    atomic_add, sleep, lowest_bit = _add_in_turn, _sleep_in_python, _lowest_bit_in_python

@@ -1,0 +1,224 @@
+"""The best split of a node over many columns, from its histogram."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.category_splits import scan_levels, settle_levels
+from hilboost.backends.column_splits import (
+    NO_GAIN,
+    Column,
+    Packing,
+    ScanScratch,
+    SplitLimits,
+    is_empty,
+    scan,
+    scan_channels,
+)
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.histogram import STRIDE
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.nodes import BIN, COLUMN, MISSING_LEFT
+
+
+class SplitRules(NamedTuple):
+    """What all splits of a tree have in common.
+
+    Attributes
+    ----------
+    n_values : (d,) int64
+        Bins of every column without the one for missing values; a column of none is passed over.
+    n_bins : int
+    n_outputs : int
+        Channels of a histogram that are outputs; one more is that of the count.
+    packing : Packing
+    limits : SplitLimits
+    monotonic : (d,) int64
+        The direction 1 or -1 of a column and 0 for none; (0,) without any.
+    is_category : (d,) uint8
+        1 at columns of categories; (0,) without any.
+    """
+
+    n_values: NDArray[np.int64]
+    n_bins: int
+    n_outputs: int
+    packing: Packing
+    limits: SplitLimits
+    monotonic: NDArray[np.int64]
+    is_category: NDArray[np.uint8]
+
+
+class NodeSums(NamedTuple):
+    """Packed sums.
+
+    Attributes
+    ----------
+    totals, left_totals : (n_nodes, n_channels) int64
+        Of every node, and of the left side of its split.
+    """
+
+    totals: NDArray[np.int64]
+    left_totals: NDArray[np.int64]
+
+
+class SearchScratch(NamedTuple):
+    """What threads note during a search, for both children of a split.
+
+    Attributes
+    ----------
+    drawn : (2, d) uint8
+        Columns that are searched.
+    gains, splits : (n_threads, 2, 8) float64, int64
+        Every thread's best: its gain; its column, cut and side of missing values.
+    sums : (n_threads, 2, 512) int64
+    bin_gains : (n_threads, 512) float64
+    sides : (n_threads, 2, n_channels) int64
+    """
+
+    drawn: NDArray[np.uint8]
+    gains: NDArray[np.float64]
+    splits: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    bin_gains: NDArray[np.float64]
+    sides: NDArray[np.int64]
+
+
+@inner
+def scan_scratch(scratch, thread):
+    """The part of a search's memory that is one thread's."""
+    sums, sides = scratch.sums[thread], scratch.sides[thread]
+    return ScanScratch(sums[0], sums[1], scratch.bin_gains[thread], sides[0], sides[1])
+
+
+@inner
+def column_of(histogram, number, n_channels, rules):
+    """One column of a histogram."""
+    base = number * (STRIDE if n_channels == 1 else rules.n_bins)
+    return Column(histogram, base, rules.n_values[number], rules.n_bins)
+
+
+@compiled
+def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch):
+    """Best split over the columns ``[first, last)``; the first one wins a tie.
+
+    Parameters
+    ----------
+    histogram : flat int64
+    drawn : (d,) uint8
+    totals : (n_channels,) int64, of the node
+    bounds : (2, n_outputs) float64, least and greatest value below the node; (0, 0) without bounds
+    rules : SplitRules
+    scratch : ScanScratch
+
+    Returns
+    -------
+    gain, column, cut, missing_left
+    """
+    keep_apart()
+    best, best_column, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
+    packing, limits, n_channels = rules.packing, rules.limits, totals.shape[0]
+    for f in range(first, last):
+        if not drawn[f] or rules.n_values[f] == 0:
+            continue
+        direction = rules.monotonic[f] if rules.monotonic.shape[0] > 0 else 0
+        column = column_of(histogram, f, n_channels, rules)
+        if rules.is_category.shape[0] > 0 and rules.is_category[f]:
+            left = np.int64(0)
+            gain, cut = scan_levels(column, totals, packing, limits, bounds, scratch)
+        elif n_channels == 1:
+            total = totals[0]
+            gain, cut, left = scan(column, total, packing, limits, direction, bounds, scratch)
+        else:
+            n_outputs = rules.n_outputs
+            gain, cut, left = scan_channels(
+                column, totals, n_outputs, packing, limits, direction, bounds, scratch
+            )
+        if gain > best:
+            best, best_column, best_cut, best_left = gain, f, cut, left
+    return best, best_column, best_cut, best_left
+
+
+@inner
+def _sum_left(column, cut, missing_left, left_totals):
+    """Sums of the left side of a cut."""
+    n_channels = left_totals.shape[0]
+    for c in range(n_channels):
+        left = 0
+        for b in range(cut + 1):
+            left += column.histogram[(column.base + b) * n_channels + c]
+        if missing_left:
+            left += column.histogram[(column.base + column.n_bins - 1) * n_channels + c]
+        left_totals[c] = left
+
+
+@inner
+def _middle_cut(column, cut, n_channels):
+    """The middle one of all cuts that send the same rows left."""
+    following, last = cut + 1, column.n_values
+    while following < last and is_empty(
+        column.histogram, (column.base + following) * n_channels, n_channels
+    ):
+        following += 1
+    return (cut + following - 1) // 2 if following < last else last - 1
+
+
+@inner
+def _heavier_left(left_totals, totals, packing):
+    """Whether the left side holds at least half of the weight."""
+    of_count = 0 if packing.count_mask != 0 else totals.shape[0] - 1
+    mask = packing.count_mask if packing.count_mask != 0 else -1
+    return 2 * (left_totals[of_count] & mask) >= (totals[of_count] & mask)
+
+
+@compiled
+def best_of_threads(gains, splits):
+    """The best of the threads' splits, the first of equals.
+
+    gains, splits : (n_threads, 8) float64, int64, as :func:`search_columns` returns them
+    """
+    chosen = 0
+    for t in range(1, gains.shape[0]):
+        if gains[t, 0] > gains[chosen, 0]:
+            chosen = t
+    return gains[chosen, 0], splits[chosen, 0], splits[chosen, 1], splits[chosen, 2]
+
+
+@compiled
+def settle_split(node, split, histogram, nodes, sums, left_sets, rules, scratch):
+    """Note a node's best split, if it is good enough, and the sums of its left side.
+
+    A cut anywhere between two neighboring bins that hold rows sends the same rows left: the middle
+    one is taken.  Rows without a value follow the larger part where none was seen.
+
+    Parameters
+    ----------
+    split : gain, column, cut, missing_left
+    histogram : flat int64
+    nodes : NodeStore
+    sums : NodeSums
+    left_sets : (n_nodes, SET_WORDS) uint64
+    rules : SplitRules
+    scratch : ScanScratch
+    """
+    keep_apart()
+    gain, number, cut, missing_left = split
+    fields, limits, packing = nodes.fields, rules.limits, rules.packing
+    nodes.gains[node] = NO_GAIN
+    if gain == NO_GAIN or gain < limits.min_gain or gain <= 0.0:
+        return
+    nodes.gains[node] = gain
+    totals, left_totals = sums.totals[node], sums.left_totals[node]
+    n_channels = totals.shape[0]
+    column = column_of(histogram, number, n_channels, rules)
+    if rules.is_category.shape[0] > 0 and rules.is_category[number]:
+        missing_left = settle_levels(
+            column, totals, packing, limits, cut, scratch, left_totals, left_sets[node]
+        )
+        cut = np.int64(0)
+    else:
+        _sum_left(column, cut, missing_left, left_totals)
+        cut = _middle_cut(column, cut, n_channels)
+        if is_empty(histogram, (column.base + column.n_bins - 1) * n_channels, n_channels):
+            missing_left = np.int64(_heavier_left(left_totals, totals, packing))
+    fields[node, COLUMN], fields[node, BIN], fields[node, MISSING_LEFT] = number, cut, missing_left

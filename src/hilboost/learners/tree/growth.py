@@ -1,0 +1,22 @@
+"""Run compiled growth on the threads of a fit."""
+
+from __future__ import annotations
+
+from hilboost.backends.grow import Growth, grow
+from hilboost.backends.sync import Threads
+from hilboost.backends.threads import ThreadTeam
+from hilboost.learners.tree.buffers import TreeBuffers
+
+
+def grow_together(growth: Growth, space: TreeBuffers, team: ThreadTeam) -> None:
+    """Grow one tree in one compiled call, which as many threads of the team run as can share it."""
+    n_threads = space.n_threads
+    if n_threads == 1:
+        grow(Threads(0, 1, space.sync), growth)
+        return
+
+    def work(thread: int) -> None:
+        if thread < n_threads:
+            grow(Threads(thread, n_threads, space.sync), growth)
+
+    team.run(work, on_error=space.abort)

@@ -1,0 +1,99 @@
+"""Packed gradients against float64: enough steps for a mean gradient, and the same splits."""
+
+import numpy as np
+import pytest
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.learners.tree.packing import pack
+
+N_BINS = 64
+
+
+def draw_weights(rng, kind, y):
+    n = len(y)
+    return {
+        "none": np.empty(0),
+        "balanced": np.where(y == 1, n / (2 * y.sum()), n / (2 * (n - y.sum()))),
+        "wide": 10 ** rng.uniform(-9, 0, size=n),
+        "spread": rng.uniform(0.1, 2, size=n),
+    }[kind]
+
+
+def draw(n, kind, seed=0):
+    """A column of bins, and the gradients and hessians of the log loss half way through a fit."""
+    rng = np.random.default_rng(seed)
+    bins = rng.integers(N_BINS, size=n)
+    chance = 1 / (1 + np.exp(1.5 - 0.02 * bins + rng.normal(size=n)))
+    y = (rng.uniform(size=n) < chance) * 1.0
+    weight = draw_weights(rng, kind, y)
+    if kind == "balanced":  # what a fit with these weights would predict
+        odds = chance / (1 - chance) * (n - y.sum()) / y.sum()
+        chance = odds / (1 + odds)
+    guess = np.clip(chance - 0.002 * (bins - N_BINS / 2), 0.01, 0.99)
+    return bins, (y - guess)[:, None], (guess * (1 - guess))[:, None], weight
+
+
+def packed_of(negative, hessian, weight):
+    n = len(negative)
+    space = TreeBuffers({}, (), n_rows=n, n_columns=1, n_bins=N_BINS + 1, n_threads=1, max_leaves=2)
+    space.rows[0] = space.all_rows
+    packed = pack(space, negative, hessian, weight, False, 7, ThreadTeam())
+    values = packed.values
+    if values.shape[1] == 1:
+        values = space.ordered(1)[0][:, None]
+    return packed, values
+
+
+def sums_of(packed, values, bins):
+    """Gradient and hessian of every bin, read from integer sums."""
+    sums = np.zeros((N_BINS, values.shape[1]), dtype=np.int64)
+    np.add.at(sums, bins, values)
+    packing = packed.packing
+    hessian = (sums[:, 0] >> packing.hessian_shift) & packing.hessian_mask
+    gradient = (sums[:, 0] >> packing.gradient_shift) * packing.gradient_step
+    return gradient, hessian * packing.hessian_step
+
+
+def gains_of(gradient, hessian):
+    g, h = np.cumsum(gradient)[:-1], np.cumsum(hessian)[:-1]
+    whole_g, whole_h = gradient.sum(), hessian.sum()
+    return g**2 / h + (whole_g - g) ** 2 / (whole_h - h) - whole_g**2 / whole_h
+
+
+@pytest.mark.parametrize("n", [140_000, 600_000, 2_000_000])
+@pytest.mark.parametrize("kind", ["balanced", "wide", "spread"])
+def test_fractional_weights_leave_the_gradient_its_bits(n, kind):
+    bins, negative, hessian, weight = draw(n, kind)
+    packed, values = packed_of(negative, hessian, weight)
+    mean = np.mean(weight * np.abs(negative[:, 0]))
+    assert mean / packed.packing.gradient_step >= 256
+    for rows in (slice(None), slice(0, n // 500)):  # all rows, and a small node
+        here = bins[rows]
+        found = sums_of(packed, values[rows], here)
+        exact = [np.bincount(here, weight[rows] * x[rows, 0], N_BINS) for x in (negative, hessian)]
+        found_gains, gains = gains_of(*found), gains_of(*exact)
+        np.testing.assert_allclose(found_gains, gains, rtol=0, atol=2e-4 * gains.max())
+        assert gains[found_gains.argmax()] >= (1 - 1e-4) * gains.max()
+
+
+@pytest.mark.parametrize(
+    ("n", "n_channels"), [(1000, 1), (50_000, 2), (200_000, 1), (2_200_000, 2)]
+)
+def test_channels_without_weights(n, n_channels):
+    _, negative, hessian, weight = draw(n, "none")
+    _, values = packed_of(negative, hessian, weight)
+    assert values.shape[1] == n_channels
+
+
+@pytest.mark.parametrize("n", [1000, 200_000])
+@pytest.mark.parametrize("kind", ["balanced", "wide"])
+def test_sums_are_those_of_the_rows(n, kind):
+    """No field overflows into another: totals are the exact ones but for rounding."""
+    _, negative, hessian, weight = draw(n, kind)
+    packed, values = packed_of(negative, hessian, weight)
+    np.testing.assert_array_equal(packed.totals, values.sum(axis=0))
+    gradient, curvature = sums_of(packed, values, np.zeros(n, dtype=int))
+    scale = (weight * np.abs(negative[:, 0])).sum()
+    assert gradient.sum() == pytest.approx((weight * negative[:, 0]).sum(), abs=1e-5 * scale)
+    assert curvature.sum() == pytest.approx((weight * hessian[:, 0]).sum(), rel=1e-4)

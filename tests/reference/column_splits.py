@@ -1,0 +1,116 @@
+"""Naive twins of :mod:`hilboost.backends.column_splits`: every cut is tried, in Python integers."""
+
+import math
+
+NO_GAIN = -math.inf
+
+
+def unpack(value, packing):
+    """Gradient, hessian and count of a packed sum."""
+    value = int(value)
+    count = value & packing.count_mask
+    hessian = ((value >> packing.hessian_shift) & packing.hessian_mask) * packing.hessian_step
+    hessian += count * packing.hessian_of_count
+    return (value >> packing.gradient_shift) * packing.gradient_step, hessian, count
+
+
+def score(value, packing, l2):
+    gradient, hessian, count = unpack(value, packing)
+    if hessian <= 0:
+        return 0.0, 0.0, count * packing.count_step
+    return gradient * gradient / (hessian + l2), hessian, count * packing.count_step
+
+
+def bounded_score(value, packing, l2, lower, upper):
+    gradient, hessian, _ = unpack(value, packing)
+    if hessian <= 0:
+        return min(max(0.0, lower), upper), 0.0
+    step = min(max(gradient / (hessian + l2), lower), upper)
+    return step, step * (2 * gradient - (hessian + l2) * step)
+
+
+def _gain_in_bounds(left, right, whole, packing, l2, direction, bounds):
+    """By the outputs' values on both sides, which must not be out of order."""
+    gain, parent = 0.0, 0.0
+    for k, (lower, upper) in enumerate(zip(*bounds, strict=True)):
+        scores = [
+            bounded_score(sums[k], packing, l2, lower, upper) for sums in (left, right, whole)
+        ]
+        if direction * (scores[1][0] - scores[0][0]) < 0:
+            return NO_GAIN
+        gain += scores[0][1] + scores[1][1]
+        parent += scores[2][1]
+    return gain - parent
+
+
+def cuts(column, n_channels):
+    """(bin, missing_left, sums of the left side) of every cut, in the order of preference."""
+    missing = column.n_bins - 1
+    bins = [
+        [int(column.histogram[(column.base + b) * n_channels + c]) for c in range(n_channels)]
+        for b in range(column.n_bins)
+    ]
+    some_missing = any(bins[missing])
+    for missing_left in (0, 1) if some_missing else (0,):
+        last = column.n_values if some_missing and not missing_left else column.n_values - 1
+        for cut in range(last):
+            if any(bins[cut]):
+                members = bins[: cut + 1] + ([bins[missing]] if missing_left else [])
+                yield cut, missing_left, [sum(channel) for channel in zip(*members, strict=True)]
+
+
+def _is_missing_against_all(right, column):
+    begin = (column.base + column.n_bins - 1) * len(right)
+    return right == column.histogram[begin : begin + len(right)].tolist()
+
+
+def scan(column, total, packing, limits, direction, bounds, scratch):
+    parent = score(total, packing, limits.l2)[0]
+    best = NO_GAIN, 0, 0
+    for cut, missing_left, (left,) in cuts(column, 1):
+        left_g, left_h, left_c = unpack(left, packing)
+        right_g, right_h, right_c = unpack(int(total) - left, packing)
+        smallest = min(left_c, right_c) * packing.count_step
+        a, c = left_h + limits.l2, right_h + limits.l2
+        if (
+            smallest < limits.min_count
+            or smallest <= 0
+            or min(left_h, right_h) < limits.min_hessian
+            or a * c <= 0
+        ):
+            continue
+        gain = (left_g * left_g * c + right_g * right_g * a) / (a * c) - parent
+        if len(bounds):
+            right = [int(total) - left]
+            asked = 0 if _is_missing_against_all(right, column) else direction
+            gain = _gain_in_bounds([left], right, [total], packing, limits.l2, asked, bounds)
+        if gain > best[0]:
+            best = gain, cut, missing_left
+    return best
+
+
+def _score_channels(sums, n_outputs, packing, l2):
+    parts = [score(value, packing, l2) for value in sums[:n_outputs]]
+    count = sums[n_outputs] * packing.count_step if len(sums) > n_outputs else parts[0][2]
+    return sum(p[0] for p in parts), sum(p[1] for p in parts), count
+
+
+def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch):
+    whole = [int(t) for t in totals]
+    parent = _score_channels(whole, n_outputs, packing, limits.l2)[0]
+    best = NO_GAIN, 0, 0
+    for cut, missing_left, left in cuts(column, len(whole)):
+        right = [t - x for t, x in zip(whole, left, strict=True)]
+        left_score, left_h, left_c = _score_channels(left, n_outputs, packing, limits.l2)
+        right_score, right_h, right_c = _score_channels(right, n_outputs, packing, limits.l2)
+        if min(left_c, right_c) < limits.min_count or right_c <= 0:
+            continue
+        if min(left_h, right_h) < limits.min_hessian:
+            continue
+        gain = left_score + right_score - parent
+        if len(bounds):
+            asked = 0 if _is_missing_against_all(right, column) else direction
+            gain = _gain_in_bounds(left, right, whole, packing, limits.l2, asked, bounds)
+        if gain > best[0]:
+            best = gain, cut, missing_left
+    return best

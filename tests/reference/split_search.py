@@ -1,0 +1,70 @@
+"""Naive twins of :mod:`hilboost.backends.split_search`, by the twins for one column."""
+
+import math
+
+from tests.reference import category_splits as levels_twin
+from tests.reference import column_splits as split_twin
+
+from hilboost.backends.column_splits import Column
+from hilboost.backends.nodes import BIN, COLUMN, MISSING_LEFT
+
+NO_GAIN = -math.inf
+
+
+def _column(histogram, number, n_channels, rules):
+    base = int(number) * (256 if n_channels == 1 else rules.n_bins)
+    return Column(histogram, base, int(rules.n_values[number]), rules.n_bins)
+
+
+def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch):
+    found = [(NO_GAIN, 0, 0, 0)]
+    numbers = rules.packing, rules.limits
+    for f in range(first, last):
+        if not drawn[f] or rules.n_values[f] == 0:
+            continue
+        column = _column(histogram, f, len(totals), rules)
+        direction = rules.monotonic[f] if len(rules.monotonic) else 0
+        if len(rules.is_category) and rules.is_category[f]:
+            gain, cut = levels_twin.scan_levels(column, totals, *numbers, bounds, None)
+            split = gain, cut, 0
+        elif len(totals) == 1:
+            split = split_twin.scan(column, totals[0], *numbers, direction, bounds, None)
+        else:
+            split = split_twin.scan_channels(
+                column, totals, rules.n_outputs, *numbers, direction, bounds, None
+            )
+        found.append((split[0], f, *split[1:]))
+    return max(found, key=lambda one: one[0])  # the first of equals
+
+
+def best_of_threads(gains, splits):
+    thread = max(range(len(gains)), key=lambda t: gains[t, 0])  # the first of equals
+    return gains[thread, 0], *(int(x) for x in splits[thread, :3])
+
+
+def settle_split(node, split, histogram, nodes, sums, left_sets, rules, scratch):
+    gain, number, cut, missing_left = split
+    nodes.gains[node] = NO_GAIN
+    if gain <= 0 or gain < rules.limits.min_gain:
+        return
+    nodes.gains[node] = gain
+    totals, left_totals = sums.totals[node], sums.left_totals[node]
+    column = _column(histogram, number, len(totals), rules)
+    if len(rules.is_category) and rules.is_category[number]:
+        missing_left = levels_twin.settle_levels(
+            *(column, totals, rules.packing, rules.limits, cut, None, left_totals),
+            left_sets[node],
+        )
+        nodes.fields[node, [COLUMN, BIN, MISSING_LEFT]] = number, 0, missing_left
+        return
+    n_channels = len(totals)
+    bins = histogram[column.base * n_channels :][: column.n_bins * n_channels]
+    bins = bins.reshape(column.n_bins, n_channels)
+    left_totals[:] = bins[: cut + 1].sum(axis=0) + (bins[-1] if missing_left else 0)
+    following = [b for b in range(cut + 1, column.n_values) if bins[b].any()]
+    cut = (cut + following[0] - 1) // 2 if following else column.n_values - 1
+    if not bins[-1].any():
+        mask = rules.packing.count_mask
+        left, whole = (int(x[0]) & mask if mask else int(x[-1]) for x in (left_totals, totals))
+        missing_left = 2 * left >= whole
+    nodes.fields[node, [COLUMN, BIN, MISSING_LEFT]] = number, cut, missing_left

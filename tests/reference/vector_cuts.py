@@ -1,0 +1,54 @@
+"""Naive twins of :mod:`hilboost.backends.vector_cuts`: every cut tried, every sum afresh."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from tests.reference.histogram import bins_of
+
+NO_GAIN = -math.inf
+
+
+def weights_of(weights, rows):
+    return weights[rows] if len(weights) else np.ones(len(rows))
+
+
+def score_of(rows, goes_left, gradients, weights, min_weight):
+    """``|S_l|²/W_l + |S_r|²/W_r``, or no gain where a side is too light."""
+    score = 0.0
+    for side in (rows[goes_left], rows[~goes_left]):
+        weight = weights_of(weights, side).sum()
+        if weight < min_weight or weight <= 0:
+            return NO_GAIN
+        score += (gradients[side].sum(axis=0) ** 2).sum() / weight
+    return score
+
+
+def scan_cuts(table, column, here, gradients, min_weight, tie, scratch):
+    rows, missing = here.rows[here.begin : here.end], table.n_bins - 1
+    b = bins_of(table.words, column)[rows]
+    best = NO_GAIN, 0, 0
+    for missing_left in (0, 1) if (b == missing).any() else (0,):
+        for cut in np.unique(b[b < missing]):
+            goes_left = (b <= cut) | (bool(missing_left) & (b == missing))
+            score = score_of(rows, goes_left, gradients.values, gradients.weights, min_weight)
+            if score > best[0] + tie:
+                best = score, int(cut), missing_left
+    return best
+
+
+def score_cut(table, column, here, gradients, min_weight, cut, missing_left, sums):
+    rows = here.rows[here.begin : here.end]
+    b = bins_of(table.words, column)[rows]
+    goes_left = (b <= cut) | (bool(missing_left) & (b == table.n_bins - 1))
+    return score_of(rows, goes_left, gradients.values, gradients.weights, min_weight)
+
+
+def value_ranges(table, X, ranges):
+    for column in range(X.shape[1]):
+        b = bins_of(table.words, column)
+        for number in range(table.n_bins - 1):
+            values = X[b == number, column]
+            ranges.low[column, number] = values.min(initial=np.inf)
+            ranges.high[column, number] = values.max(initial=-np.inf)
