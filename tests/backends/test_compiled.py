@@ -65,7 +65,7 @@ def test_a_second_process_compiles_nothing(folder):
     assert hits(fresh(folder)) == 2
 
 
-@pytest.mark.parametrize("make", [room.compiled, room.reordered])
+@pytest.mark.parametrize("make", [room.compiled, room.allocating])
 def test_all_that_is_compiled_takes_this_way(make, monkeypatch):
     monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
     monkeypatch.setattr(room, "_warned", set())
