@@ -568,17 +568,29 @@ def ids(cases: list[Any]) -> list[str]:
     return [case.id for case in cases]
 
 
-PLAIN: dict[str, Any] = {
-    "learning_rate": 0.1,
-    "n_estimators": 10,
-    "max_leaf_nodes": 8,
-    "min_samples_leaf": 2,
-    "l2_regularization": 0.0,
-    "max_features": 1.0,
-    "subsample": 1.0,
-    "early_stopping": False,
-    "random_state": 0,
-}
+class Parameters(dict[str, Any]):
+    """Parameters that lose those of the built-in trees where a learner joins them."""
+
+    of_trees = ("max_leaf_nodes", "min_samples_leaf", "l2_regularization", "max_features")
+
+    def __or__(self, other: Any) -> Any:
+        kept = self if "learner" not in other else {k: self[k] for k in self.keys() - self.of_trees}
+        return Parameters({**kept, **other})
+
+
+PLAIN = Parameters(
+    {
+        "learning_rate": 0.1,
+        "n_estimators": 10,
+        "max_leaf_nodes": 8,
+        "min_samples_leaf": 2,
+        "l2_regularization": 0.0,
+        "max_features": 1.0,
+        "subsample": 1.0,
+        "early_stopping": False,
+        "random_state": 0,
+    }
+)
 """Parameters that follow from nothing, so that a test says what it needs."""
 
 

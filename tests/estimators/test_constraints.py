@@ -116,11 +116,11 @@ def test_values_a_loss_sets_are_the_nearest_in_order(loss, weighted):
     model = BoostingRegressor(loss, monotonic_cst=monotonic, **PLAIN | parameters)
     model.fit(X, y, sample_weight=weight)
     (tree,), start = trees_of(model), model.model_.initial_raw[0]
-    cells, n_cells = tree.cells(X), len(tree.values)
+    leaves, n_leaves = tree.leaves(X), len(tree.values)
     raw, target = np.full((200, 1), start), Target(y[:, None], weight)
     now = model.loss_.adapted(target, raw) if loss == "huber" else model.loss_
-    nearest = now.leaf_values(target, raw, cells, n_cells, slice(0, 1))[:, 0]
-    mass = np.bincount(cells, weights=weight, minlength=n_cells)
+    nearest = now.leaf_values(target, raw, leaves, n_leaves, slice(0, 1))[:, 0]
+    mass = np.bincount(leaves, weights=weight, minlength=n_leaves)
     directions = MonotonicOrder.of(tree, monotonic).directions
     nearest_in_order(tree.child, tree.leaf_number, directions, mass, nearest)
     np.testing.assert_allclose(tree.values[:, 0], nearest, rtol=1e-9, atol=1e-12)

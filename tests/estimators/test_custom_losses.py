@@ -69,13 +69,13 @@ class MyQuantile(LeafLoss):
         sign = np.sign(target.y - raw)
         return Gradients(np.where(sign > 0, self.level, np.where(sign < 0, self.level - 1, 0.0)))
 
-    def leaf_values(self, target, raw, cells, n_cells, columns):
-        values = np.zeros((n_cells, 1))
-        for cell in range(n_cells):
-            here = cells == cell
+    def leaf_values(self, target, raw, leaves, n_leaves, columns):
+        values = np.zeros((n_leaves, 1))
+        for leaf in range(n_leaves):
+            here = leaves == leaf
             if here.any():
                 weight = None if target.weight is None else target.weight[here]
-                values[cell] = quantile((target.y - raw)[here, 0], weight, self.level)
+                values[leaf] = quantile((target.y - raw)[here, 0], weight, self.level)
         return values
 
 
@@ -186,8 +186,8 @@ def test_negative_hessians_are_refused():
 
 
 def test_a_start_of_a_wrong_shape_is_refused():
-    wrong = with_changes(start=lambda t: float(t.y.mean()))
-    with pytest.raises(HilboostError, match=r"start"):
+    wrong = with_changes(initial_raw=lambda t: float(t.y.mean()))
+    with pytest.raises(HilboostError, match=r"initial_raw"):
         BoostingRegressor(wrong, **PLAIN).fit(X, Y)
 
 

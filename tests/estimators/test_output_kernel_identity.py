@@ -71,9 +71,9 @@ def test_boosting_is_algorithms_3_and_4(space, seed):
     model = boosting(space, n_estimators=4, **chosen).fit(X, labels)
     expected = reference.okboost(X, K, n_stages=4, **chosen)
     for ours, theirs in zip(trees_of(model), expected.trees, strict=True):
-        assert partition(ours.cells(X)) == {frozenset(rows) for rows in theirs.members.values()}
+        assert partition(ours.leaves(X)) == {frozenset(rows) for rows in theirs.members.values()}
         together = np.vstack([X, X_new])
-        assert partition(ours.cells(together)) == partition(theirs.apply(together))
+        assert partition(ours.leaves(together)) == partition(theirs.apply(together))
     weights = reference.okboost_weights(expected, X_new)
     close = {"rtol": 1e-9, "atol": 1e-9}
     kernel = reference.predict_kernel(weights, K)

@@ -334,7 +334,7 @@ def test_sketches_change_the_structure_and_no_leaf_value(learner):
     ).fit(X, Y)
     whole = clone(model).set_params(sketch=None).fit(X, Y)
     tree = model.model_.stages[0].terms[0].model
-    cells = tree.cells(X)
+    cells = tree.leaves(X)
     assert not np.array_equal(cells, whole.model_.stages[0].terms[0].model.leaves(X))
     for cell in np.unique(cells):
         here = cells == cell

@@ -156,17 +156,19 @@ class TableBoosting(BoostingEstimator):
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         learner = kernel_stages(self, self.learner, len(data.X), data.schema.categories)
-        self._check_tree_parameters()
         parameters = {**self.get_params(deep=False), "learner": learner}
-        return table_recipe(parameters, self._make_loss(data.codec), data, seed, continuation)
+        loss = self._make_loss(data.codec)
+        recipe = table_recipe(parameters, loss, data, seed, continuation)
+        self._check_tree_parameters()
+        return recipe
 
     def _check_tree_parameters(self) -> None:
         """Refuse parameters of trees that another learner would ignore."""
         ignored = [] if self._grows_trees() else changed(self, _OF_TREES)
         if ignored:
             raise InvalidParameter(
-                f"{', '.join(ignored)} applies to the built-in trees only and has no effect with "
-                f"learner={self.learner!r}; leave it out, or set learner='tree'."
+                f"only the built-in trees use {', '.join(ignored)}, and the learner is "
+                f"{self.learner!r}; remove these parameters, or set learner='tree'."
             )
 
     def _grows_trees(self) -> bool:

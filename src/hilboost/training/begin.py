@@ -54,22 +54,19 @@ def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
     InvalidData
         A target that the loss cannot take.
     """
-    return _checked_start(masked(loss, data), data)
+    loss = _checked_loss(loss, data)
+    return loss, checked_initial_raw(loss, data.target)
 
 
-def masked(loss: Loss, data: TrainingData) -> Loss:
-    """The loss for targets of which some may be missing."""
+def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
+    """The loss, masked where some targets are missing, which accepts the targets."""
     held_out = [] if data.held_out is None else [data.held_out[1].y]
-    return with_missing_targets(loss, data.target.y, *held_out)
-
-
-def _checked_start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
-    held_out = [] if data.held_out is None else [data.held_out[1].y]
+    loss = with_missing_targets(loss, data.target.y, *held_out)
     loss.check(data.target)
     if held_out:
         # Together with the training target: held-out counts may all be zero.
         loss.check(Target(np.concatenate([*held_out, data.target.y])))
-    return loss, checked_initial_raw(loss, data.target)
+    return loss
 
 
 @dataclass(frozen=True)
@@ -87,13 +84,14 @@ def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | 
 
     The stages that a fit goes on from are brought into these units, in place.
     """
+    loss = _checked_loss(loss, data)
     units = loss.units(data.target)
     if units is not None:
         loss, held_out = units.loss, data.held_out
         if held_out is not None:
             held_out = held_out[0], in_units(units, held_out[1])
         data = replace(data, target=in_units(units, data.target), held_out=held_out)
-    loss, initial_raw = _checked_start(loss, data)
+    initial_raw = checked_initial_raw(loss, data.target)
     if units is not None and continuation is not None and not continuation.in_units:
         continued_in_units(units, continuation.state, initial_raw)
     return Start(loss, data, units, initial_raw)

@@ -27,7 +27,7 @@ from hilboost.model.codecs import ClassCodec
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
-from hilboost.training.begin import masked, start_in_units
+from hilboost.training.begin import start_in_units
 from hilboost.training.categories import told_of_categories
 from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
@@ -69,7 +69,7 @@ def table_recipe(
     p, held_out = dict(parameters), data.held_out is not None
     scale = _weight_scale(p, data)
     data = replace(data, target=scale.divided(data.target))
-    begun = start_in_units(masked(loss, data), data, continuation)
+    begun = start_in_units(loss, data, continuation)
     loss, data, initial_raw = begun.loss, begun.data, begun.initial_raw
     if continuation is not None and continuation.resolved is not None:
         p = continuation.resolved.fill(p)
