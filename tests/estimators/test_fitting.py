@@ -126,7 +126,7 @@ def test_buffers_do_not_pile_up_under_bootstrap():
     watching = Watching(**vars(learner))
     model = BoostingRegressor(learner=watching, n_estimators=20, bootstrap=True, subsample=1.0)
     model.fit(X, y)
-    assert sum(len(free) for free in seen[0].workspaces.values()) == 1
+    assert sum(len(free) for free in seen[0].buffers.values()) == 1
 
 
 def test_more_folds_than_rows_are_as_many_as_rows():

@@ -11,7 +11,6 @@ from sklearn.inspection import permutation_importance
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import AdaptiveLoss, Loss, Target
-from hilboost.learners.tree import Tree
 from hilboost.losses.masked import with_missing_targets
 from hilboost.report.table import Columns
 
@@ -93,7 +92,7 @@ def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, A
 
 
 def _gain(model: Any) -> Floats | None:
-    if model.fitted_.learner.base_model is not Tree or not hasattr(type(model), "apply"):
+    if not (model.fitted_.learner.resumable and hasattr(type(model), "apply")):
         return None
     return np.asarray(model.feature_importances_)
 
