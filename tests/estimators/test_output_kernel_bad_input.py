@@ -334,7 +334,9 @@ OF_TREES = {
 )
 def test_parameters_of_trees_are_refused_with_other_learners(learner, parameter):
     model = build(learner=learner, **{parameter: OF_TREES[parameter]})
-    with pytest.raises(InvalidParameter, match=f"{parameter} applies to the trees .* has no effect"):
+    with pytest.raises(
+        InvalidParameter, match=f"{parameter} applies to the trees .* has no effect"
+    ):
         model.fit(X, Y)
     for trees in ("ok3", "extra_trees"):
         model.set_params(learner=trees).fit(X, Y)
@@ -372,7 +374,11 @@ def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value)
             InvalidParameter,
             "learner='ok4' is not known. Did you mean 'ok3'.* Known are: extra_trees, k",
         ),
-        ("tree", InvalidParameter, "learner='tree' is not known. .*Known are: extra_trees, kernel, ok3"),
+        (
+            "tree",
+            InvalidParameter,
+            "learner='tree' is not known. .*Known are: extra_trees, kernel, ok3",
+        ),
         (
             Ridge,
             InvalidType,

@@ -1,6 +1,7 @@
 """onnxruntime predicts what hilboost predicts."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -30,6 +31,7 @@ from hilboost.core.errors import (
 )
 from hilboost.core.loss import Gradients
 from hilboost.losses import SquaredError
+from hilboost.model.codecs import ClassCodec
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 4))
@@ -172,7 +174,8 @@ def test_labels_come_back(labels):
 
 def test_labels_of_other_types_are_refused():
     model = BoostingClassifier(**SHORT).fit(X, LABELS)
-    model.classes_ = np.array([1, "b", None], dtype=object)
+    odd = ClassCodec(np.array([1, "b", None], dtype=object))
+    model.fitted_ = replace(model.fitted_, codec=odd)
     with pytest.raises(InvalidType, match="labels that are numbers or text"):
         to_onnx(model)
 

@@ -29,8 +29,12 @@ from hilboost.model import AdditiveModel
 from hilboost.persistence.atomic import atomic_path
 
 _KINDS = (
-    "BoostingRegressor, BoostingClassifier, KernelBoostingRegressor, KernelBoostingClassifier, "
-    "SparseKernelRidge, SparseKernelClassifier"
+    "BoostingRegressor",
+    "BoostingClassifier",
+    "KernelBoostingRegressor",
+    "KernelBoostingClassifier",
+    "SparseKernelRidge",
+    "SparseKernelClassifier",
 )
 
 
@@ -88,7 +92,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     onnx = required("onnx", "to_onnx")
     if dtype not in ("float32", "float64"):
         raise InvalidParameter(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
-    fitted = fitted_record(model, "to_onnx", _KINDS, type(model).__name__ in _KINDS)
+    fitted = fitted_record(model, "to_onnx", ", ".join(_KINDS), type(model).__name__ in _KINDS)
     schema = fitted.schema
     require_levels(schema, dtype)
     graph = Graph()
