@@ -377,7 +377,7 @@ def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value)
         (
             "tree",
             InvalidParameter,
-            "learner='tree' is not known. .*Known are: extra_trees, kernel, ok3",
+            "learner='tree' is not known. .*Known are: extra_trees, kernel",
         ),
         (
             Ridge,
