@@ -115,7 +115,7 @@ def test_warnings_about_the_data_are_notes(frame):
     frame["id"] = [f"h{number}" for number in range(N)]
     frame.to_csv("train.csv", index=False)
     (told,) = notes(fit("train.csv"))
-    assert told.startswith("note: column 'id' holds a text of its own in each of 80 rows.")
+    assert told.startswith("note: column 'id' is text with a different value in each of 80 rows.")
 
 
 def test_the_text_that_is_no_number_is_shown(frame):
