@@ -141,7 +141,9 @@ def test_refused_models_and_features():
         with pytest.raises(InvalidType, match="must be an output kernel regressor"):
             NetworkCompletion(model).fit(X, A)
     tree = OutputKernelTreeRegressor(random_state=0)
-    with pytest.raises(InvalidParameter, match="stages, but OutputKernelTreeRegressor has no stages"):
+    with pytest.raises(
+        InvalidParameter, match="stages, but OutputKernelTreeRegressor has no stages"
+    ):
         NetworkCompletion(tree, validation_fraction=0.3).fit(X, A)
     assert NetworkCompletion(tree).fit(X, A).n_stages_ is None
     with pytest.raises(InvalidData, match="no pairs of the 1 held-out .* random_state"):
