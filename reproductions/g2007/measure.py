@@ -38,7 +38,7 @@ def records(
             and not record["quick"]
         ]
         if not found:
-            raise FileNotFoundError(f"{path} has no such runs; leave out --recorded to measure")
+            raise FileNotFoundError(f"{path} lacks these runs; omit --recorded to measure")
         return found, {
             "recorded": max(record["date"] for record in found),
             "machine": found[0]["machine"],
