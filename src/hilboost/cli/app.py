@@ -110,7 +110,7 @@ def fit(
     train: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[TABLE]",
+            metavar="TABLE",
             help="Table with a header row: CSV, CSV.GZ, or Parquet; - reads standard input.",
             show_default=False,
         ),

@@ -165,7 +165,9 @@ def function_of(claim: Claim) -> Iterator[Callable[..., dict[str, Any]]]:
         f"reproduce_{claim.path.parent.name}", claim.path.parent / "measure.py"
     )
     if spec is None or spec.loader is None:
-        raise CliError(f"{claim.path.parent / 'measure.py'} cannot be read.")
+        raise CliError(
+            f"{claim.path.parent / 'measure.py'} cannot be read; restore it from the repository."
+        )
     before = list(sys.path)
     sys.path[:0] = [str(root / "benchmarks"), str(root)]
     try:

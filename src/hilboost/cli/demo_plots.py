@@ -120,7 +120,7 @@ def _probabilities(run: "DigitsRun") -> Figure:
         axes = tiles[number]
         _bars(axes, proba, run.true_class)
         stage = run.rounds[number]
-        name = "round 0 (class shares)" if stage == 0 else f"round {stage}"
+        name = "round 0 (class frequencies)" if stage == 0 else f"round {stage}"
         axes.set_title(f"{name}\np({run.true_class}) = {100 * proba[run.true_class]:.0f} %")
         if number % columns == 0:
             axes.set_ylabel("predicted probability")
