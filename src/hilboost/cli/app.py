@@ -23,8 +23,8 @@ EXAMPLES = """[bold]Examples[/bold]
 
   hilboost report houses.model sold.csv --target price --out report.html
 
-[bold]Exit codes[/bold]: 0 success, 1 error in the data or files, 2 incomplete command or unknown
-option."""
+[bold]Exit codes[/bold]: 0 success, 1 error in the data, files, or parameters, 2 incomplete command
+or unknown option."""
 
 FIT_EXAMPLES = """[bold]Examples[/bold]
 
