@@ -174,9 +174,7 @@ def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "p
         )
     features, column = frame.drop(columns=target), frame[target]
     if features.shape[1] == 0:
-        raise CliError(
-            f"The target '{target}' is the only column of the table; add at least one feature."
-        )
+        raise CliError(f"'{target}' is the only column; add at least one feature column.")
     unnamed = [name for name in features.columns if name.startswith("Unnamed: ")]
     if unnamed:
         place = list(frame.columns).index(unnamed[0]) + 1
@@ -338,8 +336,7 @@ def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any,
     row, value = _first_text(column)
     raise CliError(
         f"The target '{column.name}' holds text ('{value}' in data row {row}), which regression "
-        "cannot use; use --task classification without a regression loss, or choose another "
-        "target."
+        "cannot use; drop the regression --task or --loss, or choose another target."
     )
 
 
