@@ -28,7 +28,7 @@ def records(
     if recorded is not None:
         path = recorded / "structured.json"
         if not path.is_file():
-            raise FileNotFoundError(f"{path} is not there; leave out --recorded to measure")
+            raise FileNotFoundError(f"{path} does not exist; omit --recorded to measure")
         found = [
             record
             for record in json.loads(path.read_text())["records"]
@@ -38,7 +38,7 @@ def records(
             and not record["quick"]
         ]
         if not found:
-            raise FileNotFoundError(f"{path} has no such runs; leave out --recorded to measure")
+            raise FileNotFoundError(f"{path} lacks these runs; omit --recorded to measure")
         return found, {
             "recorded": max(record["date"] for record in found),
             "machine": found[0]["machine"],

@@ -25,7 +25,7 @@ def records(
     if recorded is not None:
         path = recorded / "kernels.json"
         if not path.is_file():
-            raise FileNotFoundError(f"{path} is not there; leave out --recorded to measure")
+            raise FileNotFoundError(f"{path} does not exist; omit --recorded to measure")
         found = [
             record
             for record in json.loads(path.read_text())["records"]
@@ -35,7 +35,7 @@ def records(
             and not record["rows"]
         ]
         if {(record["method"], record["setting"]) for record in found} != set(settings):
-            raise FileNotFoundError(f"{path} has not all the runs; leave out --recorded to measure")
+            raise FileNotFoundError(f"{path} does not contain all runs; omit --recorded to measure")
         return found, {
             "recorded": max(record["date"] for record in found),
             "machine": found[0]["machine"],

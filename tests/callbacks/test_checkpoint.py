@@ -338,7 +338,7 @@ def test_columns_that_the_data_do_not_have(written):
 
 
 def test_where_no_file_can_be(tmp_path):
-    with pytest.raises(InvalidParameter, match="is not there; make it first"):
+    with pytest.raises(InvalidParameter, match="does not exist; create it first"):
         Checkpoint(tmp_path / "nowhere" / "file")
     with pytest.raises(InvalidParameter, match="is not a file"):
         Checkpoint(tmp_path)

@@ -92,7 +92,7 @@ def model(folder):
 
 def test_predictions_of_dangerous_labels(model):
     result = run("predict", model, "train.csv", "--out", "safe.csv")
-    assert "note: 30 cells begin like a formula" in result.stderr
+    assert "note: added an apostrophe to 30 cells that look like a formula" in result.stderr
     assert set(pd.read_csv("safe.csv")["prediction"]) == {"'=1+1", "b"}
     result = run("predict", model, "train.csv", "--no-spreadsheet-safe")
     assert "formula" not in result.stderr
@@ -110,7 +110,7 @@ def test_nul_bytes_are_refused(kind, folder):
     path.write_bytes(PACKERS[kind](CSV))
     assert read_table(path).to_numpy().tolist() == [[1, 2], [3, 4]]
     path.write_bytes(PACKERS[kind](DAMAGED))
-    with pytest.raises(CliError, match=rf"'table.{kind}' holds a NUL byte in line 3; "):
+    with pytest.raises(CliError, match=rf"'table.{kind}' holds a NUL byte in line 3, "):
         read_table(path)
 
 

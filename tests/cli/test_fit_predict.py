@@ -102,7 +102,7 @@ def test_columns_are_matched_by_name(regression_model):
     other_order = frame[["depth", "height", "width"]].assign(color="red")
     second = run("predict", "model", write(other_order, "other.csv"))
     assert first.stdout == second.stdout
-    assert "ignored 1 column the model does not use: 'color'" in second.stderr
+    assert "ignoring 1 column that the model does not use: 'color'" in second.stderr
     assert "price" in first.stderr
 
 
@@ -151,7 +151,7 @@ def test_text_where_the_fit_had_numbers_is_refused(regression_model):
 def test_missing_target_lists_near_names(folder):
     write(table(), "train.csv")
     message = refused("fit", "train.csv", "--target", "Prize", "--out", "model")
-    assert "no column 'Prize'; near names are 'price'" in message
+    assert "no column 'Prize'; similar names are 'price'" in message
     message = refused("fit", "train.csv", "--target", "qqq", "--out", "model")
     assert "the columns are 'width', 'height', 'depth', 'price', 'kind'" in message
 
@@ -162,12 +162,12 @@ def test_missing_target_lists_near_names(folder):
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("a,y\n", "has a header but no rows"),
-        ("a,y\n1,2\n1,2,3\n", "more fields|not a regular CSV"),
+        ("a,y\n1,2\n1,2,3\n", "more fields|not a valid CSV"),
         ("a,y\n1,2,3\n4,5,6\n", "more fields"),
-        ("a,a,y\n1,2,3\n", "names the column 'a' twice"),
+        ("a,a,y\n1,2,3\n", "has two columns named 'a'"),
         ("y\n1\n", "is the only column"),
         (",a,y\n0,1,2\n1,2,3\n", "Column 1 has no name"),
-        ("a,y\n1,2\n3,\n", "no value in 1 of 2 rows \\(first in data row 2"),
+        ("a,y\n1,2\n3,\n", "is missing in 1 of 2 rows \\(first in data row 2"),
         ("a,y\n1,2\n1e999,3\n2,1.5\n", "infinity"),
         ("a,y\n1,2\n3,2\n", "only one class"),
     ],
@@ -193,7 +193,7 @@ def test_bad_outputs_are_refused_before_the_fit(folder):
     start = ("fit", "train.csv", "--target", "price", "--out")
     assert "no folder 'nowhere'" in refused(*start, "nowhere/model")
     assert "it is a folder" in refused(*start, folder)
-    assert "would replace the input" in refused(*start, "train.csv")
+    assert "would overwrite an input" in refused(*start, "train.csv")
 
 
 def test_a_file_that_is_no_model_is_refused(folder):
@@ -234,8 +234,8 @@ def test_debug_lets_the_traceback_through(folder):
 @pytest.mark.parametrize(
     ("values", "task", "reason"),
     [
-        (np.arange(120) % 20, "classification", "20 distinct whole numbers"),
-        (np.arange(120) % 21, "regression", "21 distinct whole numbers"),
+        (np.arange(120) % 20, "classification", "20 distinct integers"),
+        (np.arange(120) % 21, "regression", "21 distinct integers"),
         (np.arange(120) % 2 == 0, "classification", "is boolean"),
         (np.arange(120) % 2 + 0.5, "regression", "has decimal numbers"),
     ],

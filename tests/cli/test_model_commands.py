@@ -116,12 +116,12 @@ def test_the_target_must_be_clear(model):
     message = refused("evaluate", "model", "more.csv", code=2)
     assert "--target" in message
     assert "'price', 'color'" in message
-    assert "note: compared with the column 'price'" in run("evaluate", "model", "sold.csv").stderr
+    assert "note: using 'price' as the target" in run("evaluate", "model", "sold.csv").stderr
     message = refused("evaluate", "model", "sold.csv", "--target", "prize")
-    assert "no column 'prize'; near names are 'price'" in message
+    assert "no column 'prize'; similar names are 'price'" in message
     houses(9, 0).assign(price=[None, *range(8)]).to_csv("gap.csv", index=False)
     message = refused("evaluate", "model", "gap.csv")
-    assert "no value in 1 of 9 rows (first in data row 1)" in message
+    assert "missing in 1 of 9 rows (first in data row 1)" in message
     houses(9, 0).assign(price="dear").to_csv("text.csv", index=False)
     assert "the model predicts numbers" in refused("report", "model", "text.csv", "--out", "r.html")
     assert "Did you mean 'rmse'" in refused("evaluate", "model", "sold.csv", "--metric", "rmsse")
@@ -137,19 +137,19 @@ def test_a_model_without_names_needs_the_target(folder):
 
 
 def test_report_writes_a_page(model, folder):
-    assert "The report is in 'r.html'." in done("report", "model", "sold.csv", "--out", "r.html")
+    assert "Saved the report to 'r.html'." in done("report", "model", "sold.csv", "--out", "r.html")
     assert "<title>model on 60 rows of sold.csv</title>" in Path("r.html").read_text()
     done("report", "model", "sold.csv", "--out", "r.html", "--title", "A & B")
     assert "<title>A &amp; B</title>" in Path("r.html").read_text()
     assert "no folder" in refused("report", "model", "sold.csv", "--out", "x/r.html")
-    assert "would replace" in refused("report", "model", "sold.csv", "--out", "model")
+    assert "would overwrite" in refused("report", "model", "sold.csv", "--out", "model")
 
 
 def test_inspect_says_what_a_model_is(model):
     text = done("inspect", "model")
     assert "BoostingRegressor, loss squared_error" in text
     assert "n_estimators=5" in text
-    assert re.search(r"area +\d+\.\d % of the gain", text)
+    assert re.search(r"area +\d+\.\d % of total gain", text)
     facts = json.loads(done("inspect", "model", "--json"))
     assert facts["class"] == "BoostingRegressor"
     assert facts["n_stages"] == model.n_estimators_
@@ -214,9 +214,9 @@ def test_standard_input_gives_the_same_model(model):
 def test_broken_files_are_refused(folder, monkeypatch):
     Path("bad.parquet").write_bytes(b"PAR1 and no more")
     start = ("--target", "price", "--out", "model")
-    assert "not a regular Parquet" in refused("fit", "bad.parquet", *start)
+    assert "not a valid Parquet" in refused("fit", "bad.parquet", *start)
     Path("bad.csv.gz").write_bytes(b"no gzip")
-    assert "not a whole gzip file" in refused("fit", "bad.csv.gz", *start)
+    assert "not a complete gzip file" in refused("fit", "bad.csv.gz", *start)
 
     def no_pyarrow(path):
         raise ImportError("no engine")
@@ -232,12 +232,12 @@ def test_columns_may_be_left_out(folder):
     fit = ("fit", "keyed.csv", "--target", "price", "--valid", "keyed.csv", *FAST)
     done(*fit, "--out", "lean", "--ignore", "key", "--ignore", "late")
     assert set(hilboost.load("lean").feature_names_in_) == set(table) - {"price", "key", "late"}
-    assert "ignored 3 columns" in run("predict", "lean", "keyed.csv").stderr
+    assert "ignoring 3 columns" in run("predict", "lean", "keyed.csv").stderr
     Path("lean.toml").write_text('ignore = ["key", "late"]\n')
     done(*fit, "--out", "same", "--config", "lean.toml")
     assert "key" not in hilboost.load("same").feature_names_in_
     weighed = ("--weights", "late", "--ignore", "late")
-    assert "no feature 'kee' to ignore; near names are 'key'" in refused(
+    assert "no feature 'kee' to ignore; similar names are 'key'" in refused(
         *fit, "--out", "lean", "--ignore", "kee"
     )
     done("fit", "keyed.csv", "--target", "price", *FAST, "--out", "lean", *weighed)
@@ -258,9 +258,9 @@ def test_weights_are_those_of_a_column(folder):
     assert "no column 'wait' for the weights" in refused(*start, "wait")
     frame["weight"] = None
     frame.to_csv("weighted.csv", index=False)
-    assert "must be numbers without gaps" in refused(*start, "weight")
+    assert "must be numbers without missing values" in refused(*start, "weight")
     frame[["price", "weight"]].assign(weight=1).to_csv("weighted.csv", index=False)
-    assert "no feature column left" in refused(*start, "weight")
+    assert "leave no feature column" in refused(*start, "weight")
 
 
 def test_held_out_rows_stop_the_fit(folder):
@@ -269,7 +269,7 @@ def test_held_out_rows_stop_the_fit(folder):
     assert set(told["scores"]) == {"mae"}
     assert hilboost.load("model").history_.validation is not None
     text = done(*start, "--valid", "sold.csv", *FAST)
-    assert "On the rows of 'sold.csv': r2 " in text
+    assert "Metrics on 'sold.csv': r2 " in text
     assert "--valid" in refused(*start, "--metric", "mae", code=2)
     houses(9, 0).drop(columns="age").to_csv("lacking.csv", index=False)
     assert "lacks 1 of the 3 columns" in refused(*start, "--valid", "lacking.csv")
@@ -307,9 +307,9 @@ def test_any_parameter_can_be_set(folder):
     assert "no parameter 'max_dept'; did you mean 'max_depth'" in refused(
         *start, "--set", "max_dept=3"
     )
-    assert "known are loss" in refused(*start, "--set", "qqqq=3")
+    assert "valid names are loss" in refused(*start, "--set", "qqqq=3")
     assert "--set takes name=value" in refused(*start, "--set", "max_depth")
-    assert "--set gives 'tol' twice" in refused(*start, "--set", "tol=1", "--set", "tol=2")
+    assert "--set sets 'tol' twice" in refused(*start, "--set", "tol=1", "--set", "tol=2")
     assert "by its own option and by --set" in refused(*start, "--set", "n_estimators=7")
     assert "'max_depth' parameter" in refused(*start, "--set", "max_depth=deep")
 
@@ -318,15 +318,15 @@ def test_any_parameter_can_be_set(folder):
     ("text", "message"),
     [
         ("tabel = 'a.csv'", "unknown key 'tabel'; did you mean 'table'"),
-        ("n-estimators = 'many'", "n_estimators must be a whole number; got 'many'"),
+        ("n-estimators = 'many'", "n_estimators must be an integer; got 'many'"),
         ("learning-rate = true", "learning_rate must be a number; got True"),
         ("family = 'forest'", "family must be one of tree, kernel; got 'forest'"),
         ("quantile = []", "quantile must be a number or a list of numbers"),
         ("set = 3", "set must be a table"),
-        ("loss = 'a'\nloss = 'b'", "not a TOML file"),
-        ("n-estimators = 1\nn_estimators = 2", "gives 'n_estimators' twice"),
+        ("loss = 'a'\nloss = 'b'", "not a valid TOML file"),
+        ("n-estimators = 1\nn_estimators = 2", "sets 'n_estimators' twice"),
         ("[set]\nmax_dept = 3", "did you mean 'max_depth'"),
-        ("nothing at all", "not a TOML file"),
+        ("nothing at all", "not a valid TOML file"),
     ],
 )
 def test_mistakes_in_a_toml_file_are_told(folder, text, message):

@@ -136,10 +136,10 @@ def test_runs_and_records_exclude_each_other(tmp_path):
 
 @pytest.mark.parametrize("key", ["sy2006-table3", "sy2006-table4", "g2007-friedman1"])
 def test_results_that_were_not_recorded(key, tmp_path):
-    assert "is not there; leave out --recorded" in refused(key, "--recorded", str(tmp_path))
+    assert "does not exist; omit --recorded" in refused(key, "--recorded", str(tmp_path))
     name = "kernels.json" if key.startswith("sy2006") else "structured.json"
     (tmp_path / name).write_text('{"records": []}')
-    assert "runs; leave out --recorded" in refused(key, "--recorded", str(tmp_path))
+    assert "runs; omit --recorded" in refused(key, "--recorded", str(tmp_path))
 
 
 def clone_with(tmp_path, monkeypatch, text):
@@ -151,7 +151,7 @@ def clone_with(tmp_path, monkeypatch, text):
 
 def test_a_damaged_claim_file(tmp_path, monkeypatch):
     clone_with(tmp_path, monkeypatch, "key = 'x'\nvalues = [{name = 'a'}]")
-    assert "algorithm3.toml is not a claim file" in refused("--list")
+    assert "algorithm3.toml is not a valid claim file" in refused("--list")
 
 
 def test_a_value_that_the_claim_does_not_know(tmp_path, monkeypatch):

@@ -148,8 +148,8 @@ def test_a_checkpoint_goes_on(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"categorical_features": [0, 5]}, "names column 5; X has columns 0 to 2"),
-        ({"categorical_features": [-1]}, "names column -1"),
+        ({"categorical_features": [0, 5]}, "contains column 5; X has columns 0 to 2"),
+        ({"categorical_features": [-1]}, "contains column -1"),
         ({"categorical_features": ["color"]}, "X has no column names"),
         ({"categorical_features": [True, False]}, "a mask of 2 columns; X has 3"),
         ({"monotonic_cst": [1, 0, 0]}, "column 0 holds categories, which have no order"),

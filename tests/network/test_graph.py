@@ -32,20 +32,20 @@ def test_two_vertices_and_no_links():
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        ([(0, 1), (1, 7)], "link 1 names vertex 7; there are vertices 0 to 4"),
-        ([(0, 1), (-1, 2)], "link 1 names vertex -1"),
-        ([(0, 1), (2, 2)], "link 1 joins vertex 2 to itself"),
-        ([(0.5, 1.0)], "whole numbers"),
+        ([(0, 1), (1, 7)], "link 1 contains vertex 7; vertices must be 0 to 4"),
+        ([(0, 1), (-1, 2)], "link 1 contains vertex -1"),
+        ([(0, 1), (2, 2)], "link 1 connects vertex 2 to itself"),
+        ([(0.5, 1.0)], "must be integers"),
         ([(0, 1, 2)], "pairs of vertex"),
         (np.triu(np.ones((5, 5))), "not symmetric"),
         (np.full((5, 5), np.nan), "in row 0"),
         (-np.ones((5, 5)), "negative"),
-        ([[0, 1], [2]], "links must have rows of one length; row 1 has 1 and row 0 has 2"),
+        ([[0, 1], [2]], "links must have rows of equal length; row 1 has 1 and row 0 has 2"),
         ([[0, 1], "ab"], "row 1 has 1 and row 0 has 2"),
-        ([(0, 1), ("a", "b")], "link 0 names vertex '0'; .* whole numbers, 0 to 4"),
-        ([["a", "b"], ["b", "c"]], "link 0 names vertex 'a'; .* whole numbers, 0 to 4"),
-        (np.array([(0, 1), (2, "b")], dtype=object), "link 1 names vertex 'b'"),
-        ([(True, False)], "link 0 names vertex True"),
+        ([(0, 1), ("a", "b")], "link 0 contains vertex '0'; .* integers, 0 to 4"),
+        ([["a", "b"], ["b", "c"]], "link 0 contains vertex 'a'; .* integers, 0 to 4"),
+        (np.array([(0, 1), (2, "b")], dtype=object), "link 1 contains vertex 'b'"),
+        ([(True, False)], "link 0 contains vertex True"),
         ([["a"] * 5] * 5, "the adjacency matrix must hold numbers; row 0 has 'a'"),
         (np.full((5, 5), 1j), "the adjacency matrix must hold numbers; row 0 has 1j"),
         (scipy.sparse.csr_array((3, 2)), r"got shape \(3, 2\)"),
@@ -79,11 +79,11 @@ def test_diffusion_kernel_of_sparse_matrices_and_pairs():
 @pytest.mark.parametrize(
     ("links", "n_vertices", "message"),
     [
-        (PAIRS, None, r"square matrix; got shape \(3, 2\). Of pairs .* say n_vertices"),
+        (PAIRS, None, r"square matrix; got shape \(3, 2\) \(for pairs .* pass n_vertices"),
         (np.zeros((3, 4)), None, r"square matrix; got shape \(3, 4\)"),
         (scipy.sparse.csr_array((3, 4)), None, "square matrix"),
-        (PAIRS, 3, "link 2 names vertex 3"),
-        ([[0, 1], [1]], None, "adjacency must have rows of one length; row 1"),
+        (PAIRS, 3, "link 2 contains vertex 3"),
+        ([[0, 1], [1]], None, "adjacency must have rows of equal length; row 1"),
     ],
 )
 def test_diffusion_kernel_refuses_other_graphs(links, n_vertices, message):
@@ -120,7 +120,7 @@ def test_curves_by_hand():
 @pytest.mark.parametrize(
     ("links", "scores", "within", "message"),
     [
-        (np.ones((2, 2)), np.ones((2, 3)), False, "one shape"),
+        (np.ones((2, 2)), np.ones((2, 3)), False, "the same shape"),
         (np.ones((2, 2)), np.ones((2, 2)), False, "4 of 4 pairs"),
         (np.zeros((2, 2)), np.ones((2, 2)), False, "0 of 4 pairs"),
         (np.ones((2, 3)), np.ones((2, 3)), True, "square"),
@@ -128,7 +128,7 @@ def test_curves_by_hand():
         (np.eye(2), [[0, 1], [0, np.nan]], False, "scores has a missing .* in row 1"),
         (np.eye(2), [[0, np.inf], [0, 1]], True, "scores has a missing .* in row 0"),
         ([["yes", "no"]], np.ones((1, 2)), False, "links must hold numbers; row 0 has 'yes'"),
-        ([[1, 0], [1]], np.ones((2, 2)), False, "links must have rows of one length; row 1"),
+        ([[1, 0], [1]], np.ones((2, 2)), False, "links must have rows of equal length; row 1"),
     ],
 )
 def test_curves_refuse_what_they_cannot_draw(links, scores, within, message):

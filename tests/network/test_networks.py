@@ -123,9 +123,9 @@ def test_tables_keep_the_names_of_their_columns():
     ("features", "links", "message"),
     [
         (np.ones((3, 2)), np.zeros((3, 3)), "no links"),
-        (np.ones((3, 2)), [(0, 60)], "names vertex 60"),
-        (np.ones(3), [(0, 1)], "one row a vertex"),
-        ([[0.0, 1.0], [2.0]], [(0, 1)], "X must have rows of one length; row 1 has 1"),
+        (np.ones((3, 2)), [(0, 60)], "contains vertex 60"),
+        (np.ones(3), [(0, 1)], "one row per vertex"),
+        ([[0.0, 1.0], [2.0]], [(0, 1)], "X must have rows of equal length; row 1 has 1"),
     ],
 )
 def test_network_refusals(features, links, message):
@@ -141,7 +141,9 @@ def test_refused_models_and_features():
         with pytest.raises(InvalidType, match="must be an output kernel regressor"):
             NetworkCompletion(model).fit(X, A)
     tree = OutputKernelTreeRegressor(random_state=0)
-    with pytest.raises(InvalidParameter, match="stages, and OutputKernelTreeRegressor has none"):
+    with pytest.raises(
+        InvalidParameter, match="stages, but OutputKernelTreeRegressor has no stages"
+    ):
         NetworkCompletion(tree, validation_fraction=0.3).fit(X, A)
     assert NetworkCompletion(tree).fit(X, A).n_stages_ is None
     with pytest.raises(InvalidData, match="no pairs of the 1 held-out .* random_state"):
@@ -240,13 +242,13 @@ def test_models_of_columns_are_as_those_of_rows():
 def test_refused_new_columns():
     U, V, links = bipartite(8)
     network = BipartiteNetwork(Ridge()).fit(U, links)
-    with pytest.raises(InvalidData, match="give column_features to fit"):
+    with pytest.raises(InvalidData, match="pass column_features to fit"):
         network.predict_new(U, column_features=V)
     with pytest.raises(InvalidData, match="either column_weights or column_features"):
         network.predict_new(U)
     with pytest.raises(InvalidData, match="column_weights has a missing .* in row 0"):
         network.predict_new(U, np.full((1, 20), np.nan))
-    with pytest.raises(InvalidData, match="19 rows and links has 20 columns"):
+    with pytest.raises(InvalidData, match="19 rows but links has 20 columns"):
         network.fit(U, links, V[:19])
 
 
@@ -257,11 +259,11 @@ LOPSIDED[1, 3] = 1e-6
 @pytest.mark.parametrize(
     ("links", "parameters", "error", "message"),
     [
-        ([[1, 0], [1]], {}, InvalidData, "links must have rows of one length; row 1 has 1"),
+        ([[1, 0], [1]], {}, InvalidData, "links must have rows of equal length; row 1 has 1"),
         ([["a", "b"]], {}, InvalidData, "links must hold numbers; row 0 has 'a'"),
         (np.ones((30, 4)), {"similarity": LOPSIDED}, InvalidData, r"entry \(1, 3\) is 1e-06"),
         (np.ones((30, 4)), {"similarity": np.full((4, 4), np.inf)}, InvalidData, "in row 0"),
-        (np.zeros((30, 4)), {}, InvalidData, "no links"),
+        (np.zeros((30, 4)), {}, InvalidData, "no nonzero entries"),
         (np.full((30, 4), np.nan), {}, InvalidData, "in row 0"),
         (np.ones(30), {}, InvalidData, "must be a matrix"),
         (np.ones((30, 4)), {"similarity": np.eye(3)}, InvalidData, r"\(4, 4\)"),

@@ -53,7 +53,7 @@ def test_commands(levels, classes, tmp_path):
     result = run("predict", path, table, "--out", tmp_path / "out.csv")
     assert result.exit_code == 1
     assert result.stderr.endswith(
-        "error: A prediction holds '\\ud800', which is not valid Unicode text; rename the class "
-        "and fit again.\n"
+        "error: A predicted class contains '\\ud800', which is not valid Unicode text; rename "
+        "the class and fit again.\n"
     )
     assert not (tmp_path / "out.csv").exists()

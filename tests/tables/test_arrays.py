@@ -78,7 +78,7 @@ def test_dates_elsewhere():
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
 def test_complex_numbers_are_refused_in_one_sentence(estimator):
-    said = r"^Complex data not supported: X must hold real numbers; give its real [^\n]*\.$"
+    said = r"^Complex data not supported: X must hold real numbers; pass X.real[^\n]*\.$"
     for table in X + 1j, (X + 1j).tolist():
         with pytest.raises(InvalidData, match=said):
             estimator.fit(table, target(estimator))

@@ -69,7 +69,7 @@ def test_other_dates():
 def test_nested_values(value):
     for X in frames([value] * N):
         with pytest.raises(
-            InvalidType, match=r"column 'when' holds .*must be a string or a number\. Unpack it"
+            InvalidType, match=r"column 'when' holds .*must be a string or a number; split it"
         ):
             read(X)
 
@@ -88,7 +88,7 @@ def test_objects_name_the_row():
 
 def test_text_amid_numbers():
     values = [None, 1, 2.5, "n/a"]
-    said = r"holds text \('n/a' in row 3\) and numbers \(1.* in row 1\)\. Make it all text"
+    said = r"holds text \('n/a' in row 3\) and numbers \(1.* in row 1\); convert it to text"
     for X in (
         pd.DataFrame({"x": pd.Series(values, dtype=object)}),
         pl.DataFrame({"x": pl.Series(values, dtype=pl.Object)}),
@@ -119,7 +119,7 @@ def test_infinity_names_the_column(value):
 def test_repeated_names():
     twice = pd.DataFrame(np.zeros((N, 3)), columns=["a", "b", "a"])
     for X in (twice, pa.Table.from_arrays([pa.array([1.0])] * 3, ["a", "b", "a"])):
-        with pytest.raises(InvalidData, match="more than one column of the name 'a'. Rename"):
+        with pytest.raises(InvalidData, match="more than one column named 'a'; rename"):
             read(X)
 
 
@@ -214,7 +214,7 @@ def test_tables_that_are_still_to_be_computed():
 
         implementation = type(nw.from_native(pl.DataFrame({"a": [1.0]})).implementation).DUCKDB
 
-    with pytest.raises(InvalidType, match=r"DUCKDB that is still to be computed; compute it first"):
+    with pytest.raises(InvalidType, match="X is a lazy DUCKDB table; compute it first"):
         reading._collected(Lazy())
 
 
@@ -238,8 +238,8 @@ def test_kinds_that_change_after_the_fit():
     [
         ("x", r"give a list, such as \['x'\]"),
         (["z", "q"], "columns that X does not have: 'z', 'q'"),
-        ([0, 3], "names column 3; X has columns 0 to 1"),
-        ([-1], "names column -1"),
+        ([0, 3], "contains column 3; X has columns 0 to 1"),
+        ([-1], "contains column -1"),
         ([True], "a mask of 1 columns; X has 2"),
         ([0.5], "must be 'from_dtype', column names"),
         ([0, "x"], "must be 'from_dtype', column names"),
@@ -258,9 +258,11 @@ def test_wrong_categorical_features(given, said):
 
 def test_a_text_of_its_own_in_every_row_warns():
     names = [f"customer {k}" for k in range(50)]
-    with pytest.warns(DataWarning, match="column 'id' holds a text of its own in each of 50 rows"):
+    with pytest.warns(
+        DataWarning, match="column 'id' is text with a different value in each of 50"
+    ):
         read(pl.DataFrame({"id": names}))
-    with pytest.warns(DataWarning, match=r"all read as numbers: convert.*\.astype\(float\)"):
+    with pytest.warns(DataWarning, match=r"All values are numbers: convert.*\.astype\(float\)"):
         read(pl.DataFrame({"price": [str(k / 3) for k in range(50)]}))
     read(pl.DataFrame({"id": names[:49]}))
     read(pl.DataFrame({"id": [*names, names[0]]}))
@@ -283,7 +285,7 @@ RECORDS = {
 @pytest.mark.parametrize("what", RECORDS)
 def test_records_are_no_table(what):
     frame = pd.DataFrame({"town": ["a", "b"] * 30, "km": np.arange(60.0)})
-    with pytest.raises(InvalidType, match=f"X is {what}; give a data frame"):
+    with pytest.raises(InvalidType, match=f"X is {what}; pass a data frame"):
         BoostingRegressor().fit(RECORDS[what](frame), frame["km"])
 
 

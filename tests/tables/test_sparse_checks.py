@@ -89,7 +89,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_fit_and_predict_refuse_what_would_end_the_interpreter(name):
-    said = rf"X is an inconsistent sparse matrix of format '{name[:3]}': .*\. Build it again"
+    said = rf"X is an inconsistent sparse matrix of format '{name[:3]}': .*; rebuild it"
     with pytest.raises(InvalidData, match=said):
         BoostingRegressor().fit(BROKEN[name](), Y)
     for model in MODELS.values():
@@ -100,11 +100,11 @@ def test_fit_and_predict_refuse_what_would_end_the_interpreter(name):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("csr far index", "indices must be 0 to 5, and one is 100000000"),
-        ("csr index -1", "indices must be 0 to 5, and one is -1"),
-        ("csr end", "indptr ends with 100000000, and there are"),
-        ("csr falls", "indptr falls after entry 6"),
-        ("coo far row", "its rows must be 0 to 39, and one is 100000000"),
+        ("csr far index", "indices must be 0 to 5, but one is 100000000"),
+        ("csr index -1", "indices must be 0 to 5, but one is -1"),
+        ("csr end", "indptr ends with 100000000, but there are"),
+        ("csr falls", "indptr decreases after entry 6"),
+        ("coo far row", "its rows must be 0 to 39, but one is 100000000"),
     ],
 )
 def test_the_fault_is_named(name, said):
@@ -127,7 +127,7 @@ def test_other_doors():
 
 
 def test_more_or_less_than_two_dimensions():
-    with pytest.raises(InvalidData, match=r"X must be a table \(n, d\); got the shape \(40,\)"):
+    with pytest.raises(InvalidData, match=r"X must be a table \(n, d\); got shape \(40,\)"):
         BoostingRegressor().fit(sp.coo_array(Y), Y)
 
 

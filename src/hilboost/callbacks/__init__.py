@@ -1,4 +1,4 @@
-"""Ready callbacks: what to give to ``fit(X, y, callbacks=[...])``."""
+"""Callbacks for ``fit(X, y, callbacks=[...])``."""
 
 from hilboost.callbacks.checkpoint import Checkpoint
 from hilboost.callbacks.loggers import MLflowLogger, TensorBoardLogger

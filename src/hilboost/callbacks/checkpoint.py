@@ -1,4 +1,4 @@
-"""Where and how often a fit is written to a file."""
+"""Settings for writing a fit to a checkpoint file."""
 
 from __future__ import annotations
 
@@ -13,36 +13,37 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Write the fit to a file as it goes on, and go on from that file.
+    """Save the fit to a file while it runs, and resume from that file.
 
-    A fit with the same data and parameters that finds the file ends in the same model, bit for
-    bit, as one that was never interrupted.  With other data or parameters it is refused.  Works
-    with the trees of :class:`~hilboost.BoostingRegressor` and
-    :class:`~hilboost.BoostingClassifier`, committees included.
+    A fit that resumes from the file gives the same model, bit for bit, as an uninterrupted fit.
+    The data and parameters must be the same; otherwise the fit raises an error.  Works with the
+    trees of :class:`~hilboost.BoostingRegressor` and :class:`~hilboost.BoostingClassifier`,
+    including cross-validated ensembles.
 
     Parameters
     ----------
     path : str or Path
-        The file.  It is replaced in one step: a kill or a full disk while writing leaves the old
-        one.  It stays when the fit is over; the same fit then takes its model from it.
+        The checkpoint file.  It is replaced atomically: if the process is killed or the disk is
+        full while writing, the previous file remains.  The file is kept after the fit; repeating
+        the same fit loads the model from it.
     every_seconds : float, optional
-        Write where so much time has passed since the last time; 60 where ``every_stages`` is not
-        given.  Later where writing itself would take more than a twentieth of the time.
+        Minimum number of seconds between two writes; 60 if ``every_stages`` is not given.  The
+        interval is extended so that writing takes at most 5 % of the time.
     every_stages : int, optional
-        Write after so many stages.
+        Write after this number of stages.
     resume : bool, default=True
-        ``False`` begins anew and replaces the file.
+        ``False`` starts a new fit and replaces the file.
 
     Raises
     ------
     InvalidParameter
-        The path is no place for a file, or an interval is not positive.
+        If the path cannot hold a file, or an interval is not positive.
 
     Notes
     -----
-    Cost of writing and size of the file: proportional to the model.  Before the first stage the
-    data are hashed, a second or two a gigabyte.  A file that cannot be written is a warning; the
-    fit goes on.
+    The writing time and the file size are proportional to the size of the model.  The data are
+    hashed before the first stage, which takes a second or two per gigabyte.  If the file cannot be
+    written, the fit issues a warning and continues.
     """
 
     path: str | Path
@@ -58,28 +59,30 @@ class Checkpoint:
         place = self.file
         if not place.parent.is_dir():
             raise InvalidParameter(
-                f"the folder {str(place.parent)!r} for the checkpoint {place.name!r} is not there; "
-                "make it first."
+                f"the folder {str(place.parent)!r} for the checkpoint {place.name!r} does not "
+                "exist; create it first."
             )
         if place.exists() and not place.is_file():
-            raise InvalidParameter(f"{str(place)!r} is not a file; give a checkpoint another path.")
+            raise InvalidParameter(
+                f"the checkpoint path {str(place)!r} is not a file; choose another path."
+            )
 
     @property
     def file(self) -> Path:
-        """The path as a Path."""
+        """The checkpoint file as a Path."""
         return Path(self.path)
 
     def is_due(self, stages: int, seconds: float, last_cost: float) -> bool:
-        """Whether to write.
+        """Return whether to write the checkpoint now.
 
         Parameters
         ----------
         stages : int
-            Since the last time.
+            Stages since the last write.
         seconds : float
-            Since the last time.
+            Seconds since the last write.
         last_cost : float
-            Seconds that writing took then.
+            Duration of the last write, in seconds.
 
         Returns
         -------
@@ -95,8 +98,8 @@ class Checkpoint:
         return seconds >= max(interval, 20 * last_cost)
 
     def __call__(self, event: Event) -> None:
-        """Refuse: an estimator that can be resumed puts its own writer in this place."""
+        """Raise an error; estimators that support checkpoints replace this callback."""
         raise IncompatibleParts(
-            "Checkpoint works with the trees of BoostingRegressor and BoostingClassifier; leave it "
-            "out here."
+            "Checkpoint works only with the trees of BoostingRegressor and BoostingClassifier; "
+            "remove it from callbacks."
         )

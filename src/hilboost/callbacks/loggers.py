@@ -1,4 +1,4 @@
-"""Losses after every stage to MLflow and TensorBoard; both are optional packages."""
+"""Log the losses of every stage to MLflow or TensorBoard; both are optional packages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from hilboost.core.errors import MissingPackage
 
 
 class MLflowLogger:
-    """Metrics ``train_loss`` and ``validation_loss`` of the active MLflow run.
+    """Log the metrics ``train_loss`` and ``validation_loss`` to the active MLflow run.
 
     Parameters
     ----------
     every_stages : int, default=1
-        Log every so many stages, and the last one planned; a remote server answers slowly.
+        Log every ``every_stages`` stages, and after the last planned stage.  Larger values help
+        with a slow remote server.
 
     Raises
     ------
     MissingPackage
-        The package mlflow is not installed.
+        If the package mlflow is not installed.
     """
 
     def __init__(self, every_stages: int = 1) -> None:
@@ -37,16 +38,17 @@ class MLflowLogger:
 
 
 class TensorBoardLogger(AbstractContextManager["TensorBoardLogger"]):
-    """Scalars ``train_loss`` and ``validation_loss`` in a TensorBoard folder.
+    """Log the scalars ``train_loss`` and ``validation_loss`` to a TensorBoard folder.
 
     Parameters
     ----------
     folder : str or Path
+        Log folder of the run.
 
     Raises
     ------
     MissingPackage
-        Neither tensorboardX nor PyTorch with tensorboard is installed.
+        If neither tensorboardX nor PyTorch with tensorboard is installed.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -81,7 +83,7 @@ def _losses(event: Event) -> dict[str, float]:
 
 
 def _package(whose: str, name: str, homes: list[str]) -> Any:
-    """The first of some modules that can be imported."""
+    """Return the first of the modules that can be imported."""
     for home in homes:
         try:
             return import_module(home)

@@ -1,4 +1,4 @@
-"""What ``verbose`` prints."""
+"""The output of ``verbose``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hilboost.core.callback import Callback, Event
 
 @dataclass(frozen=True)
 class Printer:
-    """A line every tenth stage (``verbose=1``) or every stage (``verbose=2``)."""
+    """Print a line every tenth stage (``verbose=1``) or every stage (``verbose=2``)."""
 
     verbose: int
 
@@ -25,5 +25,5 @@ class Printer:
 
 
 def with_printer(callbacks: Sequence[Callback], verbose: int) -> tuple[Callback, ...]:
-    """The caller's callbacks, and the printer where it is asked for."""
+    """Append the printer to the callbacks if ``verbose`` is set."""
     return (*callbacks, Printer(int(verbose))) if verbose else tuple(callbacks)

@@ -1,4 +1,4 @@
-"""A bar over the stages of a fit, on a terminal or in a notebook and nowhere else."""
+"""Progress bar over the stages of a fit, for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """Stages so far, losses and time, on stderr.
+    """Show the number of stages, the losses, and the elapsed time on stderr.
 
-    Silent where the output is not a terminal: in a log file, in a pipe, under a scheduler.  In a
-    notebook it needs the package ipywidgets.
+    The bar is disabled if the output is not a terminal, for instance in a log file or a pipe.  In
+    a notebook it needs the package ipywidgets.
 
     Parameters
     ----------
     description : str, default="fitting"
-        The text beside the bar.
+        Text next to the bar.
     console : rich.console.Console, optional
-        Where the bar goes; stderr if not given.
+        Console for the bar; stderr by default.
     """
 
     def __init__(self, description: str = "fitting", console: Console | None = None) -> None:
@@ -51,7 +51,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._bar = None
 
     def __call__(self, event: Event) -> None:
-        """Move the bar to this stage."""
+        """Advance the bar to this stage."""
         bar = self._bar
         if bar is None:
             return
@@ -61,7 +61,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 
 def stage_bar(console: Console | None, transient: bool) -> Progress:
-    """A bar with a text, a number of stages, losses and the time; disabled off a terminal."""
+    """Make a bar with text, stages, losses, and time; disabled if the output is not a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -88,7 +88,7 @@ def stage_bar(console: Console | None, transient: bool) -> Progress:
 
 
 def losses_of(event: Event) -> str:
-    """The losses of a stage in a few words."""
+    """Format the losses of a stage."""
     text = f"train {event.train_loss:.4g}"
     if event.validation_loss is not None:
         text += f", held-out {event.validation_loss:.4g}"

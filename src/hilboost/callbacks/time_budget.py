@@ -1,4 +1,4 @@
-"""Ends a fit when its time is over."""
+"""Stop a fit when its time budget is used up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hilboost.core.callback import Event
 
 @dataclass
 class TimeBudget:
-    """Ends a fit whose remaining time would not suffice for one more stage.
+    """Stop a fit if the remaining time does not suffice for another stage.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ class TimeBudget:
     _last: float | None = None
 
     def __call__(self, event: Event) -> bool:
-        """Whether to stop after this stage."""
+        """Return whether to stop after this stage."""
         now = time.monotonic()
-        # The first stage also sets up the linear system: it says nothing about the next one.
+        # The first stage also sets up the linear system, so its time does not predict the next.
         duration = 0.0 if self._last is None else now - self._last
         self._last = now
         return now - self.began + 1.2 * duration > 0.98 * self.seconds

@@ -1,1 +1,1 @@
-"""Command line of hilboost: ``hilboost --help`` lists the commands."""
+"""Command-line interface of hilboost; ``hilboost --help`` lists the commands."""

@@ -1,6 +1,6 @@
 """The ``hilboost`` command.
 
-Everything heavy is imported inside the commands, so that ``hilboost --help`` answers at once.
+Heavy imports are inside the commands, so that ``hilboost --help`` starts quickly.
 """
 
 from pathlib import Path
@@ -23,8 +23,8 @@ EXAMPLES = """[bold]Examples[/bold]
 
   hilboost report houses.model sold.csv --target price --out report.html
 
-[bold]Exit codes[/bold]: 0 done, 1 something in the data or files must be put right, 2 the command
-is not complete or has an option that does not exist."""
+[bold]Exit codes[/bold]: 0 success, 1 error in the data, files, or parameters, 2 incomplete command
+or unknown option."""
 
 FIT_EXAMPLES = """[bold]Examples[/bold]
 
@@ -63,13 +63,13 @@ REPRODUCE_EXAMPLES = """[bold]Examples[/bold]
   hilboost reproduce sy2006-table3 --runs 1"""
 
 LOSS_HELP = (
-    "squared_error, absolute_error, huber, quantile, poisson, gamma or tweedie for regression; "
+    "squared_error, absolute_error, huber, quantile, poisson, gamma, or tweedie for regression; "
     "log_loss or exponential for classification."
 )
 
 app = typer.Typer(
     name="hilboost",
-    help="Gradient boosting on tables: fit, predict, evaluate, and see it work.",
+    help="Gradient boosting for tabular data: fit, predict, and evaluate models.",
     epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -77,7 +77,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback of errors.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -97,10 +97,12 @@ def _show_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
-    """Gradient boosting on tables: fit, predict, evaluate, and see it work."""
+    """Gradient boosting for tabular data: fit, predict, and evaluate models."""
 
 
 @app.command(epilog=FIT_EXAMPLES)
@@ -108,8 +110,8 @@ def fit(
     train: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[TABLE]",
-            help="Table with a header: CSV, CSV.GZ or Parquet; - is standard input.",
+            metavar="TABLE",
+            help="Table with a header row: CSV, CSV.GZ, or Parquet; - reads standard input.",
             show_default=False,
         ),
     ] = None,
@@ -117,81 +119,82 @@ def fit(
         str | None, typer.Option(metavar="COLUMN", help="Column to predict.", show_default=False)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File for the model.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Output model file.", show_default=False)
     ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="TOML file with these options (keys table, target, out, loss, n-estimators, …) "
-            "and a table [set]; options on the command line win.",
+            r"and a table \[set] of estimator parameters; the command line takes precedence.",
         ),
     ] = None,
     task: Annotated[
         Literal["auto", "regression", "classification"] | None,
         typer.Option(
             metavar="TASK",
-            help="auto, regression or classification; auto takes text, booleans and at most 20 "
-            "distinct whole numbers for classes.",
+            help="auto, regression, or classification. auto selects classification if the target "
+            "is text, boolean, or has at most 20 distinct integers.",
         ),
     ] = None,
     family: Annotated[
         Literal["tree", "kernel"] | None,
-        typer.Option(metavar="FAMILY", help="tree, or kernel for smooth functions of numbers."),
+        typer.Option(
+            metavar="FAMILY",
+            help="tree (boosted trees) or kernel (kernel machines, for smooth targets).",
+        ),
     ] = None,
     loss: Annotated[str | None, typer.Option(help=LOSS_HELP, metavar="NAME")] = None,
     quantile: Annotated[
         list[float] | None,
         typer.Option(
-            "--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; may be repeated."
+            "--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; repeatable."
         ),
     ] = None,
     weights: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of weights; 2 counts as the row twice."),
+        typer.Option(metavar="COLUMN", help="Column of sample weights."),
     ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN", help="Column that is no feature, such as a key; may be repeated."
+            metavar="COLUMN", help="Column to ignore, such as a row identifier; repeatable."
         ),
     ] = None,
     valid: Annotated[
         Path | None,
-        typer.Option(metavar="TABLE", help="Rows held out: the fit stops where they are best."),
+        typer.Option(metavar="TABLE", help="Table of validation data for early stopping."),
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Figure to tell of --valid, such as rmse; may be repeated."
-        ),
+        typer.Option(metavar="NAME", help="Metric to report on --valid, such as rmse; repeatable."),
     ] = None,
-    n_estimators: Annotated[int | None, typer.Option(metavar="N", help="Boosting rounds.")] = None,
+    n_estimators: Annotated[int | None, typer.Option(metavar="N", help="Number of rounds.")] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(metavar="RATE", help="Weight of each round.")
+        float | None, typer.Option(metavar="RATE", help="Shrinkage factor of each round.")
     ] = None,
     time_budget: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="End the fit after about this time."),
+        typer.Option(metavar="SECONDS", help="Stop training after about this time."),
     ] = None,
     random_state: Annotated[
-        int | None, typer.Option(metavar="SEED", help="Seed; 0 if not given.")
+        int | None, typer.Option(metavar="SEED", help="Random seed; default 0.")
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")
+        int | None, typer.Option(metavar="N", help="Number of threads; default all cores.")
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Any parameter of the estimator; may be repeated.",
+            help="Set any parameter of the estimator; repeatable.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Tell it as one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Fit a model on a table; text columns are categories, empty fields missing values."""
+    """Fit a model to a table. Text columns are categorical; empty fields are missing values."""
     given = {
         "table": train,
         "target": target,
@@ -227,33 +230,36 @@ def fit(
 @app.command(epilog=PREDICT_EXAMPLES)
 def predict(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Model of hilboost fit.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Model file written by hilboost fit.", show_default=False
+        ),
     ],
     table: Annotated[
         Path,
         typer.Argument(
             metavar="TABLE",
-            help="Table with a header: CSV, CSV.GZ or Parquet; - is standard input.",
+            help="Table with a header row: CSV, CSV.GZ, or Parquet; - reads standard input.",
             show_default=False,
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="CSV file for the predictions; stdout if not given."),
+        typer.Option(metavar="FILE", help="CSV file for the predictions; default stdout."),
     ] = None,
     proba: Annotated[
-        bool, typer.Option("--proba", help="Add the probability of every class.")
+        bool, typer.Option("--proba", help="Add a column of probabilities for every class.")
     ] = False,
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
             "--spreadsheet-safe/--no-spreadsheet-safe",
-            help="Put an apostrophe before text that spreadsheets would execute as a formula.",
+            help="Prefix text that a spreadsheet would execute as a formula with an apostrophe.",
         ),
     ] = True,
     debug: Debug = False,
 ) -> None:
-    """Predict the rows of a table; its columns are matched by name."""
+    """Predict the rows of a table. Columns are matched by name."""
     with one_line_errors(debug):
         from hilboost.cli.jobs import PredictJob, run_predict
 
@@ -265,13 +271,13 @@ model_commands.add_to(app)
 
 @app.command(epilog=DEMO_EXAMPLES)
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the pictures.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plots.")] = Path(
         "hilboost-demo"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="Few rounds and few rows.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use few rounds and few rows.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Compare with scikit-learn on bundled data and draw pictures; under a minute, offline."""
+    """Compare hilboost with scikit-learn on bundled data and draw plots (under a minute)."""
     with one_line_errors(debug):
         from hilboost.cli.demo import run_demo
 
@@ -280,37 +286,39 @@ def demo(
 
 @app.command()
 def warmup(debug: Debug = False) -> None:
-    """Compile everything once, so that later fits start at once."""
+    """Compile all code once, so that later fits start without delay."""
     with one_line_errors(debug):
         from hilboost.cli.progress import StageProgress
         from hilboost.cli.warmup import WARMUP_FITS, warm_up
 
         with StageProgress("compiling", total=WARMUP_FITS) as progress:
             seconds = warm_up(progress)
-        typer.echo(f"Ready: everything is compiled, which took {seconds:.1f} s.")
+        typer.echo(f"Ready: compilation took {seconds:.1f} s.")
 
 
 @app.command(epilog=REPRODUCE_EXAMPLES)
 def reproduce(
     key: Annotated[
-        str | None, typer.Argument(metavar="KEY", help="Which claim.", show_default=False)
+        str | None, typer.Argument(metavar="KEY", help="Key of the claim.", show_default=False)
     ] = None,
-    show: Annotated[bool, typer.Option("--list", help="List the claims.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List all claims.")] = False,
     runs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Runs; as published if not given.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Number of runs; default as published."),
     ] = None,
     recorded: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Take the figures from these benchmark results; measure nothing."
+            metavar="DIR", help="Use these recorded benchmark results instead of new runs."
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the page; beside the claim.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for the page; default next to the claim."),
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Measure figures of the papers again; in a clone of the repository."""
+    """Reproduce published results; needs a clone of the repository."""
     with one_line_errors(debug):
         from hilboost.cli.reproduce import ReproduceJob, list_claims, run_reproduce
 

@@ -1,4 +1,4 @@
-"""Published figures to be reproduced: claim files, and how to find them in a clone."""
+"""Claim files, which describe the published results to reproduce."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Value:
     name : str
     published : float
     deviation : float or None
-        As published.
+        Published standard deviation.
     tolerance : float
-        Differences up to this count as reproduced.
+        Maximum difference of a reproduced value.
     better : {"lower", "higher", ""}
-        Which way of differing is no loss.
+        Direction in which a difference is an improvement.
     missing : str
-        Why it cannot be measured; empty where it can.
+        Why the value cannot be measured; empty if it can.
     """
 
     name: str
@@ -47,17 +47,17 @@ class Value:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a source says, and how to measure it.
+    """A published result, and how to measure it.
 
     Attributes
     ----------
     key, source, where, title, measure, protocol : str
     function : str
-        In ``measure.py`` beside the file.
+        Name of the function in ``measure.py`` next to the claim file.
     runs : int
-        As published.
+        Published number of runs.
     minutes : float
-        Of all runs, on two cores.
+        Duration of all runs on two cores.
     values : tuple of Value
     path : Path
     """
@@ -76,7 +76,7 @@ class Claim:
 
 
 def find_folder() -> Path:
-    """The folder of the claims: above the working folder, or in the clone the package runs from.
+    """Find the folder of the claims, above the working directory or in the package's clone.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def find_folder() -> Path:
     Raises
     ------
     CliError
-        There is no clone.
+        If there is no clone of the repository.
     """
     starts = [Path.cwd(), Path(__file__).resolve().parent]
     for start in starts:
@@ -99,7 +99,7 @@ def find_folder() -> Path:
 
 
 def read_claims(folder: Path) -> list[Claim]:
-    """All claims, by source and key.
+    """Read all claims, sorted by source and key.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def read_claims(folder: Path) -> list[Claim]:
     Raises
     ------
     CliError
-        A claim file that cannot be read.
+        If a claim file is invalid.
     """
     claims = []
     for path in sorted(folder.glob("*/*.toml")):
@@ -121,12 +121,12 @@ def read_claims(folder: Path) -> list[Claim]:
             values = tuple(Value(**value) for value in fields.pop("values"))
             claims.append(Claim(**fields, values=values, path=path))
         except (KeyError, TypeError, tomllib.TOMLDecodeError) as error:
-            raise CliError(f"{path} is not a claim file: {error}.") from error
+            raise CliError(f"{path} is not a valid claim file: {error}.") from error
     return claims
 
 
 def claim_named(key: str, claims: list[Claim]) -> Claim:
-    """The claim with this key.
+    """Return the claim with this key.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def claim_named(key: str, claims: list[Claim]) -> Claim:
     Raises
     ------
     InvalidParameter
-        There is none; the message names the nearest ones.
+        If there is no such claim; the message lists the most similar keys.
     """
     for claim in claims:
         if claim.key == key:
@@ -150,7 +150,7 @@ def claim_named(key: str, claims: list[Claim]) -> Claim:
 
 @contextmanager
 def function_of(claim: Claim) -> Iterator[Callable[..., dict[str, Any]]]:
-    """The function that measures a claim; benchmarks and tests can be imported meanwhile.
+    """Load the function that measures a claim, with benchmarks and tests importable.
 
     Parameters
     ----------
@@ -165,7 +165,9 @@ def function_of(claim: Claim) -> Iterator[Callable[..., dict[str, Any]]]:
         f"reproduce_{claim.path.parent.name}", claim.path.parent / "measure.py"
     )
     if spec is None or spec.loader is None:
-        raise CliError(f"{claim.path.parent / 'measure.py'} cannot be read.")
+        raise CliError(
+            f"{claim.path.parent / 'measure.py'} cannot be read; restore it from the repository."
+        )
     before = list(sys.path)
     sys.path[:0] = [str(root / "benchmarks"), str(root)]
     try:

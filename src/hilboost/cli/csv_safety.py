@@ -1,4 +1,4 @@
-"""CSV that harms nobody: no NUL bytes coming in, no formulas going out."""
+"""CSV safety: reject NUL bytes when reading, and neutralize formulas when writing."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 @contextmanager
 def open_csv(path: Path, data: bytes | None, packed: bool) -> Iterator[IO[bytes] | Path]:
-    """A CSV file that refuses NUL bytes, at which pandas would cut off a field.
+    """Open a CSV file that rejects NUL bytes, at which pandas would truncate a field.
 
     Parameters
     ----------
     path : Path
     data : bytes or None
-        The content, where it came through a pipe.
+        The content, if it was read from a pipe.
     packed : bool
-        Whether it is a gzip file whatever its name.
+        Whether the file is gzip-compressed, regardless of its name.
 
     Yields
     ------
@@ -63,8 +63,8 @@ class _WithoutNul(io.RawIOBase):
         if place >= 0:
             line = self._line + content.count(b"\n", 0, place)
             raise CliError(
-                f"'{self._path}' holds a NUL byte in line {line}; the file is damaged or no UTF-8 "
-                "text: save it again as CSV in UTF-8."
+                f"'{self._path}' holds a NUL byte in line {line}, so it is damaged or not UTF-8 "
+                "text; save it again as CSV in UTF-8."
             )
         self._line += content.count(b"\n")
         buffer[: len(content)] = content
@@ -72,7 +72,7 @@ class _WithoutNul(io.RawIOBase):
 
 
 def without_formulas(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Text that a spreadsheet would execute, with an apostrophe before it.
+    """Prefix text that a spreadsheet would execute with an apostrophe.
 
     Parameters
     ----------
@@ -81,8 +81,9 @@ def without_formulas(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     Returns
     -------
     frame : pandas.DataFrame
-        Numbers, and text that reads as a number, as they were.
+        Numbers, and text that looks like a number, are unchanged.
     n_changed : int
+        Number of changed cells.
     """
     from pandas.api import types
 

@@ -1,4 +1,4 @@
-"""``hilboost demo``: fits, tables and pictures on data that scikit-learn bundles."""
+"""``hilboost demo``: fits, tables, and plots on data bundled with scikit-learn."""
 
 import time
 from pathlib import Path
@@ -35,22 +35,22 @@ LOSS_NAMES = {
 
 
 def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:
-    """Run all fits, print the tables and draw the pictures.
+    """Run all fits, print the tables, and draw the plots.
 
     Parameters
     ----------
     folder : Path
-        Where the pictures go; made if it is not there.
+        Output folder for the plots; created if it does not exist.
     quick : bool, default False
-        Few rounds and few rows.
+        Use few rounds and few rows.
 
     Returns
     -------
     list of Path
-        The pictures.
+        Paths of the plots.
     """
     if folder.exists() and not folder.is_dir():
-        raise CliError(f"'{folder}' is a file; give a folder for the pictures.")
+        raise CliError(f"'{folder}' is a file; give a folder for the plots.")
     folder.mkdir(parents=True, exist_ok=True)
     size = DemoSize.quick() if quick else DemoSize()
     start = time.perf_counter()
@@ -65,12 +65,12 @@ def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:
     _print_digits(console, digits)
     for run in tables:
         _print_regression(console, run)
-    # Plain lines, so that long paths are not wrapped and can be copied.
-    print("\nPictures:")
+    # Plain print, so that long paths are not wrapped and can be copied.
+    print("\nPlots:")
     for picture in pictures:
         print(f"  {picture}")
     seconds = time.perf_counter() - start
-    print(f"\nTook {seconds:.0f} s, {compiling:.1f} s of it for first compilation.")
+    print(f"\nFinished in {seconds:.0f} s, including {compiling:.1f} s for compilation.")
     return pictures
 
 
@@ -90,7 +90,7 @@ def _print_digits(console: Console, run: DigitsRun) -> None:
     console.print(table)
     console.print(
         f"{run.n_train} training and {run.n_test} test rows, "
-        f"{len(run.train_loss) - 1} rounds, one thread, same settings for both.",
+        f"{len(run.train_loss) - 1} rounds, one thread, same settings for both libraries.",
         style="dim",
         highlight=False,
     )
@@ -115,23 +115,23 @@ def _print_regression(console: Console, run: RegressionRun) -> None:
     console.print(table)
     nominal = 100 * (LEVELS[-1] - LEVELS[0])
     console.print(
-        f"Interval from quantile 0.05 to 0.95, meant to cover {nominal:.0f} % of the rows:\n"
+        f"Interval from quantile 0.05 to 0.95, nominal coverage {nominal:.0f} %:\n"
         f"  hilboost     {_coverage(quantiles.ours, data)}\n"
         f"  scikit-learn {_coverage(quantiles.theirs, data)}",
         highlight=False,
     )
     console.print(
         f"{len(data.y_train)} training rows; errors on {len(data.y_test)} test rows without "
-        f"outliers; {len(quantiles.train_loss) - 1} rounds, one thread; the time of quantile 0.5 "
-        "is that of all three levels. scikit-learn's Huber is its GradientBoostingRegressor, the "
-        "others its HistGradientBoostingRegressor.",
+        f"outliers; {len(quantiles.train_loss) - 1} rounds, one thread. The time of quantile 0.5 "
+        "includes all three levels. For scikit-learn, Huber uses GradientBoostingRegressor, and "
+        "the other losses use HistGradientBoostingRegressor.",
         style="dim",
         highlight=False,
     )
 
 
 def _errors(predicted: Floats, y_test: Floats) -> tuple[str, str]:
-    # The quantile fit has a column a level, with the median in the middle.
+    # The quantile fit has one column per level, with the median in the middle.
     center = predicted[:, predicted.shape[1] // 2]
     mae = mean_absolute_error(y_test, center)
     return f"{mae:#.4g}", f"{root_mean_squared_error(y_test, center):#.4g}"

@@ -1,4 +1,4 @@
-"""The digits of ``hilboost demo``, beside scikit-learn with the same settings."""
+"""The digits of ``hilboost demo``, compared with scikit-learn at the same settings."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ TREES: dict[str, Any] = {"max_leaf_nodes": 15, "min_samples_leaf": 20}
 
 @dataclass(frozen=True)
 class DigitsScore:
-    """How well one library classifies the test digits."""
+    """Scores of one library on the test digits."""
 
     library: str
     accuracy: float
@@ -32,7 +32,7 @@ class DigitsScore:
 
 @dataclass(frozen=True)
 class DigitsRun:
-    """What the tables and pictures of the digits need."""
+    """Results for the tables and plots of the digits."""
 
     scores: tuple[DigitsScore, DigitsScore]
     n_train: int
@@ -51,14 +51,14 @@ def run_digits(size: DemoSize, progress: StageProgress) -> DigitsRun:
     Parameters
     ----------
     size : DemoSize
-        How many rounds.
+        The number of rounds.
     progress : StageProgress
-        The bar to move.
+        The progress bar to advance.
 
     Returns
     -------
     DigitsRun
-        Scores, learning curves, and how the probabilities of one test digit develop.
+        Scores, learning curves, and the class probabilities of one test digit by round.
     """
     images, labels = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(
@@ -105,7 +105,7 @@ def _digits_score(
 
 
 def _slowest_row(early: Floats, final: Floats, y_test: NDArray[np.int_]) -> int:
-    """Choose the digit that is right in the end but was the most doubtful early on."""
+    """Choose the digit with the least early probability among those classified correctly."""
     rows = np.arange(len(y_test))
     doubt = np.where(final.argmax(axis=1) == y_test, early[rows, y_test], np.inf)
     return int(doubt.argmin())

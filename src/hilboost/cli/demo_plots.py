@@ -1,4 +1,4 @@
-"""Pictures of ``hilboost demo``."""
+"""Plots of ``hilboost demo``."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_all"]
 
-# The palette of Okabe and Ito, which readers with any color vision can tell apart.
+# The Okabe-Ito palette, which is safe for color-blind readers.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 GREY, INK = "#B0B0B0", "#222222"
 
@@ -54,23 +54,23 @@ def draw_all(
     tables: Sequence["RegressionRun"],
     curve: "CurveRun",
 ) -> list[Path]:
-    """Draw every picture of the demo.
+    """Draw all plots of the demo.
 
     Parameters
     ----------
     folder : Path
-        Where the pictures go.
+        Output folder.
     digits : DigitsRun
         The fit of the handwritten digits.
     tables : sequence of RegressionRun
-        The fits of the regression tables.
+        The fits of the regression data sets.
     curve : CurveRun
         The fits of the noisy sine.
 
     Returns
     -------
     list of Path
-        The pictures.
+        Paths of the plots.
     """
     pictures: dict[str, Callable[[], Figure]] = {
         "digits_learning_curve.png": lambda: _digits_curve(digits),
@@ -101,9 +101,9 @@ def _digits_curve(run: "DigitsRun") -> Figure:
 
 
 def _two_curves(axes: Any, train: Any, held_out: Any) -> None:
-    # Entry 0 of a history is the loss of the constant the fit starts from.
+    # Entry 0 of a history is the loss of the initial constant.
     rounds = np.arange(len(train))
-    # Dashes as well as color, for prints in grey.
+    # Dashes as well as color, for grayscale prints.
     axes.plot(rounds, train, color=BLUE, label="training rows")
     axes.plot(rounds, held_out, color=VERMILLION, linestyle=(0, (5, 1.5)), label="held-out rows")
     axes.set_xlim(left=0)
@@ -120,7 +120,7 @@ def _probabilities(run: "DigitsRun") -> Figure:
         axes = tiles[number]
         _bars(axes, proba, run.true_class)
         stage = run.rounds[number]
-        name = "round 0 (class shares)" if stage == 0 else f"round {stage}"
+        name = "round 0 (class frequencies)" if stage == 0 else f"round {stage}"
         axes.set_title(f"{name}\np({run.true_class}) = {100 * proba[run.true_class]:.0f} %")
         if number % columns == 0:
             axes.set_ylabel("predicted probability")
@@ -132,7 +132,7 @@ def _probabilities(run: "DigitsRun") -> Figure:
     for axes in tiles[n_tiles:]:
         axes.set_visible(False)
     figure.suptitle(
-        "A test digit that is hard at first: its class probabilities as boosting goes on"
+        "A test digit that is difficult at first: class probabilities by boosting round"
     )
     return figure
 
@@ -145,7 +145,7 @@ def _bars(axes: Any, proba: Any, true_class: int) -> None:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     axes.set_xticks(range(len(proba)))
     axes.grid(visible=False, axis="x")
-    # Not by color alone: the label of the true class is bold as well.
+    # Do not rely on color alone: the label of the true class is also bold.
     true_label = axes.get_xticklabels()[true_class]
     true_label.set(color=VERMILLION, fontweight="bold")
 
@@ -172,7 +172,7 @@ def _regression_curves(tables: Sequence["RegressionRun"]) -> Figure:
             axes.set_ylabel(_loss_label(run.data.name, fit.loss))
     for axes in grid[-1]:
         axes.set_xlabel("boosting round")
-    figure.suptitle("Loss after each round: training rows have 5 % outliers, held-out rows none")
+    figure.suptitle("Loss after each round (5 % outliers in training rows, none in held-out rows)")
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
@@ -181,7 +181,7 @@ def _regression_curves(tables: Sequence["RegressionRun"]) -> Figure:
 def _loss_label(table: str, loss: str) -> str:
     if table != "Diabetes":
         return "mean loss"
-    # The target of the diabetes table is a score of the disease's progression.
+    # The target of the diabetes data is a disease progression score.
     return "mean loss [score²]" if loss in ("squared_error", "huber") else "mean loss [score]"
 
 
@@ -199,15 +199,15 @@ def _outliers(run: "CurveRun") -> Figure:
     ):
         name = f"{LOSS_TITLES[loss].lower() if loss != 'huber' else 'Huber'} loss"
         upper.plot(run.grid, run.fits[loss], color=color, linestyle=style, label=name)
-    upper.set_title("The squared error follows the outliers; absolute and Huber loss hardly do")
+    upper.set_title("Squared error follows the outliers; absolute error and Huber hardly do")
     low, median, high = run.fits["quantile"].T
     lower.fill_between(
         run.grid, low, high, color=BLUE, alpha=0.25, linewidth=0, label="quantiles 0.1 to 0.9"
     )
     lower.plot(run.grid, median, color=BLUE, label="quantile 0.5 (median)")
-    lower.set_title("Quantile loss: a band meant to hold 80 % of the points")
+    lower.set_title("Quantile loss: a band with 80 % nominal coverage")
     for axes in (upper, lower):
-        # Beside the axes, where it hides no points.
+        # Next to the axes, so that the legend hides no points.
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.suptitle("A noisy sine with outliers")
     return figure

@@ -1,4 +1,4 @@
-"""The regressions of ``hilboost demo``, beside scikit-learn with the same settings."""
+"""The regressions of ``hilboost demo``, compared with scikit-learn at the same settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,14 +40,14 @@ OUTLIER_SHARE = 0.05
 TABLE_TREES: dict[str, Any] = {"max_leaf_nodes": 8, "min_samples_leaf": 20}
 
 CURVE_OUTLIER_EVERY = 20
-# Inside the share of outliers, so that the band shows the noise and not the outliers.
+# Narrow enough to exclude the outliers, so that the band shows the noise only.
 CURVE_LEVELS = (0.1, 0.5, 0.9)
 CURVE_TREES: dict[str, Any] = {"max_leaf_nodes": 4, "min_samples_leaf": 30}
 
 
 @dataclass(frozen=True)
 class RegressionData:
-    """A table whose training targets have outliers and whose test targets are clean."""
+    """A data set with outliers in the training targets and clean test targets."""
 
     name: str
     X_train: Floats
@@ -58,7 +58,7 @@ class RegressionData:
 
 @dataclass(frozen=True)
 class LossRun:
-    """One loss on one table, fitted by both libraries."""
+    """One loss on one data set, fitted by both libraries."""
 
     loss: str
     ours: Floats
@@ -71,7 +71,7 @@ class LossRun:
 
 @dataclass(frozen=True)
 class RegressionRun:
-    """All losses on one table."""
+    """All losses on one data set."""
 
     data: RegressionData
     losses: tuple[LossRun, ...]
@@ -90,12 +90,12 @@ class CurveRun:
 
 
 def regression_data(size: DemoSize) -> tuple[RegressionData, RegressionData]:
-    """Make the two regression tables of the demo.
+    """Make the two regression data sets of the demo.
 
     Parameters
     ----------
     size : DemoSize
-        How many rows.
+        The number of rows.
 
     Returns
     -------
@@ -123,21 +123,21 @@ def _with_outliers(y: Floats) -> Floats:
 
 
 def run_regression(data: RegressionData, size: DemoSize, progress: StageProgress) -> RegressionRun:
-    """Fit one table with every loss and both libraries.
+    """Fit one data set with every loss and both libraries.
 
     Parameters
     ----------
     data : RegressionData
-        The table.
+        The data set.
     size : DemoSize
-        How many rounds.
+        The number of rounds.
     progress : StageProgress
-        The bar to move.
+        The progress bar to advance.
 
     Returns
     -------
     RegressionRun
-        Test predictions, seconds and learning curves.
+        Test predictions, fit times, and learning curves.
     """
     return RegressionRun(
         data, tuple(_run_loss(data, loss, size.regression_rounds, progress) for loss in LOSSES)
@@ -214,20 +214,20 @@ def run_curve(size: DemoSize, progress: StageProgress) -> CurveRun:
     Parameters
     ----------
     size : DemoSize
-        How many rounds.
+        The number of rounds.
     progress : StageProgress
-        The bar to move.
+        The progress bar to advance.
 
     Returns
     -------
     CurveRun
-        The points and the fits on a grid; the quantile fit has one column a level.
+        The points and the fits on a grid; the quantile fit has one column per level.
     """
     rng = np.random.default_rng(SEED)
     x = np.sort(rng.uniform(0.0, 10.0, size=500))
     y = np.sin(x) + rng.normal(scale=0.25, size=len(x))
-    # All on one side: outliers on both sides would cancel out in the squared-error fit. Evenly
-    # spread, because where they crowd they are the distribution and the band has to hold them.
+    # All outliers are on one side, because outliers on both sides would cancel out in the
+    # squared-error fit. They are evenly spread, because the band would follow a dense cluster.
     is_outlier = np.zeros(len(x), dtype=bool)
     is_outlier[rng.permuted(np.arange(len(x)).reshape(-1, CURVE_OUTLIER_EVERY), axis=1)[:, 0]] = (
         True

@@ -1,4 +1,4 @@
-"""What the fits of ``hilboost demo`` share: sizes, settings and the clock."""
+"""Common sizes, settings, and timing of the fits of ``hilboost demo``."""
 
 import time
 from collections.abc import Callable
@@ -28,14 +28,14 @@ Fitted = TypeVar("Fitted")
 SEED = 0
 LOSSES = ("squared_error", "absolute_error", "huber", "quantile")
 
-# Both libraries get the same settings, so that neither has the better ones.
+# Both libraries use the same settings, for a fair comparison.
 LEARNING_RATE = 0.1
 COMMON: dict[str, Any] = {
     "learning_rate": LEARNING_RATE,
     "early_stopping": False,
     "random_state": SEED,
 }
-# scikit-learn's defaults, in place of what ours would choose by the size of the table.
+# scikit-learn's defaults, instead of hilboost's automatic choices.
 OURS: dict[str, Any] = {
     "l2_regularization": 0.0,
     "max_features": 1.0,
@@ -46,7 +46,7 @@ OURS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class DemoSize:
-    """How much work the demo does."""
+    """Size of the demo."""
 
     digits_rounds: int = 100
     regression_rounds: int = 100
@@ -55,27 +55,27 @@ class DemoSize:
 
     @classmethod
     def quick(cls) -> "DemoSize":
-        """Few rounds, for a first look and for tests."""
+        """Return a small size for a first look and for tests."""
         return cls(digits_rounds=10, regression_rounds=20, curve_rounds=30, friedman_rows=300)
 
     @property
     def total_rounds(self) -> int:
-        """Rounds the progress bar counts: ours and scikit-learn's."""
+        """Total number of rounds of both libraries, for the progress bar."""
         tables = 2 * len(LOSSES) * self.regression_rounds
         return 2 * (self.digits_rounds + tables) + len(LOSSES) * self.curve_rounds
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Hold scikit-learn to one thread, as hilboost is with ``n_jobs=1``.
+    """Limit scikit-learn to one thread, like hilboost with ``n_jobs=1``.
 
-    Tables this small gain nothing from two threads, and lose minutes where other programs use the
-    cores, because OpenMP waits by spinning.
+    Data this small does not benefit from more threads.  On busy machines, more threads cost
+    minutes, because OpenMP threads spin while they wait.
     """
     return threadpool_limits(limits=1)
 
 
 def timed(work: Callable[[], Fitted]) -> tuple[Fitted, float]:
-    """Run some work and give its result and its seconds."""
+    """Run a function; return its result and the elapsed seconds."""
     start = time.perf_counter()
     result = work()
     return result, time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""Errors of the command line: one line on stderr, and an exit code."""
+"""Command-line errors: one line on stderr and an exit code."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,34 +12,34 @@ from hilboost.core.errors import CacheWarning, DataWarning, FitWarning, Hilboost
 __all__ = ["CliError", "UsageError", "note", "one_line_errors"]
 
 EXIT_CODE = 1
-USAGE_EXIT_CODE = 2  # that of typer, for options it does not know
+USAGE_EXIT_CODE = 2  # same as typer's exit code for unknown options
 
 
 class CliError(ValueError):
-    """What the user can put right, said in one sentence."""
+    """An error that the user can fix; its message is one sentence."""
 
 
 class UsageError(CliError):
-    """The command itself is not complete or contradicts itself."""
+    """The command is incomplete or contradicts itself."""
 
 
 def note(message: str) -> None:
-    """Tell the user something on stderr, so that stdout stays clean for data."""
+    """Print a note on stderr; stdout is reserved for data."""
     typer.echo(f"note: {message}", err=True)
 
 
 @contextmanager
 def one_line_errors(debug: bool) -> Iterator[None]:
-    """Turn exceptions into one line on stderr, or let them through.
+    """Convert exceptions to one line on stderr.
 
     Parameters
     ----------
     debug : bool
-        Let the exception through, so that its traceback is shown.
+        Re-raise the exception instead, so that its traceback is shown.
     """
     try:
         with warnings.catch_warnings():
-            # An interrupted command keeps no model: how many stages it has is no news.
+            # An interrupted command saves no model, so its number of stages is irrelevant.
             warnings.simplefilter("ignore", FitWarning)
             for category in (CacheWarning, DataWarning):
                 warnings.simplefilter("always", category)
@@ -56,7 +56,7 @@ def one_line_errors(debug: bool) -> Iterator[None]:
 
 
 def _note_of(shown: Callable[..., None]) -> Callable[..., None]:
-    """How warnings are shown: those about the data and the cache as notes, others as before."""
+    """Show warnings about the data and the cache as notes, and others with ``shown``."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
         if issubclass(category, (CacheWarning, DataWarning)):
@@ -74,5 +74,5 @@ def _sentence(error: Exception) -> str:
         return f"Cannot use{where or ' a file'}: {error.strerror}."
     if isinstance(error, (ValueError, HilboostError)):
         return text
-    # Anything else is most likely a defect; its type is what a report of it needs.
-    return f"{type(error).__name__}: {text} (run again with --debug to see where)"
+    # Anything else is most likely a bug; the exception type is useful in a bug report.
+    return f"{type(error).__name__}: {text} (run again with --debug for the traceback)"

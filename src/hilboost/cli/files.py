@@ -1,4 +1,4 @@
-"""Paths given on the command line."""
+"""Checks of paths given on the command line."""
 
 import os
 from pathlib import Path
@@ -12,35 +12,39 @@ STDIN = Path("-")
 
 
 def check_input(path: Path) -> None:
-    """Refuse a path that cannot be read as one file; ``-`` is standard input."""
+    """Reject a path that is not a readable file; ``-`` means standard input."""
     if path == STDIN:
         return
     if not path.exists():
-        raise CliError(f"There is no file '{path}'.")
+        raise CliError(f"There is no file '{path}'; check the path.")
     if path.is_dir():
         raise CliError(f"'{path}' is a folder; give the path of a file.")
 
 
 def check_output(path: Path, *inputs: Path) -> None:
-    """Refuse an output path before the work is done rather than after it.
+    """Reject an invalid output path before the work starts.
 
     Parameters
     ----------
     path : Path
-        The file to be written.
+        The file to write.
     *inputs : Path
-        Files the command reads, which the output must not replace.
+        Input files, which the output must not overwrite.
     """
     if path.is_dir():
         raise CliError(f"Cannot write '{path}': it is a folder; give the path of a file.")
     if not path.parent.is_dir():
-        raise CliError(f"Cannot write '{path}': there is no folder '{path.parent}'; make it first.")
+        raise CliError(
+            f"Cannot write '{path}': there is no folder '{path.parent}'; create it first."
+        )
     if is_stream(path):
         if not os.access(path, os.W_OK):
-            raise CliError(f"Cannot write '{path}': no permission to write to it.")
+            raise CliError(f"Cannot write '{path}': permission denied; choose another path.")
         return
     if not os.access(path.parent, os.W_OK):
-        raise CliError(f"Cannot write '{path}': no permission to write in '{path.parent}'.")
+        raise CliError(
+            f"Cannot write '{path}': no write permission in '{path.parent}'; choose another folder."
+        )
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
-            raise CliError(f"The output '{path}' would replace the input; give it another name.")
+            raise CliError(f"The output '{path}' would overwrite an input; choose another name.")

@@ -1,4 +1,4 @@
-"""What ``hilboost fit`` and ``hilboost predict`` do."""
+"""Implementation of ``hilboost fit`` and ``hilboost predict``."""
 
 import json
 import time
@@ -34,7 +34,7 @@ __all__ = ["FitJob", "PredictJob", "chosen_scores", "model_columns", "run_fit", 
 
 @dataclass(frozen=True)
 class FitJob:
-    """The options of ``hilboost fit``; None leaves a setting at the library's default."""
+    """The options of ``hilboost fit``; ``None`` selects the library's default."""
 
     table: Path | None
     target: str | None
@@ -68,7 +68,7 @@ class PredictJob:
 
 @dataclass(frozen=True)
 class _Rows:
-    """What a model is fitted to, or compared with."""
+    """Features, targets, and weights for training or evaluation."""
 
     X: "pd.DataFrame"
     y: "np.ndarray[Any, Any]"
@@ -76,13 +76,13 @@ class _Rows:
 
 
 class TimeLimit:
-    """Ends a fit of trees after some seconds; a callback."""
+    """Callback that stops a fit after a number of seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
 
     def __call__(self, event: Any) -> bool:
-        """Whether the time is over."""
+        """Return whether the time is over."""
         return time.monotonic() > self._end
 
 
@@ -92,18 +92,18 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     Parameters
     ----------
     job : FitJob
-        What to fit, and where the model goes.
+        The options of the fit.
     as_json : bool
-        For machines.
+        Return JSON instead of sentences.
 
     Returns
     -------
     str
-        What there is to say about the fit: sentences, or one JSON object.
+        Summary of the fit: sentences, or one JSON object.
     """
     path, target, out = _complete(job)
     features, column = split_target(read_table(path), target)
-    # A column of weights is no feature anyway.
+    # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
@@ -123,7 +123,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     model = _new_model(job, task.name)
     limit = [TimeLimit(job.time_budget)] if job.time_budget and job.family == "tree" else []
     if limit and "max_features" not in job.settings:
-        model.set_params(max_features=1.0)  # "auto" would spend the time on trial fits
+        model.set_params(max_features=1.0)  # "auto" would use up the time with trial fits
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
         callbacks = (progress.callback("fitting"), *limit)
@@ -135,23 +135,26 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
 
 
 def _complete(job: FitJob) -> tuple[Path, str, Path]:
-    """Table, target and output of a job that has all that a fit needs."""
+    """Validate a job, and return its table, target, and output."""
     for name, value in (("a TABLE", job.table), ("--target", job.target), ("--out", job.out)):
         if value is None:
             raise UsageError(
-                f"hilboost fit needs {name}, on the command line or in the file of --config."
+                f"hilboost fit needs {name}; give it on the command line or in the --config file."
             )
     assert job.table is not None
     assert job.target is not None
     assert job.out is not None
     if job.metric and job.valid is None:
-        raise UsageError("--metric is about rows held out: give them with --valid TABLE.")
+        raise UsageError("--metric needs validation data; add --valid TABLE.")
     if job.time_budget is not None and not job.time_budget > 0:
         raise UsageError(f"--time-budget must be positive; got {job.time_budget:g}.")
     inputs = [job.table] if job.valid is None else [job.table, job.valid]
     check_output(job.out, *inputs)
     if job.out.exists() and not job.out.is_file():
-        raise CliError(f"'{job.out}' is not a regular file; a model needs one.")
+        raise CliError(
+            f"Cannot write the model to '{job.out}', which is not a regular file; choose another "
+            "path."
+        )
     return job.table, job.target, job.out
 
 
@@ -170,7 +173,7 @@ def _held_out(valid: _Rows | None) -> dict[str, Any]:
 def chosen_scores(
     model: Any, X: Any, y: Any, metrics: Sequence[str] = ()
 ) -> dict[str, float | None]:
-    """Figures of merit by their short names, all of them if none is named.
+    """Compute metrics by short name; all metrics if ``metrics`` is empty.
 
     Parameters
     ----------
@@ -213,13 +216,13 @@ def _told(
     rounds = "1 round" if stages == 1 else f"{stages} rounds"
     text = (
         f"Fitted {rounds} on {len(rows.X)} rows and {rows.X.shape[1]} columns in "
-        f"{seconds:.1f} s (training loss {loss:.4g}); the model is in '{job.out}'."
+        f"{seconds:.1f} s (training loss {loss:.4g}). Saved the model to '{job.out}'."
     )
     if scores is not None:
         listed = ", ".join(
             f"{name} {value:.4g}" for name, value in scores.items() if value is not None
         )
-        text += f"\nOn the rows of '{job.valid}': {listed}."
+        text += f"\nMetrics on '{job.valid}': {listed}."
     return text
 
 
@@ -235,7 +238,7 @@ def _new_model(job: FitJob, task: TaskName) -> Any:
     estimator = getattr(hilboost, names[job.family, task])
     seed = job.random_state
     if seed is None and "random_state" not in job.settings:
-        seed = 0  # the same command gives the same model
+        seed = 0  # running the same command again gives the same model
     settings: dict[str, Any] = {
         "loss": job.loss,
         "n_estimators": job.n_estimators,
@@ -247,12 +250,12 @@ def _new_model(job: FitJob, task: TaskName) -> Any:
     settings = {name: value for name, value in settings.items() if value is not None}
     if job.quantile:
         if job.loss != "quantile" or task != "regression":
-            raise CliError("--quantile needs --loss quantile.")
+            raise CliError("--quantile needs --loss quantile; add it, or remove --quantile.")
         settings["quantile"] = job.quantile if len(job.quantile) > 1 else job.quantile[0]
     others = parameters_of(estimator, job.settings, "--set")
     twice = sorted(set(settings) & set(others))
     if twice:
-        raise CliError(f"'{twice[0]}' is given by its own option and by --set; give it once.")
+        raise CliError(f"'{twice[0]}' is set by its own option and by --set; set it only once.")
     return estimator(**settings, **others)
 
 
@@ -262,7 +265,7 @@ def run_predict(job: PredictJob) -> None:
     Parameters
     ----------
     job : PredictJob
-        The model, the table and where the predictions go.
+        The options of the prediction.
     """
     check_input(job.model)
     if job.out is not None:
@@ -273,24 +276,27 @@ def run_predict(job: PredictJob) -> None:
     model = hilboost.load(job.model)
     frame = read_table(job.table, text_columns(model))
     if job.proba and not hasattr(model, "classes_"):
-        raise CliError("--proba needs a classification model; this one is for regression.")
+        raise CliError(
+            f"--proba needs a classification model, but '{job.model}' is a regression model; "
+            "remove --proba."
+        )
     X = model_columns(model, frame)
     try:
         write_table(_predictions(model, X, job.proba), job.out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:
         raise CliError(
-            f"A prediction holds {error.object[error.start]!r}, which is not valid Unicode text; "
-            "rename the class and fit again."
+            f"A predicted class contains {error.object[error.start]!r}, which is not valid "
+            "Unicode text; rename the class and fit again."
         ) from None
 
 
 def text_columns(model: Any) -> list[str]:
-    """Columns whose categories are text, as a fit saw them."""
+    """Columns that held text categories in fit."""
     return [str(column.name) for column in model.fitted_.schema.columns if column.holds_text]
 
 
 def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) -> Any:
-    """The columns of a table that a model takes, as it takes them.
+    """Select and convert the feature columns of a model.
 
     Parameters
     ----------
@@ -298,7 +304,7 @@ def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) 
         Fitted.
     frame : pandas.DataFrame
     aside : sequence of str
-        Columns that are no features and that nothing is said about.
+        Columns to drop without a note, such as the target.
 
     Returns
     -------
@@ -307,19 +313,19 @@ def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) 
     names = getattr(model, "feature_names_in_", None)
     frame = frame.drop(columns=list(aside))
     if names is None:
-        # A model fitted on a bare array knows its columns by place only.
+        # A model fitted on an array identifies its columns by position only.
         if frame.shape[1] != model.n_features_in_:
             raise CliError(
-                f"The model was fitted on {model.n_features_in_} columns without names, but the "
-                f"table has {frame.shape[1]}."
+                f"The model was fitted on {model.n_features_in_} unnamed columns, but the "
+                f"table has {frame.shape[1]}; pass a table with the same columns."
             )
-        note("the model has no column names; the columns are taken in the order of the table.")
+        note("the model has no column names; using the columns in the order of the table.")
         return features_for_fit(frame).to_numpy()
     features, extra = align_columns(frame, [str(name) for name in names])
     if extra:
         listed = ", ".join(f"'{name}'" for name in extra)
         columns = "1 column" if len(extra) == 1 else f"{len(extra)} columns"
-        note(f"ignored {columns} the model does not use: {listed}.")
+        note(f"ignoring {columns} that the model does not use: {listed}.")
     features = features_for_fit(features)
     refuse_text(features, [str(c.name) for c in model.fitted_.schema.columns if c.kind == "number"])
     _note_new_levels(model, features)
@@ -327,15 +333,15 @@ def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) 
 
 
 def _note_new_levels(model: Any, features: "pd.DataFrame") -> None:
-    """Say which columns hold nothing that the fit saw."""
+    """Print a note for each column whose values all differ from those seen in fit."""
     for column in model.fitted_.schema.columns:
         if not column.holds_text:
             continue
         values = features[column.name].dropna().astype(str)
         if len(values) and not values.isin(column.levels).any():
             note(
-                f"no value of the column '{column.name}' occurred in fit, where it held "
-                f"'{column.levels[0]}', for instance, and not '{values.iloc[0]}'."
+                f"no value of column '{column.name}' occurred in fit (for example, it now holds "
+                f"'{values.iloc[0]}', but held '{column.levels[0]}' in fit)."
             )
 
 
@@ -343,7 +349,7 @@ def _predictions(model: Any, X: Any, proba: bool) -> "pd.DataFrame":
     import pandas as pd
 
     values = model.predict(X)
-    if isinstance(values, list):  # texts, nodes, or label sets
+    if isinstance(values, list):  # strings, nodes, or label sets
         sets = (sorted(map(str, y)) if isinstance(y, set) else [str(y)] for y in values)
         return pd.DataFrame({"prediction": ["; ".join(labels) for labels in sets]})
     if values.ndim > 1:

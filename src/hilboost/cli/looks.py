@@ -1,4 +1,4 @@
-"""What a file that is no table of ours looks like, and text that looks like numbers."""
+"""Detection of unsupported file formats, separators, and numbers stored as text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["GZIP", "HEAD", "numbers_as_text", "refuse_other_formats", "refuse_other_separators"]
 
 HEAD = 8
-"""How many bytes tell a format."""
+"""Number of bytes that identify a file format."""
 GZIP = b"\x1f\x8b"
 _FORMATS = (
-    (b"PAR1", "a Parquet file; read it from a file whose name ends in .parquet"),
+    (b"PAR1", "a Parquet file; give it a name that ends in .parquet"),
     (b"\xd0\xcf\x11\xe0", "an Excel workbook; save the sheet as CSV in UTF-8"),
     (b"PK\x03\x04", "an Excel workbook or another archive; save the sheet as CSV in UTF-8"),
     (b"\xff\xfe", "UTF-16 text; save it as CSV in UTF-8"),
@@ -26,7 +26,7 @@ _PART_OF_NUMBERS = 0.5
 
 
 def refuse_other_formats(path: Path, head: bytes) -> None:
-    """Refuse what starts like a format that is no CSV.
+    """Reject files that start like another format than CSV.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
     head : bytes
         The first :data:`HEAD` bytes.
     """
-    if path.suffix == ".zip":  # with one CSV file in it
+    if path.suffix == ".zip":  # contains one CSV file
         return
     for start, what in _FORMATS:
         if head.startswith(start):
@@ -42,7 +42,7 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
 
 
 def refuse_other_separators(path: Path, names: list[str]) -> None:
-    """Refuse a header whose fields are not separated by commas.
+    """Reject a header whose fields are not separated by commas.
 
     Parameters
     ----------
@@ -53,18 +53,18 @@ def refuse_other_separators(path: Path, names: list[str]) -> None:
     found = [name for mark, name in _SEPARATORS.items() if len(names) == 1 and mark in names[0]]
     if found:
         raise CliError(
-            f"The fields of '{path}' are separated by {found[0]}; save it with commas between "
-            "them, and a point in decimal numbers."
+            f"The fields of '{path}' are separated by {found[0]}; save it with comma separators "
+            "and decimal points."
         )
 
 
 def numbers_as_text(features: "pd.DataFrame") -> Iterator[str]:
-    """Sentences about columns of text most of which are numbers.
+    """Yield notes about text columns that hold mostly numbers.
 
     Parameters
     ----------
     features : pandas.DataFrame
-        As an estimator takes it: what is no float is text.
+        Input of an estimator: all columns that are not floats are text.
     """
     import pandas as pd
 
@@ -81,19 +81,19 @@ def numbers_as_text(features: "pd.DataFrame") -> Iterator[str]:
         if n_text and with_commas.all():
             row, value = _first_of(column, levels[text])
             yield (
-                f"column '{name}' is text, so categories: its numbers have commas ('{value}' in "
-                f"data row {row}); write them with a point for the decimals and nothing else."
+                f"column '{name}' is treated as categorical because its numbers contain commas "
+                f"('{value}' in data row {row}); use decimal points and no thousands separators."
             )
         elif 0 < n_text < _PART_OF_NUMBERS * n:
             row, value = _first_of(column, levels[text])
             yield (
-                f"column '{name}' is text, so categories, because of {n_text} of its {n} values "
-                f"('{value}' in data row {row}); the others are numbers."
+                f"column '{name}' is treated as categorical because {n_text} of its {n} values "
+                f"are text ('{value}' in data row {row}); the others are numbers."
             )
 
 
 def _first_of(column: "pd.Series[Any]", levels: "pd.Series[Any]") -> tuple[int, str]:
-    """The first row, from 1, with one of the levels, and what it holds."""
+    """Return the first row (counted from 1) with one of the levels, and its value."""
     row = int(column.astype(str).isin(set(levels)).to_numpy().argmax())
     value = str(column.iloc[row])
     return row + 1, value if len(value) <= 40 else f"{value[:37]}..."

@@ -1,4 +1,4 @@
-"""Commands about a fitted model: ``evaluate``, ``report``, ``inspect`` and ``export``."""
+"""Commands for fitted models: ``evaluate``, ``report``, ``inspect``, and ``export``."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -34,13 +34,14 @@ EXPORT_EXAMPLES = """[bold]Examples[/bold]
   hilboost export houses.model --format xgboost-json --out houses.json"""
 
 Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Model of hilboost fit.", show_default=False)
+    Path,
+    typer.Argument(metavar="MODEL", help="Model file written by hilboost fit.", show_default=False),
 ]
 Table = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="Table with the true values: CSV, CSV.GZ or Parquet; - is standard input.",
+        help="Table with the true values: CSV, CSV.GZ, or Parquet; - reads standard input.",
         show_default=False,
     ),
 ]
@@ -48,15 +49,15 @@ Target = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of the true values; the only one that the model does not use, if not given.",
+        help="Column of the true values; default: the only column that the model does not use.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Tell it as one JSON object.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback of errors.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Put the commands into the application.
+    """Add the commands to the application.
 
     Parameters
     ----------
@@ -74,12 +75,12 @@ def evaluate(
     target: Target = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Figure to tell; may be repeated; all if not given."),
+        typer.Option(metavar="NAME", help="Metric to report; repeatable; default all."),
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Compare predictions with the true values of a table."""
+    """Evaluate a model on a table with true values."""
     with one_line_errors(debug):
         from hilboost.cli.model_jobs import run_evaluate
 
@@ -90,13 +91,13 @@ def report(
     model: Model,
     table: Table,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="HTML file to write.", show_default=False)
+        Path, typer.Option(metavar="FILE", help="Output HTML file.", show_default=False)
     ],
     target: Target = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Write one HTML page about a model: errors, important columns, curves, parameters."""
+    """Write an HTML report: errors, feature importances, learning curves, and parameters."""
     with one_line_errors(debug):
         from hilboost.cli.model_jobs import run_report
 
@@ -104,7 +105,7 @@ def report(
 
 
 def inspect(model: Model, as_json: AsJson = False, debug: Debug = False) -> None:
-    """Say what a model is: class, parameters, columns, stages."""
+    """Describe a model: class, parameters, columns, and stages."""
     with one_line_errors(debug):
         from hilboost.cli.model_jobs import run_inspect
 
@@ -117,10 +118,10 @@ def export(
         Literal["onnx", "xgboost-json"],
         typer.Option("--format", metavar="FORMAT", help="onnx or xgboost-json."),
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Output file.", show_default=False)],
     debug: Debug = False,
 ) -> None:
-    """Write a model for other programs."""
+    """Export a model to ONNX or XGBoost's JSON format."""
     with one_line_errors(debug):
         from hilboost.cli.model_jobs import run_export
 

@@ -1,4 +1,4 @@
-"""What ``hilboost evaluate``, ``report``, ``inspect`` and ``export`` do."""
+"""Implementation of ``hilboost evaluate``, ``report``, ``inspect``, and ``export``."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPORTS", "run_evaluate", "run_export", "run_inspect", "run_report"]
 
-# Formats, and the functions of the package that write them.
+# Export formats, and the functions of the package that write them.
 EXPORTS = {"onnx": "to_onnx", "xgboost-json": "to_xgboost_json"}
 _IMPORTANCES_SHOWN = 10
 _LEVELS_SHOWN = 6
@@ -31,7 +31,7 @@ def _load(path: Path) -> Any:
 
 
 def _rows(model: Any, table: Path, target: str | None) -> tuple[Any, "np.ndarray[Any, Any]"]:
-    """Features and true values of a table."""
+    """Return the features and true values of a table."""
     frame = read_table(table, text_columns(model))
     target = target or _only_other_column(model, frame)
     if target not in frame.columns:
@@ -40,39 +40,42 @@ def _rows(model: Any, table: Path, target: str | None) -> tuple[Any, "np.ndarray
     missing = column.isna().to_numpy()
     if missing.any():
         raise CliError(
-            f"The target '{target}' has no value in {missing.sum()} of {len(column)} rows (first "
-            f"in data row {missing.argmax() + 1}); fill in or remove these rows."
+            f"The target '{target}' is missing in {missing.sum()} of {len(column)} rows (first "
+            f"in data row {missing.argmax() + 1}); fill in the values or remove these rows."
         )
     return model_columns(model, frame, [target]), _labels(model, column)
 
 
 def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:
-    """The column that the model does not use, if there is just one."""
+    """Return the column that the model does not use, if there is exactly one."""
     known = {str(name) for name in getattr(model, "feature_names_in_", ())}
     others = [name for name in frame.columns if name not in known]
     if not known or len(others) != 1:
         raise UsageError(
-            "say with --target which column holds the true values"
-            + (f"; the model does not use {', '.join(map(repr, others[:8]))}." if known else ".")
+            "The column of true values is ambiguous; name it with --target"
+            + (f" (the model does not use {', '.join(map(repr, others[:8]))})." if known else ".")
         )
-    note(f"compared with the column '{others[0]}', the only one that the model does not use.")
+    note(f"using '{others[0]}' as the target, the only column that the model does not use.")
     return str(others[0])
 
 
 def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
-    """True values in the type that the model knows."""
+    """Convert the true values to the type of the model's targets."""
     from pandas.api import types
 
     if not hasattr(model, "classes_"):
         if not types.is_numeric_dtype(column):
-            raise CliError(f"The target '{column.name}' holds text; the model predicts numbers.")
+            raise CliError(
+                f"The target '{column.name}' holds text, but the model predicts numbers; choose "
+                "a numeric column with --target."
+            )
         return column.to_numpy(dtype=float)
     if model.classes_.dtype.kind in "UO":
         return column.astype(str).to_numpy(dtype=str)
     if not types.is_numeric_dtype(column):
         raise CliError(
-            f"The target '{column.name}' holds text; the model knows the classes "
-            f"{', '.join(str(label) for label in model.classes_[:8])}."
+            f"The target '{column.name}' holds text, but the classes of the model are numbers; "
+            f"use its labels {', '.join(str(label) for label in model.classes_[:8])}."
         )
     return column.to_numpy()
 
@@ -80,21 +83,21 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
 def run_evaluate(
     model_path: Path, table: Path, target: str | None, metrics: Sequence[str], as_json: bool
 ) -> str:
-    """Compare predictions with the truth.
+    """Evaluate a model on a table.
 
     Parameters
     ----------
     model_path, table : Path
     target : str or None
-        Column of the true values; ``None`` is the only one that the model does not use.
+        Column of the true values; ``None`` selects the only column that the model does not use.
     metrics : sequence of str
-        Figures of merit to tell; all if there are none.
+        Metrics to report; all if empty.
     as_json : bool
 
     Returns
     -------
     str
-        A line a figure, or one JSON object.
+        One line per metric, or one JSON object.
     """
     model = _load(model_path)
     X, y = _rows(model, table, target)
@@ -111,7 +114,7 @@ def run_evaluate(
 def run_report(
     model_path: Path, table: Path, target: str | None, out: Path, title: str | None
 ) -> str:
-    """Write a report.
+    """Write an HTML report.
 
     Parameters
     ----------
@@ -125,18 +128,18 @@ def run_report(
     Returns
     -------
     str
-        Where it is.
+        Message with the path of the report.
     """
     check_output(out, model_path, table)
     model = _load(model_path)
     X, y = _rows(model, table, target)
     title = title or f"{model_path.name} on {len(y)} rows of {table.name}"
     model.report(X, y, out, title=title)
-    return f"The report is in '{out}'."
+    return f"Saved the report to '{out}'."
 
 
 def run_inspect(model_path: Path, as_json: bool) -> str:
-    """Say what a model is.
+    """Describe a model.
 
     Parameters
     ----------
@@ -146,7 +149,7 @@ def run_inspect(model_path: Path, as_json: bool) -> str:
     Returns
     -------
     str
-        Lines for people, or one JSON object.
+        Readable lines, or one JSON object.
     """
     from hilboost.report.about import model_facts
 
@@ -157,7 +160,7 @@ def run_inspect(model_path: Path, as_json: bool) -> str:
     facts["bytes"] = model_path.stat().st_size
     del facts["column_names"]
     text = json.dumps(facts, ensure_ascii=False) if as_json else "\n".join(_lines(facts))
-    # Levels may hold lone surrogates, which no terminal takes.
+    # Levels may contain lone surrogates, which terminals cannot display.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -176,7 +179,7 @@ def _importances(model: Any) -> list[dict[str, Any]] | None:
 
 
 def _columns(model: Any) -> list[dict[str, Any]]:
-    """Names, and levels where columns hold categories."""
+    """Names, kinds, and levels of the columns."""
     return [
         {
             "name": column.name if isinstance(column.name, str) else f"column {column.name}",
@@ -192,7 +195,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     n_stages = facts["n_stages"] or 0
     stages = "1 stage" if n_stages == 1 else f"{n_stages} stages"
     if facts["n_leaves"] is not None:
-        stages += f" with {facts['n_leaves']} leaves in all"
+        stages += f" with {facts['n_leaves']} leaves in total"
     lines.append(f"{stages}; {facts['n_columns']} columns; {facts['bytes'] / 1000:.0f} kB")
     if facts["classes"] is not None:
         lines.append(f"classes: {_listed(facts['classes'])}")
@@ -205,10 +208,10 @@ def _lines(facts: dict[str, Any]) -> list[str]:
             f"kernel: {kernel['text']}" + (f"; λ {noise:.4g}" if noise is not None else "")
         )
     chosen = [f"{p['name']}={p['value']}" for p in facts["parameters"] if p["chosen"]]
-    lines.append(f"parameters chosen: {', '.join(chosen) or 'none, all are at their defaults'}")
+    lines.append(f"non-default parameters: {', '.join(chosen) or 'none'}")
     became = [f"{p['name']}={p['became']}" for p in facts["parameters"] if p["became"] is not None]
     if became:
-        lines.append(f"chosen by the data: {', '.join(became)}")
+        lines.append(f"automatic parameters: {', '.join(became)}")
     lines.append("columns:")
     gains = {one["name"]: one["gain"] for one in facts["importances"] or ()}
     columns = facts["columns"]
@@ -216,7 +219,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         columns = sorted(columns, key=lambda column: -gains[column["name"]])
     width = max(len(column["name"]) for column in columns[:_IMPORTANCES_SHOWN])
     for column in columns[:_IMPORTANCES_SHOWN]:
-        gain = f"  {100 * gains[column['name']]:5.1f} % of the gain" if gains else ""
+        gain = f"  {100 * gains[column['name']]:5.1f} % of total gain" if gains else ""
         levels = f"  levels {_listed(column['levels'])}" if column["levels"] else ""
         lines.append(f"  {column['name']:{width}}{gain}{levels}".rstrip())
     more = len(columns) - _IMPORTANCES_SHOWN
@@ -230,7 +233,7 @@ def _listed(levels: list[str]) -> str:
 
 
 def run_export(model_path: Path, form: str, out: Path) -> str:
-    """Write a model for other programs.
+    """Export a model to another format.
 
     Parameters
     ----------
@@ -242,7 +245,7 @@ def run_export(model_path: Path, form: str, out: Path) -> str:
     Returns
     -------
     str
-        Where it is.
+        Message with the path of the exported model.
     """
     check_output(out, model_path)
 
@@ -250,6 +253,6 @@ def run_export(model_path: Path, form: str, out: Path) -> str:
 
     export = getattr(hilboost, EXPORTS[form], None)
     if export is None:
-        raise CliError(f"This version of hilboost cannot write {form}; install a newer one.")
+        raise CliError(f"This version of hilboost cannot write {form}; install a newer version.")
     export(_load(model_path), out)
-    return f"The {form} model is in '{out}'."
+    return f"Saved the {form} model to '{out}'."

@@ -1,4 +1,4 @@
-"""Progress bar over boosting rounds, on stderr and only on a terminal."""
+"""Progress bar over boosting rounds on stderr, shown only on a terminal."""
 
 from types import TracebackType
 from typing import Self
@@ -12,16 +12,16 @@ __all__ = ["StageProgress"]
 
 
 class StageProgress:
-    """One bar over the rounds of one or many fits.
+    """One progress bar over the rounds of one or more fits.
 
     Parameters
     ----------
     description : str
-        First text beside the bar.
+        Initial text next to the bar.
     total : int, optional
-        Rounds of all fits together; without it, the bar takes the number the first fit plans.
+        Total number of rounds of all fits; by default the number of rounds of the current fit.
     console : rich.console.Console, optional
-        Where the bar goes; stderr if not given.
+        Console for the bar; stderr by default.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class StageProgress:
             self._progress.stop()
 
     def callback(self, description: str) -> Callback:
-        """Make a callback for one fit, which moves the bar by one round at a time."""
+        """Make a callback for one fit that advances the bar by one round per stage."""
 
         def after_stage(event: Event) -> None:
             if self._total is None:
@@ -57,9 +57,9 @@ class StageProgress:
         return after_stage
 
     def describe(self, description: str) -> None:
-        """Say what runs now."""
+        """Set the text next to the bar."""
         self._progress.update(self._task, description=description, loss="")
 
     def advance(self, rounds: int) -> None:
-        """Move the bar for work that reports no rounds of its own."""
+        """Advance the bar for work that does not report its rounds."""
         self._progress.update(self._task, advance=rounds)

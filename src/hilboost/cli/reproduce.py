@@ -1,4 +1,4 @@
-"""``hilboost reproduce``: measure a published figure again, and write a page about it."""
+"""``hilboost reproduce``: reproduce published results, and write a page about each."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _PACKAGES = ("hilboost", "numpy", "scipy", "scikit-learn", "sklearn", "numba")
 
 @dataclass(frozen=True)
 class ReproduceJob:
-    """What is asked for.
+    """The options of ``hilboost reproduce``.
 
     Attributes
     ----------
     key : str
     runs : int or None
-        In place of the published number.
+        Number of runs; ``None`` uses the published number.
     recorded : Path or None
-        Folder of benchmark results to take the figures from, in place of runs.
+        Folder of benchmark results to use instead of new runs.
     out : Path or None
-        Folder of the page; by default ``results`` beside the claim.
+        Folder of the page; by default ``results`` next to the claim.
     """
 
     key: str
@@ -45,7 +45,7 @@ class ReproduceJob:
 
 
 def list_claims() -> str:
-    """One line a claim: key, minutes, source, title.
+    """List the claims, one per line: key, minutes, source, and title.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def list_claims() -> str:
 
 
 def run_reproduce(job: ReproduceJob) -> str:
-    """Measure, write the page, and say what came out.
+    """Measure a claim, write its page, and summarize the results.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ def run_reproduce(job: ReproduceJob) -> str:
     Raises
     ------
     CliError
-        No clone, no data, or results that were not recorded.
+        If there is no clone of the repository, no data, or no recorded results.
     """
     folder = find_folder()
     claim = claim_named(job.key, read_claims(folder))
     if job.runs is not None and job.recorded is not None:
-        raise UsageError("--runs measures and --recorded does not; give one of them.")
+        raise UsageError("--runs and --recorded exclude each other; give one of them.")
     if job.recorded is None and claim.minutes >= 1:
-        note(f"about {claim.minutes:g} minutes for {claim.runs} runs on two cores")
+        note(f"{claim.runs} runs take about {claim.minutes:g} minutes on two cores.")
     began = time.perf_counter()
     with function_of(claim) as function:
         try:
@@ -98,11 +98,11 @@ def run_reproduce(job: ReproduceJob) -> str:
     if job.out is None:
         write_summary(folder)
     lines = [f"{value['name']}: {value['verdict']}" for value in facts["values"]]
-    return "\n".join([*lines, f"Written: {out / claim.key}.md"])
+    return "\n".join([*lines, f"Saved the page to '{out / claim.key}.md'."])
 
 
 def verdict(value: Value, measured: float | None) -> str:
-    """What a measured number says about a published one.
+    """Compare a measured value with the published one.
 
     Parameters
     ----------
@@ -125,11 +125,13 @@ def verdict(value: Value, measured: float | None) -> str:
 
 
 def _facts(claim: Claim, measured: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Everything that page and figure show, as plain data."""
+    """Collect the content of the page and the figure as plain data."""
     known = {value.name for value in claim.values}
     odd = set(measured["values"]) - known
     if odd:
-        raise CliError(f"{claim.path} has no value {sorted(odd)[0]!r}; add it, or rename it.")
+        raise CliError(
+            f"{claim.path} has no value {sorted(odd)[0]!r}; add it, or rename the measured value."
+        )
     values = []
     for value in claim.values:
         runs = [float(x) for x in measured["values"].get(value.name, [])]

@@ -1,4 +1,4 @@
-"""The pages of ``hilboost reproduce``: Markdown, a figure, and the table of all claims."""
+"""The pages of ``hilboost reproduce``: Markdown, a figure, and a table of all claims."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _number(value: float | None, deviation: float | None = None) -> str:
 
 
 def write_page(facts: Facts, path: Path) -> None:
-    """The page of one claim.
+    """Write the page of one claim.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def write_page(facts: Facts, path: Path) -> None:
 
 
 def write_figure(facts: Facts, path: Path) -> None:
-    """Published figures on the left, measured ones on the right.
+    """Draw published values on the left and measured values on the right.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _draw_curves(axes: Any, facts: Facts) -> None:
 
 
 def write_summary(folder: Path) -> None:
-    """The table of all claims that have a page, in ``README.md`` of the folder.
+    """Update the table of claims in ``README.md`` of the folder.
 
     Parameters
     ----------

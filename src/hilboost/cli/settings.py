@@ -1,4 +1,4 @@
-"""What the user asks for: ``--set name=value`` and TOML files."""
+"""Parameters given by ``--set name=value`` and by TOML files."""
 
 import ast
 import tomllib
@@ -13,9 +13,9 @@ from hilboost.cli.files import check_input
 
 __all__ = ["parameters_of", "parse_settings", "read_config"]
 
-# What a configuration file may hold, and as what.
-_TEXT, _WHOLE, _NUMBER = "text", "a whole number", "a number"
-_LEVELS, _TEXTS = "a number or a list of numbers", "text or a list of texts"
+# Keys of a configuration file, and their types.
+_TEXT, _WHOLE, _NUMBER = "a string", "an integer", "a number"
+_LEVELS, _TEXTS = "a number or a list of numbers", "a string or a list of strings"
 _KEYS: dict[str, str] = {
     "table": _TEXT,
     "target": _TEXT,
@@ -42,12 +42,12 @@ _CHOICES = {
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """Parameters from ``name=value``.
+    """Parse parameters of the form ``name=value``.
 
     Parameters
     ----------
     texts : iterable of str
-        Values are Python literals (``5``, ``0.1``, ``None``, ``[0, 1]``) or else text.
+        Values are Python literals (``5``, ``0.1``, ``None``, ``[0, 1]``); others are strings.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
         if not equals or not name.isidentifier():
             raise CliError(f"--set takes name=value, such as --set max_depth=4; got '{text}'.")
         if name in found:
-            raise CliError(f"--set gives '{name}' twice; give it once.")
+            raise CliError(f"--set sets '{name}' twice; set it only once.")
         found[name] = _literal(value.strip())
     return found
 
@@ -76,14 +76,14 @@ def _literal(text: str) -> Any:
 
 
 def parameters_of(estimator: type, settings: dict[str, Any], where: str) -> dict[str, Any]:
-    """The settings, if the estimator has these parameters.
+    """Return the settings if the estimator has all these parameters.
 
     Parameters
     ----------
     estimator : class
     settings : dict
     where : str
-        Where they were given, for the message.
+        Source of the settings, for the error message.
     """
     known = [name for name in signature(estimator).parameters if name != "self"]
     for name in settings:
@@ -95,10 +95,10 @@ def parameters_of(estimator: type, settings: dict[str, Any], where: str) -> dict
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """How a sentence about an unknown name ends."""
+    """Suggest known names for an unknown one."""
     known = list(known)
     near = " or ".join(f"'{one}'" for one in get_close_matches(name, known, n=2, cutoff=0.5))
-    return f"did you mean {near}?" if near else f"known are {', '.join(known)}."
+    return f"did you mean {near}?" if near else f"valid names are {', '.join(known)}."
 
 
 def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -107,13 +107,13 @@ def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     Parameters
     ----------
     path : Path
-        Its keys are the options, with "-" or "_"; paths count from its folder.  The table ``[set]``
-        holds parameters of the estimator.
+        Its keys are the options, with "-" or "_"; paths are relative to its folder.  The table
+        ``[set]`` holds parameters of the estimator.
 
     Returns
     -------
     options : dict
-        By the names of :class:`hilboost.cli.jobs.FitJob`.
+        Keys are the fields of :class:`hilboost.cli.jobs.FitJob`.
     settings : dict
         Parameters of the estimator.
     """
@@ -121,7 +121,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CliError(f"'{path}' is not a TOML file: {error}.") from None
+        raise CliError(f"'{path}' is not a valid TOML file: {error}.") from None
     settings = found.pop("set", {})
     if not isinstance(settings, dict):
         raise CliError(f"'{path}': set must be a table of parameters, [set].")
@@ -132,7 +132,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             hint = _nearest(key, [*_KEYS, "set"])
             raise CliError(f"'{path}' has the unknown key '{written}'; {hint}")
         if key in options:
-            raise CliError(f"'{path}' gives '{key}' twice; give it once.")
+            raise CliError(f"'{path}' sets '{key}' twice; set it only once.")
         options[key] = _checked(path, key, value)
     return options, {name.replace("-", "_"): value for name, value in settings.items()}
 

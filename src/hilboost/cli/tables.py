@@ -1,4 +1,4 @@
-"""Tables in, predictions out."""
+"""Reading and checking tables, and writing predictions."""
 
 import gzip
 import sys
@@ -36,7 +36,7 @@ __all__ = [
 
 TaskName = Literal["regression", "classification"]
 
-# An integer target with more distinct values than this is taken for a quantity.
+# An integer target with more distinct values than this is treated as numeric.
 MAX_INTEGER_CLASSES = 20
 CLASSIFICATION_LOSSES = frozenset({"log_loss", "exponential"})
 REGRESSION_LOSSES = frozenset(
@@ -48,7 +48,7 @@ PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 @dataclass(frozen=True)
 class Task:
-    """The kind of problem and why it was chosen."""
+    """The task, and the reason why it was chosen."""
 
     name: TaskName
     reason: str
@@ -60,10 +60,10 @@ def read_table(path: Path, text: Collection[str] = ()) -> "pd.DataFrame":
     Parameters
     ----------
     path : Path
-        A comma-separated file in UTF-8, possibly compressed (``.csv.gz``), a Parquet file
+        A comma-separated file in UTF-8, optionally compressed (``.csv.gz``), a Parquet file
         (``.parquet``, ``.pq``), or ``-`` for CSV on standard input.
     text : collection of str
-        Columns of a CSV file that are text even where all of it looks like numbers.
+        Columns of a CSV file to read as text even if all values look like numbers.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def read_table(path: Path, text: Collection[str] = ()) -> "pd.DataFrame":
     check_input(path)
     frame = _read_parquet(path) if path.suffix in PARQUET_SUFFIXES else _read_csv(path, text)
     if len(frame) == 0:
-        raise CliError(f"'{path}' has a header but no rows.")
+        raise CliError(f"'{path}' has a header but no rows; add at least one row.")
     frame.columns = frame.columns.astype(str)
     return frame
 
@@ -85,11 +85,12 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
         return pd.read_parquet(path)
     except ImportError:
         raise CliError(
-            f"'{path}' is a Parquet file, which needs pyarrow: python -m pip install pyarrow"
+            f"'{path}' is a Parquet file, which needs pyarrow; install it with "
+            "`python -m pip install pyarrow`."
         ) from None
     except (OSError, ValueError) as error:
         detail = str(error).split(". ")[0].rstrip(".")
-        raise CliError(f"'{path}' is not a regular Parquet table: {detail}.") from None
+        raise CliError(f"'{path}' is not a valid Parquet table: {detail}.") from None
 
 
 def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
@@ -113,20 +114,23 @@ def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
             with open_csv(path, data, head.startswith(GZIP)) as source:
                 return pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds)
     except pd.errors.EmptyDataError:
-        raise CliError(f"'{path}' is empty; it needs a header line and rows.") from None
+        raise CliError(f"'{path}' is empty; it needs a header row and data rows.") from None
     except pd.errors.ParserWarning:
-        raise CliError(f"'{path}' has rows with more fields than its header names.") from None
+        raise CliError(
+            f"'{path}' has rows with more fields than its header; remove the extra fields, or add "
+            "column names."
+        ) from None
     except pd.errors.ParserError as error:
         detail = str(error).removeprefix("Error tokenizing data. C error: ").strip()
-        raise CliError(f"'{path}' is not a regular CSV table: {detail}.") from None
+        raise CliError(f"'{path}' is not a valid CSV table: {detail}.") from None
     except UnicodeDecodeError:
         raise CliError(f"'{path}' is not UTF-8 text; save it as CSV in UTF-8.") from None
     except (EOFError, gzip.BadGzipFile) as error:
-        raise CliError(f"'{path}' is not a whole gzip file: {error}.") from None
+        raise CliError(f"'{path}' is not a complete gzip file: {error}.") from None
 
 
 def _piped(path: Path) -> bytes | None:
-    """All of standard input or of a pipe: read once, though its header is looked at first."""
+    """Read all of standard input or of a pipe, which cannot be read twice."""
     if path == STDIN:
         if sys.stdin is None or sys.stdin.closed:
             raise CliError("There is no standard input to read; give the path of a file.")
@@ -143,12 +147,12 @@ def _refuse_duplicates(path: Path, names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name and name in seen:
-            raise CliError(f"'{path}' names the column '{name}' twice; rename or remove one.")
+            raise CliError(f"'{path}' has two columns named '{name}'; rename or remove one.")
         seen.add(name)
 
 
 def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "pd.Series[Any]"]:
-    """Take the target column out of a training table.
+    """Split a training table into features and target.
 
     Parameters
     ----------
@@ -170,26 +174,26 @@ def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "p
         )
     features, column = frame.drop(columns=target), frame[target]
     if features.shape[1] == 0:
-        raise CliError(f"'{target}' is the only column; a model needs at least one feature column.")
+        raise CliError(f"'{target}' is the only column; add at least one feature column.")
     unnamed = [name for name in features.columns if name.startswith("Unnamed: ")]
     if unnamed:
         place = list(frame.columns).index(unnamed[0]) + 1
         raise CliError(
-            f"Column {place} has no name in the header; name it, or remove it if it only numbers "
-            "the rows."
+            f"Column {place} has no name in the header; name it, or remove it if it only holds "
+            "row numbers."
         )
     missing = column.isna().to_numpy()
     if missing.any():
         raise CliError(
-            f"The target '{target}' has no value in {missing.sum()} of {len(column)} rows (first "
-            f"in data row {missing.argmax() + 1}; words such as NA, None and null count as "
-            "missing); fill in or remove these rows."
+            f"The target '{target}' is missing in {missing.sum()} of {len(column)} rows (first "
+            f"in data row {missing.argmax() + 1}; NA, None, null, and similar words count as "
+            "missing); fill in the values or remove these rows."
         )
     return features, column
 
 
 def without_columns(features: "pd.DataFrame", names: Collection[str]) -> "pd.DataFrame":
-    """Leave columns out, such as numbers of customers.
+    """Drop columns, such as customer numbers.
 
     Parameters
     ----------
@@ -205,20 +209,20 @@ def without_columns(features: "pd.DataFrame", names: Collection[str]) -> "pd.Dat
             raise CliError(f"There is no feature '{name}' to ignore; {near_names(name, features)}.")
     rest = features.drop(columns=list(names))
     if rest.shape[1] == 0:
-        raise CliError("No feature column is left; ignore fewer.")
+        raise CliError("No feature column is left; ignore fewer columns.")
     return rest
 
 
 def split_weights(
     features: "pd.DataFrame", name: str | None
 ) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
-    """Take the column of weights out of the features, where one is named.
+    """Split the weight column from the features, if there is one.
 
     Parameters
     ----------
     features : pandas.DataFrame
     name : str or None
-        The column.
+        Name of the weight column.
 
     Returns
     -------
@@ -237,16 +241,17 @@ def split_weights(
     column = features[name]
     if not types.is_numeric_dtype(column) or column.isna().any():
         raise CliError(
-            f"The weights '{name}' must be numbers without gaps; fill in or remove rows."
+            f"The weights '{name}' must be numbers without missing values; fill in the values or "
+            "remove the rows."
         )
     rest = features.drop(columns=name)
     if rest.shape[1] == 0:
-        raise CliError(f"Without the weights '{name}' there is no feature column left.")
+        raise CliError(f"The weights '{name}' leave no feature column; add at least one feature.")
     return rest, column.to_numpy(dtype=float)
 
 
 def near_names(wanted: str, frame: "pd.DataFrame") -> str:
-    """A hint at the columns of a table, for a name that it does not have."""
+    """Suggest columns of a table for a name that it does not have."""
     return _near_names(wanted, list(frame.columns))
 
 
@@ -254,7 +259,7 @@ def _near_names(wanted: str, names: list[str]) -> str:
     folded = {name.strip().casefold(): name for name in names}
     near = get_close_matches(wanted.strip().casefold(), list(folded), n=3, cutoff=0.5)
     if near:
-        return f"near names are {_listed([folded[name] for name in near])}"
+        return f"similar names are {_listed([folded[name] for name in near])}"
     return f"the columns are {_listed(names)}"
 
 
@@ -267,21 +272,21 @@ def _listed(names: list[str]) -> str:
 def choose_task(
     column: "pd.Series[Any]", requested: Literal["auto", "regression", "classification"], loss: str
 ) -> Task:
-    """Tell regression from classification.
+    """Choose between regression and classification.
 
     Parameters
     ----------
     column : pandas.Series
         The target, without missing values.
     requested : {"auto", "regression", "classification"}
-        What the user asked for.
+        The requested task.
     loss : str
-        Name of the loss the user asked for, or "".
+        Name of the requested loss, or "".
 
     Returns
     -------
     Task
-        The task, with the reason for it.
+        The task and the reason.
     """
     from pandas.api import types
 
@@ -303,24 +308,24 @@ def choose_task(
     kind: TaskName = "classification" if distinct <= MAX_INTEGER_CLASSES else "regression"
     return Task(
         kind,
-        f"the target '{name}' has {distinct} distinct whole numbers, {word} {MAX_INTEGER_CLASSES}",
+        f"the target '{name}' has {distinct} distinct integers, {word} {MAX_INTEGER_CLASSES}",
     )
 
 
 def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]":
-    """Give the target as an array of numbers, or of class labels.
+    """Convert the target to an array of numbers or class labels.
 
     Parameters
     ----------
     column : pandas.Series
         The target, without missing values.
     task : {"regression", "classification"}
-        What it is for.
+        The task.
 
     Returns
     -------
     numpy.ndarray of shape (n_rows,)
-        Floats for regression; labels as booleans, numbers or fixed-width text for classification.
+        Floats for regression; booleans, numbers, or fixed-width text for classification.
     """
     from pandas.api import types
 
@@ -331,22 +336,22 @@ def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any,
     row, value = _first_text(column)
     raise CliError(
         f"The target '{column.name}' holds text ('{value}' in data row {row}), which regression "
-        "cannot use; choose --task classification without a regression loss, or another target."
+        "cannot use; drop the regression --task or --loss, or choose another target."
     )
 
 
 def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """What estimators are given of the feature columns, to fit and to predict alike.
+    """Convert feature columns for an estimator, in the same way for fit and predict.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        Columns of numbers, booleans or text.
+        Columns of numbers, booleans, or text.
 
     Returns
     -------
     pandas.DataFrame
-        Numbers and booleans as floats, text as it is.
+        Numbers and booleans as floats; text unchanged.
     """
     from pandas.api import types
 
@@ -362,22 +367,22 @@ def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
-    """Refuse text in columns that are to hold numbers.
+    """Reject text in numeric columns.
 
     Parameters
     ----------
     features : pandas.DataFrame
-        As :func:`features_for_fit` gives it.
+        As returned by :func:`features_for_fit`.
     names : collection of str
-        The columns that hold numbers.
+        The numeric columns.
     """
     for name in names:
         column = features[name]
         if column.dtype.kind != "f" and column.notna().any():
             row, value = _first_text(column)
             raise CliError(
-                f"Column '{name}' held numbers, or nothing, in fit and holds text now ('{value}' "
-                f"in data row {row}); put a number there, or nothing where the value is missing."
+                f"Column '{name}' held numbers (or nothing) in fit and holds text now ('{value}' "
+                f"in data row {row}); replace the text by a number, or leave the field empty."
             )
 
 
@@ -391,12 +396,12 @@ def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
 
 
 def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFrame", list[str]]:
-    """Give the columns a model was fitted on, in its order.
+    """Select the columns of a model, in the order of fit.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        A table that has these columns in any order.
+        A table with these columns in any order.
     names : list of str
         The columns of the model.
 
@@ -405,35 +410,35 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
     features : pandas.DataFrame
         The columns of the model.
     extra : list of str
-        Names of the columns left out.
+        Names of the other columns.
     """
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise CliError(
-            f"The table lacks {len(missing)} of the {len(names)} columns the model was fitted on: "
-            f"{_listed(missing)}."
+            f"The table lacks {len(missing)} of the {len(names)} columns that the model needs; "
+            f"add {_listed(missing)}."
         )
     known = set(names)
     return frame[names], [name for name in frame.columns if name not in known]
 
 
 def write_table(frame: "pd.DataFrame", path: Path | None, spreadsheet_safe: bool = True) -> None:
-    """Write a CSV file atomically, or to stdout without a path.
+    """Write a CSV file atomically, or write to stdout if ``path`` is ``None``.
 
     Parameters
     ----------
     frame : pandas.DataFrame
     path : Path or None
     spreadsheet_safe : bool
-        Put an apostrophe before text that spreadsheets would execute.
+        Prefix text that a spreadsheet would execute with an apostrophe.
     """
     if spreadsheet_safe:
         frame, n_changed = without_formulas(frame)
         if n_changed:
-            cells = "1 cell begins" if n_changed == 1 else f"{n_changed} cells begin"
+            cells = "1 cell that looks" if n_changed == 1 else f"{n_changed} cells that look"
             note(
-                f"{cells} like a formula and got an apostrophe in front, so that no spreadsheet "
-                "executes it; --no-spreadsheet-safe writes text as it is."
+                f"added an apostrophe to {cells} like a formula, so that spreadsheets do not "
+                "execute it; use --no-spreadsheet-safe to write text unchanged."
             )
     if path is None:
         if sys.stdout is None:

@@ -1,4 +1,4 @@
-"""Tiny fits that make the compiler do its work once."""
+"""Small fits that trigger the compilation of all code."""
 
 import time
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ __all__ = ["WARMUP_FITS", "warm_up"]
 N_ROWS = 400
 COMMON: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
 LEVELS = [0.05, 0.5, 0.95]
-# Whatever has compiled code of its own: losses, samples of rows, trees with vector leaves.
+# Everything with its own compiled code: losses, row sampling, and trees with vector leaves.
 REGRESSIONS: dict[str, dict[str, Any]] = {
     "squared error": {},
     "absolute error": {"loss": "absolute_error"},
@@ -35,12 +35,12 @@ def warm_up(progress: "StageProgress") -> float:
     Parameters
     ----------
     progress : StageProgress
-        Moved by one for each of ``WARMUP_FITS`` fits.
+        Advanced by one for each of ``WARMUP_FITS`` fits.
 
     Returns
     -------
     float
-        Seconds it took; nearly nothing where compiled code was already stored.
+        Elapsed seconds; close to zero if the compiled code is cached.
     """
     import numpy as np
 
@@ -49,12 +49,12 @@ def warm_up(progress: "StageProgress") -> float:
     start = time.perf_counter()
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N_ROWS, 4))
-    # Missing values have code of their own.
+    # Missing values have their own code path.
     X[::17, 0] = np.nan
     y = np.exp(0.3 * rng.normal(size=N_ROWS))
     weight = rng.uniform(0.5, 1.5, size=N_ROWS)
     for name, settings in REGRESSIONS.items():
-        # Both precisions of the inputs, the second with weights.
+        # Both input precisions, the second with weights.
         for inputs, sample_weight in ((X, None), (X.astype(np.float32), weight)):
             progress.describe(f"compiling: {name}")
             model = BoostingRegressor(**{**COMMON, **settings})

@@ -1,4 +1,4 @@
-"""Codes of categories to numbers that trees can order: what is known of a level's rows."""
+"""Encoding of category codes as numbers that trees can order."""
 
 from hilboost.encoders.encoding import Encoder, Encoding, meet
 from hilboost.encoders.rare_levels import kept_levels, level_weights

@@ -1,4 +1,4 @@
-"""Tables with columns of categories: from codes to what trees learn from."""
+"""Encoding of category columns: from codes to the matrix that trees learn from."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _PRIOR_STRENGTH = 3.0
 
 @dataclass(frozen=True)
 class Encoding:
-    """From codes to the columns that trees see.
+    """Map category codes to the columns that trees see.
 
     ::
 
-        codes (n, d)  ->  codes or shares (n, d) | statistics of member 0 | of member 1 | …
+        codes (n, d)  ->  codes or shares (n, d) | encoding of member 0 | of member 1 | …
 
-    A member learns from its own statistics, which know the rows it learns from and no others.
+    Each ensemble member uses its own target encoding, computed only from its training rows.
 
     Attributes
     ----------
     n_columns : int
-        Of the codes.
+        Number of code columns.
     kept : tuple of (column, new codes of its levels)
-        Columns with more levels than trees tell apart.
-    shares : tuple of (column, part of the rows that each level has)
+        Columns with more levels than trees can distinguish.
+    shares : tuple of (column, fraction of the rows in each level)
         Columns with target encoding.
     statistics : tuple of TargetEncoding
-        One a member, or none at all.
+        One per ensemble member; empty without target encoding.
     """
 
     n_columns: int
@@ -51,11 +51,11 @@ class Encoding:
 
     @property
     def full_width(self) -> int:
-        """Columns of the model, the mean of all members."""
+        """Number of columns of the whole model, which averages all members."""
         return self.n_columns + sum(statistics.width for statistics in self.statistics)
 
     def merged(self, codes: Floats) -> Floats:
-        """The codes with rare levels merged, and shares of levels for codes of many."""
+        """Merge rare levels; replace the codes of target-encoded columns by level frequencies."""
         if not self.kept and not self.shares:
             return codes
         codes = codes.copy()
@@ -69,19 +69,19 @@ class Encoding:
         return codes
 
     def encode(self, codes: Floats) -> Floats:
-        """What the model sees of rows to be predicted, (n, full_width)."""
+        """Encode rows for prediction, (n, full_width)."""
         if not self.statistics:
             return self.merged(codes)
-        # Members have the same sources.
+        # All members have the same sources.
         numbers = [source.numbers(codes) for source in self.statistics[0].sources]
         return np.column_stack([self.merged(codes), *(s.encode(numbers) for s in self.statistics)])
 
     def equals(self, other: Encoding | None) -> bool:
-        """Whether the other encodes alike."""
+        """Return whether the other encoding is identical."""
         return other is not None and joblib.hash(self) == joblib.hash(other)
 
     def attributed(self, gains: Floats) -> Floats:
-        """Gains of the model's columns as those of the columns of codes they come from."""
+        """Attribute the gains of encoded columns to the code columns they come from."""
         own = gains[: self.n_columns].copy()
         origins = [origin for statistics in self.statistics for origin in statistics.origins]
         for gain, origin in zip(gains[self.n_columns :], origins, strict=True):
@@ -91,20 +91,20 @@ class Encoding:
 
 @dataclass(frozen=True)
 class Encoder:
-    """How to encode the rows of a fit, before it is known which rows members learn from.
+    """Encoding of a fit before the rows of each ensemble member are known.
 
     Attributes
     ----------
     encoding : Encoding
-        Without statistics.
+        Without target encoding.
     categorical : tuple of (column, number of levels)
-        As trees see them.
+        Columns that trees split as categories.
     sources : tuple of LevelKeys
-        What has target encoding.
+        Columns and pairs of columns with target encoding.
     n_classes : int or None
-        Where targets are classes.
+        Number of classes; ``None`` for regression.
     n_targets : int
-        Means of every source.
+        Number of encoded columns per source.
     """
 
     encoding: Encoding
@@ -123,13 +123,14 @@ class Encoder:
         statistics: str | bool,
         groups: Sequence[Sequence[int]] = (),
     ) -> Self:
-        """For codes (n, d) and the category columns with their numbers of levels.
+        """Choose the encoding of each category column.
 
-        ``statistics`` says where there are target encoding, and ``groups`` which columns may
-        meet in a pair; all where it is empty.
+        ``codes`` is (n, d), and ``columns`` gives the category columns with their numbers of
+        levels.  ``statistics`` selects the columns with target encoding.  ``groups`` restricts
+        which columns may form a pair; an empty sequence allows all pairs.
 
-        Trees divide the levels of a column without; with them they see the levels' shares of the
-        rows in its place.
+        Trees partition the levels of a column without target encoding.  With target encoding, the
+        level frequencies replace the codes.
         """
         weight = target.weight
         sizes = dict(columns)
@@ -146,20 +147,20 @@ class Encoder:
         n_targets = _statistic_targets(target, n_classes).shape[1]
         pairs = [p for p in combinations(many, 2) if not groups or meet(p, groups)]
         pairs.sort(key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])
-        room = max(0, _MOST_STATISTICS // n_targets - len(many))
-        chosen: list[tuple[int, ...]] = sorted([*((k,) for k in many), *pairs[:room]])
+        n_pairs = max(0, _MOST_STATISTICS // n_targets - len(many))
+        chosen: list[tuple[int, ...]] = sorted([*((k,) for k in many), *pairs[:n_pairs]])
         sources = tuple(LevelKeys.of(codes, c, tuple(sizes[k] for k in c)) for c in chosen)
         encoding = Encoding(codes.shape[1], kept, shares)
         return cls(encoding, categorical, sources, n_classes, n_targets)
 
     @property
     def width(self) -> int:
-        """Columns that a member sees."""
+        """Number of columns that each ensemble member sees."""
         return self.encoding.n_columns + len(self.origins)
 
     @property
     def origins(self) -> list[tuple[int, ...]]:
-        """The columns of codes that each column of statistics comes from."""
+        """The code columns behind each target-encoded column."""
         return [source.columns for source in self.sources for _ in range(self.n_targets)]
 
     def learn(
@@ -169,14 +170,14 @@ class Encoder:
         rows: Sequence[NDArray[np.uint32] | None],
         seed: int,
     ) -> tuple[Encoding, list[Floats]]:
-        """The encoding, and what every member sees of all rows.
+        """Learn the encoding, and encode all rows for each ensemble member.
 
         Parameters
         ----------
         codes : (n, d)
         target : Target
         rows : sequence of (m,) or None
-            Those that each member learns from.
+            Training rows of each member; ``None`` means all rows.
         seed : int
         """
         merged = self.encoding.merged(codes)
@@ -196,12 +197,12 @@ class Encoder:
 
 
 def meet(columns: Sequence[int], groups: Sequence[Sequence[int]]) -> bool:
-    """Whether some group holds them all."""
+    """Return whether one of the groups contains all columns."""
     return any(set(columns) <= set(group) for group in groups)
 
 
 def _shares(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
-    """Part of the rows that each level has."""
+    """Weighted fraction of the rows in each level."""
     mass = level_weights(codes, n_levels, weight)
     return mass / max(mass.sum(), np.finfo(float).tiny)
 
@@ -209,10 +210,10 @@ def _shares(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
 def _statistic_targets(
     target: Target, n_classes: int | None, rows: NDArray[np.uint32] | None = None
 ) -> Floats:
-    """What target encoding are means of, (n, q): the targets, or indicators of the classes.
+    """Values that target encoding averages, (n, q): the targets, or class indicators.
 
-    Two classes have one indicator, and more one each for the most frequent, at most five.  A target
-    that is missing counts as the mean of the others, of ``rows`` where these are given.
+    Two classes have one indicator.  With more classes, each of the five most frequent has one.  A
+    missing target is replaced by the mean of the known targets, restricted to ``rows`` if given.
     """
     if n_classes is None:
         known = ~np.isnan(target.y)

@@ -1,4 +1,4 @@
-"""How frequent the levels of a category are; the rare ones of very many merged into one."""
+"""Level frequencies of a category column, and merging of rare levels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hilboost.core.dtypes import Floats
 
 
 def level_weights(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
-    """Weight of the rows of every level, (n_levels,); the arguments are as in :func:`kept_levels`.
+    """Total weight of the rows in each level, (n_levels,); see :func:`kept_levels`.
 
     Cost O(n).
     """
@@ -23,20 +23,21 @@ def level_weights(codes: Floats, n_levels: int, weight: Floats | None) -> Floats
 def kept_levels(
     codes: Floats, n_levels: int, most: int, weight: Floats | None
 ) -> NDArray[np.int64]:
-    """New codes of the levels: the most frequent keep one of their own, the rest share the last.
+    """New codes of the levels: the most frequent levels keep their own, the others share the last.
 
     Parameters
     ----------
     codes : (n,) float64
-        0, 1, … of the rows; NaN for missing and -1 for unseen levels count for nothing.
+        Level codes 0, 1, …; NaN (missing) and -1 (unseen) are ignored.
     n_levels, most : int
-        How many levels there are, and how many new codes there may be.
+        Number of levels, and maximum number of new codes.
     weight : (n,) float64 or None
 
     Returns
     -------
     (n_levels,) int64
-        Ties go to the lower code; levels kept stay in their order.  Cost O(n + n_levels log).
+        Ties go to the lower code; kept levels keep their order.
+        Cost O(n + n_levels log n_levels).
     """
     if n_levels <= most:
         return np.arange(n_levels)

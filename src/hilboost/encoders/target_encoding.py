@@ -1,12 +1,12 @@
-"""Target encoding: a level of a category, or of a pair of them, by the mean target of its rows.
+"""Target encoding: replace a level, or a pair of levels, by the mean target of its rows.
 
-A row never sees its own target.  The rows that a model learns from are dealt into ten parts, and
-each part is encoded by the other nine; every other row (held out, or to be predicted) is encoded by
-all rows learned from, and by none else::
+Cross-fitting keeps a row from seeing its own target.  The training rows are split at random into
+ten folds, and each fold is encoded from the other nine.  All other rows (held out, or to be
+predicted) are encoded from all training rows::
 
-    rows      learned from                     held out
-    parts     0  1  2 …  9
-    encoded   by the nine other parts         by parts 0 to 9
+    rows      training                        held out
+    folds     0  1  2 …  9
+    encoded   from the nine other folds       from folds 0 to 9
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ N_PARTS = 10
 
 @dataclass(frozen=True)
 class LevelKeys:
-    """The levels of one category, or pairs of levels of two.
+    """The levels of one category column, or the pairs of levels of two columns.
 
     Attributes
     ----------
     columns : tuple of int
-        One column of codes, or two.
+        One or two code columns.
     sizes : tuple of int
-        Levels of each, not counting the one of missing values.
+        Number of levels of each column, without the level for missing values.
     keys : (n_keys,) int64, ascending
     """
 
@@ -42,13 +42,13 @@ class LevelKeys:
 
     @classmethod
     def of(cls, codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...]) -> Self:
-        """All keys of a table of codes, (n, d) with NaN for missing and -1 for unseen levels."""
+        """Collect the keys of codes (n, d), where NaN is missing and -1 is an unseen level."""
         keys = np.sort(_keys(codes, columns, sizes))
-        # Sorting takes a tenth of the time of ``np.unique``, which hashes.
+        # Sorting takes a tenth of the time of ``np.unique``, which uses hashing.
         return cls(columns, sizes, keys[np.diff(keys, prepend=-1) > 0])
 
     def numbers(self, codes: Floats) -> NDArray[np.int64]:
-        """Number of the key of every row, (n,); the number of keys where it is not among them."""
+        """Index of each row's key, (n,); an unknown key has the index ``len(self.keys)``."""
         keys = _keys(codes, self.columns, self.sizes)
         if not len(self.keys):
             return np.zeros(len(keys), dtype=np.int64)
@@ -57,7 +57,7 @@ class LevelKeys:
 
 
 def _keys(codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
-    """``code_0 * (size_1 + 1) + code_1``, missing values the last code, -1 where one is unseen."""
+    """Return ``code_0 * (size_1 + 1) + code_1``; missing is the last code, and -1 means unseen."""
     keys = np.zeros(len(codes), dtype=np.int64)
     unseen = np.zeros(len(codes), dtype=bool)
     for column, size in zip(columns, sizes, strict=True):
@@ -71,18 +71,18 @@ def _keys(codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...]) -> ND
 
 @dataclass(frozen=True)
 class TargetEncoding:
-    """Sums of weight and target of every key, for one model.
+    """Sums of weights and targets per key, for one model.
 
     Attributes
     ----------
     sources : tuple of LevelKeys
     weights : tuple of (n_keys + 1,) float64
-        The last entry, of unknown keys, is zero.
+        The last entry, for unknown keys, is zero.
     sums : tuple of (n_keys + 1, q) float64
     prior : (q,) float64
         Weighted mean of the targets.
     strength : float
-        Weight of the prior in a mean.
+        Weight of the prior in each mean.
     """
 
     sources: tuple[LevelKeys, ...]
@@ -93,12 +93,12 @@ class TargetEncoding:
 
     @property
     def width(self) -> int:
-        """Columns it makes: a mean for each source and target."""
+        """Number of encoded columns: one mean per source and target."""
         return len(self.prior) * len(self.sources)
 
     @property
     def origins(self) -> list[tuple[int, ...]]:
-        """The columns of codes that each column it makes comes from."""
+        """The code columns behind each encoded column."""
         return [source.columns for source in self.sources for _ in range(len(self.prior))]
 
     @classmethod
@@ -112,25 +112,25 @@ class TargetEncoding:
         strength: float,
         rng: np.random.Generator,
     ) -> tuple[Self, Floats]:
-        """The statistics of some rows, and the encoding of all.
+        """Learn the encoding from the training rows, and encode all rows.
 
         Parameters
         ----------
         sources : sequence of LevelKeys
         numbers : sequence of (n,) int64
-            Of the keys of all rows.
+            Key indices of all rows, one array per source.
         y : (n, q) float64
         weight : (n,) float64 or None
         rows : (m,) or None
-            To learn from; nothing is read of the targets of others.  ``None`` is all rows.
+            Training rows; the targets of other rows are not read.  ``None`` means all rows.
         strength : float
         rng : Generator
-            Deals the rows into parts.
+            Assigns the rows to folds.
 
         Returns
         -------
         statistics, encoded : TargetEncoding, (n, width) float64
-            Cost O(n q) a source and part.
+            Cost O(n q) per source and fold.
         """
         inside = np.arange(len(y)) if rows is None else rows.astype(np.int64)
         w = np.ones(len(inside)) if weight is None else weight[inside]
@@ -157,7 +157,7 @@ class TargetEncoding:
         prior: Floats,
         strength: float,
     ) -> Self:
-        """Sums over rows, all of which are learned from."""
+        """Sum over the given rows, all of which are training rows."""
         weights: list[Floats] = []
         sums: list[Floats] = []
         for source, keys in zip(sources, numbers, strict=True):
@@ -169,14 +169,14 @@ class TargetEncoding:
         return cls(tuple(sources), tuple(weights), tuple(sums), prior, strength)
 
     def encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:
-        """Columns of rows that were not learned from, (n, width).
+        """Encode rows that are not training rows, (n, width).
 
-        ``numbers`` are the rows' keys, (n,) for each source, as :meth:`LevelKeys.numbers` has them.
-        Cost O(n width).
+        ``numbers`` holds the key indices of the rows, (n,) per source, as returned by
+        :meth:`LevelKeys.numbers`.  Cost O(n width).
         """
         columns = []
         for keys, weight, sums in zip(numbers, self.weights, self.sums, strict=True):
-            # Looked up before they are divided: one row must not cost as much as all keys.
+            # Look up first, then divide: encoding one row must not cost as much as all keys.
             prior = self.strength * self.prior
             columns.append((sums[keys] + prior) / (weight[keys] + self.strength)[:, None])
         return np.column_stack(columns)

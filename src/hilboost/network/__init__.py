@@ -1,4 +1,4 @@
-"""Networks: links predicted from features of the vertices."""
+"""Link prediction in networks from features of the vertices."""
 
 from hilboost.network.bipartite import BipartiteNetwork
 from hilboost.network.completion import NetworkCompletion

@@ -1,4 +1,4 @@
-"""Links between two kinds of vertices, such as drugs and their targets."""
+"""Link prediction between two kinds of vertices, such as drugs and their targets."""
 
 from __future__ import annotations
 
@@ -24,49 +24,51 @@ from hilboost.network.validation import (
     refuse_unfinished,
 )
 
-_SYMMETRIC = 1e-8  # of the largest similarity
-_RANK = 1e-8  # of the largest singular value; what is less is rounding
+_SYMMETRIC = 1e-8  # tolerance relative to the largest similarity
+_RANK = 1e-8  # rank tolerance relative to the largest singular value
 
 
 class BipartiteNetwork(BaseEstimator):
-    """Predicts the links of new rows (drugs, say) with the known columns (their targets).
+    """Predict the links between new rows (such as drugs) and known columns (their targets).
 
-    Models predict the profile of a row, its links with all columns, from its features.  Predicted
-    profiles are then smoothed: columns that are alike share what is predicted.  The score of
-    column ``j`` is
+    The models predict the profile of a row, that is its links with all columns, from its features.
+    The predicted profiles are then smoothed over similar columns.  The score of column ``j`` is
 
         ``p_j + smoothing · Σ_k s_jk p_k / Σ_k s_jk``,
 
-    its own predicted link and a mean of those of all columns, weighted by their similarities to
-    it, to the power ``power``.
+    the sum of its own predicted link and the mean link of all columns, weighted by their
+    similarities to column ``j``, raised to ``power``.
 
-    For new columns exchange the roles, ``fit(columns, links.T)``.  For new rows and new columns at
-    once give ``column_features`` to :meth:`fit`, and to :meth:`predict_new`.
+    To predict links of new columns, swap the roles with ``fit(columns, links.T)``.  To predict
+    links between new rows and new columns, pass ``column_features`` to :meth:`fit` and to
+    :meth:`predict_new`.
 
     Parameters
     ----------
     models : regressor or sequence of regressors, optional
-        Their predicted profiles are averaged.  By default a kernel machine and extra-trees.
+        Models of the row profiles, whose predictions are averaged.  By default a kernel machine
+        and extra-trees.
     column_models : regressor or sequence of regressors, optional
-        Of the profiles of columns, where these have features; by default as ``models``.
+        Models of the column profiles, used with ``column_features``; same as ``models`` by
+        default.
     similarity : array-like (p, p) or "profile"
-        Of the columns, symmetric; ``"profile"`` is a Gaussian kernel of the known links of the
-        columns.  Negative similarities count as 0.  That of a column to itself counts as 1 where
-        it is less.
+        Symmetric similarities of the columns; ``"profile"`` is a Gaussian kernel of their known
+        links.  Negative similarities are set to 0.  The similarity of a column to itself is at
+        least 1.
     smoothing : float
-        0 leaves predicted profiles as they are.
+        Smoothing strength; 0 disables smoothing.
     power : float
-        Higher ones leave less to columns that are less alike.
+        Exponent of the similarities; higher values reduce the influence of less similar columns.
     random_state : int, RandomState or None
-        Of the default models; models that are given have their own.
+        Seed of the default models; not used for ``models`` that you pass.
 
     Attributes
     ----------
     models_ : list of estimators
     column_models_ : list of estimators or None
     mixing_ : (p, p) float64
-        ``M = I + smoothing · D⁻¹ S``, ``S`` the similarities to the power and ``D`` their row sums;
-        the scores are ``p M'``.
+        ``M = I + smoothing · D⁻¹ S``, where ``S`` holds the similarities raised to ``power`` and
+        ``D`` their row sums; the scores are ``p M'``.
     n_columns_ : int
 
     References
@@ -99,16 +101,16 @@ class BipartiteNetwork(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, column_features: Any = None) -> Self:
-        """Learn from the known rows.
+        """Fit the models to the known rows.
 
         Parameters
         ----------
         X : array-like (n, d)
             Features of the rows.
         y : array-like or sparse (n, p)
-            Links: not zero where row and column are linked; may be weighted.
+            Links: nonzero if row and column are linked; may be weighted.
         column_features : array-like (p, c), optional
-            Features of the columns, from which new ones are predicted.
+            Features of the columns, needed to predict links of new columns.
 
         Returns
         -------
@@ -117,19 +119,19 @@ class BipartiteNetwork(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            Links that are missing or negative, or none at all; similarities of the wrong size or
-            not symmetric; features of another number of columns.
+            If links are missing or negative, or there are none; if similarities have the wrong
+            shape or are not symmetric; if ``column_features`` has the wrong number of rows.
         """
         self._validate_params()
         links = as_matrix(y, "links")
         refuse_negative(links, "links")
         if not links.any():
-            raise InvalidData("there are no links to learn from.")
+            raise InvalidData("links has no nonzero entries; pass at least one link.")
         self.n_columns_ = links.shape[1]
         if column_features is not None and _num_samples(column_features) != self.n_columns_:
             raise InvalidData(
-                f"column_features has {_num_samples(column_features)} rows and links has "
-                f"{self.n_columns_} columns; give one row for each column."
+                f"column_features has {_num_samples(column_features)} rows but links has "
+                f"{self.n_columns_} columns; pass one row per column."
             )
         self.mixing_ = self._mixing(links)
         self.models_ = [clone(model).fit(X, links) for model in self._models(self.models)]
@@ -165,7 +167,7 @@ class BipartiteNetwork(BaseEstimator):
         return np.eye(p) + self.smoothing * similar / similar.sum(axis=1, keepdims=True)
 
     def predict_profiles(self, X: Any) -> Floats:
-        """Predicted links with the known columns, before smoothing.
+        """Predict the links with the known columns, before smoothing.
 
         Parameters
         ----------
@@ -179,7 +181,7 @@ class BipartiteNetwork(BaseEstimator):
         return _mean_prediction(self.models_, X)
 
     def predict(self, X: Any) -> Floats:
-        """Scores of the links between new rows and the known columns.
+        """Predict scores of the links between new rows and the known columns.
 
         Parameters
         ----------
@@ -188,14 +190,14 @@ class BipartiteNetwork(BaseEstimator):
         Returns
         -------
         (m, p) float64
-            Higher for pairs more likely to be linked.
+            Higher scores mean more likely links.
         """
         return self.predict_profiles(X) @ self.mixing_.T
 
     def predict_new(
         self, X: Any, column_weights: Any = None, *, column_features: Any = None
     ) -> Floats:
-        """Scores of the links between new rows and new columns.
+        """Predict scores of the links between new rows and new columns.
 
         Parameters
         ----------
@@ -204,7 +206,8 @@ class BipartiteNetwork(BaseEstimator):
             New columns as combinations of the known ones, such as ``predict_weights`` of an output
             kernel model fitted to the columns, ``fit(columns, links.T)``.
         column_features : array-like (q, c), optional
-            Features of new columns in place of weights, where the known ones had such.
+            Features of the new columns, as an alternative to ``column_weights``; needs
+            ``column_features`` in :meth:`fit`.
 
         Returns
         -------
@@ -213,25 +216,25 @@ class BipartiteNetwork(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            Not exactly one of the two, weights of another number of columns, features where the
-            fit had none.
+            If not exactly one of the two is given, if the weights have the wrong number of
+            columns, or if the model was fitted without ``column_features``.
         """
         check_is_fitted(self)
         if (column_weights is None) == (column_features is None):
-            raise InvalidData("give either column_weights or column_features of the new columns.")
+            raise InvalidData("pass either column_weights or column_features of the new columns.")
         if column_features is not None:
             return self.predict(X) @ self.predict_column_weights(column_features).T
         weights = as_matrix(column_weights, "column_weights")
         if weights.shape[1] != self.n_columns_:
             raise InvalidData(
-                f"column_weights must have {self.n_columns_} columns, one for each known column; "
+                f"column_weights must have {self.n_columns_} columns, one per known column; "
                 f"got shape {weights.shape}."
             )
         refuse_unfinished(weights, "column_weights")
         return self.predict(X) @ weights.T
 
     def predict_column_weights(self, column_features: Any) -> Floats:
-        """New columns as combinations of the known ones.
+        """Express new columns as combinations of the known ones.
 
         Parameters
         ----------
@@ -240,25 +243,25 @@ class BipartiteNetwork(BaseEstimator):
         Returns
         -------
         (q, p) float64
-            The least weights with which the profiles of the known columns come nearest to the
-            predicted profiles of the new ones.
+            Minimum-norm least-squares weights that approximate the predicted profiles of the new
+            columns by the profiles of the known columns.
 
         Raises
         ------
         InvalidData
-            The fit had no features of columns.
+            If the model was fitted without ``column_features``.
         """
         check_is_fitted(self)
         if self.column_models_ is None:
             raise InvalidData(
-                "this network knows no features of columns; give column_features to fit, or "
-                "column_weights."
+                "this network was fitted without features of the columns; pass column_features to "
+                "fit, or pass column_weights."
             )
         profiles = _mean_prediction(self.column_models_, column_features)
         return np.asarray(np.linalg.lstsq(self._links, profiles.T, rcond=_RANK)[0].T)
 
     def curves(self, X: Any, links: Any) -> LinkCurves:
-        """ROC and precision-recall curves of new rows.
+        """Compute the ROC and precision-recall curves of new rows.
 
         Parameters
         ----------
@@ -272,7 +275,7 @@ class BipartiteNetwork(BaseEstimator):
         return link_curves(links, self.predict(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """Area under the ROC curve.
+        """Compute the area under the ROC curve.
 
         Parameters
         ----------
@@ -291,11 +294,11 @@ def _mean_prediction(models: Sequence[Any], X: Any) -> Floats:
 
 
 def _similarities(similarity: Any, p: int) -> Floats:
-    """A symmetric matrix (p, p) of finite numbers."""
+    """Validate similarities: a symmetric matrix (p, p) of finite numbers."""
     similar = as_matrix(similarity, "similarity")
     if similar.shape != (p, p):
         raise InvalidData(
-            f"similarity must be a ({p}, {p}) matrix, a row for each column of the links; got "
+            f"similarity must be a ({p}, {p}) matrix, with one row per column of the links; got "
             f"shape {similar.shape}."
         )
     refuse_unfinished(similar, "similarity")
@@ -304,13 +307,13 @@ def _similarities(similarity: Any, p: int) -> Floats:
         i, j = uneven
         raise InvalidData(
             f"similarity is not symmetric: entry ({i}, {j}) is {similar[i, j]:g} and ({j}, {i}) is "
-            f"{similar[j, i]:g}. Give (S + S.T) / 2."
+            f"{similar[j, i]:g}; pass (S + S.T) / 2."
         )
     return similar
 
 
 def profile_kernel(profiles: Any) -> Floats:
-    """Gaussian kernel of interaction profiles, its width from their mean squared length.
+    """Gaussian kernel of interaction profiles; the mean squared norm determines its width.
 
     Parameters
     ----------
@@ -319,7 +322,7 @@ def profile_kernel(profiles: Any) -> Floats:
     Returns
     -------
     (p, p) float64
-        ``exp(-|y_i - y_j|² / mean |y|²)``; ones where all profiles are empty.
+        ``exp(-|y_i - y_j|² / mean |y|²)``; all ones if all profiles are zero.
     """
     Y = np.asarray(profiles, dtype=np.float64)
     mean = float((Y**2).sum(axis=1).mean())

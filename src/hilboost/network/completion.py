@@ -1,4 +1,4 @@
-"""Links of new vertices in a network, from features of the vertices (G2007, section 3)."""
+"""Link prediction for new vertices of a network from their features (G2007, section 3)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from hilboost.outputs import PrecomputedOutput
 
 
 class NetworkCompletion(BaseEstimator):
-    """Predicts the links of vertices that were not in the network when it was learned.
+    """Predict the links of vertices that are not part of the known network.
 
-    A kernel between the known vertices is high where many short paths join them; a model of its
-    feature space, from features of the vertices, predicts the kernel of new ones, and pairs with a
-    high value are taken for linked.
+    The diffusion kernel of two known vertices is high if many short paths connect them.  A model
+    maps the features of the vertices to the feature space of this kernel and so predicts the
+    kernel of new vertices.  Pairs with a high kernel value are predicted as linked.
 
     Parameters
     ----------
@@ -35,29 +35,30 @@ class NetworkCompletion(BaseEstimator):
         By default ``OutputKernelBoostingRegressor(random_state=random_state)``.  Its ``output`` is
         replaced.
     coefficient : float
-        Of the diffusion kernel.
+        Coefficient of the diffusion kernel.
     scaled : bool
         Scale the kernel to ones on the diagonal.
     threshold : float or None
-        Predicted kernel value from which pairs are linked.  ``None`` takes the value at which the
-        known vertices are given as many links as they have.  That is in-sample: new vertices may
-        be given too few links, above all by models that fit closely.  With
-        ``validation_fraction`` the known vertices are given so many times their links as gives
-        held-out vertices the number that they have.
+        Minimum predicted kernel value of linked pairs.  ``None`` selects the value that predicts
+        the true number of links among the known vertices.  This is an in-sample choice: new
+        vertices may get too few links, especially with models that fit closely.  With
+        ``validation_fraction``, the number of links is scaled so that the held-out vertices get
+        their true number of links.
     validation_fraction : float or None
-        Part of the vertices that is held out to choose the number of stages by the area under the
-        ROC curve of their links to the others, and the threshold; all vertices are learned from
-        afterwards.
+        Fraction of the vertices to hold out for choosing the threshold and the number of stages.
+        The number of stages maximizes the area under the ROC curve of the links between held-out
+        and other vertices.  The final model is fitted to all vertices.
     random_state : int, RandomState or None
-        For the vertices held out and the default model; a model that is given has its own.
+        Seed for the held-out vertices and the default model; not used for a ``model`` that you
+        pass.
 
     Attributes
     ----------
     model_ : estimator
-        As fitted.
+        The fitted model.
     threshold_ : float
     n_stages_ : int or None
-        Stages chosen on held-out vertices.
+        Number of stages chosen on held-out vertices.
 
     References
     ----------
@@ -91,7 +92,7 @@ class NetworkCompletion(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from the known vertices.
+        """Fit the model to the known vertices.
 
         Parameters
         ----------
@@ -107,14 +108,14 @@ class NetworkCompletion(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            An unknown vertex, a matrix that is not symmetric, features that cannot be used; no
-            links; a model without stages where these shall be chosen.
+            If a vertex is unknown, the matrix is not symmetric, the features are invalid, or there
+            are no links; if ``validation_fraction`` is set and the model has no stages.
         """
         self._validate_params()
         X = _features(X)
         links = adjacency_matrix(y, len(X))
         if not links.any():
-            raise InvalidData("the network has no links; there is nothing to learn.")
+            raise InvalidData("the network has no links; pass at least one link.")
         self.n_stages_, times = None, 1.0
         if self.validation_fraction is not None:
             self.n_stages_, times = self._chosen(X, links, self.validation_fraction)
@@ -147,9 +148,9 @@ class NetworkCompletion(BaseEstimator):
             )
         if self.validation_fraction is not None and "n_estimators" not in known:
             raise InvalidParameter(
-                "validation_fraction chooses the number of stages, and "
-                f"{type(self.model).__name__} has none; give validation_fraction=None or a model "
-                "with n_estimators."
+                "validation_fraction selects the number of stages, but "
+                f"{type(self.model).__name__} has no stages; set validation_fraction=None or use "
+                "a model with n_estimators."
             )
         return clone(self.model)
 
@@ -157,13 +158,14 @@ class NetworkCompletion(BaseEstimator):
         return diffusion_kernel(links, self.coefficient, scaled=self.scaled)
 
     def _points(self, links: Floats) -> Floats:
-        """Points of the known vertices."""
+        """Points of the known vertices in the feature space."""
         return self.model_.output_.encode_training(self._kernel(links))
 
     def _chosen(self, X: Any, links: Floats, fraction: float) -> tuple[int, float]:
-        """Stages that are best for held-out vertices, and links per link of the known ones.
+        """Choose the number of stages and the link ratio on held-out vertices.
 
-        The threshold itself would not do: kernel values depend on the size of the network.
+        The link ratio is the number of predicted links per true link among the known vertices.
+        The threshold itself cannot be transferred: kernel values depend on the network size.
         """
         n = len(X)
         order = check_random_state(self.random_state).permutation(n)
@@ -172,7 +174,7 @@ class NetworkCompletion(BaseEstimator):
         truth, inner = links[np.ix_(held, kept)], links[np.ix_(kept, kept)]
         if not truth.any() or truth.all() or not inner.any():
             number = "all" if truth.all() else "no"
-            where = f"the {n_held} held-out vertices with the" if inner.any() else "the"
+            where = f"the {n_held} held-out vertices and the" if inner.any() else "the"
             raise InvalidData(
                 f"{number} pairs of {where} others are linked; choose another validation_fraction "
                 "or random_state."
@@ -196,13 +198,13 @@ class NetworkCompletion(BaseEstimator):
         return n_stages, int(np.count_nonzero(linked)) / int(np.count_nonzero(inner[within]))
 
     def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
-        """Predicted kernel between new vertices and the known ones, or other new ones.
+        """Predict the kernel between new vertices and the known ones, or other new ones.
 
         Parameters
         ----------
         X : array-like (m, d)
         X2 : array-like (k, d), optional
-            Other new vertices; the known ones by default.
+            Other new vertices; the known vertices by default.
 
         Returns
         -------
@@ -213,7 +215,7 @@ class NetworkCompletion(BaseEstimator):
         return points @ (self._known if X2 is None else self.model_.predict_embedding(X2)).T
 
     def staged_predict_kernel(self, X: Any) -> Iterator[Floats]:
-        """Predicted kernel with the known vertices after every stage.
+        """Predict the kernel with the known vertices after every stage.
 
         Parameters
         ----------
@@ -228,7 +230,7 @@ class NetworkCompletion(BaseEstimator):
             yield points @ self._known.T
 
     def predict(self, X: Any, X2: Any = None) -> Any:
-        """Links of new vertices with the known ones, or with other new ones.
+        """Predict the links of new vertices with the known ones, or with other new ones.
 
         Parameters
         ----------
@@ -242,7 +244,7 @@ class NetworkCompletion(BaseEstimator):
         return self.predict_kernel(X, X2) >= self.threshold_
 
     def curves(self, X: Any, known_links: Any, new_links: Any = None) -> dict[str, LinkCurves]:
-        """ROC and precision-recall curves of new vertices.
+        """Compute the ROC and precision-recall curves of new vertices.
 
         Parameters
         ----------
@@ -251,12 +253,12 @@ class NetworkCompletion(BaseEstimator):
         known_links : array-like (m, n)
             Their links with the known vertices.
         new_links : array-like (m, m), optional
-            Their links with one another.
+            Their links with each other.
 
         Returns
         -------
         dict of LinkCurves
-            ``"new-known"`` and, where links are given, ``"new-new"``.
+            ``"new-known"`` and, if ``new_links`` is given, ``"new-new"``.
         """
         found = {"new-known": link_curves(known_links, self.predict_kernel(X))}
         if new_links is not None:
@@ -264,7 +266,7 @@ class NetworkCompletion(BaseEstimator):
         return found
 
     def score(self, X: Any, y: Any) -> float:
-        """Area under the ROC curve of the links between new and known vertices.
+        """Compute the area under the ROC curve of the links between new and known vertices.
 
         Parameters
         ----------
@@ -279,17 +281,17 @@ class NetworkCompletion(BaseEstimator):
 
 
 def _features(X: Any) -> Any:
-    """Features with a length, one row a vertex; tables keep the names of their columns."""
+    """Validate features, one row per vertex; tables keep their column names."""
     if scipy.sparse.issparse(X):
-        raise InvalidType("X is a sparse matrix, and features must be dense; give X.toarray().")
+        raise InvalidType("X is a sparse matrix, but features must be dense; pass X.toarray().")
     if not (hasattr(X, "iloc") or isinstance(X, np.ndarray)):
         X = as_array(X, "X")
     if len(X.shape) != 2:
-        raise InvalidData(f"X must be a matrix, one row a vertex; got shape {X.shape}.")
+        raise InvalidData(f"X must be a matrix with one row per vertex; got shape {X.shape}.")
     return X
 
 
 def _as_many(values: Floats, n_links: float) -> float:
-    """The value from which so many pairs are linked."""
+    """Return the threshold that links ``n_links`` pairs."""
     count = min(max(1, round(n_links)), values.size)
     return float(np.sort(values, axis=None)[-count])

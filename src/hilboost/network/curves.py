@@ -1,4 +1,4 @@
-"""How well scores of pairs tell links from others."""
+"""ROC and precision-recall curves of link scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LinkCurves:
     auroc : float
         Area under the ROC curve.
     average_precision : float
-        Area under the precision-recall curve, by steps.
+        Area under the precision-recall curve, as a step function.
     n_pairs, n_links : int
     """
 
@@ -39,16 +39,17 @@ class LinkCurves:
 
 
 def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
-    """Curves of the scores of pairs.
+    """Compute ROC and precision-recall curves of link scores.
 
     Parameters
     ----------
     links : array-like or sparse (m, n)
-        Not zero where there is a link.
+        Nonzero entries are links.
     scores : array-like (m, n)
-        Higher for pairs more likely to be linked.
+        Higher scores mean more likely links.
     within : bool
-        Rows and columns are the same vertices: count every pair once, and none with itself.
+        Set if rows and columns are the same vertices; counts each pair once and ignores the
+        diagonal.
 
     Returns
     -------
@@ -57,17 +58,17 @@ def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
     Raises
     ------
     InvalidData
-        Shapes differ, an entry is missing or infinite, or all pairs are linked, or none.
+        If the shapes differ, an entry is missing or infinite, or all or no pairs are linked.
     """
     truth, values = as_matrix(links, "links"), as_matrix(scores, "scores")
     if truth.shape != values.shape:
         raise InvalidData(
-            f"links and scores must be matrices of one shape; got {truth.shape} and {values.shape}."
+            f"links and scores must have the same shape; got {truth.shape} and {values.shape}."
         )
     pairs = np.ones(truth.shape, dtype=bool)
     if within:
         if truth.shape[0] != truth.shape[1]:
-            raise InvalidData(f"within=True takes square matrices; got {truth.shape}.")
+            raise InvalidData(f"within=True needs square matrices; got shape {truth.shape}.")
         pairs = np.triu(pairs, 1)
     refuse_unfinished(np.where(pairs, truth, 0.0), "links")
     refuse_unfinished(np.where(pairs, values, 0.0), "scores")
@@ -75,7 +76,7 @@ def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
     n_links = int(truth.sum())
     if n_links in (0, len(truth)):
         raise InvalidData(
-            f"{n_links} of {len(truth)} pairs are linked; curves need both, links and others."
+            f"{n_links} of {len(truth)} pairs are linked; pass both linked and unlinked pairs."
         )
     false_positive, true_positive, _ = roc_curve(truth, values)
     precision, recall, _ = precision_recall_curve(truth, values)

@@ -1,4 +1,4 @@
-"""Links as matrices, and kernels between the vertices of a graph."""
+"""Adjacency matrices, and kernels between the vertices of a graph."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hilboost.network.validation import as_array, as_matrix, first_uneven_pair, 
 
 
 def adjacency_matrix(links: Any, n_vertices: int) -> Floats:
-    """Links between vertices as a symmetric matrix without a diagonal.
+    """Convert links between vertices to a symmetric adjacency matrix with zero diagonal.
 
     Parameters
     ----------
     links : array-like (n, n), sparse matrix (n, n), or sequence of pairs
-        An adjacency matrix, which may hold weights, or the numbers of linked vertices, (m, 2).
-        A list of two pairs on two vertices is ambiguous and taken for pairs.
+        An adjacency matrix, possibly weighted, or pairs of linked vertices (m, 2), as indices.
+        With two vertices, a list of two pairs is ambiguous and interpreted as pairs.
     n_vertices : int
 
     Returns
@@ -31,8 +31,8 @@ def adjacency_matrix(links: Any, n_vertices: int) -> Floats:
     Raises
     ------
     InvalidData
-        A vertex that does not exist, a link of a vertex with itself in a list of pairs, a matrix
-        that is not symmetric or has negative or missing entries.
+        If a vertex does not exist, a pair links a vertex to itself, or the matrix is not symmetric
+        or has negative or missing entries.
     """
     table = as_array(links, "links")
     sparse = scipy.sparse.issparse(links)
@@ -44,7 +44,7 @@ def adjacency_matrix(links: Any, n_vertices: int) -> Floats:
     if sparse or table.ndim != 2 or table.shape[1] != 2:
         raise InvalidData(
             f"links must be an adjacency matrix ({n_vertices}, {n_vertices}) or pairs of vertex "
-            f"numbers (m, 2); got shape {table.shape}."
+            f"indices (m, 2); got shape {table.shape}."
         )
     pairs = _checked_pairs(table, n_vertices)
     matrix = np.zeros((n_vertices, n_vertices))
@@ -53,28 +53,28 @@ def adjacency_matrix(links: Any, n_vertices: int) -> Floats:
 
 
 def _checked_pairs(table: Any, n_vertices: int) -> Any:
-    """Pairs of vertices that exist, (m, 2) int64."""
+    """Validate pairs of vertices, (m, 2) int64."""
     if table.dtype.kind not in "iu":
         for row, pair in enumerate(table.tolist()):
             for vertex in pair:
                 if isinstance(vertex, bool) or not isinstance(vertex, Integral):
                     raise InvalidData(
-                        f"link {row} names vertex {vertex!r:.60}; pairs of linked vertices must be "
-                        f"whole numbers, 0 to {n_vertices - 1}, the rows of X."
+                        f"link {row} contains vertex {vertex!r:.60}; vertices must be integers, "
+                        f"0 to {n_vertices - 1}, the row indices of X."
                     )
         table = table.astype(np.int64)
     unknown = (table < 0) | (table >= n_vertices)
     if unknown.any():
         row = int(np.flatnonzero(unknown.any(axis=1))[0])
         raise InvalidData(
-            f"link {row} names vertex {int(table[row][unknown[row]][0])}; there are vertices 0 to "
-            f"{n_vertices - 1}, one for each row of X."
+            f"link {row} contains vertex {int(table[row][unknown[row]][0])}; vertices must be 0 to "
+            f"{n_vertices - 1}, the row indices of X."
         )
     loops = np.flatnonzero(table[:, 0] == table[:, 1])
     if len(loops):
         raise InvalidData(
-            f"link {int(loops[0])} joins vertex {int(table[loops[0], 0])} to itself; leave such "
-            "links out."
+            f"link {int(loops[0])} connects vertex {int(table[loops[0], 0])} to itself; remove "
+            "such links."
         )
     return table
 
@@ -85,8 +85,8 @@ def _checked_matrix(matrix: Floats) -> Floats:
     if uneven is not None:
         i, j = uneven
         raise InvalidData(
-            f"the adjacency matrix is not symmetric: entries ({i}, {j}) and ({j}, {i}) differ. "
-            "Links have no direction here; give (A + A.T) / 2, or the larger of both."
+            f"the adjacency matrix is not symmetric: entries ({i}, {j}) and ({j}, {i}) differ; "
+            "links are undirected, so pass (A + A.T) / 2 or numpy.maximum(A, A.T)."
         )
     matrix = matrix.copy()
     np.fill_diagonal(matrix, 0.0)
@@ -100,18 +100,20 @@ def diffusion_kernel(
     scaled: bool = False,
     n_vertices: int | None = None,
 ) -> Floats:
-    """``exp(-β L)`` with the Laplacian ``L = D - A`` (Kondor and Lafferty 2002).
+    """Diffusion kernel ``exp(-β L)`` with Laplacian ``L = D - A`` (Kondor and Lafferty 2002).
 
     Parameters
     ----------
     adjacency : array-like (n, n), sparse matrix (n, n), or sequence of pairs
-        Symmetric, not negative; or pairs of linked vertices (m, 2), which need ``n_vertices``.
+        Symmetric, nonnegative matrix; or pairs of linked vertices (m, 2), which need
+        ``n_vertices``.
     coefficient : float
-        ``β``; heat spreads along the links for so long.
+        Diffusion time ``β``.
     scaled : bool
-        Divide by the roots of the diagonal, so that every vertex is as similar to itself as any.
+        Scale the kernel to ones on the diagonal.
     n_vertices : int, optional
-        Vertices of a graph that is given by its links; by default the rows of the matrix.
+        Number of vertices, needed if ``adjacency`` is a list of pairs; by default the number of
+        rows of the matrix.
 
     Returns
     -------
@@ -121,7 +123,7 @@ def diffusion_kernel(
     Raises
     ------
     InvalidParameter, InvalidData
-        A coefficient that is not positive, or links that :func:`adjacency_matrix` refuses.
+        If the coefficient is not positive, or :func:`adjacency_matrix` rejects the links.
 
     Notes
     -----
@@ -133,8 +135,8 @@ def diffusion_kernel(
         adjacency = as_array(adjacency, "adjacency")
         if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
             raise InvalidData(
-                f"adjacency must be a square matrix; got shape {adjacency.shape}. Of pairs of "
-                "linked vertices, (m, 2), say n_vertices too."
+                f"adjacency must be a square matrix; got shape {adjacency.shape} (for pairs of "
+                "linked vertices (m, 2), pass n_vertices too)."
             )
         n_vertices = len(adjacency)
     A = adjacency_matrix(adjacency, n_vertices)

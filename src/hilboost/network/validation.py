@@ -1,4 +1,4 @@
-"""Doubt at the door of a network: matrices of links, similarities and scores."""
+"""Input validation for networks: matrices of links, similarities, and scores."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hilboost.tables import check_sparse, without_mask
 
 
 def as_array(table: Any, what: str) -> Any:
-    """An array of any type; tables and sparse matrices become dense.
+    """Convert to an array of any dtype; tables and sparse matrices become dense.
 
     Raises
     ------
     InvalidData
-        Rows of unequal lengths.
+        If the rows have different lengths.
     """
     if scipy.sparse.issparse(table):
         check_sparse(table, what)
@@ -27,25 +27,26 @@ def as_array(table: Any, what: str) -> Any:
         return np.asarray(without_mask(table))
     except ValueError:
         raise InvalidData(
-            f"{what} must have rows of one length{_first_uneven_row(table)}."
+            f"{what} must have rows of equal length{_first_uneven_row(table)}."
         ) from None
 
 
 def as_matrix(table: Any, what: str) -> Floats:
-    """Rows of numbers, (m, n) float64; NaN and infinity are left to the caller.
+    """Convert to a matrix (m, n) float64; the caller checks for NaN and infinity.
 
     Raises
     ------
     InvalidData
-        Rows of unequal lengths, other things than numbers, another number of dimensions.
+        If the rows have different lengths, an entry is not a number, or the table does not have
+        two dimensions.
     """
     found = as_array(table, what)
     if found.ndim != 2:
-        raise InvalidData(f"{what} must be a matrix, rows by columns; got shape {found.shape}.")
+        raise InvalidData(f"{what} must be a matrix (m, n); got shape {found.shape}.")
     if found.dtype.kind in "biuf":
         return np.asarray(found, dtype=np.float64)
     matrix = np.empty(found.shape)
-    # No imaginary part is lost, and no date becomes a number.
+    # Safe casting neither drops imaginary parts nor converts dates to numbers.
     casting: Any = "safe" if found.dtype.kind in "cmM" else "unsafe"
     for i, row in enumerate(found):
         try:
@@ -57,30 +58,30 @@ def as_matrix(table: Any, what: str) -> Floats:
 
 
 def refuse_unfinished(matrix: Floats, what: str) -> None:
-    """Every entry is a finite number.
+    """Reject missing and infinite entries.
 
     Raises
     ------
     InvalidData
-        With the first row that has another one.
+        Contains the first invalid row.
     """
     _refuse_rows(~np.isfinite(matrix), f"{what} has a missing or infinite entry")
 
 
 def refuse_negative(matrix: Floats, what: str) -> None:
-    """Every entry is a finite number and not negative.
+    """Reject negative, missing, and infinite entries.
 
     Raises
     ------
     InvalidData
-        With the first row that has another one.
+        Contains the first invalid row.
     """
     bad = ~(np.isfinite(matrix) & (matrix >= 0))
     _refuse_rows(bad, f"{what} has a negative, missing or infinite entry")
 
 
 def first_uneven_pair(matrix: Floats, tolerance: float) -> tuple[int, int] | None:
-    """The first (i, j) whose entry differs from that of (j, i) by more than ``tolerance``."""
+    """Return the first (i, j) whose entry differs from (j, i) by more than ``tolerance``."""
     uneven = np.abs(matrix - matrix.T) > tolerance
     if not uneven.any():
         return None

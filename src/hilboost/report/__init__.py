@@ -1,6 +1,6 @@
-"""Reports: facts about a model on some rows as a plain dict, then one HTML page.
+"""Model reports: facts about a model on some rows as a plain dict, rendered as one HTML page.
 
-``model.report(X, y, "report.html")`` is all that is usually needed.
+The usual entry point is ``model.report(X, y, "report.html")``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["facts", "render", "report", "scores"]
 
 
 def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, Any]:
-    """Facts about a fitted model on some rows, as JSON takes them.
+    """Collect JSON-compatible facts about a fitted model on some rows.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     Returns
     -------
     dict
-        As :func:`hilboost.report.collect.facts` says.
+        See :func:`hilboost.report.collect.facts`.
     """
     from hilboost.report.collect import facts
 
@@ -35,7 +35,7 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
 
 
 def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
-    """Figures of merit alone, at the cost of one prediction.
+    """Compute the scores only, at the cost of one prediction.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        As :func:`hilboost.report.collect.scores` says.
+        See :func:`hilboost.report.collect.scores`.
     """
     from hilboost.report.collect import scores
 
@@ -54,7 +54,7 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
 
 
 def render(facts: dict[str, Any]) -> str:
-    """The page of some facts.
+    """Render facts as an HTML page.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def render(facts: dict[str, Any]) -> str:
     Returns
     -------
     str
-        HTML with its styles and pictures inside.
+        Self-contained HTML.
     """
     from hilboost.report.page import render
 
@@ -74,7 +74,7 @@ def render(facts: dict[str, Any]) -> str:
 def report(
     model: Any, X: Any, y: Any, path: str | Path | None = None, *, title: str | None = None
 ) -> Report:
-    """The page about a fitted model on some rows.
+    """Make a report of a fitted model on some rows.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def report(
     X : array-like or data frame (n, d)
     y : array-like (n,), (n, c), or sequence of n labels
     path : str or Path, optional
-        Where to write it.
+        Output file.
     title : str, optional
 
     Returns

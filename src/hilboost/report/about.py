@@ -1,4 +1,4 @@
-"""Facts about a model itself, without data: parameters, stages, kernel."""
+"""Facts about a model that need no data: parameters, stages, and kernel."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _PLAIN = (str, int, float, bool, type(None))
 _CURVE_POINTS = 400
 _SLOWEST = 3
 _STAGES = {
-    "full": "full: steps towards kernel ridge regression on all rows",
-    "sparse": "sparse: machines of few basis vectors",
+    "full": "full: steps toward kernel ridge regression on all rows",
+    "sparse": "sparse: kernel machines with few basis vectors",
     "block": "block: kernel ridge regression on blocks of rows",
 }
 
 
 def model_facts(model: Any) -> dict[str, Any]:
-    """What a fitted model is.
+    """Describe a fitted model.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def model_facts(model: Any) -> dict[str, Any]:
     -------
     dict
         ``class``, ``loss``, ``learner``, ``n_stages``, ``n_columns``, ``n_outputs``, ``classes``,
-        ``parameters``, ``history``, ``kernel``, ``versions``; ``None`` of what it does not have.
+        ``parameters``, ``history``, ``kernel``, and ``versions``; ``None`` for missing attributes.
     """
     fitted: Any = model
     learner = getattr(fitted, "learner_", None)
@@ -76,7 +76,7 @@ def _n_leaves(model: Any) -> int | None:
 
 
 def parameter_facts(model: Any) -> list[dict[str, Any]]:
-    """Every parameter, whether it was chosen, and what "auto" became (``None``: not known)."""
+    """Describe each parameter: its value, its default, and the value that "auto" selected."""
     defaults = signature(type(model).__init__).parameters
     facts = []
     for name, value in model.get_params(deep=False).items():
@@ -95,7 +95,7 @@ def parameter_facts(model: Any) -> list[dict[str, Any]]:
 
 
 def _became(model: Any, name: str) -> Any:
-    """What a parameter that was "auto" is in the fitted model."""
+    """Return the fitted value of a parameter set to "auto"; ``None`` if unknown."""
     if name == "stages":
         return model.learner_.name
     if name == "kernel" and getattr(model, "kernel_", None) is not None:
@@ -104,7 +104,7 @@ def _became(model: Any, name: str) -> Any:
     if name == "learning_rate" and fitted.codec.kind == "structured":
         return pace(model.get_params(deep=False), fitted.learner)[1]
     if hasattr(model, "apply") and fitted.resolved is None:
-        return None  # an old model file: its learner has the defaults of learners
+        return None  # an old model file: the learner holds defaults, not resolved values
     holders = ((fitted.resolved, name), (model, f"{name}_"), (fitted.learner, name))
     for holder, attribute in holders:
         value = getattr(holder, attribute, None)
@@ -114,7 +114,7 @@ def _became(model: Any, name: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON takes it; objects as their text."""
+    """Convert a parameter to a JSON-compatible value; objects become text."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Kernel):
@@ -134,7 +134,7 @@ def _name(value: Any) -> str:
 
 
 def history_facts(model: Any) -> dict[str, Any] | None:
-    """Mean losses by stage, of long fits at some stages only."""
+    """Collect mean losses by stage, thinned for long fits."""
     history = getattr(model, "history_", None)
     if history is None or len(history.train) < 2:
         return None
@@ -153,7 +153,7 @@ def history_facts(model: Any) -> dict[str, Any] | None:
 
 
 def _times(seconds: Floats | None) -> dict[str, Any]:
-    """Seconds of all stages and the slowest ones, of a model that was fitted at once."""
+    """Collect the total time and the slowest stages, if all times are known."""
     if seconds is None or not np.isfinite(seconds).all():
         return {"seconds": None, "slowest": []}
     slowest = np.argsort(-seconds, kind="stable")[:_SLOWEST]
@@ -167,22 +167,25 @@ def _remark(model: Any, history: Any) -> str:
     kept, fitted = int(model.n_estimators_), len(history.train) - 1
     stages = "1 stage" if kept == 1 else f"{kept} stages"
     if history.validation is None and model.fitted_.learner.name == "full":
-        return f"{stages} on all rows towards kernel ridge regression, without held-out rows."
+        return f"{stages} on all rows toward kernel ridge regression, without validation data."
     if history.validation is None:
         return (
-            f"{stages}, no held-out rows: the training loss alone does not tell whether "
-            "fewer or more would be better."
+            f"{stages}, without validation data: the training loss alone does not show whether "
+            "fewer or more stages would be better."
         )
     if kept < fitted:
-        return f"The held-out loss was lowest after stage {kept} of {fitted}; these were kept."
+        return (
+            f"The validation loss was lowest after stage {kept} of {fitted}; the model uses "
+            f"{stages}."
+        )
     return (
-        f"The held-out loss was lowest at the last stage, {kept}: with more stages it might go on "
-        "falling (raise n_estimators)."
+        f"The validation loss was lowest after the last stage ({kept}); more stages may improve "
+        "the model (increase n_estimators)."
     )
 
 
 def kernel_facts(model: Any) -> dict[str, Any] | None:
-    """Kernel, length scales, λ and basis vectors of a kernel model."""
+    """Describe the kernel, length scales, λ, and basis vectors of a kernel model."""
     kernel = getattr(model, "kernel_", None)
     if kernel is None:
         return None
@@ -212,10 +215,10 @@ def _described(kernel: Kernel) -> dict[str, Any]:
 
 
 def _scales(description: dict[str, Any], columns: list[int]) -> dict[int, float]:
-    """The length scale of every column that has one of its own; the shortest, where several."""
+    """Return the length scale of each column that has its own; the shortest if several."""
     kind = description["type"]
     if kind == "mapped":
-        return {}  # of sums and differences of columns
+        return {}  # its length scales belong to linear combinations of columns
     if kind == "on_columns":
         return _scales(description["kernel"], [columns[k] for k in description["columns"]])
     if "length_scale" in description:
@@ -238,7 +241,7 @@ _NAMES = {
 
 
 def kernel_text(kernel: Kernel) -> str:
-    """A kernel in words and numbers."""
+    """Describe a kernel in words and numbers."""
     return _text(_described(kernel))
 
 
@@ -254,7 +257,7 @@ def _text(one: dict[str, Any]) -> str:
         columns = ", ".join(str(c) for c in one["columns"])
         return f"{_bracketed(one['kernel'])} on columns {shortened(columns, 60)}"
     if kind == "mapped":
-        return f"{_text(one['kernel'])} of {len(one['matrix'][0])} mixtures of columns"
+        return f"{_text(one['kernel'])} on {len(one['matrix'][0])} linear combinations of columns"
     if kind == "constant":
         return f"constant {number_text(one['value'])}"
     name = _NAMES.get(kind, kind)
@@ -263,7 +266,7 @@ def _text(one: dict[str, Any]) -> str:
     scales = one.get("length_scale", ())
     if len(scales) > 1:
         return f"{name} with {len(scales)} length scales"
-    return f"{name} of length scale {number_text(scales[0])}" if scales else name
+    return f"{name} with length scale {number_text(scales[0])}" if scales else name
 
 
 def _bracketed(one: dict[str, Any]) -> str:

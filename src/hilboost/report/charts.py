@@ -1,7 +1,7 @@
 """Small charts as inline SVG, whose colors are variables of the page's style sheet.
 
-Every function takes plain numbers and gives markup; whatever is text is escaped.  A chart is drawn
-360 units wide, which is its size on a phone, so that its text stays readable there.
+Every function takes plain numbers and returns markup; text is escaped.  Charts are 360 units wide,
+the width of a phone screen, so that their text is readable there.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from matplotlib.ticker import MaxNLocator
 from hilboost.report.table import number_text
 
 WIDTH, HEIGHT = 360, 230
-LEFT, RIGHT, TOP, BOTTOM = 62, 18, 10, 40  # room for "10 000" beside a label, or half of it
+LEFT, RIGHT, TOP, BOTTOM = 62, 18, 10, 40  # fits "10 000" next to a label, or half of it
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One direction of a chart: from numbers to places, and where the ticks are."""
+    """An axis of a chart: maps numbers to positions, and defines the ticks."""
 
     low: float
     high: float
@@ -35,7 +35,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Any, start: float, end: float, *, log: bool = False) -> Axis:
-        """An axis that holds all values, with round ticks."""
+        """Make an axis that covers all values, with round ticks."""
         flat = np.asarray([v for v in np.ravel(np.asarray(values, dtype=float)) if np.isfinite(v)])
         low, high = (float(flat.min()), float(flat.max())) if len(flat) else (0.0, 1.0)
         if log and low > 0 and high / low > 20:
@@ -48,7 +48,7 @@ class Axis:
         return cls(low, high, start, end, tuple(float(t) for t in ticks))
 
     def __call__(self, value: float) -> float:
-        """Place of a number."""
+        """Return the position of a number."""
         low, high = self.low, self.high
         if self.is_log:
             value, low, high = np.log([max(value, self.low), low, high])
@@ -68,7 +68,7 @@ def _plane(xs: Any, ys: Any, *, log_y: bool = False) -> tuple[Axis, Axis]:
 
 
 def _svg(x: Axis, y: Axis, x_label: str, y_label: str, says: str, inside: Sequence[str]) -> Markup:
-    """A chart with its grid, ticks and labels."""
+    """Draw a chart with grid, ticks, and labels."""
     parts = [
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(says)}">'
     ]
@@ -105,7 +105,7 @@ def _tick(value: float) -> str:
 
 
 def _path(x: Axis, y: Axis, xs: Sequence[float], ys: Sequence[float | None]) -> str:
-    """A line through the points, interrupted where there is no number."""
+    """Draw a line through the points, interrupted at missing values."""
     steps, pen = [], "M"
     for a, b in zip(xs, ys, strict=True):
         if b is None:
@@ -129,26 +129,26 @@ def lines(
     ticks_x: Sequence[float] = (),
     square: bool = False,
 ) -> Markup:
-    """Lines, with a band each where ``low`` and ``high`` are given.
+    """Draw lines, each with a band if ``low`` and ``high`` are given.
 
     Parameters
     ----------
     series : sequence of dict
-        ``x``, ``y`` and optionally ``low``, ``high``, ``color`` (a class of the style sheet).
+        ``x``, ``y``, and optionally ``low``, ``high``, ``color`` (a class of the style sheet).
     x_label, y_label, says : str
-        Labels of the axes; what a screen reader says.
+        Axis labels, and the text for screen readers.
     log_y : bool
-        Where the values are positive and differ by more than a factor of 20.
+        Use a log scale if the values are positive and differ by more than a factor of 20.
     mark_x : float or None
-        A vertical line.
+        Position of a vertical line.
     diagonal : bool
-        The line of equal values.
+        Draw the line of equal values.
     dots : bool
         Mark the points.
     ticks_x : sequence of float
-        Small ticks at the foot, such as the deciles of the data.
+        Positions of small ticks at the bottom, such as the deciles of the data.
     square : bool
-        Both axes from 0 to 1.
+        Let both axes range from 0 to 1.
     """
     xs = [v for s in series for v in s["x"]]
     keys = ("y", "low", "high")
@@ -182,7 +182,7 @@ def lines(
 def scatter(
     xs: Sequence[float], ys: Sequence[float], x_label: str, y_label: str, says: str
 ) -> Markup:
-    """Points, with the line of equal values."""
+    """Draw points and the line of equal values."""
     both = [*xs, *ys]
     x, y = _plane(both, both)
     low, high = max(x.low, y.low), min(x.high, y.high)
@@ -208,7 +208,7 @@ def histogram(
     *,
     mark_x: float | None = None,
 ) -> Markup:
-    """Bars of equal width from the floor, with a vertical line where one is asked for."""
+    """Draw a histogram, optionally with a vertical line."""
     x, y = _plane(edges, [0, max(1, *counts)])
     drawn = []
     for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
@@ -225,7 +225,7 @@ def histogram(
 
 
 def spark(counts: Sequence[int]) -> Markup:
-    """A histogram as small as a word; what it shows stands beside it in numbers."""
+    """Draw a word-sized histogram, without labels."""
     most, step = max(1, *counts), 80 / len(counts)
     bars = "".join(
         f'<rect x="{k * step:.1f}" y="{18 - 18 * count / most:.1f}" width="{step - 0.8:.1f}" '
@@ -236,7 +236,7 @@ def spark(counts: Sequence[int]) -> Markup:
 
 
 def pair_of_curves(true: Sequence[float], predicted: Sequence[float], says: str) -> Markup:
-    """A true and a predicted curve over the number of the entry."""
+    """Draw a true and a predicted curve over the entry index."""
     places = list(range(len(true)))
     series = [
         {"x": places, "y": list(true), "color": "c1"},
@@ -246,7 +246,7 @@ def pair_of_curves(true: Sequence[float], predicted: Sequence[float], says: str)
 
 
 def picture(pixels: Any, says: str) -> Markup:
-    """An image of grey values or colors 0 … 255, as PNG inside the page."""
+    """Embed an image of gray values or colors 0 … 255 as PNG."""
     from matplotlib.image import imsave
 
     buffer = io.BytesIO()
@@ -264,7 +264,7 @@ def picture(pixels: Any, says: str) -> Markup:
 
 
 def heat(values: Sequence[float], shape: Sequence[int], says: str) -> Markup:
-    """Numbers as a picture, dark to light; what is negative counts as zero."""
+    """Draw numbers as a grayscale image, dark to light; negative numbers count as zero."""
     grid = np.maximum(np.asarray(values, dtype=float).reshape(tuple(shape)), 0.0)
     most = float(grid.max())
     return picture(np.round(255 * grid / most if most > 0 else grid).astype(int), says)

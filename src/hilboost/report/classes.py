@@ -1,4 +1,4 @@
-"""Facts about predicted classes."""
+"""Facts about classification."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def class_facts(
     proba: Floats,
     guess: Floats,
 ) -> dict[str, Any]:
-    """Scores, confusion, calibration and curves.
+    """Collect scores, confusion matrix, calibration, and curves.
 
     Parameters
     ----------
     columns : Columns
     order : sequence of int
-        Column numbers, the most important first.
+        Column indices, the most important first.
     classes : (k,) labels
     codes : (n,) int
-        Numbers of the true classes.
+        Indices of the true classes.
     proba : (n, k) float64
     guess : (k,) float64
-        Probabilities of the model without any stage.
+        Class probabilities of the baseline, the model without stages.
     """
     n, names = len(codes), [shortened(label, 30) for label in classes]
     best = proba.argmax(axis=1)
@@ -87,7 +87,7 @@ def _by_class(
 
 
 def _confusion(names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp]) -> dict[str, Any]:
-    """The matrix of few classes, and the most frequent mistakes of many."""
+    """Confusion matrix, omitted for many classes, and the most frequent mistakes."""
     matrix = metrics.confusion_matrix(codes, best, labels=np.arange(len(names)))
     mistakes = matrix - np.diag(np.diag(matrix))
     flat = np.argsort(-mistakes, axis=None, kind="stable")[:_PAIRS]
@@ -103,9 +103,9 @@ def _confusion(names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp]
 
 
 def _calibration(codes: NDArray[np.intp], proba: Floats, best: NDArray[np.intp]) -> dict[str, Any]:
-    """Observed frequencies by predicted probability, in bins of equally many rows.
+    """Compute observed frequencies by predicted probability, in bins with equal numbers of rows.
 
-    Of two classes the probability of the second one; of more, that of the predicted class.
+    Uses the probability of the second of two classes, and otherwise that of the predicted class.
     """
     binary = proba.shape[1] == 2
     stated = proba[:, 1] if binary else proba.max(axis=1)

@@ -1,4 +1,4 @@
-"""All facts of a report: a plain dict, from which a template makes a page."""
+"""Collection of all facts of a report in a plain dict, which a template renders."""
 
 from __future__ import annotations
 
@@ -25,37 +25,38 @@ _CLASSES_DRAWN = 4
 
 
 def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, Any]:
-    """What there is to say about a model on some rows.
+    """Collect facts about a fitted model on some rows.
 
     Parameters
     ----------
     model : estimator
         Fitted.
     X : array-like or data frame (n, d)
-        Rows, best such as the model was not fitted to.
+        Evaluation data, preferably not the training data.
     y : array-like (n,), (n, c), or sequence of n labels
-        What is true of them; of several targets, NaN where one is missing.
+        True targets; with several targets, NaN marks missing values.
     title : str, optional
 
     Returns
     -------
     dict
-        As JSON takes it: ``format``, ``title``, ``task``, ``model``, ``data``, ``scores``,
-        ``importance``, ``dependence`` and what there is of ``regression`` (a list, one an output),
-        ``quantiles``, ``intervals``, ``classes``, ``structured``; else ``None``.
+        JSON-compatible facts: ``format``, ``title``, ``task``, ``model``, ``data``, ``scores``,
+        ``importance``, and ``dependence``; and, depending on the task, ``regression`` (a list with
+        one entry per output), ``quantiles``, ``intervals``, ``classes``, and ``structured``, which
+        are ``None`` if they do not apply.
 
     Raises
     ------
     InvalidType
-        ``model`` is no estimator of hilboost.
+        If ``model`` is not a hilboost estimator.
     InvalidData
-        ``X`` is no table; ``y`` has another number of rows, or a class the model does not know.
+        If ``X`` is not a table, or ``y`` has the wrong number of rows or an unknown class.
     ValueError, TypeError
-        Inputs or labels that the model refuses; the message says which.
+        If the model rejects the inputs or labels.
 
     Notes
     -----
-    Cost: predictions for about 200,000 rows, most of them to find the importances.
+    The cost is that of predicting about 200,000 rows, mainly for the importances.
     """
     columns, raw, codes = _checked(model, X, y)
     found: dict[str, Any] = {
@@ -79,28 +80,26 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
 
 
 def _checked(model: Any, X: Any, y: Any) -> tuple[Columns, Floats, Floats]:
-    """The table, what the model says of it in link space (n, r), and encoded labels (n, c)."""
+    """Validate inputs; return the table, raw predictions (n, r), and encoded labels (n, c)."""
     if not hasattr(model, "report_facts"):
-        raise InvalidType(
-            f"a report is about an estimator of hilboost; got {type(model).__name__}."
-        )
+        raise InvalidType(f"a report needs a hilboost estimator; got {type(model).__name__}.")
     check_is_fitted(model)
     columns = Columns.of(model, X)
     raw = model.predict_raw(columns.source)
     if y is None:
-        raise InvalidData("a report compares with what is true: give y.")
+        raise InvalidData("a report needs the true targets; pass y.")
     codes = model.fitted_.encode_target(y, len(raw))
     check_length(codes, len(raw))
     if model.fitted_.codec.kind == "numbers" and np.isnan(codes).all(axis=0).any():
         nowhere = int(np.isnan(codes).all(axis=0).argmax())
         raise InvalidData(
-            f"target {nowhere} of y is missing in every row; give rows in which it is known."
+            f"target {nowhere} of y is missing in every row; pass rows in which it is known."
         )
     return columns, raw, codes
 
 
 def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
-    """Figures of merit alone, at the cost of one prediction.
+    """Compute the scores only, at the cost of one prediction.
 
     Parameters
     ----------
@@ -112,17 +111,17 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``key``, ``name``, ``value``, ``guess`` (without inputs), ``better``, ``says``; of several
-        outputs, those of the first.
+        ``key``, ``name``, ``value``, ``guess`` (the baseline's score), ``better``, and ``says``
+        (a description).  With several outputs, the scores of the first.
 
     Raises
     ------
     InvalidType, InvalidData, ValueError, TypeError
-        As :func:`facts`.
+        Same as :func:`facts`.
     """
     _, raw, codes = _checked(model, X, y)
     if model.fitted_.codec.kind == "structured":
-        says = "part of the variance in the output space that is explained; 1 is best"
+        says = "fraction of the variance in the output space explained; 1 is best"
         return [score("explained", model.score(X, y), 0.0, "higher", says)]
     if model.fitted_.codec.kind == "classes":
         numbers = codes[:, 0].astype(np.intp)
@@ -135,19 +134,19 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
 
 
 def _number_scores(model: Any, y: Floats, raw: Floats) -> list[dict[str, Any]]:
-    """Of the first output; of quantiles, those of the one nearest to the median, and all losses."""
+    """Compute scores of the first output, or of the quantile nearest to the median."""
     predicted, guess, k = _means(model, raw)
     known = ~np.isnan(y[:, 0])
     found = number_scores(y[known, 0], predicted[known, k], float(guess[k]))
     if isinstance(model.loss_, Quantile):
         pinball = loss_of_rows(model, y, raw).mean()
-        says = "mean pinball loss, summed over the quantiles"
+        says = "mean pinball loss, summed over all quantiles"
         found.insert(0, score("pinball loss", float(pinball), None, "lower", says))
     return found
 
 
 def _means(model: Any, raw: Floats) -> tuple[Floats, Floats, int]:
-    """Predictions (n, c), those without any stage (c,), and the column to look at first."""
+    """Return predictions (n, c), baseline predictions (c,), and the main output column."""
     predicted = np.asarray(model.loss_.inverse_link(raw))
     guess = _guess(model, raw)
     guess = predicted.mean(axis=0) if guess is None else guess
@@ -191,12 +190,12 @@ def _levels(names: list[str], counts: Any) -> list[dict[str, Any]]:
 
 
 def _probabilities(model: Any, raw: Floats) -> Floats:
-    """Of a loss of the user's own, what its ``inverse_link`` gives, put into [0, 1]."""
+    """Predict probabilities, clipped to [0, 1] because of custom losses."""
     return np.clip(model.loss_.inverse_link(raw), 0.0, 1.0)
 
 
 def _guess(model: Any, raw: Floats) -> Floats | None:
-    """What the model would predict without any stage, (c,)."""
+    """Predict with the baseline, the model without stages, (c,)."""
     if not hasattr(model, "model_"):
         return None
     initial_raw = model.model_.initial_raw[None]
@@ -246,24 +245,24 @@ def _of_structures(
 
 
 def _warnings(model: Any, codes: Floats, raw: Floats) -> list[str]:
-    """What a reader should know before he believes the figures."""
+    """Collect warnings about the reliability of the report."""
     found = []
     if len(raw) < 30:
-        found.append(f"Only {len(raw)} rows: the figures say little.")
+        found.append(f"Only {len(raw)} rows: the results are unreliable.")
     history = getattr(model, "history_", None)
     if history is not None and len(raw) > 1:
         kept = min(int(model.n_estimators_), len(history.train) - 1)
         mean = float(loss_of_rows(model, codes, raw).mean())
         if np.isclose(mean, history.train[kept], rtol=1e-7, atol=0):
             found.append(
-                "The loss on these rows is that of the training: they are most likely the rows "
-                "the model was fitted to, so that the figures are too good. Use other rows."
+                "The loss on these rows equals the training loss, so they are most likely the "
+                "training data and the results are too good. Use held-out data instead."
             )
     return found
 
 
 def _plain(value: Any) -> Any:
-    """The same as JSON takes it: numbers that are not finite become ``None``."""
+    """Convert to JSON-compatible values; non-finite numbers become ``None``."""
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

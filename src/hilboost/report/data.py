@@ -1,4 +1,4 @@
-"""Facts about the rows a report is made on."""
+"""Facts about the data of a report."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _COLUMNS_SHOWN = 60
 
 
 def data_facts(columns: Columns, order: Sequence[int]) -> dict[str, Any]:
-    """Size, gaps and ranges of the columns.
+    """Collect the number of rows, missing values, and ranges of the columns.
 
     Parameters
     ----------
     columns : Columns
     order : sequence of int
-        Column numbers, the most important first: of many columns, only the first are described.
+        Column indices, the most important first.  Only the first 60 are described.
     """
     shown = sorted(order[:_COLUMNS_SHOWN])
     described = [_column(columns.names[j], columns.values(j)) for j in shown]
@@ -60,7 +60,7 @@ def _column(name: str, values: NDArray[Any]) -> dict[str, Any]:
 
 
 def histogram(values: Floats, n_bins: int = _HISTOGRAM_BINS) -> dict[str, Any]:
-    """Counts between edges; the outermost thousandth on either side is put into the end bins."""
+    """Compute a histogram; the outermost 0.1 % on either side fall into the end bins."""
     low, high = np.quantile(values, [0.001, 0.999])
     if not high > low:
         low, high = float(values.min()), float(values.max())
@@ -73,16 +73,16 @@ def histogram(values: Floats, n_bins: int = _HISTOGRAM_BINS) -> dict[str, Any]:
 def means_by_column(
     columns: Columns, order: Sequence[int], series: dict[str, Floats], n_columns: int = 6
 ) -> list[dict[str, Any]]:
-    """Means of some quantities of the rows, in bins of the most important columns.
+    """Compute the means of some series in bins of the most important columns.
 
     Parameters
     ----------
     columns : Columns
     order : sequence of int
-        Column numbers, the most important first.
+        Column indices, the most important first.
     series : dict of name to (n,) float64
     n_columns : int
-        Most columns taken; constant ones are passed over.
+        Maximum number of columns; constant columns are skipped.
     """
     found = []
     for j in order:
@@ -96,7 +96,7 @@ def means_by_column(
 
 
 def means_by_bin(bins: Any, series: dict[str, Floats]) -> list[dict[str, Any]]:
-    """Rows and means of every bin."""
+    """Compute the number of rows and the means of each bin."""
     return [
         {
             "label": one.label,
@@ -108,7 +108,7 @@ def means_by_bin(bins: Any, series: dict[str, Floats]) -> list[dict[str, Any]]:
 
 
 def rows_shown(columns: Columns, rows: NDArray[Any], order: Sequence[int]) -> dict[str, Any]:
-    """Some rows with their values in the most important columns."""
+    """Collect the values of some rows in the five most important columns."""
     chosen = list(order[:5])
     table = [[_plain(columns.values(j)[row]) for j in chosen] for row in rows.tolist()]
     return {"columns": [columns.names[j] for j in chosen], "numbers": rows.tolist(), "rows": table}

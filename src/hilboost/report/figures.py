@@ -1,4 +1,4 @@
-"""Figures of merit, each beside that of guessing."""
+"""Scores of a model, each with the score of a constant baseline."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _TINY = 1e-15  # the smallest probability
 _KEYS = {
     "R²": "r2",
     "RMSE": "rmse",
-    "mean error": "mae",
+    "median absolute error": "median_error",
     "Brier score": "brier",
     "Kendall τ": "kendall_tau",
 }
 
 
 def score(name: str, value: float, guess: float | None, better: str, says: str) -> dict[str, Any]:
-    """A figure of merit beside that of guessing without inputs."""
+    """Describe a score and the score of the baseline."""
     key = _KEYS.get(name, name.lower().replace(" ", "_").replace("-", "_"))
     return {
         "key": key,
@@ -35,46 +35,46 @@ def score(name: str, value: float, guess: float | None, better: str, says: str) 
 
 
 def number_scores(y: Floats, mean: Floats, guess: float) -> list[dict[str, Any]]:
-    """Figures of merit of predicted numbers.
+    """Compute regression scores.
 
     Parameters
     ----------
     y, mean : (n,) float64
         True and predicted values.
     guess : float
-        What one would predict without inputs.
+        Prediction of the baseline.
     """
     constant = np.full_like(y, guess)
     scores = []
     spread = float(((y - y.mean()) ** 2).mean())
     if spread > 0:
         explained = 1 - float(((y - mean) ** 2).mean()) / spread
-        says = "part of the variance that is explained; 1 is best"
+        says = "fraction of the variance explained; 1 is best"
         scores.append(score("R²", explained, 0.0, "higher", says))
     for name, measure, says in (
-        ("RMSE", root_mean_squared_error, "root of the mean squared error"),
-        ("mean error", mean_absolute_error, "mean absolute error"),
-        ("median error", median_absolute_error, "half of the rows have a smaller error"),
+        ("RMSE", root_mean_squared_error, "root mean squared error"),
+        ("MAE", mean_absolute_error, "mean absolute error"),
+        ("median absolute error", median_absolute_error, "half of the rows have a smaller error"),
     ):
         scores.append(score(name, measure(y, mean), measure(y, constant), "lower", says))
-    says = "mean of true minus predicted; near 0 where the model is right on average"
+    says = "mean of true minus predicted; near 0 if the model is right on average"
     bias, guessed = float((y - mean).mean()), float((y - constant).mean())
     if abs(guessed) < 1e-14 * float(np.abs(y).max()):
-        guessed = 0.0  # but for rounding
+        guessed = 0.0  # remove rounding errors
     scores.append(score("bias", bias, guessed, "0", says))
     return scores
 
 
 def class_scores(codes: NDArray[np.intp], proba: Floats, guess: Floats) -> list[dict[str, Any]]:
-    """Figures of merit of predicted classes.
+    """Compute classification scores.
 
     Parameters
     ----------
     codes : (n,) int
-        Numbers of the true classes.
+        Indices of the true classes.
     proba : (n, k) float64
     guess : (k,) float64
-        Probabilities that one would give without inputs.
+        Class probabilities of the baseline.
     """
     labels, best = np.arange(proba.shape[1]), proba.argmax(axis=1)
     guess = np.tile(guess, (len(codes), 1))
@@ -85,22 +85,22 @@ def class_scores(codes: NDArray[np.intp], proba: Floats, guess: Floats) -> list[
             (best == codes).mean(),
             (constant == codes).mean(),
             "higher",
-            "part of the rows whose class is right",
+            "fraction of rows classified correctly",
         )
     ]
     present = np.unique(codes)
     if len(present) > 1:
         recalls = [(best[codes == k] == k).mean() for k in present]
-        says = "mean over the classes of the part that is found"
+        says = "mean recall of the classes"
         scores.append(
             score("balanced accuracy", np.mean(recalls), 1 / len(present), "higher", says)
         )
-    # Not scikit-learn's log_loss, which warns of many classes in some versions.
+    # Some versions of scikit-learn's log_loss warn if there are many classes.
     rows = np.arange(len(codes))
     loss, loss_guess = (
         float(-np.log(np.clip(p[rows, codes], _TINY, 1)).mean()) for p in (proba, guess)
     )
-    says = "mean of −log of the probability given to the true class"
+    says = "mean negative log of the predicted probability of the true class"
     scores.append(score("log loss", loss, loss_guess, "lower", says))
     truth = codes[:, None] == labels
     brier, brier_guess = (float(((p - truth) ** 2).sum(axis=1).mean()) for p in (proba, guess))
@@ -108,9 +108,9 @@ def class_scores(codes: NDArray[np.intp], proba: Floats, guess: Floats) -> list[
     scores.append(score("Brier score", brier, brier_guess, "lower", says))
     if proba.shape[1] == 2 and len(present) == 2:
         auc = metrics.roc_auc_score(codes, proba[:, 1])
-        says = "chance that a row of the second class is ranked above one of the first"
+        says = "probability that a row of the second class ranks above a row of the first"
         scores.append(score("ROC AUC", auc, 0.5, "higher", says))
         precision = metrics.average_precision_score(codes, proba[:, 1])
-        says = "area under precision and recall of the second class"
+        says = "area under the precision-recall curve of the second class"
         scores.append(score("average precision", precision, codes.mean(), "higher", says))
     return scores

@@ -1,4 +1,4 @@
-"""Which columns matter, and how predictions depend on them."""
+"""Feature importances and partial dependence."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _BARS = 20
 
 
 def draw_rows(n: int, most: int) -> NDArray[np.intp]:
-    """Ascending row numbers, the same in every run; all of them where there are few."""
+    """Sample at most ``most`` row indices, ascending, with a fixed seed."""
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
 def loss_of_rows(model: Any, codes: Floats, raw: Floats) -> Floats:
-    """The loss that the model was fitted with, (n,), at encoded targets and ``raw``."""
+    """Compute the training loss of each row, (n,), for encoded targets and ``raw``."""
     loss: Loss = with_missing_targets(model.loss_, codes)
     target = Target(codes)
     if isinstance(loss, AdaptiveLoss):
-        # The parameter of the loss as it was before the first stage.
+        # Use the loss parameter from before the first stage.
         initial_raw = model.fitted_.model.initial_raw
         loss = loss.adapted(target, np.broadcast_to(initial_raw, raw.shape))
     return np.asarray(loss.value(target, raw))
 
 
 def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, Any]:
-    """Gain of the splits where there are trees, and what shuffling a column costs.
+    """Compute permutation importances, and gain importances of trees.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, A
     Returns
     -------
     dict
-        ``order``: all column numbers, the most important first; ``bars``: the first of them;
-        ``of_all``: what shuffling costs, column by column.
+        ``order``: all column indices, the most important first; ``bars``: the first columns;
+        ``of_all``: permutation importances of all columns.
     """
     d, n = len(columns.names), columns.n_rows
     repeats = 5 if d <= 30 else 2 if d <= 100 else 1
@@ -69,7 +69,7 @@ def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, A
     )
     gain = _gain(model)
     mean, spread = found.importances_mean, found.importances_std
-    # What matters on these rows first; of columns that do not, what mattered in training.
+    # Sort by permutation importance on these rows; ties by gain in training.
     order = np.lexsort((np.zeros(d) if gain is None else -gain, -mean))
     base = -minus_loss(None, sample.source, codes[rows])
     return {
@@ -103,23 +103,23 @@ def dependence_facts(
     names: list[str],
     predict: Callable[[Any], Floats],
 ) -> list[dict[str, Any]]:
-    """Partial dependence on the most important columns.
+    """Compute the partial dependence on the most important columns.
 
     Parameters
     ----------
     columns : Columns
     order : list of int
-        Column numbers, the most important first.
+        Column indices, the most important first.
     names : list of str
-        What the columns of ``predict`` are.
+        Names of the outputs of ``predict``.
     predict : callable
-        From a table to (n, len(names)).
+        Maps a table to predictions (n, len(names)).
 
     Returns
     -------
     list of dict
-        For every column its grid, and for every output the mean and the 10 % and 90 % quantiles of
-        the predictions of all rows with this value.
+        The grid of each column, and per output the mean and the 10 % and 90 % quantiles of the
+        predictions with all rows set to each grid value.
     """
     sample = columns.rows(draw_rows(columns.n_rows, _DEPENDENCE_ROWS))
     found = []
@@ -146,7 +146,7 @@ def dependence_facts(
 
 
 def _grid(columns: Columns, number: int) -> dict[str, Any]:
-    """Rows whose values in a column make its grid, and these values."""
+    """Choose grid values of a column, and rows that hold them."""
     values = columns.values(number)
     if values.dtype == object:
         present = np.array([str(v) for v in values if v is not None], dtype=str)
@@ -161,7 +161,7 @@ def _grid(columns: Columns, number: int) -> dict[str, Any]:
     low = np.quantile(present, 0.01, method="lower")
     high = np.quantile(present, 0.99, method="higher")
     inside = np.unique(present[(present >= low) & (present <= high)])
-    # Values that occur: the nearest ones to equal steps.
+    # Use the data values nearest to an equidistant grid.
     steps = np.linspace(inside[0], inside[-1], _GRID)
     at = np.clip(np.searchsorted(inside, steps), 1, max(len(inside) - 1, 1))
     if len(inside) > 1:

@@ -1,4 +1,4 @@
-"""From facts to one HTML file, which needs nothing outside itself."""
+"""Rendering of facts as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hilboost.persistence.atomic import atomic_path
 
 @dataclass(frozen=True)
 class Report:
-    """A page about a model, and the facts it was made from.
+    """A report page and the facts it was rendered from.
 
-    In a notebook it shows itself.
+    Notebooks display the page.
 
     Attributes
     ----------
     facts : dict
-        As JSON takes it.
+        JSON-compatible facts.
     html : str
-        The whole page.
+        The HTML page.
     path : Path or None
-        Where it was written.
+        The file it was saved to.
     """
 
     facts: dict[str, Any]
@@ -32,7 +32,7 @@ class Report:
     path: Path | None = None
 
     def save(self, path: str | Path) -> Report:
-        """Write the page; a file of this name is replaced in one step.
+        """Write the page; an existing file is replaced atomically.
 
         Parameters
         ----------
@@ -41,20 +41,22 @@ class Report:
         Returns
         -------
         Report
-            The same one, with its ``path``.
+            The same report with ``path`` set.
 
         Raises
         ------
         InvalidParameter
-            ``path`` is a folder, or in one that does not exist.
+            If ``path`` is a folder, or its folder does not exist.
         OSError
-            The file cannot be written.
+            If the file cannot be written.
         """
         path = Path(path)
         if path.is_dir():
-            raise InvalidParameter(f"path='{path}' is a folder; give the name of a file in it.")
+            raise InvalidParameter(f"path='{path}' is a folder; give the path of a file.")
         if not path.parent.is_dir():
-            raise InvalidParameter(f"there is no folder '{path.parent}' for the report; make it.")
+            raise InvalidParameter(
+                f"there is no folder '{path.parent}' for the report; create it first."
+            )
         with atomic_path(path) as temporary:
             temporary.write_text(self.html, encoding="utf-8")
         return Report(self.facts, self.html, path)
@@ -70,7 +72,7 @@ class Report:
 
 
 def render(facts: dict[str, Any]) -> str:
-    """The page of :func:`hilboost.report.facts`.
+    """Render the facts of :func:`hilboost.report.facts` as a page.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def render(facts: dict[str, Any]) -> str:
     Returns
     -------
     str
-        HTML with its styles and pictures inside; no script, nothing from the network.
+        Self-contained HTML without scripts or network access.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -98,12 +100,12 @@ def render(facts: dict[str, Any]) -> str:
     environment.filters["percent"] = _percent
     environment.filters["plain"] = number_text
     page = environment.get_template("report.html").render(f=facts, charts=charts)
-    # Levels and labels may hold lone surrogates, which no file takes.
+    # Levels and labels may contain lone surrogates, which cannot be written to a file.
     return page.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _number(value: Any) -> str:
-    """A number for people, and words as they are."""
+    """Format a number; return text unchanged."""
     from hilboost.report.table import number_text
 
     if value is None:

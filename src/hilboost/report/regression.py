@@ -1,4 +1,4 @@
-"""Facts about predicted numbers."""
+"""Facts about regression."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _COVERAGES = (0.5, 0.8, 0.9, 0.95)
 def regression_facts(
     columns: Columns, order: Sequence[int], y: Floats, mean: Floats, guess: Floats
 ) -> list[dict[str, Any]]:
-    """Errors of every output where its target is known, the first few outputs only of many.
+    """Collect the errors of the first few outputs, ignoring missing targets.
 
     Parameters
     ----------
     columns : Columns
     order : sequence of int
-        Column numbers, the most important first.
+        Column indices, the most important first.
     y, mean : (n, c) float64
-        True values, NaN where they are missing, and predicted ones.
+        True values (NaN if missing) and predicted values.
     guess : (c,) float64
-        Predictions of the model without any stage.
+        Predictions of the baseline, the model without stages.
     """
     found = []
     for k in range(min(y.shape[1], _OUTPUTS)):
@@ -71,7 +71,7 @@ def _output(
 def quantile_facts(
     columns: Columns, order: Sequence[int], y: Floats, predicted: Floats, loss: Quantile
 ) -> dict[str, Any]:
-    """Part of the rows below every quantile, and inside the outermost two.
+    """Compute the fractions of rows below each quantile, and between the outermost two.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def quantile_facts(
     order : sequence of int
     y : (n,) float64
     predicted : (n, q) float64
-        A column a level.
+        One column per level.
     loss : Quantile
     """
     levels = [float(level) for level in loss.levels]
@@ -108,7 +108,7 @@ def quantile_facts(
 
 
 def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
-    """Coverage of the intervals of a kernel machine that knows its standard deviations.
+    """Compute the coverage of the intervals of a kernel machine with standard deviations.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _calibrated(model: Any, X: Any, y: Floats, coverage: float) -> float | None:
         return None
     try:
         interval = model.predict_interval(X, coverage=coverage)
-    except HilboostError:  # too few rows to calibrate by
+    except HilboostError:  # too few calibration rows
         return None
     low, high = interval[..., 0].reshape(y.shape), interval[..., 1].reshape(y.shape)
     return float(((low <= y) & (y <= high)).mean())

@@ -1,4 +1,4 @@
-"""Facts about outputs that are no numbers: errors in the output space, and a gallery."""
+"""Facts about structured outputs: errors in the output space, and a gallery."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from hilboost.report.table import Columns, shortened
 
 _DECODED_ROWS = 2000
 _SHOWN = 8
-_LARGEST_PICTURE = 128  # rows or columns of pixels; of larger ones every second, third, …
+_LARGEST_PICTURE = 128  # rows or columns of pixels; larger pictures are subsampled
 _CURVE_POINTS = 400
 
 
 def take(labels: Any, rows: NDArray[np.intp]) -> Any:
-    """Some labels: rows of arrays and tables, items of lists."""
+    """Select labels: rows of arrays and tables, or items of lists."""
     if hasattr(labels, "iloc"):
         return labels.iloc[rows]
     return labels[rows] if hasattr(labels, "shape") else [labels[i] for i in rows]
@@ -36,24 +36,24 @@ def take(labels: Any, rows: NDArray[np.intp]) -> Any:
 def structured_facts(
     model: Any, columns: Columns, order: Sequence[int], y: Any, raw: Floats
 ) -> dict[str, Any]:
-    """Errors in the output space, and the worst, the middling and the best predictions.
+    """Collect errors in the output space, and the worst, median, and best predictions.
 
     Parameters
     ----------
-    model : estimator of an output kernel
+    model : output kernel estimator
     columns : Columns
     order : sequence of int
-        Column numbers, the most important first.
+        Column indices, the most important first.
     y : sequence of n labels
     raw : (n, r) float64
-        Predicted points.
+        Predicted points in the output space.
     """
     embedded = to_points(model.output_, y, raw)
     explained = model.score(columns.source, y)
     total = float(embedded.mean()) / (1 - explained) if explained < 1 else None
-    says = "part of the variance in the output space that is explained; 1 is best"
+    says = "fraction of the variance in the output space explained; 1 is best"
     scores = [score("explained", explained, 0.0, "higher", says)]
-    says = "mean squared distance of predicted and true points in the output space"
+    says = "mean squared distance between predicted and true points in the output space"
     scores.append(score("embedding error", embedded.mean(), total, "lower", says))
     facts = {
         "scores": scores,
@@ -67,7 +67,7 @@ def structured_facts(
     truth = take(y, rows)
     predicted = model.decode_raw(raw[rows])
     distance = to_labels(model.output_, truth, predicted)
-    says = "mean squared distance of predicted and true outputs, in the output space"
+    says = "mean squared distance between decoded and true outputs, in the output space"
     scores.append(score("pre-image error", distance.mean(), None, "lower", says))
     pair = _Pairs(model.output_, truth, predicted)
     scores += pair.scores()
@@ -76,7 +76,7 @@ def structured_facts(
 
 
 class _Pairs:
-    """True and predicted labels in a form that can be shown and compared.
+    """True and predicted labels, converted for display and comparison.
 
     Attributes
     ----------
@@ -114,25 +114,25 @@ class _Pairs:
         self.predicted = [shortened(label, 80) for label in predicted]
 
     def scores(self) -> list[dict[str, Any]]:
-        """Figures of merit of this kind of labels."""
+        """Compute the scores for this kind of label."""
         if self.kind in ("image", "curve"):
             error = np.asarray(self.true) - np.asarray(self.predicted)
             name = "pixel RMSE" if self.kind == "image" else "entry RMSE"
-            says = "root of the mean squared error of the single numbers"
+            says = "root mean squared error of the entries"
             return [score(name, float(np.sqrt((error**2).mean())), None, "lower", says)]
         equal = [t == p for t, p in zip(self.true, self.predicted, strict=True)]
         found = [
-            score("exactly right", float(np.mean(equal)), None, "higher", "rows without an error")
+            score("exactly right", float(np.mean(equal)), None, "higher", "fraction of exact rows")
         ]
         if self.kind == "tags":
             both = zip(self.true, self.predicted, strict=True)
             f1 = [2 * len(t & p) / (len(t) + len(p)) if t or p else 1.0 for t, p in both]
-            says = "mean over the rows of 2 · common / (true + predicted) labels"
+            says = "mean over rows of 2 · common / (true + predicted) labels"
             found.append(score("F1 of rows", float(np.mean(f1)), None, "higher", says))
         if self.is_ranking and self.ranks[0].shape[1] > 1:
             tau = [kendalltau(t, p).statistic for t, p in zip(*self.ranks, strict=True)]
             if np.isfinite(tau).all():
-                says = "mean Kendall τ of true and predicted ranking, from −1 to 1"
+                says = "mean Kendall τ between true and predicted rankings, from −1 to 1"
                 found.append(score("Kendall τ", float(np.mean(tau)), 0.0, "higher", says))
         return found
 
@@ -146,7 +146,7 @@ def _numbers(labels: Any) -> NDArray[Any] | None:
 
 
 def _sets(labels: Any) -> list[set[str]]:
-    """Sets of names; of a table of zeros and ones, sets of column numbers."""
+    """Convert to sets of names; an indicator array becomes sets of column indices."""
     if hasattr(labels, "tocsr"):
         labels = labels.toarray()
     if hasattr(labels, "columns"):
@@ -158,7 +158,7 @@ def _sets(labels: Any) -> list[set[str]]:
 
 
 def _orders(ranks: NDArray[Any]) -> list[str]:
-    """Items by rank, counted from 1, those of equal rank joined by "="."""
+    """Format rankings: items counted from 1, in order of rank, with ties joined by "="."""
     texts = []
     for row in ranks:
         groups = [np.flatnonzero(row == rank) + 1 for rank in np.unique(row)]
@@ -200,7 +200,7 @@ def _gallery(
 
 
 class _Shower:
-    """A pair of labels as facts."""
+    """Converts a pair of labels to facts."""
 
     def __init__(self, pair: _Pairs, columns: Columns) -> None:
         self.pair, self.columns = pair, columns
@@ -213,7 +213,7 @@ class _Shower:
         table = columns.source
         numeric = not hasattr(table, "iloc") and table.dtype.kind in "biuf"
         if numeric and table.shape[1] == shape[0] * shape[1] and len(shape) == 2:
-            # As many inputs as pixels: most likely another part of the same picture.
+            # As many inputs as pixels: the inputs are most likely a picture of the same size.
             self.input_shape = shape
             self.input_range = float(np.nanmin(table)), float(np.nanmax(table))
 
@@ -243,7 +243,7 @@ def _thinned(curve: Any) -> list[float]:
 
 
 def _pixels(picture: Any, span: tuple[float, float]) -> list[Any]:
-    """Grey values or colors 0 … 255; of higher dimension, the first slice."""
+    """Convert to gray values or colors 0 … 255; take the first slice of higher dimensions."""
     picture = np.nan_to_num(np.asarray(picture, dtype=np.float64))
     while picture.ndim > 2 and not (picture.ndim == 3 and picture.shape[2] in (3, 4)):
         picture = picture[..., 0]

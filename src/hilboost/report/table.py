@@ -1,4 +1,4 @@
-"""The inputs of a report, column by column, as the model itself takes them."""
+"""Column access to the inputs of a report."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LABEL_LENGTH = 40
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A table whose columns can be looked at and exchanged.
+    """A table with access to single columns.
 
     Attributes
     ----------
     source : (n, d) array or pandas.DataFrame
-        What ``predict`` takes.
+        Input of ``predict``.
     names : list of d str
     """
 
@@ -31,12 +31,12 @@ class Columns:
 
     @classmethod
     def of(cls, model: Any, X: Any) -> Columns:
-        """The table of what a user calls ``X``; other frames by way of pandas, sparse ones dense.
+        """Convert ``X`` to a table; other frames become pandas frames, and sparse ones dense.
 
         Raises
         ------
         InvalidData
-            It is no table.
+            If ``X`` is not a table.
         """
         if hasattr(X, "collect") and not hasattr(X, "iloc"):
             X = X.collect()
@@ -49,7 +49,7 @@ class Columns:
         X = X.toarray() if hasattr(X, "toarray") else np.asarray(without_mask(X))
         if X.ndim != 2 or len(X) == 0:
             raise InvalidData(
-                f"X must be a table of at least one row (n, d); got the shape {X.shape}."
+                f"X must be a table (n, d) with at least one row; got shape {X.shape}."
             )
         names = getattr(model, "feature_names_in_", None)
         if names is None or len(names) != X.shape[1]:
@@ -58,16 +58,16 @@ class Columns:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the table."""
+        """Number of rows."""
         return len(self.source)
 
     def raw(self, number: int) -> Any:
-        """A column as it is in the table."""
+        """Return a column as stored in the table."""
         is_frame = hasattr(self.source, "iloc")
         return self.source.iloc[:, number] if is_frame else self.source[:, number]
 
     def values(self, number: int) -> NDArray[Any]:
-        """A column, (n,): float64 with NaN for missing, or objects with ``None`` for missing."""
+        """Return a column, (n,): float64 with NaN, or objects with ``None``, for missing values."""
         column = self.raw(number)
         kind = getattr(column.dtype, "kind", "O")
         if kind in "iufb" and getattr(column.dtype, "name", "") != "category":
@@ -78,28 +78,28 @@ class Columns:
         return np.array([None if _is_missing(value) else value for value in objects], dtype=object)
 
     def rows(self, index: NDArray[np.intp]) -> Columns:
-        """Some rows, by number."""
+        """Select rows by index."""
         is_frame = hasattr(self.source, "iloc")
         return replace(self, source=self.source.iloc[index] if is_frame else self.source[index])
 
     def with_value(self, number: int, other: Columns, row: int) -> Any:
-        """What ``predict`` takes, one column holding everywhere what it holds in a row of another.
+        """Set one column to the value from a row of another table, and return the new source.
 
         Parameters
         ----------
         number : int
-            The column.
+            Index of the column.
         other : Columns
             A table with the same columns.
         row : int
-            Of ``other``.
+            Row of ``other``.
         """
         if not hasattr(self.source, "iloc"):
             table = self.source.copy()
             table[:, number] = other.source[row, number]
             return table
         frame = self.source.copy(deep=False)
-        # Taken from a column rather than made of a value: its dtype and levels stay.
+        # Take the value from the column, which keeps its dtype and levels.
         column = other.raw(number).iloc[np.full(self.n_rows, row)]
         frame.isetitem(number, column.set_axis(frame.index))
         return frame
@@ -111,7 +111,7 @@ def _is_missing(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Bin:
-    """Rows whose value in a column is alike.
+    """Rows with similar values in a column.
 
     Attributes
     ----------
@@ -124,15 +124,15 @@ class Bin:
 
 
 def bins_of(values: NDArray[Any], n_bins: int = N_BINS) -> list[Bin]:
-    """Bins of a column, the missing values last.
+    """Divide a column into bins; missing values are in the last bin.
 
     Parameters
     ----------
     values : (n,) float64 or object
-        As :meth:`Columns.values` gives them.
+        As returned by :meth:`Columns.values`.
     n_bins : int
-        Numbers with more distinct values are cut at quantiles; of more levels, the most frequent
-        have a bin each and the others one together.
+        Maximum number of bins, without the one for missing values.  Numbers with more distinct
+        values are cut at quantiles; less frequent levels share one bin.
     """
     if values.dtype == object:
         missing = np.array([value is None for value in values])
@@ -176,7 +176,7 @@ def _intervals(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) ->
 
 
 def number_text(value: float, digits: int = 4) -> str:
-    """A number for people: few digits, thousands apart."""
+    """Format a number with few digits and thousands separators."""
     value = float(value)
     if not np.isfinite(value):
         return "–"
@@ -188,6 +188,6 @@ def number_text(value: float, digits: int = 4) -> str:
 
 
 def shortened(value: Any, length: int = _LABEL_LENGTH) -> str:
-    """Text of any value, cut where it is long."""
+    """Convert any value to text, truncated to ``length``."""
     text = " ".join(str(value).split())
     return text if len(text) <= length else f"{text[: length - 1]}…"

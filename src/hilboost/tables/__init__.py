@@ -1,7 +1,7 @@
-"""Tables from anywhere: arrays, lists, data frames of any library, sparse matrices.
+"""Input tables: arrays, lists, data frames of any library, and sparse matrices.
 
-``read_table`` looks at what it is given; ``learn`` makes it a matrix and remembers how, and
-``encode`` does so again.
+``read_table`` reads the columns, ``learn`` turns them into a matrix and a schema, and ``encode``
+applies the schema to later tables.
 """
 
 from hilboost.tables.arrays import refuse_dates_and_complex, without_mask

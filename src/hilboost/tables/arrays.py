@@ -1,4 +1,4 @@
-"""Arrays that hold something else than it seems: values under a mask, dates, complex numbers."""
+"""Arrays that need special treatment: masked values, dates, and complex numbers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from hilboost.core.errors import InvalidData
 
 
 def without_mask(values: Any) -> Any:
-    """Masked arrays, and lists of them, as plain arrays; anything else as it is.
+    """Convert masked arrays, and lists of them, to plain arrays; return other values unchanged.
 
-    Masked numbers become NaN, whole numbers then floats; other masked values become ``None``.
+    Masked numbers become NaN, which converts integers to floats; other masked values become
+    ``None``.
     """
     if isinstance(values, (list, tuple)) and any(isinstance(v, np.ma.MaskedArray) for v in values):
         rows = [np.ma.asarray(row) for row in values]
@@ -32,18 +33,18 @@ def without_mask(values: Any) -> Any:
 
 
 def refuse_dates_and_complex(values: Any, what: str) -> None:
-    """Refuse arrays, and lists, that NumPy would take for numbers though they are none.
+    """Reject dates, times, durations, and complex numbers, which NumPy would cast to floats.
 
     Parameters
     ----------
     values : array-like
     what : str
-        What messages call it.
+        Name of the argument in error messages.
 
     Raises
     ------
     InvalidData
-        Dates, times, durations; complex numbers.
+        If the values are dates, times, durations, or complex numbers.
     """
     if isinstance(values, (list, tuple)):
         try:
@@ -53,15 +54,15 @@ def refuse_dates_and_complex(values: Any, what: str) -> None:
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", "")
     if kind in ("m", "M"):
-        advice = "year, month, day of the week, or the seconds since some date"
+        advice = "year, month, day of the week, or the seconds since a fixed date"
         if kind == "m":
             advice = f"their length in seconds, {what} / numpy.timedelta64(1, 's')"
         raise InvalidData(
-            f"{what} holds dates, times or durations ({dtype}); give numbers instead, such as "
+            f"{what} holds dates, times or durations ({dtype}); convert them to numbers, such as "
             f"{advice}."
         )
     if kind == "c":
         raise InvalidData(
-            f"Complex data not supported: {what} must hold real numbers; give its real or "
-            f"imaginary part, {what}.real or {what}.imag."
+            f"Complex data not supported: {what} must hold real numbers; pass {what}.real or "
+            f"{what}.imag."
         )

@@ -1,4 +1,4 @@
-"""Which columns hold categories: what users say, checked."""
+"""Validation of ``categorical_features``."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ FROM_DTYPE = "from_dtype"
 
 
 def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[int, ...] | None:
-    """The columns that shall be categories; ``None`` where their dtypes say so.
+    """Return the category columns; ``None`` if their dtypes decide.
 
     Parameters
     ----------
-    given : "from_dtype", sequence of names, of column numbers, mask (d,), or None
+    given : "from_dtype", sequence of column names or indices, mask (d,), or None
     d : int
         Number of columns.
     names : sequence or None
-        Those of the columns, where the table has some.
+        Column names, if the table has any.
 
     Raises
     ------
     InvalidParameter
-        Names or numbers that no column has, a mask of another length, anything else.
+        If a column does not exist, a mask has the wrong length, or the type is unsupported.
     """
     if given is None:
         return ()
@@ -34,7 +34,7 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
         if given == FROM_DTYPE:
             return None
         raise InvalidParameter(
-            f"categorical_features={given!r} is no way to name columns; give a list, such as "
+            f"categorical_features={given!r} is not supported; give a list, such as "
             f"[{given!r}], or 'from_dtype'."
         )
     try:
@@ -46,7 +46,8 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
     if all(isinstance(entry, (bool, np.bool_)) for entry in entries):
         if len(entries) != d:
             raise InvalidParameter(
-                f"categorical_features is a mask of {len(entries)} columns; X has {d}."
+                f"categorical_features is a mask of {len(entries)} columns; X has {d}, so pass a "
+                "mask of that length."
             )
         return tuple(int(k) for k in np.flatnonzero(entries))
     if all(isinstance(entry, str) for entry in entries):
@@ -58,7 +59,7 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
     outside = [int(entry) for entry in entries if not 0 <= entry < d]
     if outside:
         raise InvalidParameter(
-            f"categorical_features names column {outside[0]}; X has columns 0 to {d - 1}."
+            f"categorical_features contains column {outside[0]}; X has columns 0 to {d - 1}."
         )
     return tuple(sorted({int(entry) for entry in entries}))
 
@@ -66,14 +67,14 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
 def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]:
     if names is None:
         raise InvalidParameter(
-            "categorical_features names columns, and X has no column names; fit a data frame, or "
-            "give column numbers."
+            "categorical_features contains column names, but X has no column names; fit a data "
+            "frame, or pass column indices."
         )
     known = {name: k for k, name in enumerate(names)}
     unknown = [name for name in entries if name not in known]
     if unknown:
         raise InvalidParameter(
-            "categorical_features names columns that X does not have: "
+            "categorical_features contains columns that X does not have: "
             f"{', '.join(map(repr, unknown))}."
         )
     return tuple(sorted({known[name] for name in entries}))
@@ -81,6 +82,6 @@ def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]
 
 def _unknown(given: Any) -> InvalidParameter:
     return InvalidParameter(
-        "categorical_features must be 'from_dtype', column names, column numbers, or a mask of all "
-        f"columns; got {given!r}."
+        "categorical_features must be 'from_dtype', column names, column indices, or a boolean "
+        f"mask over all columns; got {given!r}."
     )

@@ -1,4 +1,4 @@
-"""One column of any kind: numbers, or categories by code."""
+"""A single column: numbers, or categories as codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.tables.schema import Level, place
 
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
-_DATE_TYPES = {"Period"}  # of pandas, which need not be there
+_DATE_TYPES = {"Period"}  # a pandas type; pandas is optional
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -29,40 +29,40 @@ class Numbers:
     ----------
     values : (n,) float32 or float64, NaN for missing
     kind : {"f", "i", "b"}
-        Whether they were floats, whole numbers or booleans.
+        Original type: float, integer, or boolean.
     """
 
     values: NDArray[Any]
     kind: Literal["f", "i", "b"] = "f"
 
     def levels(self, values: Floats) -> list[Level]:
-        """Some of the values as Python objects."""
+        """Convert values to Python objects of the original type."""
         make: Any = {"f": float, "i": int, "b": bool}[self.kind]
         return [make(value) for value in values.tolist()]
 
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of text, or of a dtype made for categories.
+    """A column of text or of a categorical dtype.
 
     Attributes
     ----------
     codes : (n,) int64
-        Places in ``distinct``; -1 for missing.
+        Indices into ``distinct``; -1 for missing.
     distinct : list
-        What occurs, and possibly more; some may be equal.
+        The values; may contain unused values and duplicates.
     """
 
     codes: NDArray[np.int64]
     distinct: list[Any]
 
     def used(self) -> NDArray[np.int64]:
-        """Places in ``distinct`` that occur, ascending."""
+        """Indices of ``distinct`` that occur, ascending."""
         counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.distinct))
         return np.flatnonzero(counts)
 
     def row_of(self, distinct: int) -> int:
-        """The first row that holds one of the ``distinct``."""
+        """Return the first row that holds the given value of ``distinct``."""
         return int(np.flatnonzero(self.codes == distinct)[0])
 
 
@@ -72,22 +72,22 @@ ReadColumn = Numbers | Labels
 def read_objects(
     values: Sequence[Any], name: object, row_of: Callable[[int], int] = int
 ) -> ReadColumn:
-    """A column of Python objects: numbers or text, and missing values.
+    """Read a column of Python objects: numbers or text, and missing values.
 
     Parameters
     ----------
     values : sequence
     name : str or int
-        That of the column, for messages.
+        Name of the column in error messages.
     row_of : callable
-        The row that messages name for a place in ``values``.
+        Maps an index of ``values`` to the row number in error messages.
 
     Raises
     ------
     InvalidData
-        Dates, or text amid numbers.
+        If the column holds dates, or both text and numbers.
     InvalidType
-        Other objects.
+        If it holds other objects.
     """
     kinds = {kind: kind_of(kind) for kind in set(map(type, values))}
     found = set(kinds.values())
@@ -96,9 +96,8 @@ def read_objects(
     if "object" in found:
         i = next(i for i, value in enumerate(values) if kinds[type(value)] == "object")
         raise InvalidType(
-            f"{place(name)} holds {_shown(values[i])} in row {row_of(i)}; each value of this "
-            "argument must be a string or a number. Unpack it into columns of its own, or drop "
-            "the column."
+            f"{place(name)} holds {_shown(values[i])} in row {row_of(i)}, but each value of this "
+            "argument must be a string or a number; split it into several columns, or drop it."
         )
     if "text" not in found:
         return _numbers(values, kinds)
@@ -107,15 +106,15 @@ def read_objects(
             j = next(j for j, other in enumerate(values) if kinds[type(other)] == "text")
             raise InvalidData(
                 f"{place(name)} holds text ({values[j]!r} in row {row_of(j)}) and numbers "
-                f"({value!r} in row {row_of(i)}). Make it all text, for instance with "
-                ".astype(str), or all numbers, for instance with pandas.to_numeric(..., "
+                f"({value!r} in row {row_of(i)}); convert it to text, for instance with "
+                ".astype(str), or to numbers, for instance with pandas.to_numeric(..., "
                 "errors='coerce')."
             )
     return coded(values)
 
 
 def kind_of(kind: type) -> str:
-    """Which sort of value a type is of."""
+    """Classify a type as missing, text, number, date, or object."""
     if kind.__name__ in _MISSING_TYPES:
         return "missing"
     if issubclass(kind, str):
@@ -141,18 +140,18 @@ def _number(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return float("inf")  # refused like any other
+        return float("inf")  # rejected later, like any infinity
 
 
 def coded(values: Iterable[Any]) -> Labels:
-    """Text, or other values that hash, to codes in the order of appearance."""
+    """Encode hashable values by codes, in order of appearance."""
     codes: dict[Any, int] = {}
     array = np.array([codes.setdefault(v, len(codes)) for v in values], dtype=np.int64)
     return without_missing(Labels(array, list(codes)))
 
 
 def without_missing(labels: Labels) -> Labels:
-    """Missing values among the distinct ones get the code -1."""
+    """Replace the codes of missing values by -1."""
     is_missing = np.array([is_missing_value(v) for v in labels.distinct], dtype=bool)
     if not is_missing.any():
         return labels
@@ -161,14 +160,14 @@ def without_missing(labels: Labels) -> Labels:
 
 
 def is_missing_value(value: Any) -> bool:
-    """Whether a value is None, NaN, NA or NaT."""
+    """Return whether a value is None, NaN, NA, or NaT."""
     return type(value).__name__ in _MISSING_TYPES or (
         isinstance(value, (Real, Decimal)) and value != value
     )
 
 
 def refuse_dates(name: object, what: str) -> NoReturn:
-    """Dates, times and durations have no one number; the user knows which.
+    """Reject dates, times, and durations, which have no unique numeric form.
 
     Raises
     ------
@@ -177,23 +176,23 @@ def refuse_dates(name: object, what: str) -> NoReturn:
     if "elta" in what or "uration" in what:
         advice = "their length in seconds, for instance with .dt.total_seconds()"
     else:
-        advice = "year, month, day of the week, or the seconds since some date"
+        advice = "year, month, day of the week, or the seconds since a fixed date"
     raise InvalidData(
-        f"{place(name)} holds dates, times or durations ({what}). Give numbers that can bear on "
-        f"the target instead, such as {advice}, or drop the column."
+        f"{place(name)} holds dates, times or durations ({what}); convert them to numbers, such "
+        f"as {advice}, or drop the column."
     )
 
 
 def refuse_nested(name: object, what: str) -> NoReturn:
-    """Lists, structs and bytes are no values of one column.
+    """Reject lists, structs, and bytes.
 
     Raises
     ------
     InvalidType
     """
     raise InvalidType(
-        f"{place(name)} holds {what}; each value of this argument must be a string or a number. "
-        "Unpack it into columns of its own, or drop the column."
+        f"{place(name)} holds {what}, but each value of this argument must be a string or a "
+        "number; split it into several columns, or drop it."
     )
 
 

@@ -1,4 +1,4 @@
-"""Columns to a matrix, with categories as codes, and the same again for later tables."""
+"""Conversion of columns to a matrix with category codes, in fit and for later tables."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ _FEWEST_ROWS_OF_NAMES = 50
 
 
 def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
-    """The matrix of a table that is learned from, and what to remember of it.
+    """Convert a training table to a matrix and its schema.
 
     Parameters
     ----------
     table : Table
     chosen : sequence of int or None
-        Category columns; ``None`` is every column of text or of a dtype for categories.
+        Category columns; ``None`` selects every column of text or of a categorical dtype.
 
     Returns
     -------
-    matrix : (n, d) float64, or float32 where all columns are
-        Category columns hold the places of their levels in ascending order, NaN where missing.
+    matrix : (n, d) float64, or float32 if all columns are float32
+        Category columns hold the index of the level in ascending order, NaN for missing values.
     schema : Schema
 
     Raises
     ------
     InvalidData, InvalidType
-        Text in a column that is not to hold categories; categories of dates or other objects.
+        If a numeric column holds text, or if categories are dates or other objects.
 
     Warns
     -----
     DataWarning
-        Every one of many rows has a text of its own.
+        If a text column has a different value in every row.
     """
     encoded: list[NDArray[Any]] = []
     found: list[tuple[int, tuple[Level, ...]]] = []
@@ -67,17 +67,17 @@ def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
 
 
 def encode(table: Table, schema: Schema) -> Floats:
-    """The matrix of a table with as many columns as the one that was learned from.
+    """Convert a table with the columns of the training table to a matrix.
 
     Returns
     -------
-    (n, d) float64, or float32 where all columns are
+    (n, d) float64, or float32 if all columns are float32
         Levels not seen in fit are -1, missing values NaN.
 
     Raises
     ------
     InvalidData
-        Numbers in a column that held text in fit, or text in one that held numbers.
+        If a column that held text in fit holds numbers, or the reverse.
     """
     encoded: list[NDArray[Any]] = []
     for k, (read, column) in enumerate(zip(table.columns, schema.columns, strict=True)):
@@ -91,7 +91,7 @@ def encode(table: Table, schema: Schema) -> Floats:
 
 
 def learn_array(X: Floats, chosen: Sequence[int]) -> tuple[Floats, Schema]:
-    """:func:`learn` for an array of numbers (n, d), which is copied where there are categories."""
+    """:func:`learn` for a numeric array (n, d), which is copied if it has category columns."""
     found: list[tuple[int, tuple[Level, ...]]] = []
     X = X.copy() if len(chosen) else X
     for k in chosen:
@@ -103,7 +103,7 @@ def learn_array(X: Floats, chosen: Sequence[int]) -> tuple[Floats, Schema]:
 
 
 def encode_array(X: Floats, schema: Schema) -> Floats:
-    """:func:`encode` for an array of numbers (n, d), which is copied where there are categories."""
+    """:func:`encode` for a numeric array (n, d), which is copied if it has category columns."""
     X = X.copy() if schema.categories else X
     for k in schema.categories:
         labels = _as_labels(_numbers_of(X[:, k]))
@@ -113,12 +113,14 @@ def encode_array(X: Floats, schema: Schema) -> Floats:
 
 
 def without_unused_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
-    """:func:`learn` as if only these rows had been there; ``X`` (n, d) is changed in place.
+    """Drop the levels that do not occur, as if :func:`learn` had seen only these rows.
+
+    ``X`` (n, d) is modified in place.
 
     Returns
     -------
     matrix, schema
-        Without the levels that no row has.  Cost O(n) a category column.
+        Cost O(n) per category column.
     """
     found: list[tuple[int, tuple[Level, ...]]] = []
     for k, levels in schema.levels:
@@ -130,7 +132,7 @@ def without_unused_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
 
 
 def _numbers_of(values: NDArray[Any]) -> Numbers:
-    """Whole numbers where all are: an array has one dtype for all columns."""
+    """Treat a column of integral floats as integers: an array has one dtype for all columns."""
     present = values[~np.isnan(values)]
     whole = bool((present == np.round(present)).all() and (np.abs(present) < 2**53).all())
     return Numbers(values.astype(np.float64), "i" if whole else "f")
@@ -149,7 +151,7 @@ def _as_labels(read: ReadColumn) -> Labels:
 
 
 def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
-    """Numbers as they are, and categories that are numbers by their values."""
+    """Return numbers unchanged, and numeric categories as their values."""
     if isinstance(read, Numbers):
         return read
     used = read.used()
@@ -162,11 +164,12 @@ def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
         if not in_fit:
             raise InvalidData(
                 f"{place(name)} held numbers (or nothing) in fit and holds text now ({text!r} in "
-                f"row {row}). Give numbers, or fit again with the column as text."
+                f"row {row}); convert it to numbers, or fit again with the column as text."
             )
         raise InvalidData(
-            f"{place(name)} holds text ({text!r} in row {row}), and categorical_features does not "
-            "name it. Name it there, set categorical_features='from_dtype', or drop the column."
+            f"{place(name)} holds text ({text!r} in row {row}) but is not listed in "
+            "categorical_features; list it there, set categorical_features='from_dtype', or drop "
+            "the column."
         )
     known = np.full(len(read.distinct) + 1, np.nan)
     known[used] = values.values
@@ -174,20 +177,20 @@ def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
 
 
 def _levels(labels: Labels, name: object) -> tuple[Level, ...]:
-    """Those that occur, ascending."""
+    """Levels that occur, ascending."""
     used = labels.used()
     values = [labels.distinct[i] for i in used]
     read = read_objects(values, name, lambda place: labels.row_of(used[place]))
     if isinstance(read, Numbers) and not np.isfinite(read.values).all():
         raise InvalidData(
             f"Input X contains infinity or a value too large in {place(name)}. Replace it by a "
-            "finite number, or by NaN where it means missing."
+            "finite number, or by NaN if the value is missing."
         )
     return tuple(sorted({_plain(value) for value in values}))
 
 
 def _plain(value: Any) -> Level:
-    """Text or a number as Python's own type, also where it is of a class derived from that."""
+    """Convert text or a number to the built-in Python type, also from a subclass of it."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
@@ -196,8 +199,8 @@ def _plain(value: Any) -> Level:
 
 
 def _codes(labels: Labels, levels: tuple[Level, ...]) -> Floats:
-    """Places of the levels, -1 for others, NaN for missing values; O(n + distinct log levels)."""
-    # The code -1 of missing values takes the last one.
+    """Level indices, -1 for other levels, NaN for missing; O(n + n_distinct log n_levels)."""
+    # The code -1 of missing values selects the last entry.
     places = np.full(len(labels.distinct) + 1, np.nan)
     ordered: Any = levels
     for i in labels.used():
@@ -208,7 +211,7 @@ def _codes(labels: Labels, levels: tuple[Level, ...]) -> Floats:
 
 
 def _check_kind(labels: Labels, column: Column) -> None:
-    """Text for text and numbers for numbers; a column without any values may be either."""
+    """Check that a column has the kind it had in fit; a column without values may be either."""
     used = labels.used()
     if not column.levels or not len(used):
         return
@@ -221,7 +224,7 @@ def _check_kind(labels: Labels, column: Column) -> None:
     held = "text" if column.holds_text else "numbers"
     raise InvalidData(
         f"{place(column.name)} held {held} in fit and holds {other} now "
-        f"({labels.distinct[first]!r} in row {row}). Give it the dtype that it had."
+        f"({labels.distinct[first]!r} in row {row}); convert it to {held}."
     )
 
 
@@ -233,13 +236,13 @@ def _warn_of_names(labels: Labels, levels: tuple[Level, ...], name: object) -> N
         return
     numeric = all(_is_numeric(str(level)) for level in levels)
     advice = (
-        "They all read as numbers: convert the column, for instance with .astype(float)."
+        "All values are numbers: convert the column, for instance with .astype(float)."
         if numeric
-        else "Names, identifiers and dates say nothing of other rows: drop the column, or make "
-        "numbers of it."
+        else "Names, identifiers, and dates do not generalize to other rows: drop the column, or "
+        "convert it to numbers."
     )
     warnings.warn(
-        f"{place(name)} holds a text of its own in each of {n_present} rows. {advice}",
+        f"{place(name)} is text with a different value in each of {n_present} rows. {advice}",
         DataWarning,
         stacklevel=2,
     )
@@ -254,7 +257,7 @@ def _is_numeric(text: str) -> bool:
 
 
 def _side_by_side(columns: list[NDArray[Any]], n: int) -> Floats:
-    """Columns as rows in memory, block by block so that each is written while it is at hand."""
+    """Stack columns into a C-ordered matrix, in blocks of rows that fit into the cache."""
     single = bool(columns) and all(column.dtype == np.float32 for column in columns)
     matrix = np.empty((n, len(columns)), dtype=np.float32 if single else np.float64)
     for begin in range(0, n, _BLOCK_ROWS):

@@ -1,7 +1,7 @@
-"""Tables of any library to columns, without a detour through another library.
+"""Read tables of any data frame library without converting between libraries.
 
-Narwhals tells what a frame is and of which dtypes; values come as NumPy arrays, and levels with
-codes from each library's own dictionary encoding.
+Narwhals identifies the frame and its dtypes.  Values are read as NumPy arrays; levels and codes
+come from each library's own dictionary encoding.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Table:
     Attributes
     ----------
     names : list or None
-        ``None`` where there are none, or none that are text.
+        ``None`` if the columns have no names, or no string names.
     columns : list of Numbers or Labels
     n_rows : int
     """
@@ -45,29 +45,29 @@ class Table:
     n_rows: int
 
     def name(self, k: int) -> str | int:
-        """What column ``k`` is called."""
+        """Return the name of column ``k``, or its index if there are no names."""
         return k if self.names is None else self.names[k]
 
 
 def read_table(X: Any) -> Table | None:
-    """The columns of a data frame, or of arrays and lists that hold text or other objects.
+    """Read the columns of a data frame, or of arrays and lists with text or other objects.
 
     Parameters
     ----------
-    X : frame that narwhals knows, Arrow table or stream, array-like (n, d)
+    X : frame supported by narwhals, Arrow table or stream, array-like (n, d)
 
     Returns
     -------
     Table or None
-        ``None`` for arrays of numbers, and for what is no table at all.
+        ``None`` for numeric arrays, and for anything that is not a table.
 
     Raises
     ------
     InvalidData, InvalidType
-        Dates, nested values, other objects, text amid numbers, a name that two columns have, a
-        frame that is still to be computed, dicts and structured arrays.
+        If ``X`` holds dates, nested values, other objects, or mixes text and numbers; if column
+        names repeat; if ``X`` is a lazy frame, a dict, or a structured array.
     MissingPackage
-        An Arrow stream, and neither PyArrow nor Polars to read it.
+        If ``X`` is an Arrow stream and neither PyArrow nor Polars is installed.
     """
     _refuse_records(X)
     if isinstance(X, (list, tuple)):
@@ -86,7 +86,7 @@ def read_table(X: Any) -> Table | None:
 
 
 def _refuse_records(X: Any) -> None:
-    """What a data frame can be made of, but is none."""
+    """Reject dicts, lists of dicts, and structured arrays."""
     if isinstance(X, Mapping):
         what = "a dict"
     elif isinstance(X, np.ndarray) and X.dtype.names is not None:
@@ -96,18 +96,18 @@ def _refuse_records(X: Any) -> None:
     else:
         return
     raise InvalidType(
-        f"X is {what}; give a data frame, for instance pandas.DataFrame(X), or rows of str and "
-        "numbers."
+        f"X is {what}; pass a data frame, for instance pandas.DataFrame(X), or rows of strings "
+        "and numbers."
     )
 
 
 def text_names(names: list[Any]) -> list[str] | None:
-    """Names where all are text; ``None`` where none is.
+    """Return the names if all are strings, and ``None`` if none is.
 
     Raises
     ------
     InvalidType
-        Some are and some are not.
+        If only some names are strings.
     """
     is_text = [isinstance(name, str) for name in names]
     if not any(is_text):
@@ -116,8 +116,8 @@ def text_names(names: list[Any]) -> list[str] | None:
         types = sorted({type(name).__qualname__ for name in names})
         raise InvalidType(
             "Feature names are only supported if all input features have string names, but your "
-            f"input has {types} as column name types. Make them all text, for instance with "
-            "X.columns = X.columns.astype(str)."
+            f"input has {types} as column name types. Convert them all to strings, for instance "
+            "with X.columns = X.columns.astype(str)."
         )
     return [str(name) for name in names]
 
@@ -139,7 +139,7 @@ def _of_list(X: Any) -> Table | None:
 
 
 def _frame(X: Any) -> Any:
-    """A narwhals frame with its values in memory, or ``None``."""
+    """Return a narwhals frame with its values in memory, or ``None``."""
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
 
@@ -162,8 +162,8 @@ def _collected(frame: Any) -> Any:
     if frame.implementation.is_polars():
         return frame.collect()
     raise InvalidType(
-        f"X is a table of {frame.implementation.name} that is still to be computed; compute it "
-        "first, for instance with .collect() or .compute()."
+        f"X is a lazy {frame.implementation.name} table; compute it first, for instance with "
+        ".collect() or .compute()."
     )
 
 
@@ -178,8 +178,8 @@ def _from_stream(X: Any) -> Any:
         except (TypeError, ValueError):  # a stream of single values
             return None
     raise MissingPackage(
-        f"X ({type(X).__name__}) is an Arrow stream, and neither pyarrow nor polars is installed "
-        "to read it: python -m pip install pyarrow"
+        f"X ({type(X).__name__}) is an Arrow stream, which needs pyarrow or polars; install one, "
+        "for instance with `python -m pip install pyarrow`."
     )
 
 
@@ -187,12 +187,12 @@ def _repeated_name(X: Any) -> InvalidData:
     names = getattr(X, "column_names", None) or list(getattr(X, "columns", ()))
     twice = [name for name, count in Counter(names).items() if count > 1]
     return InvalidData(
-        f"X has more than one column of the name {', '.join(map(repr, twice))}. Rename all but one."
+        f"X has more than one column named {', '.join(map(repr, twice))}; rename all but one."
     )
 
 
 def _read(series: Any, name: object) -> ReadColumn:
-    """One column, by its dtype."""
+    """Read one column according to its dtype."""
     import narwhals.stable.v2 as nw
 
     dtype = series.dtype
@@ -223,7 +223,7 @@ def _floats(values: np.ndarray, single: bool = False) -> np.ndarray:
 
 
 def _of_unknown(series: Any, name: object) -> ReadColumn:
-    """Objects, decimals, columns of nothing but nulls, dtypes that only one library has."""
+    """Read objects, decimals, all-null columns, and dtypes specific to one library."""
     import narwhals.stable.v2 as nw
 
     if series.dtype in (nw.Object, nw.Decimal):
@@ -234,12 +234,15 @@ def _of_unknown(series: Any, name: object) -> ReadColumn:
     if values.dtype.kind in "mM":
         refuse_dates(name, str(values.dtype))
     if values.dtype.kind == "c":
-        raise InvalidData(f"Complex data not supported: column {name!r} holds complex numbers.")
+        raise InvalidData(
+            f"Complex data not supported: column {name!r} holds complex numbers; replace it by "
+            "its real and imaginary parts."
+        )
     return read_objects(values.tolist(), name)
 
 
 def _factorised(series: Any) -> Labels:
-    """Codes and distinct values, by the library that the column is of."""
+    """Return codes and distinct values, using the library of the column."""
     native, library = series.to_native(), series.implementation
     if library.is_pandas_like():
         codes, distinct = native.factorize()
@@ -262,11 +265,11 @@ def _polars_int64() -> Any:
 
 
 def _factorised_arrow(column: Any) -> Labels:
-    """Chunks of an Arrow column, each with its own dictionary."""
+    """Join the chunks of an Arrow column, each with its own dictionary."""
     codes, distinct = [np.empty(0, dtype=np.int64)], list[Any]()
     for chunk in column.chunks:
         encoded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
-        # Unsigned indices know no -1, and a level may be null itself.
+        # Unsigned indices cannot hold -1, and a level itself may be null.
         numbers = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
         codes.append(np.where(numbers < 0, -1, numbers + len(distinct)))
         distinct += encoded.dictionary.to_pylist()
@@ -274,15 +277,15 @@ def _factorised_arrow(column: Any) -> Labels:
 
 
 def as_array(values: Any, what: str = "y") -> Any:
-    """Series, columns and frames of targets or weights as an array; anything else as it is.
+    """Convert series and frames of targets or weights to an array; return others unchanged.
 
-    Numbers have NaN where a value is missing, text and categories ``None``.  Categories that are
-    numbers and all known have the dtype of numbers.
+    A missing value is NaN among numbers, and ``None`` among text and categories.  Numeric
+    categories without missing values get a numeric dtype.
 
     Raises
     ------
     InvalidData
-        Dates, times, durations, complex numbers.
+        If the values are dates, times, durations, or complex numbers.
     """
     found = _unframed(without_mask(values))
     refuse_dates_and_complex(found, what)
@@ -293,7 +296,7 @@ def _unframed(values: Any) -> Any:
     if isinstance(values, (np.ndarray, list, tuple)):
         return values
     if hasattr(values, "iloc") and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):
-        return values  # pandas' own frames, and series of NumPy dtypes
+        return values  # pandas frames, and series with NumPy dtypes
     import narwhals.stable.v2 as nw
 
     found = nw.from_native(values, allow_series=True, pass_through=True)

@@ -1,4 +1,4 @@
-"""What a fit remembers of the columns of its table."""
+"""Names, kinds, and levels of the columns seen in fit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Column:
     Attributes
     ----------
     name : str or int
-        Its number, from 0, where the table had no names.
+        The column index, from 0, if the table had no names.
     kind : {"number", "category"}
     levels : tuple of str, or of numbers
-        Those that a category column had in fit, ascending; text by code points.  Level ``i`` is
-        ``i`` in the matrix.
+        Levels of a category column in fit, ascending; text is ordered by code points.  Level
+        ``i`` is encoded as ``i``.
     """
 
     name: str | int
@@ -30,21 +30,21 @@ class Column:
 
     @property
     def holds_text(self) -> bool:
-        """Whether the levels are text."""
+        """Return whether the levels are text."""
         return bool(self.levels) and isinstance(self.levels[0], str)
 
 
 @dataclass(frozen=True)
 class Schema:
-    """All columns, in their order.
+    """All columns, in order.
 
     Attributes
     ----------
     n_columns : int
     names : tuple of str or None
-        ``None`` where the table had none.
+        ``None`` if the table had no names.
     levels : tuple of (int, tuple)
-        Number and levels of every category column, ascending.
+        Index and levels of every category column, ascending.
     """
 
     n_columns: int
@@ -53,12 +53,12 @@ class Schema:
 
     @cached_property
     def categories(self) -> tuple[int, ...]:
-        """Which columns hold categories."""
+        """Indices of the category columns."""
         return tuple(k for k, _ in self.levels)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """All of them."""
+        """All columns, in order."""
         levels = dict(self.levels)
         names: Sequence[str | int] = self.names or range(self.n_columns)
         return tuple(
@@ -68,14 +68,14 @@ class Schema:
 
 
 def category_columns(schema: Schema) -> tuple[tuple[int, int], ...]:
-    """``(column, n_levels)`` of every category column, ascending.
+    """Return ``(column, n_levels)`` of every category column, ascending.
 
-    The matrix holds 0 … n_levels - 1 there, NaN where the value is missing and -1 where the level
-    was not seen in fit.
+    These columns of the matrix hold 0 … n_levels - 1, NaN for missing values, and -1 for levels
+    not seen in fit.
     """
     return tuple((k, len(levels)) for k, levels in schema.levels)
 
 
 def place(name: object) -> str:
-    """How messages call a column: ``column 3``, ``column 'age'``."""
+    """Format a column for error messages: ``column 3``, ``column 'age'``."""
     return f"column {name!r}"

@@ -1,4 +1,4 @@
-"""Sparse tables: rows for prediction, columns for binning, dense in small blocks only."""
+"""Sparse tables: rows for prediction, columns for binning, densified only in small blocks."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _BLOCK_BYTES = 2**24
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether it is a SciPy sparse matrix or array."""
+    """Return whether ``X`` is a SciPy sparse matrix or array."""
     return bool(issparse(X))
 
 
 class SparseTable:
-    """A table most of whose values are zero; the values that are not stored are zeros.
+    """A sparse table; values that are not stored are zeros.
 
     Parameters
     ----------
     matrix : sparse (n, d) of float32 or float64, NaN for missing
-        Not changed.
+        Not modified.
     """
 
     def __init__(self, matrix: Any) -> None:
         rows = csr_array(matrix)
-        # Made anew, because SciPy's notes on order and duplicates may be older than the arrays.
+        # Rebuild: SciPy's cached flags on order and duplicates may be outdated.
         rows = csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
         if not rows.has_canonical_format:
             rows = rows.copy()
@@ -46,7 +46,7 @@ class SparseTable:
 
     @property
     def size(self) -> int:
-        """Number of cells, zeros too."""
+        """Number of cells, including zeros."""
         return self.shape[0] * self.shape[1]
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class SparseTable:
         return SparseTable(self._rows[rows])
 
     def index_columns(self) -> SparseTable:
-        """Prepare :meth:`columns`, before several threads ask for some."""
+        """Build the column index of :meth:`columns` before several threads use it."""
         _ = self._columns
         return self
 
@@ -66,15 +66,15 @@ class SparseTable:
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What it consists of: values, columns and where each row begins."""
+        """The CSR arrays: values, column indices, and row starts."""
         return self._rows.data, self._rows.indices, self._rows.indptr
 
     def column(self, k: int) -> Floats:
-        """Column ``k``, (n,) float64."""
+        """Return column ``k``, (n,) float64."""
         return self.columns(k, k + 1, 0, len(self))[:, 0]
 
     def columns(self, first: int, last: int, begin: int, end: int) -> Floats:
-        """The block ``[begin:end, first:last]``, dense; O(its size)."""
+        """Return the block ``[begin:end, first:last]`` as a dense array; O(block size)."""
         table = self._columns
         block = np.zeros((end - begin, last - first))
         for k in range(first, last):
@@ -84,7 +84,7 @@ class SparseTable:
         return block
 
     def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
-        """All rows with some columns, ascending, as dense blocks (m, n_columns) of 16 MiB."""
+        """Yield dense blocks (m, n_columns) of 16 MiB of all rows, for ascending ``columns``."""
         step = max(64, _BLOCK_BYTES // (8 * max(1, len(columns))))
         place = np.full(self.shape[1], -1)
         place[columns] = np.arange(len(columns))

@@ -1,7 +1,7 @@
-"""Whether the arrays of a sparse matrix agree with each other.
+"""Consistency checks of the arrays of a sparse matrix.
 
-SciPy checks this when a matrix is made, and not when its arrays are changed or exchanged later.
-Its compiled loops then read and write outside of the arrays and may end the interpreter.
+SciPy checks a matrix when it is created, but not when its arrays are modified or replaced later.
+Its compiled loops then access memory out of bounds and may crash the interpreter.
 """
 
 from __future__ import annotations
@@ -15,51 +15,51 @@ from hilboost.core.errors import InvalidData
 
 
 def check_sparse(matrix: Any, what: str = "X") -> None:
-    """Refuse a sparse matrix that SciPy could not work with; O(n + number of entries).
+    """Reject a sparse matrix with inconsistent arrays; O(n + number of entries).
 
-    Unsorted and repeated entries are no fault.
+    Unsorted and duplicate entries are allowed.
 
     Parameters
     ----------
     matrix : SciPy sparse matrix or array (n, d)
-        Of any format.
+        In any format.
     what : str
-        What messages call it.
+        Name of the argument in error messages.
 
     Raises
     ------
     InvalidData
-        It is not two-dimensional, or its arrays contradict its shape or each other.
+        If the matrix is not two-dimensional, or its arrays contradict its shape or each other.
     """
     if len(matrix.shape) != 2:
-        raise InvalidData(f"{what} must be a table (n, d); got the shape {matrix.shape}.")
+        raise InvalidData(f"{what} must be a table (n, d); got shape {matrix.shape}.")
     check = _CHECKS.get(matrix.format)
     fault = None if check is None else check(matrix)
     if fault is not None:
         raise InvalidData(
-            f"{what} is an inconsistent sparse matrix of format {matrix.format!r}: {fault}. Build "
-            "it again from its values, rows and columns, for instance with "
+            f"{what} is an inconsistent sparse matrix of format {matrix.format!r}: {fault}; "
+            "rebuild it from its values, rows, and columns, for instance with "
             "scipy.sparse.coo_array((values, (rows, columns)), shape=(n, d))."
         )
 
 
 def _compressed(matrix: Any, n_major: int, n_minor: int, n_data: int) -> str | None:
-    """``csr``, ``csc`` and ``bsr``: rows (or columns) one behind the other."""
+    """Check ``csr``, ``csc``, and ``bsr``: compressed rows or columns."""
     indptr, indices = matrix.indptr, matrix.indices
     for name, array in (("indptr", indptr), ("indices", indices)):
         if not _are_integers(array):
-            return f"{name} is no one-dimensional array of whole numbers"
+            return f"{name} is not a one-dimensional array of integers"
     if len(indptr) != n_major + 1:
-        return f"indptr has {len(indptr)} entries and needs {n_major + 1}"
+        return f"indptr must have {n_major + 1} entries, but has {len(indptr)}"
     if len(indices) != n_data:
-        return f"it has {n_data} values and {len(indices)} indices"
+        return f"it has {n_data} values but {len(indices)} indices"
     if indptr[0] != 0:
-        return f"indptr begins with {indptr[0]} and must begin with 0"
+        return f"indptr must start with 0, but starts with {indptr[0]}"
     falls = np.flatnonzero(indptr[1:] < indptr[:-1])
     if len(falls):
-        return f"indptr falls after entry {falls[0]}"
+        return f"indptr decreases after entry {falls[0]}"
     if indptr[-1] > n_data:
-        return f"indptr ends with {indptr[-1]}, and there are {n_data} values"
+        return f"indptr ends with {indptr[-1]}, but there are {n_data} values"
     return _outside(indices[: indptr[-1]], n_minor, "indices")
 
 
@@ -76,7 +76,7 @@ def _csc(matrix: Any) -> str | None:
 def _bsr(matrix: Any) -> str | None:
     (n, d), data = matrix.shape, matrix.data
     if data.ndim != 3 or min(data.shape[1:]) < 1 or n % data.shape[1] or d % data.shape[2]:
-        return f"data has the shape {data.shape}, whose blocks do not divide {n} x {d}"
+        return f"data has shape {data.shape}, whose blocks do not divide {n} x {d}"
     return _compressed(matrix, n // data.shape[1], d // data.shape[2], len(data))
 
 
@@ -86,9 +86,9 @@ def _coo(matrix: Any) -> str | None:
         return fault
     for name, size, array in zip(("rows", "columns"), matrix.shape, matrix.coords, strict=True):
         if not _are_integers(array):
-            return f"its {name} are no one-dimensional array of whole numbers"
+            return f"its {name} are not a one-dimensional array of integers"
         if len(array) != len(matrix.data):
-            return f"it has {len(matrix.data)} values and {len(array)} {name}"
+            return f"it has {len(matrix.data)} values but {len(array)} {name}"
         fault = _outside(array, size, f"its {name}")
         if fault is not None:
             return fault
@@ -98,21 +98,21 @@ def _coo(matrix: Any) -> str | None:
 def _dia(matrix: Any) -> str | None:
     offsets, data = matrix.offsets, matrix.data
     if not _are_integers(offsets):
-        return "offsets is no one-dimensional array of whole numbers"
+        return "offsets is not a one-dimensional array of integers"
     if data.ndim != 2 or len(data) != len(offsets):
-        return f"it has {len(offsets)} offsets and data of the shape {data.shape}"
+        return f"it has {len(offsets)} offsets but data of shape {data.shape}"
     if len(np.unique(offsets)) < len(offsets):
-        return "it has two diagonals of one offset"
+        return "it has two diagonals with the same offset"
     return None
 
 
 def _lil(matrix: Any) -> str | None:
     n, d = matrix.shape
     if matrix.rows.shape != (n,) or matrix.data.shape != (n,):
-        return f"it has {len(matrix.rows)} lists of columns and {len(matrix.data)} of values"
+        return f"it has {len(matrix.rows)} lists of columns but {len(matrix.data)} of values"
     for i, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
         if len(columns) != len(values):
-            return f"row {i} has {len(values)} values and {len(columns)} columns"
+            return f"row {i} has {len(values)} values but {len(columns)} columns"
         fault = _outside(np.asarray(columns, dtype=np.int64), d, f"the columns of row {i}")
         if fault is not None:
             return fault
@@ -139,7 +139,7 @@ _CHECKS: dict[str, Callable[[Any], str | None]] = {
 
 def _no_vector(data: Any) -> str | None:
     if data.ndim != 1:
-        return f"data has the shape {data.shape} and must have one dimension"
+        return f"data must have one dimension, but has shape {data.shape}"
     return None
 
 
@@ -148,10 +148,10 @@ def _are_integers(array: Any) -> bool:
 
 
 def _outside(numbers: np.ndarray, size: int, what: str) -> str | None:
-    """A sentence about a number that is not one of 0 … ``size`` - 1."""
+    """Describe the first problem with indices outside of 0 … ``size`` - 1."""
     if not len(numbers):
         return None
     low, high = numbers.min(), numbers.max()
     if low >= 0 and high < size:
         return None
-    return f"{what} must be 0 to {size - 1}, and one is {low if low < 0 else high}"
+    return f"{what} must be 0 to {size - 1}, but one is {low if low < 0 else high}"
