@@ -247,6 +247,9 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
     class Mine(Poisson):
         """A link of one's own."""
 
+        def inverse_link(self, raw):
+            return 2 * super().inverse_link(raw)
+
     with pytest.raises(IncompatibleParts, match="no objective with the link of Mine"):
         to_xgboost_json(BoostingRegressor(Mine(), **SHORT).fit(X, np.abs(Y)))
     with pytest.raises(ValueError, match="not fitted"):

@@ -24,7 +24,6 @@ from hilboost.export.scalar_trees import scalar_trees
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.tree import Tree
-from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model import AdditiveModel
 from hilboost.persistence.atomic import atomic_path
 
@@ -182,7 +181,8 @@ def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
     best = graph.add("ArgMax", predicted, axis=1, keepdims=0)
     labels = graph.constant(classes, classes.dtype)
     graph.rename(graph.add("Gather", labels, best, axis=0), "label")
-    name = "scores" if isinstance(model.loss_, SquaredHinge) else "probabilities"
+    link = model.loss_.link
+    name = "probabilities" if link is None or link.gives_probabilities else "scores"
     graph.rename(predicted, name)
     text = classes.dtype == object
     kind = TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(classes.dtype)

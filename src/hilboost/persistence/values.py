@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
@@ -30,19 +31,7 @@ from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.linear import LINEAR_REGRESSORS, LinearModel, is_linear
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
-from hilboost.losses import (
-    AbsoluteError,
-    BinomialLogLoss,
-    Exponential,
-    Gamma,
-    Huber,
-    MultinomialLogLoss,
-    OneHotSquaredError,
-    Poisson,
-    Quantile,
-    SquaredError,
-    Tweedie,
-)
+from hilboost.losses.registry import loss_classes
 from hilboost.outputs import (
     Compositions,
     Distributions,
@@ -61,18 +50,21 @@ PLAIN = (str, int, float, bool, type(None))
 PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)
 """What a class of the user's own may be."""
 
-_OWN = MappingProxyType(
-    {
+
+@cache
+def _own_classes() -> Mapping[str, type]:
+    """Classes of the library whose objects files hold, by name."""
+    parts = {
         own.__name__: own
         for own in (
-            *(AbsoluteError, Exponential, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie),
-            *(BinomialLogLoss, MultinomialLogLoss, OneHotSquaredError),
             *(LinearModel, TreeLearner, VectorTreeLearner),
             *(Compositions, Distributions, Hierarchy, KernelOutput, LabelSets, PositiveMatrices),
             *(PrecomputedOutput, Rankings, Strings, Vectors),
         )
     }
-)
+    return MappingProxyType({**loss_classes(), **parts})
+
+
 _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
     {"tuple": tuple, "set": set, "frozenset": frozenset}
 )
@@ -130,7 +122,7 @@ class ValueWriter:
             name = f"value.{len(self.arrays)}"
             self.arrays[name] = np.ascontiguousarray(value)
             return {"array": name}
-        if type(value) in _OWN.values() or is_linear(value):
+        if type(value) in _own_classes().values() or is_linear(value):
             names = signature(type(value)).parameters
             values = {
                 name: self.write(getattr(value, name), f"{name} of {what}", depth + 1)
@@ -183,7 +175,7 @@ def _own(name: str) -> Any:
         from sklearn import linear_model
 
         return getattr(linear_model, name)
-    return _OWN[name]
+    return _own_classes()[name]
 
 
 def is_hilboost(cls: type) -> bool:
