@@ -37,7 +37,9 @@ def test_every_registered_kernel_has_a_row_and_every_native_row_is_registered():
 
 
 def test_names_are_unique_and_those_of_users_are_kept():
-    names = [name for kernel in kernel_classes().values() for name in vars(kernel).get("names", ())]
+    names = [
+        name for kernel in kernel_classes().values() for name in vars(kernel).get("short_names", ())
+    ]
     assert sorted(names) == sorted(set(names)) == list(KERNEL_NAMES)
     assert set(PREVIOUS.split()) <= set(KERNEL_NAMES)
 
@@ -45,7 +47,7 @@ def test_names_are_unique_and_those_of_users_are_kept():
 @pytest.mark.parametrize("name", sorted(kernel_classes()))
 def test_the_declared_fields_are_those_of_the_dataclass(name):
     kernel = kernel_classes()[name]
-    assert {field.name for field in fields(kernel)} == set(kernel.fields)
+    assert {field.name for field in fields(kernel)} == set(kernel.file_fields)
 
 
 class Narrower(Gaussian):

@@ -1,4 +1,4 @@
-"""Classes of the library, found in the modules of its packages."""
+"""Parts of the library, found in the modules of its packages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
     type
         In the order of module names; within a module in the order of definition.
     """
-    for module in _modules(package):
+    for module in modules_in(package):
         for value in vars(module).values():
             if (
                 isinstance(value, type)
@@ -39,7 +39,17 @@ def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
 
 
 @cache
-def _modules(package: str) -> tuple[ModuleType, ...]:
+def modules_in(package: str) -> tuple[ModuleType, ...]:
+    """All modules of a package and its subpackages, imported, in the order of their names.
+
+    Parameters
+    ----------
+    package : str
+
+    Returns
+    -------
+    tuple of modules
+    """
     root = import_module(package)
     found = walk_packages(root.__path__, f"{package}.")
     return tuple(import_module(module.name) for module in sorted(found, key=lambda m: m.name))

@@ -254,3 +254,6 @@ def _feature_names(model: Any) -> list[str]:
     names = [str(name) for name in getattr(model, "feature_names_in_", [])]
     taken = all(name.isprintable() and not set(name) & set("[]<") for name in names)
     return names if taken else []
+
+
+FORMATS = {"xgboost-json": to_xgboost_json}

@@ -35,7 +35,7 @@ class Constant(Kernel):
     """
 
     file_name = "constant"
-    fields: ClassVar[Fields] = {"value": "number"}
+    file_fields: ClassVar[Fields] = {"value": "number"}
 
     value: float = 1.0
 
@@ -81,7 +81,7 @@ class Scaled(Kernel):
     """
 
     file_name = "scaled"
-    fields: ClassVar[Fields] = {"kernel": "kernel", "factor": "number"}
+    file_fields: ClassVar[Fields] = {"kernel": "kernel", "factor": "number"}
 
     kernel: Kernel
     factor: float = 1.0
@@ -188,7 +188,7 @@ class Sum(_Combination):
     """
 
     file_name = "sum"
-    fields: ClassVar[Fields] = {"parts": "kernels"}
+    file_fields: ClassVar[Fields] = {"parts": "kernels"}
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
         """A sum of blocks."""
@@ -220,7 +220,7 @@ class Product(_Combination):
     """
 
     file_name = "product"
-    fields: ClassVar[Fields] = {"parts": "kernels"}
+    file_fields: ClassVar[Fields] = {"parts": "kernels"}
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
         """A product of blocks."""
@@ -263,7 +263,7 @@ class OnColumns(Kernel):
     """
 
     file_name = "on_columns"
-    fields: ClassVar[Fields] = {"kernel": "kernel", "columns": "integers"}
+    file_fields: ClassVar[Fields] = {"kernel": "kernel", "columns": "integers"}
 
     kernel: Kernel
     columns: Any

@@ -32,13 +32,13 @@ class Kernel(ABC):
     a class derived from it has them no more, as it may change the formula.
     """
 
-    names: ClassVar[Names] = {}
+    short_names: ClassVar[Names] = {}
     """Names for users, each with the parameters that it stands for."""
 
     file_name: ClassVar[str | None] = None
     """The name in model files."""
 
-    fields: ClassVar[Fields] = {}
+    file_fields: ClassVar[Fields] = {}
     """Kinds of the parameters, as model files hold them."""
 
     @abstractmethod

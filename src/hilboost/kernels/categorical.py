@@ -39,9 +39,9 @@ class Delta(Kernel):
     over the block a column.
     """
 
-    names: ClassVar[Names] = {"delta": {}}
+    short_names: ClassVar[Names] = {"delta": {}}
     file_name = "delta"
-    fields: ClassVar[Fields] = {"length_scale": "numbers"}
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
 
     length_scale: Any = 1.0
 
@@ -98,7 +98,7 @@ class Delta(Kernel):
 class Hamming(Kernel):
     """Share of the columns that are equal."""
 
-    names: ClassVar[Names] = {"hamming": {}}
+    short_names: ClassVar[Names] = {"hamming": {}}
     file_name = "hamming"
 
     def block(self, A: Array, B: Array) -> Array:

@@ -40,7 +40,8 @@ def to_description(kernel: Kernel) -> Description:
     name = vars(type(kernel)).get("file_name")
     if name is not None and kernel_classes().get(name) is type(kernel):
         values = {
-            key: _KINDS[kind].write(getattr(kernel, key)) for key, kind in kernel.fields.items()
+            key: _KINDS[kind].write(getattr(kernel, key))
+            for key, kind in kernel.file_fields.items()
         }
         return {"type": name, **values}
     raise IncompatibleParts(
@@ -80,7 +81,7 @@ def _read_kernel(description: Any) -> Kernel:
     if not isinstance(name, str) or name not in types:
         raise ValueError(f"no kernel has the type {name!r}; known are {', '.join(sorted(types))}")
     make: Callable[..., Kernel] = types[name]
-    fields = types[name].fields
+    fields = types[name].file_fields
     if set(description) != {"type", *fields}:
         raise ValueError(
             f"the kernel {name!r} has the fields {sorted(fields)}; got "

@@ -25,9 +25,9 @@ class Linear(Kernel):
         Zero or positive; the prior variance of the constant.
     """
 
-    names: ClassVar[Names] = {"linear": {}}
+    short_names: ClassVar[Names] = {"linear": {}}
     file_name = "linear"
-    fields: ClassVar[Fields] = {"offset": "number"}
+    file_fields: ClassVar[Fields] = {"offset": "number"}
 
     offset: float = 0.0
 
@@ -64,9 +64,9 @@ class Polynomial(Kernel):
         Positive; about one over the number of columns keeps values near one.
     """
 
-    names: ClassVar[Names] = {"polynomial": {}}
+    short_names: ClassVar[Names] = {"polynomial": {}}
     file_name = "polynomial"
-    fields: ClassVar[Fields] = {"degree": "integer", "offset": "number", "scale": "number"}
+    file_fields: ClassVar[Fields] = {"degree": "integer", "offset": "number", "scale": "number"}
 
     degree: int = 3
     offset: float = 1.0
@@ -112,7 +112,7 @@ class Cosine(Kernel):
     kernel stays positive semidefinite, and ones stand on its diagonal.
     """
 
-    names: ClassVar[Names] = {"cosine": {}}
+    short_names: ClassVar[Names] = {"cosine": {}}
     file_name = "cosine"
 
     def block(self, A: Array, B: Array) -> Array:
@@ -151,7 +151,7 @@ class Tanimoto(Kernel):
     mixture of the products ``exp(-t x) exp(-t y)``.
     """
 
-    names: ClassVar[Names] = {"tanimoto": {}}
+    short_names: ClassVar[Names] = {"tanimoto": {}}
     file_name = "tanimoto"
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:

@@ -37,7 +37,7 @@ class Mapped(Kernel):
     """
 
     file_name = "mapped"
-    fields: ClassVar[Fields] = {"kernel": "kernel", "matrix": "matrix"}
+    file_fields: ClassVar[Fields] = {"kernel": "kernel", "matrix": "matrix"}
 
     kernel: Stationary
     matrix: Any

@@ -43,7 +43,7 @@ def kernel_names() -> Mapping[str, Callable[[], Kernel]]:
     """
     found: dict[str, Callable[[], Kernel]] = {}
     for kernel in kernel_classes().values():
-        for name, parameters in vars(kernel).get("names", {}).items():
+        for name, parameters in vars(kernel).get("short_names", {}).items():
             if name in found:
                 raise RuntimeError(f"two kernels have the name {name!r}; rename one.")
             found[name] = partial(kernel, **parameters)

@@ -31,7 +31,7 @@ class Stationary(Kernel):
         One for all columns, or one a column; in the units of the columns.
     """
 
-    fields: ClassVar[Fields] = {"length_scale": "numbers"}
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
 
     length_scale: Any = 1.0
 
@@ -192,7 +192,7 @@ class Gaussian(Stationary):
         One for all columns, or one a column; in the units of the columns.
     """
 
-    names: ClassVar[Names] = {"gaussian": {}}
+    short_names: ClassVar[Names] = {"gaussian": {}}
     file_name = "gaussian"
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
@@ -218,7 +218,7 @@ class Laplace(Stationary):
         One for all columns, or one a column; in the units of the columns.
     """
 
-    names: ClassVar[Names] = {"laplace": {}}
+    short_names: ClassVar[Names] = {"laplace": {}}
     file_name = "laplace"
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
@@ -261,13 +261,13 @@ class Matern(Stationary):
     nu : {0.5, 1.5, 2.5}
     """
 
-    names: ClassVar[Names] = {
+    short_names: ClassVar[Names] = {
         "matern12": {"nu": 0.5},
         "matern32": {"nu": 1.5},
         "matern52": {"nu": 2.5},
     }
     file_name = "matern"
-    fields: ClassVar[Fields] = {"length_scale": "numbers", "nu": "number"}
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers", "nu": "number"}
 
     nu: float = 1.5
 
@@ -328,9 +328,9 @@ class RationalQuadratic(Stationary):
         Small: many length scales; large: a Gaussian.
     """
 
-    names: ClassVar[Names] = {"rational_quadratic": {}}
+    short_names: ClassVar[Names] = {"rational_quadratic": {}}
     file_name = "rational_quadratic"
-    fields: ClassVar[Fields] = {"length_scale": "numbers", "alpha": "number"}
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers", "alpha": "number"}
 
     alpha: float = 1.0
 

@@ -24,26 +24,14 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.base_model import BaseModel
+from hilboost.core.discovery import classes_in
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidParameter, InvalidType
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Kernel, from_description, to_description
-from hilboost.learners.linear import LINEAR_REGRESSORS, LinearModel, is_linear
-from hilboost.learners.tree import TreeLearner, VectorTreeLearner
+from hilboost.learners.linear import LINEAR_REGRESSORS, is_linear
 from hilboost.losses.registry import loss_classes
-from hilboost.outputs import (
-    Compositions,
-    Distributions,
-    Hierarchy,
-    KernelOutput,
-    LabelSets,
-    PositiveMatrices,
-    PrecomputedOutput,
-    Rankings,
-    Strings,
-    Vectors,
-)
 from hilboost.persistence.require import Arrays, require
 
 PLAIN = (str, int, float, bool, type(None))
@@ -52,17 +40,16 @@ PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)
 
 
 @cache
-def _own_classes() -> Mapping[str, type]:
-    """Classes of the library whose objects files hold, by name."""
-    parts = {
-        own.__name__: own
-        for own in (
-            *(LinearModel, TreeLearner, VectorTreeLearner),
-            *(Compositions, Distributions, Hierarchy, KernelOutput, LabelSets, PositiveMatrices),
-            *(PrecomputedOutput, Rankings, Strings, Vectors),
-        )
-    }
-    return MappingProxyType({**loss_classes(), **parts})
+def own_classes() -> Mapping[str, type]:
+    """Classes of the library whose objects files hold, by name: they declare it themselves."""
+    found: dict[str, type] = dict(loss_classes())
+    for package in ("hilboost.learners", "hilboost.outputs"):
+        for part in classes_in(package, object):
+            if vars(part).get("in_files"):
+                if part.__name__ in found:
+                    raise RuntimeError(f"two parts are called {part.__name__}; rename one.")
+                found[part.__name__] = part
+    return MappingProxyType(found)
 
 
 _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
@@ -122,7 +109,7 @@ class ValueWriter:
             name = f"value.{len(self.arrays)}"
             self.arrays[name] = np.ascontiguousarray(value)
             return {"array": name}
-        if type(value) in _own_classes().values() or is_linear(value):
+        if type(value) in own_classes().values() or is_linear(value):
             names = signature(type(value)).parameters
             values = {
                 name: self.write(getattr(value, name), f"{name} of {what}", depth + 1)
@@ -175,7 +162,7 @@ def _own(name: str) -> Any:
         from sklearn import linear_model
 
         return getattr(linear_model, name)
-    return _own_classes()[name]
+    return own_classes()[name]
 
 
 def is_hilboost(cls: type) -> bool:
