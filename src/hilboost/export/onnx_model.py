@@ -43,7 +43,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         Fitted: ``BoostingRegressor`` or ``BoostingClassifier`` with trees or ``learner="kernel"``,
         ``KernelBoostingRegressor``, ``KernelBoostingClassifier``, ``SparseKernelRidge`` or
         ``SparseKernelClassifier`` with hilboost's own kernels; the loss is a built-in one, or one
-        of your own without ``inverse_link``.
+        of your own that declares its ``link`` or has no ``inverse_link``.
     path : str or Path, optional
         Where to write it, all of it or nothing.
     dtype : {"float64", "float32"}, default "float64"
