@@ -29,8 +29,8 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
-        Fitted, with trees and a built-in loss (or one of your own that declares its ``link`` or, for
-        regression, has no ``inverse_link``), and at most one quantile level.
+        Fitted, with trees and at most one quantile level.  The loss is a built-in one, or one of
+        your own that declares its ``link`` or, for regression, has no ``inverse_link``.
     path : str or Path, optional
         Where to write it, all of it or nothing; XGBoost wants a name that ends in ``.json``.
     background : array-like (n, d), optional
