@@ -75,6 +75,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name.startswith("to_"):
+        found = import_module("hilboost.export.registry").export_function(name)
+        if found is not None:
+            return found
     raise AttributeError(f"module 'hilboost' has no attribute {name!r}")
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from typer.testing import CliRunner
 
 import hilboost
 from hilboost.cli.app import app
+from hilboost.export.registry import export_formats
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
 FAST = ("--n-estimators", 5, "--random-state", 0)
@@ -186,13 +186,12 @@ def test_export_calls_the_function_of_the_format(model, monkeypatch):
         calls.append((type(exported).__name__, path))
         Path(path).write_text("model")
 
-    monkeypatch.setattr(hilboost, "to_onnx", write, raising=False)
-    assert "'m.onnx'" in done("export", "model", "--format", "onnx", "--out", "m.onnx")
-    assert calls == [("BoostingRegressor", Path("m.onnx"))]
-    monkeypatch.setitem(sys.modules["hilboost.cli.model_jobs"].EXPORTS, "onnx", "to_nothing")
-    message = refused("export", "model", "--format", "onnx", "--out", "m.onnx")
-    assert "cannot write onnx" in message
-    assert run("export", "model", "--format", "pmml", "--out", "m").exit_code == 2
+    formats = {**export_formats(), "text": write}
+    monkeypatch.setattr("hilboost.export.registry.export_formats", lambda: formats)
+    assert "'m.text'" in done("export", "model", "--format", "text", "--out", "m.text")
+    assert calls == [("BoostingRegressor", Path("m.text"))]
+    message = refused("export", "model", "--format", "pmml", "--out", "m", code=2)
+    assert "onnx, text, xgboost-json" in message
 
 
 @pytest.mark.parametrize("name", ["houses.parquet", "houses.pq", "houses.csv.gz"])

@@ -19,7 +19,7 @@ from hilboost.core.errors import (
     InvalidParameter,
     InvalidType,
 )
-from hilboost.estimators.predictions import NUMBER_LOSSES
+from hilboost.losses.registry import regression_losses
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -457,13 +457,13 @@ def test_numbers_of_a_category_dtype_are_classes(values):
     assert found.dtype == np.asarray(values).dtype
 
 
-@pytest.mark.parametrize("loss", sorted(NUMBER_LOSSES))
+@pytest.mark.parametrize("loss", sorted(regression_losses()))
 def test_one_row(loss):
     model = regressor(loss).fit([[1.0, 2.0]], [3.0])
     np.testing.assert_allclose(model.predict([[1.0, 2.0], [np.nan, 9.0]]), 3.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", sorted(NUMBER_LOSSES))
+@pytest.mark.parametrize("loss", sorted(regression_losses()))
 def test_constant_target(loss):
     model = regressor(loss).fit(X, np.full(40, 3.0))
     np.testing.assert_allclose(model.predict(X), 3.0, rtol=1e-12)

@@ -29,8 +29,9 @@ from hilboost.core.errors import (
     InvalidType,
     MissingPackage,
 )
+from hilboost.core.link import LogLink
 from hilboost.core.loss import Gradients
-from hilboost.losses import SquaredError
+from hilboost.losses import Poisson, SquaredError
 from hilboost.model.codecs import ClassCodec
 
 RNG = np.random.default_rng(0)
@@ -210,6 +211,24 @@ class Rooted(Loss):
 
     def inverse_link(self, raw):
         return np.cbrt(raw)
+
+
+class Declared(SquaredError):
+    @property
+    def link(self):
+        return LogLink(30.0)
+
+    def inverse_link(self, raw):
+        return np.exp(np.clip(raw, -30, 30))
+
+
+class MyPoisson(Poisson):
+    """The link of the base class, with its inverse link."""
+
+
+def test_declared_and_inherited_links_are_exported():
+    for loss in (Declared(), MyPoisson()):
+        assert_agrees(BoostingRegressor(loss, **SHORT).fit(GAPS, np.abs(Y)), NEW)
 
 
 def test_losses_of_ones_own():

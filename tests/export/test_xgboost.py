@@ -19,7 +19,7 @@ from hilboost import (
 from hilboost.core.errors import IncompatibleParts, InvalidType
 from hilboost.export.xgboost_json import _first_above
 from hilboost.learners.tree import TreeLearner
-from hilboost.losses import Exponential, OneHotSquaredError, Poisson, Quantile
+from hilboost.losses import Exponential, OneHotSquaredError, Poisson, Quantile, Tweedie
 from hilboost.model import AdditiveModel
 
 RNG = np.random.default_rng(0)
@@ -247,10 +247,25 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
     class Mine(Poisson):
         """A link of one's own."""
 
+        def inverse_link(self, raw):
+            return 2 * super().inverse_link(raw)
+
     with pytest.raises(IncompatibleParts, match="no objective with the link of Mine"):
         to_xgboost_json(BoostingRegressor(Mine(), **SHORT).fit(X, np.abs(Y)))
     with pytest.raises(ValueError, match="not fitted"):
         to_xgboost_json(BoostingRegressor())
+
+
+class MyTweedie(Tweedie):
+    """The link of the base class, with its inverse link."""
+
+
+def test_a_derived_loss_is_exported_with_its_link():
+    model = BoostingRegressor(MyTweedie(1.3), **SHORT).fit(X, np.abs(Y))
+    text = to_xgboost_json(model)
+    assert_near(raw_outputs(text, NEW), model.model_.predict_raw(NEW))
+    booster, matrix = loaded(text)
+    assert_near(booster.predict(matrix(NEW)), model.predict(NEW))
 
 
 def test_large_targets_keep_their_digits():

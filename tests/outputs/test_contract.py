@@ -4,6 +4,7 @@ import pytest
 from tests.cases import OUTPUTS, ids
 
 import hilboost.outputs
+from hilboost.core.discovery import classes_in
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice, OutputSpace
 from hilboost.outputs import Candidates, PrecomputedOutput
@@ -45,8 +46,9 @@ def test_every_public_space_has_a_row():
         if isinstance(value := getattr(hilboost.outputs, name), type)
         and issubclass(value, OutputSpace)
     }
+    found = set(classes_in("hilboost.outputs", OutputSpace))
     # The labels of a precomputed matrix are rows of it; its tests are apart.
-    assert public == {type(case.make()) for case in OUTPUTS} | {PrecomputedOutput}
+    assert public <= found == {type(case.make()) for case in OUTPUTS} | {PrecomputedOutput}
 
 
 @all_outputs

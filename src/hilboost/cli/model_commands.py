@@ -1,7 +1,7 @@
 """Commands for fitted models: ``evaluate``, ``report``, ``inspect``, and ``export``."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -115,8 +115,7 @@ def inspect(model: Model, as_json: AsJson = False, debug: Debug = False) -> None
 def export(
     model: Model,
     form: Annotated[
-        Literal["onnx", "xgboost-json"],
-        typer.Option("--format", metavar="FORMAT", help="onnx or xgboost-json."),
+        str, typer.Option("--format", metavar="FORMAT", help="Such as onnx or xgboost-json.")
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Output file.", show_default=False)],
     debug: Debug = False,

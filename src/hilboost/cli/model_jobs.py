@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = ["EXPORTS", "run_evaluate", "run_export", "run_inspect", "run_report"]
+__all__ = ["run_evaluate", "run_export", "run_inspect", "run_report"]
 
-# Export formats, and the functions of the package that write them.
-EXPORTS = {"onnx": "to_onnx", "xgboost-json": "to_xgboost_json"}
 _IMPORTANCES_SHOWN = 10
 _LEVELS_SHOWN = 6
 
@@ -239,7 +237,7 @@ def run_export(model_path: Path, form: str, out: Path) -> str:
     ----------
     model_path : Path
     form : str
-        One of ``EXPORTS``.
+        One of :func:`~hilboost.export.registry.export_formats`.
     out : Path
 
     Returns
@@ -249,10 +247,11 @@ def run_export(model_path: Path, form: str, out: Path) -> str:
     """
     check_output(out, model_path)
 
-    import hilboost
+    from hilboost.export.registry import export_formats
 
-    export = getattr(hilboost, EXPORTS[form], None)
-    if export is None:
-        raise CliError(f"This version of hilboost cannot write {form}; install a newer version.")
-    export(_load(model_path), out)
+    formats = export_formats()
+    if form not in formats:
+        known = ", ".join(sorted(formats))
+        raise UsageError(f"--format {form} is not known; choose one of {known}.")
+    formats[form](_load(model_path), out)
     return f"Saved the {form} model to '{out}'."

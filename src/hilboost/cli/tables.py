@@ -38,10 +38,6 @@ TaskName = Literal["regression", "classification"]
 
 # An integer target with more distinct values than this is treated as numeric.
 MAX_INTEGER_CLASSES = 20
-CLASSIFICATION_LOSSES = frozenset({"log_loss", "exponential"})
-REGRESSION_LOSSES = frozenset(
-    {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"}
-)
 NAMES_SHOWN = 8
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
@@ -290,13 +286,15 @@ def choose_task(
     """
     from pandas.api import types
 
+    from hilboost.losses.registry import classification_losses, regression_losses
+
     name = column.name
     if requested != "auto":
         return Task(requested, f"--task {requested} was given")
-    if loss in CLASSIFICATION_LOSSES:
-        return Task("classification", f"--loss {loss} is for classification")
-    if loss in REGRESSION_LOSSES:
+    if loss in regression_losses():
         return Task("regression", f"--loss {loss} is for regression")
+    if loss in classification_losses():
+        return Task("classification", f"--loss {loss} is for classification")
     if types.is_bool_dtype(column):
         return Task("classification", f"the target '{name}' is boolean")
     if not types.is_numeric_dtype(column):

@@ -5,16 +5,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.operators import OperatorGraph
 
 
 class BaseModel(ABC):
     """A fitted base learner."""
+
+    in_files: ClassVar[bool] = False
+    """Whether model files hold it as the name of its class and the parameters of its constructor.
+
+    Base models of the library declare it in their own class.
+    """
 
     @abstractmethod
     def predict_raw(self, X: Floats) -> Floats:
@@ -28,6 +35,36 @@ class BaseModel(ABC):
         -------
         (n, r) float64
         """
+
+    def has_shape(self, n_features: int, n_outputs: int) -> bool:
+        """Whether it takes so many columns to so many finite outputs, for those that files hold.
+
+        Parameters
+        ----------
+        n_features : int
+        n_outputs : int
+
+        Returns
+        -------
+        bool
+        """
+        return True
+
+    def operators(self, graph: OperatorGraph, X: str) -> str | None:
+        """Write the outputs as operators of ONNX.
+
+        Parameters
+        ----------
+        graph : OperatorGraph
+        X : str
+            Name of the inputs (n, d) in the graph.
+
+        Returns
+        -------
+        str or None
+            Name of the outputs (n, r); ``None``, the default, where they are Python code only.
+        """
+        return None
 
     @classmethod
     def sum_of(cls, terms: Sequence[Term]) -> Summation:

@@ -79,6 +79,12 @@ class Learner(ABC):
     read these declarations; nothing asks for the class of a learner.
     """
 
+    in_files: ClassVar[bool] = False
+    """Whether model files hold it as the name of its class and its parameters.
+
+    Learners of the library declare it in their own class.
+    """
+
     name: ClassVar[str | None] = None
     """The name that model files and reports use, for the library's own learners."""
 

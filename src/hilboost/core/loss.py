@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.link import IdentityLink, Link
 
 
 @dataclass(frozen=True)
@@ -125,12 +127,92 @@ class Loss(ABC):
     ``None`` where nothing is known.  A derived class does not inherit it, nor its units.
     """
 
+    regressor_name: ClassVar[str | None] = None
+    """The name by which regressors know a loss of the library."""
+
+    classifier_name: ClassVar[str | None] = None
+    """The name by which classifiers know a loss of the library."""
+
+    n_classes_range: ClassVar[tuple[int, int | None]] = (1, None)
+    """Fewest and most classes that a classifier's loss takes."""
+
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """A class does not inherit declarations: it may change the formula they are about."""
+        """A class does not inherit declarations: it may change the formula they are about.
+
+        It inherits ``link`` together with ``inverse_link``, and neither without the other.
+        """
         super().__init_subclass__(**arguments)
         for name in ("quadratic", "bounded_hessian", "additive_over_targets"):
             if name not in vars(cls):
                 setattr(cls, name, False)
+        for name in ("regressor_name", "classifier_name"):
+            if name not in vars(cls):
+                setattr(cls, name, None)
+        declares, defines = (
+            next(place for place, base in enumerate(cls.__mro__) if name in vars(base))
+            for name in ("link", "inverse_link")
+        )
+        if defines < declares:
+            cls.link = property(lambda self: None)  # type: ignore[method-assign, assignment]
+
+    @classmethod
+    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
+        """The loss that a regressor makes of ``regressor_name``.
+
+        Parameters
+        ----------
+        parameters : mapping of str to object
+            Of the estimator, such as ``quantile``.
+
+        Returns
+        -------
+        Loss
+        """
+        return cls()
+
+    @classmethod
+    def for_classifier(cls, n_classes: int) -> Self:
+        """The loss that a classifier makes of ``classifier_name``.
+
+        Parameters
+        ----------
+        n_classes : int
+
+        Returns
+        -------
+        Loss
+        """
+        return cls()
+
+    @property
+    def link(self) -> Link | None:
+        """What ``inverse_link`` computes, as a record that exports can write.
+
+        ``None`` where it is known as Python code only: so it is for a class that overrides
+        ``inverse_link`` and does not declare its link.
+        """
+        return IdentityLink()
+
+    def with_sharpness(self, sharpness: float) -> Loss:
+        """The loss whose probabilities use a fitted factor of the scores; by default itself.
+
+        Parameters
+        ----------
+        sharpness : float
+
+        Returns
+        -------
+        Loss
+        """
+        return self
+
+    @property
+    def xgboost_objective(self) -> dict[str, Any] | None:
+        """The objective of XGBoost with the same loss and link, as its model files have it.
+
+        ``None`` takes one with the same link.
+        """
+        return None
 
     def units(self, target: Target) -> TargetUnits | None:
         """Units in which a fit measures the target, so that its own do not matter.

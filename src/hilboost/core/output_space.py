@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,12 +13,22 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 
+ShortNames = Mapping[str, Mapping[str, Any]]
+"""Names, each with the parameters that it stands for."""
+
 
 class OutputSpace(ABC):
     """A kind of labels: what they are, and how they become points of a Hilbert space.
 
-    An object of parameters; what it learns from training labels is an :class:`Embedding`.
+    An object of parameters; what it learns from training labels is an :class:`Embedding`.  Spaces
+    of the library declare the first two attributes in their own class.
     """
+
+    in_files: ClassVar[bool] = False
+    """Whether model files hold it as the name of its class and its parameters."""
+
+    short_names: ClassVar[ShortNames] = {}
+    """Names for users."""
 
     @abstractmethod
     def fit(self, labels: Any) -> Embedding:
@@ -67,6 +77,26 @@ class Embedding(ABC):
 
     ways: ClassVar[tuple[str, ...]]
     """Names of the ways to decode, the usual one first."""
+
+    in_files: ClassVar[bool] = False
+    """Whether model files hold it as the name of its class and the parameters of its constructor.
+
+    An embedding of the library declares it in its own class, whose constructor refuses what cannot
+    be.
+    """
+
+    def has_shape(self, n_outputs: int) -> bool:
+        """Whether its points have so many dimensions, for those that files hold.
+
+        Parameters
+        ----------
+        n_outputs : int
+
+        Returns
+        -------
+        bool
+        """
+        return True
 
     @abstractmethod
     def encode(self, labels: Any) -> Floats:

@@ -22,7 +22,6 @@ from hilboost.estimators.output_kernel_forest import (
 from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
 from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
-from hilboost.losses import OneHotSquaredError, Quantile
 from hilboost.model.codecs import ClassCodec, NumberCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence import container
@@ -145,8 +144,8 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
     # Without an encoding, trees may name the columns of the table alone.
     require(stored.encoding is None or stored.kernel_machine is None, "encoding")
     loss, learner = model._parts(stored.codec, len(additive.initial_raw), stored)
-    if isinstance(loss, OneHotSquaredError) and stored.sharpness is not None:
-        loss = OneHotSquaredError(loss.n_classes, stored.sharpness)
+    if stored.sharpness is not None:
+        loss = loss.with_sharpness(stored.sharpness)
     fitted = stored.fitted(loss, learner)
     _check_outputs(fitted)
     kind = learner.base_model
@@ -163,10 +162,8 @@ def _check_outputs(fitted: FittedModel) -> None:
         return
     if isinstance(codec, ClassCodec):
         expected = 1 if len(codec.classes) == 2 else len(codec.classes)
-    elif isinstance(loss, Quantile):
-        expected = len(loss.levels)
     elif isinstance(codec, NumberCodec):
-        expected = codec.n_targets
+        expected = (loss.link and loss.link.n_outputs) or codec.n_targets
     else:
         return
     require(len(fitted.model.initial_raw) == expected, "the number of outputs")

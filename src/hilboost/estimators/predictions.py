@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
 from hilboost.core.loss import Loss, Target
 from hilboost.estimators.base import named_or_own_loss
-from hilboost.losses import (
-    AbsoluteError,
-    BinomialLogLoss,
-    Exponential,
-    Gamma,
-    Huber,
-    MultinomialLogLoss,
-    OneHotSquaredError,
-    Poisson,
-    Quantile,
-    SquaredError,
-    Tweedie,
+from hilboost.losses.registry import (
+    classification_losses,
+    make_classification_loss,
+    make_regression_loss,
+    regression_losses,
 )
 from hilboost.model.codecs import ClassCodec, NumberCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
 
-_OF_NUMBERS: dict[str, type[Loss]] = {
-    "squared_error": SquaredError,
-    "absolute_error": AbsoluteError,
-    "huber": Huber,
-    "poisson": Poisson,
-    "gamma": Gamma,
-    "tweedie": Tweedie,
-}
-NUMBER_LOSSES = (*_OF_NUMBERS, "quantile")
-CLASS_LOSSES = ("log_loss", "exponential", "squared_error")
 
-
-def number_loss(loss: Any, quantile: Any) -> Loss:
-    """The loss of a regressor.
+def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
+    """The loss of a regressor with these parameters.
 
     Raises
     ------
     InvalidParameter, InvalidType
     """
     return named_or_own_loss(
-        loss,
-        NUMBER_LOSSES,
-        lambda name: Quantile(quantile) if name == "quantile" else _OF_NUMBERS[name](),
+        loss, regression_losses(), lambda name: make_regression_loss(name, parameters)
     )
 
 
@@ -60,19 +39,9 @@ def class_loss(loss: Any, n_classes: int) -> Loss:
     ------
     InvalidParameter, InvalidType
     """
-
-    def named(name: str) -> Loss:
-        if name == "squared_error":
-            return OneHotSquaredError(n_classes)
-        if name == "log_loss":
-            return BinomialLogLoss() if n_classes == 2 else MultinomialLogLoss(n_classes)
-        if n_classes != 2:
-            raise InvalidParameter(
-                f"loss='exponential' takes two classes; y holds {n_classes}. Use 'log_loss'."
-            )
-        return Exponential()
-
-    return named_or_own_loss(loss, CLASS_LOSSES, named)
+    return named_or_own_loss(
+        loss, classification_losses(), lambda name: make_classification_loss(name, n_classes)
+    )
 
 
 class NumberPredictions:
@@ -84,13 +53,13 @@ class NumberPredictions:
     _staged_raw: Any
     _takes_missing_targets: Any
     loss: Any
-    quantile: Any
+    get_params: Any
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
         return NumberCodec.learn(y, n, self._takes_missing_targets())
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
-        return number_loss(self.loss, getattr(self, "quantile", 0.5))
+        return number_loss(self.loss, self.get_params(deep=False))
 
     def predict(self, X: Any) -> Floats:
         """Predict the target.

@@ -23,8 +23,8 @@ from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.kernel_boosting import KernelBoosting, kernel_stages
 from hilboost.estimators.parameters import changed
-from hilboost.estimators.predictions import NUMBER_LOSSES, number_loss
 from hilboost.learners.tree import Forest
+from hilboost.losses.registry import regression_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
@@ -208,7 +208,7 @@ class TableBoosting(BoostingEstimator):
             return False
         loss: Any = self.loss
         if isinstance(loss, str):
-            loss = number_loss(loss, 0.5) if loss in NUMBER_LOSSES else None
+            loss = regression_losses().get(loss)
         return bool(getattr(loss, "additive_over_targets", False))
 
     def _takes_sparse(self) -> bool:

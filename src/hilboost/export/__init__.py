@@ -1,4 +1,10 @@
-"""Models for other programs, and for the eye."""
+"""Models for other programs, and for the eye.
+
+A module declares its formats in ``FORMATS``, and :mod:`hilboost.export.registry` finds it.  The
+names below are those that type checkers know.
+"""
+
+from typing import Any
 
 from hilboost.export.onnx_model import to_onnx
 from hilboost.export.plots import plot_tree
@@ -6,3 +12,13 @@ from hilboost.export.tables import tree_table
 from hilboost.export.xgboost_json import to_xgboost_json
 
 __all__ = ["plot_tree", "to_onnx", "to_xgboost_json", "tree_table"]
+
+
+def __getattr__(name: str) -> Any:
+    """Exports found in the package that the list above does not name."""
+    from hilboost.export.registry import export_function
+
+    # Not for submodules: the registry imports them, and they may ask for each other.
+    if name.startswith("to_") and (found := export_function(name)) is not None:
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -41,6 +41,14 @@ class Graph:
         """A constant list of int64, such as axes."""
         return self.constant(values, np.int64)
 
+    def times(self, name: str, factor: float) -> str:
+        """A value times a number."""
+        return self.add("Mul", name, self.constant(factor))
+
+    def plus(self, name: str, offset: float) -> str:
+        """A value plus a number."""
+        return self.add("Add", name, self.constant(offset))
+
     def row_sums(self, name: str) -> str:
         """(n, 1) from (n, d)."""
         return self.add("ReduceSum", name, self.integers(1), keepdims=1)

@@ -8,20 +8,17 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.link import (
+    IdentityLink,
+    Link,
+    LogitLink,
+    LogLink,
+    ScoresLink,
+    SoftmaxLink,
+    SortedLink,
+)
 from hilboost.core.loss import Loss
 from hilboost.export.onnx_graph import Graph
-from hilboost.losses import (
-    BinomialLogLoss,
-    Exponential,
-    Gamma,
-    MultinomialLogLoss,
-    OneHotSquaredError,
-    Poisson,
-    Quantile,
-    Tweedie,
-)
-from hilboost.losses._log_link import LARGEST_LOGARITHM
-from hilboost.losses.squared_hinge import SquaredHinge
 
 
 def add_inverse_link(graph: Graph, raw: str, loss: Loss) -> str:
@@ -32,70 +29,58 @@ def add_inverse_link(graph: Graph, raw: str, loss: Loss) -> str:
     IncompatibleParts
         The loss has an inverse link of its own, which is Python code.
     """
-    write = _LINKS.get(type(loss))
-    if write is not None:
-        return write(graph, raw, loss)
-    if type(loss).inverse_link is Loss.inverse_link:
-        return raw
-    raise IncompatibleParts(
-        f"to_onnx writes the links of hilboost's own losses as operators; "
-        f"{type(loss).__name__}.inverse_link is Python code. Fit with a built-in loss, or leave "
-        "inverse_link out and apply it to the exported raw outputs."
-    )
+    link = loss.link
+    write = None if link is None else _LINKS.get(type(link))
+    if write is None:
+        raise IncompatibleParts(
+            f"to_onnx writes declared links as operators; {type(loss).__name__}.inverse_link is "
+            "Python code. Declare link in the class, fit with a built-in loss, or leave "
+            "inverse_link out and apply it to the exported raw outputs."
+        )
+    return write(graph, raw, link)
 
 
-def _exponential_mean(graph: Graph, raw: str, loss: Loss) -> str:
-    bound = graph.constant(LARGEST_LOGARITHM)
+def _identity(graph: Graph, raw: str, link: IdentityLink) -> str:
+    return raw
+
+
+def _exponential_mean(graph: Graph, raw: str, link: LogLink) -> str:
+    bound = graph.constant(link.bound)
     clipped = graph.add("Clip", raw, graph.add("Neg", bound), bound)
     return graph.add("Exp", clipped)
 
 
-def _two_classes(graph: Graph, raw: str, factor: float) -> str:
-    logits = graph.add("Mul", raw, graph.constant([[-factor, factor]]))
+def _two_classes(graph: Graph, raw: str, link: LogitLink) -> str:
+    logits = graph.add("Mul", raw, graph.constant([[-link.factor, link.factor]]))
     return graph.add("Sigmoid", logits)
 
 
-def _binomial(graph: Graph, raw: str, loss: Loss) -> str:
-    return _two_classes(graph, raw, 1.0)
-
-
-def _adaboost(graph: Graph, raw: str, loss: Loss) -> str:
-    return _two_classes(graph, raw, 2.0)
-
-
-def _softmax(graph: Graph, raw: str, loss: Loss) -> str:
+def _softmax(graph: Graph, raw: str, link: SoftmaxLink) -> str:
+    if link.factor != 1:
+        raw = graph.add("Mul", raw, graph.constant(link.factor))
     return graph.add("Softmax", raw, axis=1)
 
 
-def _sharpened(graph: Graph, raw: str, loss: OneHotSquaredError) -> str:
-    if loss.n_classes == 2:
-        return _two_classes(graph, raw, 2 * loss.sharpness)
-    return _softmax(graph, graph.add("Mul", raw, graph.constant(loss.sharpness)), loss)
-
-
-def _sorted(graph: Graph, raw: str, loss: Quantile) -> str:
+def _sorted(graph: Graph, raw: str, link: SortedLink) -> str:
     """Rows in ascending order, then in that of the levels: quantiles never cross."""
-    k = len(loss.levels)
+    k = len(link.quantiles)
     graph.add("TopK", raw, graph.integers(k), n_outputs=2, axis=1, largest=0, sorted=1)
     ascending = graph.nodes[-1][2][0]
-    rank = np.argsort(np.argsort(loss.levels))
+    rank = np.argsort(np.argsort(link.quantiles))
     return graph.add("Gather", ascending, graph.integers(*rank.tolist()), axis=1)
 
 
-def _scores(graph: Graph, raw: str, loss: SquaredHinge) -> str:
-    if loss.n_classes == 2:
+def _scores(graph: Graph, raw: str, link: ScoresLink) -> str:
+    if link.n_classes == 2:
         return graph.add("Mul", raw, graph.constant([[-1.0, 1.0]]))
     return raw
 
 
-_LINKS: dict[type, Callable[[Graph, str, Any], str]] = {
-    BinomialLogLoss: _binomial,
-    Exponential: _adaboost,
-    Gamma: _exponential_mean,
-    MultinomialLogLoss: _softmax,
-    OneHotSquaredError: _sharpened,
-    Poisson: _exponential_mean,
-    Quantile: _sorted,
-    SquaredHinge: _scores,
-    Tweedie: _exponential_mean,
+_LINKS: dict[type[Link], Callable[[Graph, str, Any], str]] = {
+    IdentityLink: _identity,
+    LogLink: _exponential_mean,
+    LogitLink: _two_classes,
+    ScoresLink: _scores,
+    SoftmaxLink: _softmax,
+    SortedLink: _sorted,
 }

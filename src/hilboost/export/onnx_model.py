@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hilboost.core.base_model import Term
 from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
 from hilboost.core.version import __version__
 from hilboost.export.columns import Columns
@@ -24,7 +25,6 @@ from hilboost.export.scalar_trees import scalar_trees
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.tree import Tree
-from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model import AdditiveModel
 from hilboost.persistence.atomic import atomic_path
 
@@ -47,7 +47,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         Fitted: ``BoostingRegressor`` or ``BoostingClassifier`` with trees or ``learner="kernel"``,
         ``KernelBoostingRegressor``, ``KernelBoostingClassifier``, ``SparseKernelRidge`` or
         ``SparseKernelClassifier`` with hilboost's own kernels; the loss is a built-in one, or one
-        of your own without ``inverse_link``.
+        of your own that declares its ``link`` or has no ``inverse_link``.
     path : str or Path, optional
         Where to write it, all of it or nothing.
     dtype : {"float64", "float32"}, default "float64"
@@ -132,7 +132,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
 
 def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, int]) -> str:
     """The sum of the start value and all stages, (n, r)."""
-    trees, expansions = [], []
+    trees, expansions, others = [], [], []
     for stage, parts in enumerate(model.stages):
         for number, part in enumerate(parts.terms):
             if isinstance(part.model, Tree):
@@ -140,10 +140,7 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
             elif isinstance(part.model, KernelExpansion):
                 expansions.append(part)
             else:
-                raise IncompatibleParts(
-                    "to_onnx writes trees and kernel machines; this model has a "
-                    f"{type(part.model).__name__}. Fit with learner='tree' or learner='kernel'."
-                )
+                others.append(_add_term(graph, X, part, len(model.initial_raw)))
     r = len(model.initial_raw)
     sums = [graph.constant((model.initial_raw + constants_of(trees, r))[None, :])]
     forest = add_trees(graph, X, trees, r, n_codes)
@@ -153,10 +150,11 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
         outputs = np.zeros((len(expansion.basis), r))
         outputs[:, columns] = expansion.weights
         sums.append(add_expansion(graph, X, _with_weights(expansion, outputs)))
+    sums += others
     if expansions:
         # NaN, which clipping and comparisons would hide, makes the whole row NaN.
         sums.append(graph.row_sums(graph.add("Mul", X, graph.constant(0.0))))
-    elif forest is None:
+    elif forest is None and not others:
         n_rows = graph.add("Shape", X, start=0, end=1)
         shape = graph.add("Concat", n_rows, graph.integers(1), axis=0)
         sums[0] = graph.add("Tile", sums[0], shape)
@@ -164,6 +162,21 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
     for term in sums[1:]:
         total = graph.add("Add", total, term)
     return total
+
+
+def _add_term(graph: Graph, X: str, term: Term, r: int) -> str:
+    """What a base model that writes its own operators adds, (n, r)."""
+    kind = type(term.model)
+    # A class derived from one that writes them may compute something else.
+    written = term.model.operators(graph, X) if "operators" in vars(kind) else None
+    if written is None:
+        raise IncompatibleParts(
+            "to_onnx writes trees, kernel machines and base models with operators of their own; "
+            f"this model has a {kind.__name__}. Fit with learner='tree' or learner='kernel'."
+        )
+    places = np.zeros((len(term.coefficient), r))
+    places[:, term.columns] = np.diag(term.coefficient)
+    return graph.add("MatMul", written, graph.constant(places))
 
 
 def _with_weights(model: KernelExpansion, weights: np.ndarray) -> KernelExpansion:
@@ -186,7 +199,8 @@ def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
     best = graph.add("ArgMax", predicted, axis=1, keepdims=0)
     labels = graph.constant(classes, classes.dtype)
     graph.rename(graph.add("Gather", labels, best, axis=0), "label")
-    name = "scores" if isinstance(model.loss_, SquaredHinge) else "probabilities"
+    link = model.loss_.link
+    name = "probabilities" if link is None or link.gives_probabilities else "scores"
     graph.rename(predicted, name)
     text = classes.dtype == object
     kind = TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(classes.dtype)
@@ -208,3 +222,6 @@ def _labels(classes: np.ndarray) -> np.ndarray:
             f"{sorted({type(label).__name__ for label in labels})}. Fit with such labels."
         )
     return np.array(labels, dtype=object)
+
+
+FORMATS = {"onnx": to_onnx}

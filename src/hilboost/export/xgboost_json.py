@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -13,19 +13,9 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.link import IdentityLink, Link, LogitLink, LogLink, SoftmaxLink, SortedLink
 from hilboost.core.loss import Loss
 from hilboost.export.scalar_trees import ScalarTree, constant_tree, fitted_trees
-from hilboost.losses import (
-    AbsoluteError,
-    BinomialLogLoss,
-    Exponential,
-    Gamma,
-    MultinomialLogLoss,
-    OneHotSquaredError,
-    Poisson,
-    Quantile,
-    Tweedie,
-)
 from hilboost.persistence.atomic import atomic_path
 
 _NO_PARENT = 2147483647
@@ -39,8 +29,8 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
-        Fitted, with trees and a built-in loss (or, for regression, one of your own without
-        ``inverse_link``), and at most one quantile level.
+        Fitted, with trees and at most one quantile level.  The loss is a built-in one, or one of
+        your own that declares its ``link`` or, for regression, has no ``inverse_link``.
     path : str or Path, optional
         Where to write it, all of it or nothing; XGBoost wants a name that ends in ``.json``.
     background : array-like (n, d), optional
@@ -132,44 +122,44 @@ def _document(
 
 def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
     """XGBoost's objective, the base score that adds nothing, and a factor of the raw outputs."""
-    kind = type(loss)
-    plain = {"reg_loss_param": {"scale_pos_weight": "1"}}
-    logistic = {"name": "binary:logistic", **plain}
-    if kind is BinomialLogLoss:
-        return logistic, "5E-1", 1.0
-    if kind is Exponential:
-        return logistic, "5E-1", 2.0
-    if isinstance(loss, OneHotSquaredError) and loss.n_classes == 2:
-        return logistic, "5E-1", 2 * loss.sharpness
-    if isinstance(loss, OneHotSquaredError | MultinomialLogLoss):
-        factor = loss.sharpness if isinstance(loss, OneHotSquaredError) else 1.0
-        classes = {"num_class": str(loss.n_classes)}
-        return {"name": "multi:softprob", "softmax_multiclass_param": classes}, "0E0", factor
-    if kind is Poisson:
-        parameters = {"max_delta_step": "0.7"}
-        return {"name": "count:poisson", "poisson_regression_param": parameters}, "1E0", 1.0
-    if kind is Gamma:
-        return {"name": "reg:gamma", **plain}, "1E0", 1.0
-    if isinstance(loss, Tweedie):
-        power = {"tweedie_variance_power": repr(float(loss.power))}
-        return {"name": "reg:tweedie", "tweedie_regression_param": power}, "1E0", 1.0
-    if isinstance(loss, Quantile) and len(loss.levels) == 1:
-        level = {"quantile_alpha": f"[{float(loss.levels[0])!r}]"}
-        return {"name": "reg:quantileerror", "quantile_loss_param": level}, "0E0", 1.0
-    if isinstance(loss, Quantile):
+    link = loss.link
+    if isinstance(link, SortedLink) and len(link.levels) > 1:
         raise IncompatibleParts(
-            f"to_xgboost_json: this model has {len(loss.levels)} quantile levels, which are put in "
+            f"to_xgboost_json: this model has {len(link.levels)} quantile levels, which are put in "
             "order after the sum, and XGBoost does not do so. Fit one model a level, or use "
             "to_onnx."
         )
-    if kind is AbsoluteError:
-        return {"name": "reg:absoluteerror"}, "0E0", 1.0
-    if model.fitted_.codec.kind == "numbers" and kind.inverse_link is Loss.inverse_link:
-        return {"name": "reg:squarederror", **plain}, "0E0", 1.0
-    raise IncompatibleParts(
-        f"to_xgboost_json: XGBoost has no objective with the link of {kind.__name__}, which is "
-        "Python code. Fit with a built-in loss."
-    )
+    of_classes = model.fitted_.codec.kind == "classes"
+    known = _OF_CLASSES if of_classes else _OF_NUMBERS
+    describe = None if link is None else known.get(type(link))
+    if describe is None:
+        raise IncompatibleParts(
+            f"to_xgboost_json: XGBoost has no objective with the link of {type(loss).__name__}, "
+            "which is Python code. Fit with a built-in loss, or declare link in the class."
+        )
+    objective, base_score, factor = describe(link)
+    return loss.xgboost_objective or objective, base_score, factor
+
+
+_PLAIN = {"reg_loss_param": {"scale_pos_weight": "1"}}
+
+
+def _softmax(link: SoftmaxLink) -> tuple[dict[str, Any], str, float]:
+    classes = {"num_class": str(link.n_classes)}
+    objective = {"name": "multi:softprob", "softmax_multiclass_param": classes}
+    return objective, "0E0", link.factor
+
+
+_Described = dict[type[Link], Callable[[Any], tuple[dict[str, Any], str, float]]]
+_OF_NUMBERS: _Described = {
+    IdentityLink: lambda link: ({"name": "reg:squarederror", **_PLAIN}, "0E0", 1.0),
+    LogLink: lambda link: ({"name": "reg:gamma", **_PLAIN}, "1E0", 1.0),
+    SortedLink: lambda link: ({"name": "reg:squarederror", **_PLAIN}, "0E0", 1.0),
+}
+_OF_CLASSES: _Described = {
+    LogitLink: lambda link: ({"name": "binary:logistic", **_PLAIN}, "5E-1", link.factor),
+    SoftmaxLink: _softmax,
+}
 
 
 def _rounds(trees: list[ScalarTree], start: Floats) -> list[list[ScalarTree]]:
@@ -264,3 +254,6 @@ def _feature_names(model: Any) -> list[str]:
     names = [str(name) for name in getattr(model, "feature_names_in_", [])]
     taken = all(name.isprintable() and not set(name) & set("[]<") for name in names)
     return names if taken else []
+
+
+FORMATS = {"xgboost-json": to_xgboost_json}

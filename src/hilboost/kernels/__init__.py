@@ -1,4 +1,10 @@
-"""Kernels: similarity functions of rows, their algebra, blocked Gram matrices, their fitting."""
+"""Kernels: similarity functions of rows, their algebra, blocked Gram matrices, their fitting.
+
+A kernel of the library declares its names in its own class, and :mod:`hilboost.kernels.registry`
+finds it.  The names below are those that type checkers know.
+"""
+
+from typing import Any
 
 from hilboost.kernels.adapters import CallableKernel, Precomputed, SklearnKernel
 from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
@@ -43,3 +49,15 @@ __all__ = [
     "from_description",
     "to_description",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Kernels found in the package that the list above does not name."""
+    from hilboost.kernels.registry import kernel_classes
+
+    # Not for submodules: the registry imports them, and they may ask for each other.
+    if name[:1].isupper():
+        for kernel in kernel_classes().values():
+            if kernel.__name__ == name:
+                return kernel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from hilboost.backends import array_api as dense
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType
-from hilboost.kernels.base import Kernel
+from hilboost.core.operators import OperatorGraph
+from hilboost.kernels.base import Fields, Kernel, block_operators
 from hilboost.kernels.validation import positive
 
 
@@ -33,6 +34,9 @@ class Constant(Kernel):
     value : float
     """
 
+    file_name = "constant"
+    file_fields: ClassVar[Fields] = {"value": "number"}
+
     value: float = 1.0
 
     def __post_init__(self) -> None:
@@ -43,6 +47,10 @@ class Constant(Kernel):
         block = dense.empty((A.shape[0], B.shape[0]), A, dense.precision(A))
         block[...] = self.value
         return block
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """One row for all."""
+        return graph.constant(np.full((1, len(B)), self.value))
 
     def diag(self, A: Array) -> Array:
         """(a,)"""
@@ -72,6 +80,9 @@ class Scaled(Kernel):
     factor : float
     """
 
+    file_name = "scaled"
+    file_fields: ClassVar[Fields] = {"kernel": "kernel", "factor": "number"}
+
     kernel: Kernel
     factor: float = 1.0
 
@@ -88,6 +99,10 @@ class Scaled(Kernel):
         block = self.kernel.block(A, B)
         block *= self.factor
         return block
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """A multiple."""
+        return graph.times(block_operators(self.kernel, graph, A, B), self.factor)
 
     def diag(self, A: Array) -> Array:
         """(a,)"""
@@ -135,6 +150,12 @@ class _Combination(Kernel):
             raise InvalidParameter(f"{type(self).__name__} needs at least one kernel.")
         object.__setattr__(self, "parts", tuple(flat))
 
+    def _combined(self, operator: str, graph: OperatorGraph, A: str, B: Floats) -> str:
+        total = block_operators(self.parts[0], graph, A, B)
+        for part in self.parts[1:]:
+            total = graph.add(operator, total, block_operators(part, graph, A, B))
+        return total
+
     def check(self, n_columns: int) -> None:
         """Each part's own check."""
         for part in self.parts:
@@ -166,6 +187,13 @@ class Sum(_Combination):
         At least one; a sum among them is taken apart.
     """
 
+    file_name = "sum"
+    file_fields: ClassVar[Fields] = {"parts": "kernels"}
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """A sum of blocks."""
+        return self._combined("Add", graph, A, B)
+
     def block(self, A: Array, B: Array) -> Array:
         """(a, b)"""
         total = self.parts[0].block(A, B)
@@ -190,6 +218,13 @@ class Product(_Combination):
     parts : sequence of Kernel
         At least one; a product among them is taken apart.
     """
+
+    file_name = "product"
+    file_fields: ClassVar[Fields] = {"parts": "kernels"}
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """A product of blocks."""
+        return self._combined("Mul", graph, A, B)
 
     def block(self, A: Array, B: Array) -> Array:
         """(a, b)"""
@@ -227,6 +262,9 @@ class OnColumns(Kernel):
     columns : sequence of int
     """
 
+    file_name = "on_columns"
+    file_fields: ClassVar[Fields] = {"kernel": "kernel", "columns": "integers"}
+
     kernel: Kernel
     columns: Any
 
@@ -251,6 +289,11 @@ class OnColumns(Kernel):
     def block(self, A: Array, B: Array) -> Array:
         """(a, b)"""
         return self.kernel.block(self._part(A), self._part(B))
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """The kernel's, of some columns."""
+        part = graph.add("Gather", A, graph.integers(*self.columns), axis=1)
+        return block_operators(self.kernel, graph, part, self._part(B))
 
     def diag(self, A: Array) -> Array:
         """(a,)"""

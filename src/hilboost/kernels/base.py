@@ -6,19 +6,40 @@ Arrays: ``A`` (a, d) and ``B`` (b, d) in one floating dtype, of NumPy or any arr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.operators import OperatorGraph
 
 if TYPE_CHECKING:
     from hilboost.kernels.algebra import Product, Scaled, Sum
 
 
+FieldKind = Literal["number", "numbers", "integer", "integers", "matrix", "kernel", "kernels"]
+Fields = Mapping[str, FieldKind]
+Names = Mapping[str, Mapping[str, Any]]
+
+
 class Kernel(ABC):
-    """A positive semidefinite similarity of rows."""
+    """A positive semidefinite similarity of rows.
+
+    The first three attributes are declarations of a kernel of the library, each in its own class:
+    a class derived from it has them no more, as it may change the formula.
+    """
+
+    short_names: ClassVar[Names] = {}
+    """Names for users, each with the parameters that it stands for."""
+
+    file_name: ClassVar[str | None] = None
+    """The name in model files."""
+
+    file_fields: ClassVar[Fields] = {}
+    """Kinds of the parameters, as model files hold them."""
 
     @abstractmethod
     def block(self, A: Array, B: Array) -> Array:
@@ -47,6 +68,32 @@ class Kernel(ABC):
         -------
         (a,) array
         """
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """Write the Gram block as operators of ONNX; by default it is Python code only.
+
+        Call :func:`block_operators` for the kernels that a kernel is made of.
+
+        Parameters
+        ----------
+        graph : OperatorGraph
+        A : str
+            Name of rows (n, d) in the graph.
+        B : (m, d) float64
+
+        Returns
+        -------
+        str
+            Name of the block (n, m); (1, m) where all rows are equal.
+
+        Raises
+        ------
+        IncompatibleParts
+        """
+        raise IncompatibleParts(
+            f"to_onnx writes hilboost's own kernels as operators; {type(self).__name__} is a "
+            "function that ONNX does not have. Fit with a kernel that hilboost names."
+        )
 
     # What can be fitted; a kernel that has nothing to fit leaves these as they are.
 
@@ -124,3 +171,30 @@ class Kernel(ABC):
         return Scaled(self, other)
 
     __rmul__ = __mul__
+
+
+def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> str:
+    """The Gram block as operators, unless the class is derived from one that writes another block.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    graph : OperatorGraph
+    A : str
+        Name of rows (n, d) in the graph.
+    B : (m, d) float64
+
+    Returns
+    -------
+    str
+        Name of the block (n, m); (1, m) where all rows are equal.
+
+    Raises
+    ------
+    IncompatibleParts
+        The kernel is Python code.
+    """
+    own = vars(type(kernel))
+    if "file_name" in own or "operators" in own:
+        return kernel.operators(graph, A, B)
+    return Kernel.operators(kernel, graph, A, B)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from hilboost.backends import array_api as dense
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
-from hilboost.kernels.base import Kernel
+from hilboost.core.operators import OperatorGraph
+from hilboost.kernels.base import Fields, Kernel, Names
 from hilboost.kernels.validation import check_length_scales, length_scales
 
 
@@ -38,6 +39,10 @@ class Delta(Kernel):
     over the block a column.
     """
 
+    short_names: ClassVar[Names] = {"delta": {}}
+    file_name = "delta"
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
+
     length_scale: Any = 1.0
 
     def __post_init__(self) -> None:
@@ -54,6 +59,11 @@ class Delta(Kernel):
             differs *= -rate
             exponent += differs
         return dense.exp(exponent)
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """``exp`` of a sum over columns."""
+        rates = np.broadcast_to(1 / self.length_scale, (B.shape[1],))
+        return graph.add("Exp", _differing_operators(graph, A, B, -rates))
 
     def diag(self, A: Array) -> Array:
         """Ones."""
@@ -88,6 +98,9 @@ class Delta(Kernel):
 class Hamming(Kernel):
     """Share of the columns that are equal."""
 
+    short_names: ClassVar[Names] = {"hamming": {}}
+    file_name = "hamming"
+
     def block(self, A: Array, B: Array) -> Array:
         """(a, b); a few passes over the block a column."""
         count = _zeros(A, B)
@@ -96,6 +109,11 @@ class Hamming(Kernel):
         count *= -1 / A.shape[1]
         count += 1
         return count
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """One less a sum over columns."""
+        d = B.shape[1]
+        return graph.plus(_differing_operators(graph, A, B, np.full(d, -1 / d)), 1.0)
 
     def diag(self, A: Array) -> Array:
         """Ones."""
@@ -112,6 +130,17 @@ def _differing(A: Array, B: Array) -> Iterator[Array]:
     A, B = _filled(A), _filled(B)
     for column in range(A.shape[1]):
         yield xp.astype(A[:, column, None] != B[None, :, column], A.dtype)
+
+
+def _differing_operators(graph: OperatorGraph, A: str, B: Floats, factors: Floats) -> str:
+    """``sum_l factor_l [a_l ≠ b_l]``, (n, m), column by column."""
+    total = ""
+    for column, factor in enumerate(factors):
+        codes = graph.add("Gather", A, graph.integers(column), axis=1)
+        equal = graph.add("Equal", codes, graph.constant(B[:, column][None, :]))
+        differs = graph.times(graph.as_numbers(graph.add("Not", equal)), float(factor))
+        total = graph.add("Add", total, differs) if total else differs
+    return total
 
 
 def _filled(A: Array) -> Array:

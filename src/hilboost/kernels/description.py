@@ -13,12 +13,8 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import IncompatibleParts
-from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
-from hilboost.kernels.base import Kernel
-from hilboost.kernels.categorical import Delta, Hamming
-from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
-from hilboost.kernels.mapped import Mapped
-from hilboost.kernels.stationary import Gaussian, Laplace, Matern, RationalQuadratic
+from hilboost.kernels.base import FieldKind, Kernel
+from hilboost.kernels.registry import kernel_classes
 
 Description = dict[str, Any]
 
@@ -41,10 +37,13 @@ def to_description(kernel: Kernel) -> Description:
         The kernel, or a part of it, is a function, a scikit-learn kernel, a Gram matrix or a class
         of the user's own.
     """
-    for name, (make, fields) in _TYPES.items():
-        if type(kernel) is make:
-            values = {key: kind.write(getattr(kernel, key)) for key, kind in fields.items()}
-            return {"type": name, **values}
+    name = vars(type(kernel)).get("file_name")
+    if name is not None and kernel_classes().get(name) is type(kernel):
+        values = {
+            key: _KINDS[kind].write(getattr(kernel, key))
+            for key, kind in kernel.file_fields.items()
+        }
+        return {"type": name, **values}
     raise IncompatibleParts(
         f"files hold hilboost's own kernels, as numbers; {type(kernel).__name__} cannot be written "
         "so. Keep such a model with pickle or joblib, where you trust the file."
@@ -78,9 +77,11 @@ def _read_kernel(description: Any) -> Kernel:
     if not isinstance(description, dict):
         raise ValueError(f"a kernel is described by a dict; got {type(description).__name__}")
     name = description.get("type")
-    if not isinstance(name, str) or name not in _TYPES:
-        raise ValueError(f"no kernel has the type {name!r}; known are {', '.join(sorted(_TYPES))}")
-    make, fields = _TYPES[name]
+    types = kernel_classes()
+    if not isinstance(name, str) or name not in types:
+        raise ValueError(f"no kernel has the type {name!r}; known are {', '.join(sorted(types))}")
+    make: Callable[..., Kernel] = types[name]
+    fields = types[name].file_fields
     if set(description) != {"type", *fields}:
         raise ValueError(
             f"the kernel {name!r} has the fields {sorted(fields)}; got "
@@ -89,7 +90,7 @@ def _read_kernel(description: Any) -> Kernel:
     values = {}
     for key, kind in fields.items():
         try:
-            values[key] = kind.read(description[key])
+            values[key] = _KINDS[kind].read(description[key])
         except TypeError as error:
             raise ValueError(f"field {key!r} of the kernel {name!r}: {error}") from error
     return make(**values)
@@ -134,23 +135,12 @@ class _Kind:
 _FLOAT = _Kind(float, _read_float)
 _INTEGER = _Kind(int, _read_integer)
 _KERNEL = _Kind(to_description, _read_kernel)
-_SCALES = {"length_scale": _FLOAT.listed()}
-
-_TYPES: Mapping[str, tuple[Callable[..., Kernel], Mapping[str, _Kind]]] = {
-    "constant": (Constant, {"value": _FLOAT}),
-    "cosine": (Cosine, {}),
-    "delta": (Delta, _SCALES),
-    "gaussian": (Gaussian, _SCALES),
-    "hamming": (Hamming, {}),
-    "laplace": (Laplace, _SCALES),
-    "linear": (Linear, {"offset": _FLOAT}),
-    "mapped": (Mapped, {"kernel": _KERNEL, "matrix": _FLOAT.listed().listed()}),
-    "matern": (Matern, {**_SCALES, "nu": _FLOAT}),
-    "on_columns": (OnColumns, {"kernel": _KERNEL, "columns": _INTEGER.listed()}),
-    "polynomial": (Polynomial, {"degree": _INTEGER, "offset": _FLOAT, "scale": _FLOAT}),
-    "product": (Product, {"parts": _KERNEL.listed()}),
-    "rational_quadratic": (RationalQuadratic, {**_SCALES, "alpha": _FLOAT}),
-    "scaled": (Scaled, {"kernel": _KERNEL, "factor": _FLOAT}),
-    "sum": (Sum, {"parts": _KERNEL.listed()}),
-    "tanimoto": (Tanimoto, {}),
+_KINDS: Mapping[FieldKind, _Kind] = {
+    "integer": _INTEGER,
+    "integers": _INTEGER.listed(),
+    "kernel": _KERNEL,
+    "kernels": _KERNEL.listed(),
+    "matrix": _FLOAT.listed().listed(),
+    "number": _FLOAT,
+    "numbers": _FLOAT.listed(),
 }

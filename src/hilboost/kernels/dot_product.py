@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 from hilboost.backends import array_api as dense
 from hilboost.backends.array_api import Array
-from hilboost.kernels.base import Kernel
+from hilboost.core.dtypes import Floats
+from hilboost.core.operators import OperatorGraph
+from hilboost.kernels.base import Fields, Kernel, Names
 from hilboost.kernels.validation import not_negative, positive, positive_integer
 
 
@@ -20,6 +25,10 @@ class Linear(Kernel):
         Zero or positive; the prior variance of the constant.
     """
 
+    short_names: ClassVar[Names] = {"linear": {}}
+    file_name = "linear"
+    file_fields: ClassVar[Fields] = {"offset": "number"}
+
     offset: float = 0.0
 
     def __post_init__(self) -> None:
@@ -31,6 +40,10 @@ class Linear(Kernel):
         if self.offset:
             block += self.offset
         return block
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """One matrix product."""
+        return graph.plus(graph.add("MatMul", A, graph.constant(B.T)), self.offset)
 
     def diag(self, A: Array) -> Array:
         """``|a|² + offset``, (a,)."""
@@ -51,6 +64,10 @@ class Polynomial(Kernel):
         Positive; about one over the number of columns keeps values near one.
     """
 
+    short_names: ClassVar[Names] = {"polynomial": {}}
+    file_name = "polynomial"
+    file_fields: ClassVar[Fields] = {"degree": "integer", "offset": "number", "scale": "number"}
+
     degree: int = 3
     offset: float = 1.0
     scale: float = 1.0
@@ -63,6 +80,11 @@ class Polynomial(Kernel):
     def block(self, A: Array, B: Array) -> Array:
         """A matrix product, and about ``2 log2(degree)`` passes over it, (a, b)."""
         return self._power(A @ B.T)
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """A power of a matrix product."""
+        product = graph.add("MatMul", A, graph.constant(self.scale * B.T))
+        return graph.add("Pow", graph.plus(product, self.offset), graph.constant(self.degree))
 
     def diag(self, A: Array) -> Array:
         """``(scale |a|² + offset)^degree``, (a,)."""
@@ -90,9 +112,25 @@ class Cosine(Kernel):
     kernel stays positive semidefinite, and ones stand on its diagonal.
     """
 
+    short_names: ClassVar[Names] = {"cosine": {}}
+    file_name = "cosine"
+
     def block(self, A: Array, B: Array) -> Array:
         """One matrix product of the scaled rows, (a, b)."""
         return _unit(A) @ _unit(B).T
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """One matrix product of the scaled rows."""
+        is_zero = ~B.any(axis=1)
+        B = B / (np.abs(B).max(axis=1) + is_zero)[:, None]
+        B = B / np.sqrt((B * B).sum(axis=1) + is_zero)[:, None]
+        largest, zero = _zero_rows(graph, A)
+        scaled = graph.add("Div", A, graph.add("Add", largest, zero))
+        squares = graph.row_sums(graph.add("Mul", scaled, scaled))
+        unit = graph.add("Div", scaled, graph.add("Sqrt", graph.add("Add", squares, zero)))
+        product = graph.add("MatMul", unit, graph.constant(B.T))
+        both_zero = graph.add("Mul", zero, graph.constant([is_zero]))
+        return graph.add("Add", product, both_zero)
 
     def diag(self, A: Array) -> Array:
         """Ones."""
@@ -113,6 +151,20 @@ class Tanimoto(Kernel):
     mixture of the products ``exp(-t x) exp(-t y)``.
     """
 
+    short_names: ClassVar[Names] = {"tanimoto": {}}
+    file_name = "tanimoto"
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """One matrix product, and sums of squares."""
+        is_zero = ~B.any(axis=1)
+        _, zero = _zero_rows(graph, A)
+        product = graph.add("MatMul", A, graph.constant(B.T))
+        both_zero = graph.add("Mul", zero, graph.constant([is_zero]))
+        shared = graph.add("Add", product, both_zero)
+        squares = graph.add("Add", graph.row_sums(graph.add("Mul", A, A)), zero)
+        total = graph.add("Add", squares, graph.constant(((B * B).sum(axis=1) + is_zero)[None, :]))
+        return graph.add("Div", shared, graph.add("Sub", total, shared))
+
     def block(self, A: Array, B: Array) -> Array:
         """One matrix product and three passes over it, (a, b)."""
         xp = dense.namespace(A)
@@ -126,6 +178,12 @@ class Tanimoto(Kernel):
     def diag(self, A: Array) -> Array:
         """Ones."""
         return dense.zeros((A.shape[0],), A, "float64") + 1.0
+
+
+def _zero_rows(graph: OperatorGraph, A: str) -> tuple[str, str]:
+    """Largest absolute entry of each row, and 1 where it is zero, (n, 1) each."""
+    largest = graph.add("ReduceMax", graph.add("Abs", A), graph.integers(1), keepdims=1)
+    return largest, graph.as_numbers(graph.add("Equal", largest, graph.constant(0.0)))
 
 
 def _squares(A: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from hilboost.backends import array_api as dense
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.kernels.base import Kernel
+from hilboost.core.operators import OperatorGraph
+from hilboost.kernels.base import Fields, Kernel, block_operators
 from hilboost.kernels.stationary import Stationary
 
 
@@ -34,6 +35,9 @@ class Mapped(Kernel):
     A block costs O((a + b) d q) beside the kernel's own O(a b q).  ``matrix`` is fitted like length
     scales; its entries, which may be negative, stand as they are in ``log_parameters``.
     """
+
+    file_name = "mapped"
+    file_fields: ClassVar[Fields] = {"kernel": "kernel", "matrix": "matrix"}
 
     kernel: Stationary
     matrix: Any
@@ -58,6 +62,11 @@ class Mapped(Kernel):
     def block(self, A: Array, B: Array) -> Array:
         """(a, b)"""
         return self.kernel.block(self._image(A), self._image(B))
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """The kernel's, of the images."""
+        image = graph.add("MatMul", A, graph.constant(self.matrix))
+        return block_operators(self.kernel, graph, image, B @ self.matrix)
 
     def diag(self, A: Array) -> Array:
         """Ones."""

@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
+from hilboost.core.discovery import classes_in
 from hilboost.core.errors import InvalidType, unknown_name
 from hilboost.kernels.adapters import CallableKernel, SklearnKernel
 from hilboost.kernels.base import Kernel
-from hilboost.kernels.categorical import Delta, Hamming
-from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
-from hilboost.kernels.stationary import Gaussian, Laplace, Matern, RationalQuadratic
 
-KERNEL_NAMES: Mapping[str, Callable[[], Kernel]] = MappingProxyType(
-    {
-        "cosine": Cosine,
-        "delta": Delta,
-        "gaussian": Gaussian,
-        "hamming": Hamming,
-        "laplace": Laplace,
-        "linear": Linear,
-        "matern12": partial(Matern, nu=0.5),
-        "matern32": partial(Matern, nu=1.5),
-        "matern52": partial(Matern, nu=2.5),
-        "polynomial": Polynomial,
-        "rational_quadratic": RationalQuadratic,
-        "tanimoto": Tanimoto,
-    }
-)
-"""Names that :func:`as_kernel` and the parameter ``kernel`` of estimators take.
 
-A name stands for a function without arguments that makes the kernel with its default
-hyperparameters: length scales of one, for instance, in units of the columns.
-"""
+@cache
+def kernel_classes() -> Mapping[str, type[Kernel]]:
+    """Kernels that declare a name in model files, by this name.
+
+    Returns
+    -------
+    mapping of str to type
+    """
+    found: dict[str, type[Kernel]] = {}
+    for kernel in classes_in("hilboost.kernels", Kernel):  # type: ignore[type-abstract]
+        name = vars(kernel).get("file_name")
+        if name in found:
+            raise RuntimeError(f"two kernels have the file_name {name!r}; rename one.")
+        if name is not None:
+            found[name] = kernel
+    return MappingProxyType(found)
+
+
+@cache
+def kernel_names() -> Mapping[str, Callable[[], Kernel]]:
+    """Names that :func:`as_kernel` and the parameter ``kernel`` of estimators take.
+
+    Returns
+    -------
+    mapping of str to callable
+        Without arguments they make the kernel with its default hyperparameters: length scales of
+        one, for instance, in units of the columns.
+    """
+    found: dict[str, Callable[[], Kernel]] = {}
+    for kernel in kernel_classes().values():
+        for name, parameters in vars(kernel).get("short_names", {}).items():
+            if name in found:
+                raise RuntimeError(f"two kernels have the name {name!r}; rename one.")
+            found[name] = partial(kernel, **parameters)
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+class _KernelNames(Mapping[str, Callable[[], Kernel]]):
+    """:func:`kernel_names`, found on first use."""
+
+    def __getitem__(self, name: str) -> Callable[[], Kernel]:
+        return kernel_names()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(kernel_names())
+
+    def __len__(self) -> int:
+        return len(kernel_names())
+
+
+KERNEL_NAMES: Mapping[str, Callable[[], Kernel]] = _KernelNames()
+"""What makes the kernel of a name, with its default hyperparameters."""
 
 
 def as_kernel(spec: Any) -> Kernel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from hilboost.backends import array_api as dense
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.kernels.base import Kernel
+from hilboost.core.operators import OperatorGraph
+from hilboost.kernels.base import Fields, Kernel, Names
 from hilboost.kernels.validation import check_length_scales, length_scales, positive
 
 _SMALLEST_SQUARE = 1e-30  # keeps a division finite whose result is not used
@@ -30,10 +31,46 @@ class Stationary(Kernel):
         One for all columns, or one a column; in the units of the columns.
     """
 
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
+
     length_scale: Any = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "length_scale", length_scales(self.length_scale))
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """The profile of ``s²``."""
+        scale = np.broadcast_to(self.length_scale, (B.shape[1],))
+        middle = (B / scale).mean(axis=0)  # cancellation is least around the middle
+        B = B / scale - middle
+        scaled = graph.add("Div", A, graph.constant(scale))
+        centered = graph.add("Sub", scaled, graph.constant(middle))
+        squares = graph.row_sums(graph.add("Mul", centered, centered))
+        product = graph.add("MatMul", centered, graph.constant(-2 * B.T))
+        total = graph.add("Add", product, graph.constant((B * B).sum(axis=1)[None, :]))
+        total = graph.add("Add", total, squares)
+        S = graph.add("Clip", total, graph.constant(0.0), graph.constant(_LARGEST_SQUARE))
+        return self.profile_operators(graph, S)
+
+    def profile_operators(self, graph: OperatorGraph, S: str) -> str:
+        """Write the kernel from ``s²`` as operators of ONNX; by default it is Python code only.
+
+        Parameters
+        ----------
+        graph : OperatorGraph
+        S : str
+            Name of ``s²`` (n, m) in the graph.
+
+        Returns
+        -------
+        str
+            Name of the block (n, m).
+
+        Raises
+        ------
+        IncompatibleParts
+        """
+        return super().operators(graph, "", np.empty((0, 0)))
 
     @abstractmethod
     def profile(self, S: Array) -> Array:
@@ -155,6 +192,13 @@ class Gaussian(Stationary):
         One for all columns, or one a column; in the units of the columns.
     """
 
+    short_names: ClassVar[Names] = {"gaussian": {}}
+    file_name = "gaussian"
+
+    def profile_operators(self, graph: OperatorGraph, S: str) -> str:
+        """One exponential."""
+        return graph.add("Exp", graph.times(S, -0.5))
+
     def profile(self, S: Array) -> Array:
         """One exponential."""
         S *= -0.5
@@ -174,6 +218,13 @@ class Laplace(Stationary):
         One for all columns, or one a column; in the units of the columns.
     """
 
+    short_names: ClassVar[Names] = {"laplace": {}}
+    file_name = "laplace"
+
+    def profile_operators(self, graph: OperatorGraph, S: str) -> str:
+        """One root, one exponential."""
+        return _exponential_operators(graph, S)
+
     def profile(self, S: Array) -> Array:
         """One root, one exponential."""
         return _exponential(S)
@@ -188,6 +239,10 @@ def _exponential(S: Array) -> Array:
     S = dense.sqrt(S)
     S *= -1
     return dense.exp(S)
+
+
+def _exponential_operators(graph: OperatorGraph, S: str) -> str:
+    return graph.add("Exp", graph.add("Neg", graph.add("Sqrt", S)))
 
 
 def _exponential_slope(S: Array) -> Array:
@@ -206,6 +261,14 @@ class Matern(Stationary):
     nu : {0.5, 1.5, 2.5}
     """
 
+    short_names: ClassVar[Names] = {
+        "matern12": {"nu": 0.5},
+        "matern32": {"nu": 1.5},
+        "matern52": {"nu": 2.5},
+    }
+    file_name = "matern"
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers", "nu": "number"}
+
     nu: float = 1.5
 
     def __post_init__(self) -> None:
@@ -213,6 +276,17 @@ class Matern(Stationary):
         if self.nu not in (0.5, 1.5, 2.5):
             raise InvalidParameter(f"nu of Matern must be 0.5, 1.5 or 2.5; got {self.nu!r}.")
         object.__setattr__(self, "nu", float(self.nu))
+
+    def profile_operators(self, graph: OperatorGraph, S: str) -> str:
+        """A polynomial times an exponential."""
+        if self.nu == 0.5:
+            return _exponential_operators(graph, S)
+        t = graph.add("Sqrt", graph.times(S, 2 * self.nu))
+        polynomial = t
+        if self.nu == 2.5:
+            polynomial = graph.add("Mul", t, graph.plus(graph.times(t, 1 / 3), 1.0))
+        decay = graph.add("Exp", graph.add("Neg", t))
+        return graph.add("Mul", graph.plus(polynomial, 1.0), decay)
 
     def profile(self, S: Array) -> Array:
         """A polynomial of ``t = sqrt(2 nu) s`` times ``exp(-t)``."""
@@ -254,11 +328,20 @@ class RationalQuadratic(Stationary):
         Small: many length scales; large: a Gaussian.
     """
 
+    short_names: ClassVar[Names] = {"rational_quadratic": {}}
+    file_name = "rational_quadratic"
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers", "alpha": "number"}
+
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "alpha", positive("alpha", self.alpha))
+
+    def profile_operators(self, graph: OperatorGraph, S: str) -> str:
+        """One power."""
+        base = graph.plus(graph.times(S, 1 / (2 * self.alpha)), 1.0)
+        return graph.add("Pow", base, graph.constant(-self.alpha))
 
     def profile(self, S: Array) -> Array:
         """One power."""

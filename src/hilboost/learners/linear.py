@@ -25,6 +25,8 @@ class LinearModel(BaseModel):
         One for every regressor: (d,) or (k, d) and (k,), or a number, float64.
     """
 
+    in_files = True
+
     terms: tuple[tuple[Any, Any], ...]
 
     @classmethod
@@ -44,7 +46,7 @@ class LinearModel(BaseModel):
         outputs = [(X @ w.T + b).reshape(len(X), -1) for w, b in self.terms]
         return outputs[0] if len(outputs) == 1 else np.hstack(outputs)
 
-    def fits(self, n_features: int, n_outputs: int) -> bool:
+    def has_shape(self, n_features: int, n_outputs: int) -> bool:
         """Whether it takes rows of so many numbers to so many outputs, all of them finite."""
         width = 0
         for w, b in self.terms:

@@ -1,4 +1,10 @@
-"""Losses, one short file each.  A user's own loss keeps the same contract, :class:`Loss`."""
+"""Losses, one short file each.  A user's own loss keeps the same contract, :class:`Loss`.
+
+A loss of the library declares its names in its own class, and :mod:`hilboost.losses.registry` finds
+it.  The names below are those that type checkers know.
+"""
+
+from typing import Any
 
 from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
 from hilboost.losses.absolute_error import AbsoluteError
@@ -28,3 +34,13 @@ __all__ = [
     "SquaredError",
     "Tweedie",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Losses found in the package that the list above does not name."""
+    from hilboost.losses.registry import loss_classes
+
+    # Not for submodules: the registry imports them, and they may ask for each other.
+    if name[:1].isupper() and name in (found := loss_classes()):
+        return found[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

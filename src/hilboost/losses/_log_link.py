@@ -9,6 +9,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.link import LogLink
 from hilboost.core.loss import Loss, Target, TargetUnits
 from hilboost.losses import _location
 
@@ -76,6 +77,11 @@ class LogLinkLoss(Loss):
     def initial_raw(self, target: Target) -> Floats:
         """Logarithm of the mean."""
         return np.log(_location.mean(target))
+
+    @property
+    def link(self) -> LogLink:
+        """Logarithm."""
+        return LogLink(LARGEST_LOGARITHM)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """The mean."""

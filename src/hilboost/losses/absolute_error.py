@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +20,13 @@ class AbsoluteError(LeafLoss):
     are fitted to the signs of the residuals, and a leaf's value is the median of its residuals.
     """
 
+    regressor_name = "absolute_error"
     degree = 1.0
+
+    @property
+    def xgboost_objective(self) -> dict[str, Any]:
+        """Absolute error."""
+        return {"name": "reg:absoluteerror"}
 
     def units(self, target: Target) -> TargetUnits | None:
         """A power of two for targets so large or small that their squares are no float64."""

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.link import LogitLink
 from hilboost.core.loss import Gradients, Loss, Target
 from hilboost.losses import _location
 from hilboost.losses._log_link import safe_exp
@@ -15,6 +16,9 @@ _SMALLEST_PROBABILITY = 1e-15
 
 class Exponential(Loss):
     """``exp(-(2y - 1) F)`` for ``y`` in {0, 1}; ``F`` is half the logit of class 1."""
+
+    classifier_name = "exponential"
+    n_classes_range = (2, 2)
 
     def initial_raw(self, target: Target) -> Floats:
         """Half the logit of the weighted frequency of class 1."""
@@ -30,6 +34,11 @@ class Exponential(Loss):
         sign = 2 * target.y - 1
         size = safe_exp(-sign * raw)
         return Gradients(sign * size, size)
+
+    @property
+    def link(self) -> LogitLink:
+        """Of twice ``raw``."""
+        return LogitLink(2.0)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Probabilities of both classes, (n, 2)."""

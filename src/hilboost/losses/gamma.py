@@ -12,7 +12,7 @@ from hilboost.losses._log_link import LogLinkLoss, safe_exp
 class Gamma(LogLinkLoss):
     """``y e^-F + F - log(y) - 1`` for ``y > 0``; ``F`` is the logarithm of the mean."""
 
-    name = "gamma"
+    name = regressor_name = "gamma"
     allows_zero = False
     value_degree = 0.0
 

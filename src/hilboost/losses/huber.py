@@ -29,6 +29,7 @@ class Huber(AdaptiveLoss, LeafLoss):
         Part of the residuals that are not outliers.
     """
 
+    regressor_name = "huber"
     degree = 2.0
 
     def __init__(self, delta: float | None = None, alpha: float = 0.9) -> None:

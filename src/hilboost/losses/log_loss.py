@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from scipy.special import expit, logit
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Gradients, Loss, Target
 from hilboost.losses import _location
 
@@ -15,6 +18,8 @@ _SMALLEST_PROBABILITY = 1e-15
 class BinomialLogLoss(Loss):
     """``log(1 + e^F) - y F`` for ``y`` in {0, 1}; ``F`` is the logit of class 1."""
 
+    classifier_name = "log_loss"
+    n_classes_range = (2, 2)
     bounded_hessian = True
 
     def initial_raw(self, target: Target) -> Floats:
@@ -30,6 +35,11 @@ class BinomialLogLoss(Loss):
         """``y - p`` and ``p (1 - p)``."""
         p = expit(raw)
         return Gradients(target.y - p, p * (1 - p), bound=0.25)
+
+    @property
+    def link(self) -> LogitLink:
+        """Logit."""
+        return LogitLink()
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Probabilities of both classes, (n, 2)."""
@@ -50,10 +60,17 @@ class MultinomialLogLoss(Loss):
     (Friedman 2001, Algorithm 6, has its inverse in the leaf value).
     """
 
+    classifier_name = "log_loss"
+    n_classes_range = (3, None)
     bounded_hessian = True
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
+
+    @classmethod
+    def for_classifier(cls, n_classes: int) -> Self:
+        """Of so many classes."""
+        return cls(n_classes)
 
     def initial_raw(self, target: Target) -> Floats:
         """Logarithms of the weighted class frequencies, centered."""
@@ -77,6 +94,11 @@ class MultinomialLogLoss(Loss):
         hessian *= self.n_classes / (self.n_classes - 1)
         # Böhning's bound, (I - 11'/C) / 2.
         return Gradients(negative, hessian, bound=0.5)
+
+    @property
+    def link(self) -> SoftmaxLink:
+        """Softmax."""
+        return SoftmaxLink(self.n_classes)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Softmax, (n, C)."""

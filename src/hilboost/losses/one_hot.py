@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Gradients, Loss, Target
 from hilboost.losses import _location
 
@@ -31,12 +34,30 @@ class OneHotSquaredError(Loss):
     regression.
     """
 
+    classifier_name = "squared_error"
+    n_classes_range = (2, None)
     quadratic = True
     bounded_hessian = True
 
     def __init__(self, n_classes: int, sharpness: float = _SHARPNESS) -> None:
         self.n_classes = n_classes
         self.sharpness = sharpness
+
+    @classmethod
+    def for_classifier(cls, n_classes: int) -> Self:
+        """Of so many classes."""
+        return cls(n_classes)
+
+    @property
+    def link(self) -> LogitLink | SoftmaxLink:
+        """Logit or softmax of the scores times a factor."""
+        if self.n_classes == 2:
+            return LogitLink(2 * self.sharpness)
+        return SoftmaxLink(self.n_classes, self.sharpness)
+
+    def with_sharpness(self, sharpness: float) -> OneHotSquaredError:
+        """The same loss with other probabilities."""
+        return OneHotSquaredError(self.n_classes, sharpness)
 
     def sharpened(self, target: Target, raw: Floats) -> OneHotSquaredError:
         """The loss whose probabilities have the least log loss on held-out rows.

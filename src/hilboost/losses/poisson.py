@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scipy.special import xlogy
 
 from hilboost.core.dtypes import Floats
@@ -12,7 +14,7 @@ from hilboost.losses._log_link import LogLinkLoss, safe_exp
 class Poisson(LogLinkLoss):
     """``e^F - y F + y log(y) - y`` for counts ``y >= 0``; ``F`` is the logarithm of the mean."""
 
-    name = "poisson"
+    name = regressor_name = "poisson"
     allows_zero = True
     value_degree = 1.0
 
@@ -21,6 +23,14 @@ class Poisson(LogLinkLoss):
     def _column_values(self, y: Floats, raw: Floats) -> Floats:
         """(n, c)"""
         return safe_exp(raw) - y * raw + xlogy(y, y) - y
+
+    @property
+    def xgboost_objective(self) -> dict[str, Any]:
+        """Poisson regression."""
+        return {
+            "name": "count:poisson",
+            "poisson_regression_param": {"max_delta_step": "0.7"},
+        }
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """``y - e^F`` and ``e^F``."""

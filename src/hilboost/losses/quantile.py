@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.link import SortedLink
 from hilboost.core.loss import Gradients, LeafLoss, Loss, Target, TargetUnits
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
@@ -29,6 +31,7 @@ class Quantile(LeafLoss):
     (Chernozhukov, Fernández-Val and Galichon 2010).
     """
 
+    regressor_name = "quantile"
     degree = 1.0
 
     def __init__(self, levels: float | Sequence[float] = 0.5) -> None:
@@ -43,6 +46,24 @@ class Quantile(LeafLoss):
             raise InvalidParameter(
                 f"quantile levels must lie strictly between 0 and 1; got {levels!r}."
             )
+
+    @classmethod
+    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
+        """Of the levels in the parameter ``quantile``."""
+        return cls(parameters.get("quantile", 0.5))
+
+    @property
+    def link(self) -> SortedLink:
+        """Sorting by level."""
+        return SortedLink(tuple(self.levels.tolist()))
+
+    @property
+    def xgboost_objective(self) -> dict[str, Any] | None:
+        """Quantile regression of one level."""
+        if len(self.levels) > 1:
+            return None
+        level = {"quantile_alpha": f"[{float(self.levels[0])!r}]"}
+        return {"name": "reg:quantileerror", "quantile_loss_param": level}
 
     def check(self, target: Target) -> None:
         """One target column only."""

@@ -13,6 +13,7 @@ class SquaredError(Loss):
     The half makes the negative gradient the residual (LZ2016; G2007 in feature space).
     """
 
+    regressor_name = "squared_error"
     quadratic = True
     bounded_hessian = True
     additive_over_targets = True

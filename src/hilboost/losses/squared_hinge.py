@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.link import ScoresLink
 from hilboost.core.loss import Gradients, Loss, Target
 
 
@@ -40,6 +41,11 @@ class SquaredHinge(Loss):
         signs = self._signs(target)
         missing = np.maximum(1 - signs * raw, 0.0)
         return Gradients(signs * missing, (missing > 0).astype(np.float64), bound=1.0)
+
+    @property
+    def link(self) -> ScoresLink:
+        """Scores."""
+        return ScoresLink(self.n_classes)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Scores, the highest for the class of the row, (n, n_classes)."""

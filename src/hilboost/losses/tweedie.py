@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.loss import Gradients, Target
@@ -19,7 +21,7 @@ class Tweedie(LogLinkLoss):
         Variance is proportional to ``mean ** power``.
     """
 
-    name = "tweedie"
+    name = regressor_name = "tweedie"
     allows_zero = True
 
     additive_over_targets = True
@@ -36,6 +38,12 @@ class Tweedie(LogLinkLoss):
     def value_degree(self) -> float:
         """``2 - power``"""
         return 2 - self.power
+
+    @property
+    def xgboost_objective(self) -> dict[str, Any]:
+        """Tweedie regression of this power."""
+        power = {"tweedie_variance_power": repr(float(self.power))}
+        return {"name": "reg:tweedie", "tweedie_regression_param": power}
 
     def _column_values(self, y: Floats, raw: Floats) -> Floats:
         """(n, c)"""

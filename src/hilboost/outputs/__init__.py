@@ -1,4 +1,10 @@
-"""Output spaces: labels of any kind as points of a Hilbert space, and back."""
+"""Output spaces: labels of any kind as points of a Hilbert space, and back.
+
+A space of the library declares its names in its own class, and :mod:`hilboost.outputs.registry`
+finds it.  The names below are those that type checkers know.
+"""
+
+from typing import Any
 
 from hilboost.outputs.compositions import Compositions
 from hilboost.outputs.distributions import Distributions
@@ -29,3 +35,16 @@ __all__ = [
     "as_output",
     "decode",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Output spaces found in the package that the list above does not name."""
+    from hilboost.core.discovery import classes_in
+    from hilboost.core.output_space import OutputSpace
+
+    # Not for submodules: the registry imports them, and they may ask for each other.
+    if name[:1].isupper():
+        for space in classes_in(__name__, OutputSpace):  # type: ignore[type-abstract]
+            if space.__name__ == name:
+                return space
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

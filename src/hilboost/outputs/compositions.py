@@ -14,7 +14,7 @@ from scipy.special import softmax
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
 
@@ -37,6 +37,9 @@ class Compositions(OutputSpace):
     Ways to decode: ``"exact"`` is the nearest composition in closed form, O(n K) or O(n K²);
     ``"nearest"`` and ``"cosine"`` choose among the training compositions.
     """
+
+    in_files = True
+    short_names: ClassVar[ShortNames] = {"composition": {}}
 
     geometry: str = "hellinger"
 

@@ -13,7 +13,7 @@ from scipy.optimize import isotonic_regression
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.label_checks import as_numbers
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table
@@ -39,6 +39,9 @@ class Distributions(OutputSpace):
     nearest quantile function (isotonic projection, O(q) a row); ``"nearest"`` and ``"cosine"``
     choose among the training distributions.
     """
+
+    in_files = True
+    short_names: ClassVar[ShortNames] = {"distribution": {}}
 
     n_quantiles: int = 64
 

@@ -43,6 +43,8 @@ class Hierarchy(OutputSpace):
     Predictions are a list of nodes.
     """
 
+    in_files = True
+
     parents: Mapping[Any, Any]
     weights: float | Mapping[Any, float] = 1.0
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import mean_squared_distance
@@ -66,6 +66,9 @@ class KernelOutput(OutputSpace):
     are, O(n r²), with at most 4,096 of them unless ``max_rank`` says more; a warning tells where
     that leaves out more than ``tolerance``.
     """
+
+    in_files = True
+    short_names: ClassVar[ShortNames] = {"gaussian": {"kernel": "gaussian"}}
 
     kernel: Any = "gaussian"
     pairwise: bool = False

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table, refuse_rows
 from hilboost.tables import check_sparse, is_sparse
@@ -51,6 +51,9 @@ class LabelSets(OutputSpace):
 
     Cost O(n c L) over ``c`` candidates, O(n L log L) otherwise.
     """
+
+    in_files = True
+    short_names: ClassVar[ShortNames] = {"label_set": {}}
 
     weighting: str | Sequence[float] | Mapping[Any, float] = "uniform"
 

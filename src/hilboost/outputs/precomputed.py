@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels.pivoted_cholesky import GramFactor, factor_gram
 from hilboost.outputs.kernel_output import (
     KernelEmbedding,
@@ -54,6 +54,9 @@ class PrecomputedOutput(OutputSpace):
     predictions.  Without them other outputs are encoded from their kernel values with the training
     outputs, (m, n), and have no norms; predictions and candidates are numbers of training outputs.
     """
+
+    in_files = True
+    short_names: ClassVar[ShortNames] = {"precomputed": {}}
 
     kernel: Any = None
     labels: Any = field(default=None, repr=False)

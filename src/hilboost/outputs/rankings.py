@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
 from hilboost.outputs.preimage import Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
@@ -47,6 +47,9 @@ class Rankings(OutputSpace):
     as that helps; the better one, O(n K²) a move.  ``"nearest"`` chooses among the distinct
     training rankings.
     """
+
+    in_files = True
+    short_names: ClassVar[ShortNames] = {"ranking": {}}
 
     distance: str = "kemeny"
     ties: bool = False

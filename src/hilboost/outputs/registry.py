@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
+from hilboost.core.discovery import classes_in
 from hilboost.core.errors import InvalidType, unknown_name
 from hilboost.core.output_space import OutputSpace
 from hilboost.kernels import KERNEL_NAMES, Kernel
-from hilboost.outputs.compositions import Compositions
-from hilboost.outputs.distributions import Distributions
 from hilboost.outputs.kernel_output import KernelOutput
-from hilboost.outputs.label_sets import LabelSets
-from hilboost.outputs.precomputed import PrecomputedOutput
-from hilboost.outputs.rankings import Rankings
-from hilboost.outputs.spd_matrices import PositiveMatrices
-from hilboost.outputs.strings import Strings
-from hilboost.outputs.vectors import Vectors
 
-OUTPUT_NAMES: Mapping[str, Callable[[], OutputSpace]] = MappingProxyType(
-    {
-        "composition": Compositions,
-        "distribution": Distributions,
-        "gaussian": partial(KernelOutput, "gaussian"),
-        "label_set": LabelSets,
-        "linear": Vectors,
-        "positive_matrix": PositiveMatrices,
-        "precomputed": PrecomputedOutput,
-        "ranking": Rankings,
-        "string": Strings,
-    }
-)
+
+@cache
+def output_names() -> Mapping[str, Callable[[], OutputSpace]]:
+    """Names of output spaces.
+
+    Returns
+    -------
+    mapping of str to callable
+        Without arguments they make the space with its default parameters.
+    """
+    found: dict[str, Callable[[], OutputSpace]] = {}
+    for space in classes_in("hilboost.outputs", OutputSpace):  # type: ignore[type-abstract]
+        for name, parameters in vars(space).get("short_names", {}).items():
+            if name in found:
+                raise RuntimeError(f"two output spaces have the name {name!r}; rename one.")
+            found[name] = partial(space, **parameters)
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+class _OutputNames(Mapping[str, Callable[[], OutputSpace]]):
+    """:func:`output_names`, found on first use."""
+
+    def __getitem__(self, name: str) -> Callable[[], OutputSpace]:
+        return output_names()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(output_names())
+
+    def __len__(self) -> int:
+        return len(output_names())
+
+
+OUTPUT_NAMES: Mapping[str, Callable[[], OutputSpace]] = _OutputNames()
 """What makes the output space of a name, with its default parameters."""
 
 

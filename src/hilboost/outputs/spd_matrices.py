@@ -10,7 +10,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.label_checks import as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import refuse_rows
@@ -30,6 +30,9 @@ class PositiveMatrices(OutputSpace):
     Ways to decode: ``"exact"`` is the matrix exponential, which is positive definite for any
     point; ``"nearest"`` and ``"cosine"`` choose among the training matrices.  Cost O(n p³).
     """
+
+    in_files = True
+    short_names: ClassVar[ShortNames] = {"positive_matrix": {}}
 
     def fit(self, labels: Any) -> PositiveMatrixEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects
 
@@ -37,6 +37,9 @@ class Strings(OutputSpace):
     ``norms`` counts all n-grams.  Ways to decode: ``"nearest"`` and ``"cosine"`` choose among the
     distinct training strings, and predictions are a list of str.
     """
+
+    in_files = True
+    short_names: ClassVar[ShortNames] = {"string": {}}
 
     n: int | tuple[int, int] = 3
     normalize: bool = True

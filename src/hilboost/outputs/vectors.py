@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.label_checks import as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
@@ -20,6 +20,9 @@ class Vectors(OutputSpace):
 
     Arrays of more dimensions, such as images, are rows with a shape, which predictions have again.
     """
+
+    in_files = True
+    short_names: ClassVar[ShortNames] = {"linear": {}}
 
     def fit(self, labels: Any) -> VectorEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""

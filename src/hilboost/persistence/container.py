@@ -200,7 +200,7 @@ def _other(number: int, place: int, part: Term, writer: ValueWriter) -> dict[str
     """A linear base model, or one of the user's own."""
     model = part.model
     linear = LinearModel.of(model) if isinstance(model, WrappedModel) else None
-    if linear is None and is_hilboost(type(model)) and not isinstance(model, LinearModel):
+    if linear is None and is_hilboost(type(model)) and not vars(type(model)).get("in_files"):
         inside = model.regressors[0] if isinstance(model, WrappedModel) else model
         raise IncompatibleParts(
             "model files hold trees, kernel expansions and linear base models; this model has a "
@@ -247,8 +247,8 @@ def _others(
         require(coefficient.shape == (last - first,), "others")
         require(bool(np.isfinite(coefficient).all()), "others")
         model = reader.part(entry["model"], BaseModel)
-        if isinstance(model, LinearModel):
-            require(model.fits(n_features, last - first), "a linear model")
+        if is_hilboost(type(model)):
+            require(model.has_shape(n_features, last - first), "a base model")
         part = Term(model, slice(first, last), coefficient)
         found.append((entry["stage"], entry["place"], part))
     return found

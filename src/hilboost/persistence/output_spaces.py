@@ -34,7 +34,7 @@ from hilboost.outputs.strings import StringEmbedding
 from hilboost.outputs.vectors import VectorEmbedding
 from hilboost.persistence.kernel_expansions import describe, read_kernel, try_kernel
 from hilboost.persistence.require import Arrays, require, require_array, require_finite
-from hilboost.persistence.values import ValueReader, ValueWriter
+from hilboost.persistence.values import ValueReader, ValueWriter, is_hilboost
 
 Fields = dict[str, Any]
 Span = tuple[np.ndarray, Floats, int]
@@ -80,6 +80,8 @@ def from_arrays(
     require(bool(((rows >= 0) & (rows < n_train)).all()), "span.rows")
     if fields["type"] == "value":
         embedding = reader.part(fields["value"], Embedding)
+        if is_hilboost(type(embedding)):
+            require(embedding.has_shape(n_outputs), "the output space")
     else:
         own = {key[7:]: array for key, array in arrays.items() if key.startswith("output.")}
         embedding = _KINDS[fields["type"]].read(fields, own, n_outputs, reader)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
@@ -23,56 +24,34 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.base_model import BaseModel
+from hilboost.core.discovery import classes_in
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidParameter, InvalidType
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Kernel, from_description, to_description
-from hilboost.learners.linear import LINEAR_REGRESSORS, LinearModel, is_linear
-from hilboost.learners.tree import TreeLearner, VectorTreeLearner
-from hilboost.losses import (
-    AbsoluteError,
-    BinomialLogLoss,
-    Exponential,
-    Gamma,
-    Huber,
-    MultinomialLogLoss,
-    OneHotSquaredError,
-    Poisson,
-    Quantile,
-    SquaredError,
-    Tweedie,
-)
-from hilboost.outputs import (
-    Compositions,
-    Distributions,
-    Hierarchy,
-    KernelOutput,
-    LabelSets,
-    PositiveMatrices,
-    PrecomputedOutput,
-    Rankings,
-    Strings,
-    Vectors,
-)
+from hilboost.learners.linear import LINEAR_REGRESSORS, is_linear
+from hilboost.losses.registry import loss_classes
 from hilboost.persistence.require import Arrays, require
 
 PLAIN = (str, int, float, bool, type(None))
 PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)
 """What a class of the user's own may be."""
 
-_OWN = MappingProxyType(
-    {
-        own.__name__: own
-        for own in (
-            *(AbsoluteError, Exponential, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie),
-            *(BinomialLogLoss, MultinomialLogLoss, OneHotSquaredError),
-            *(LinearModel, TreeLearner, VectorTreeLearner),
-            *(Compositions, Distributions, Hierarchy, KernelOutput, LabelSets, PositiveMatrices),
-            *(PrecomputedOutput, Rankings, Strings, Vectors),
-        )
-    }
-)
+
+@cache
+def own_classes() -> Mapping[str, type]:
+    """Classes of the library whose objects files hold, by name: they declare it themselves."""
+    found: dict[str, type] = dict(loss_classes())
+    for package in ("hilboost.learners", "hilboost.outputs"):
+        for part in classes_in(package, object):
+            if vars(part).get("in_files"):
+                if part.__name__ in found:
+                    raise RuntimeError(f"two parts are called {part.__name__}; rename one.")
+                found[part.__name__] = part
+    return MappingProxyType(found)
+
+
 _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
     {"tuple": tuple, "set": set, "frozenset": frozenset}
 )
@@ -130,7 +109,7 @@ class ValueWriter:
             name = f"value.{len(self.arrays)}"
             self.arrays[name] = np.ascontiguousarray(value)
             return {"array": name}
-        if type(value) in _OWN.values() or is_linear(value):
+        if type(value) in own_classes().values() or is_linear(value):
             names = signature(type(value)).parameters
             values = {
                 name: self.write(getattr(value, name), f"{name} of {what}", depth + 1)
@@ -183,7 +162,7 @@ def _own(name: str) -> Any:
         from sklearn import linear_model
 
         return getattr(linear_model, name)
-    return _OWN[name]
+    return own_classes()[name]
 
 
 def is_hilboost(cls: type) -> bool:

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
-from hilboost.losses import Quantile
 from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
 from hilboost.report.data import data_facts, histogram
@@ -138,7 +137,7 @@ def _number_scores(model: Any, y: Floats, raw: Floats) -> list[dict[str, Any]]:
     predicted, guess, k = _means(model, raw)
     known = ~np.isnan(y[:, 0])
     found = number_scores(y[known, 0], predicted[known, k], float(guess[k]))
-    if isinstance(model.loss_, Quantile):
+    if _quantile_levels(model.loss_):
         pinball = loss_of_rows(model, y, raw).mean()
         says = "mean pinball loss, summed over all quantiles"
         found.insert(0, score("pinball loss", float(pinball), None, "lower", says))
@@ -150,9 +149,16 @@ def _means(model: Any, raw: Floats) -> tuple[Floats, Floats, int]:
     predicted = np.asarray(model.loss_.inverse_link(raw))
     guess = _guess(model, raw)
     guess = predicted.mean(axis=0) if guess is None else guess
-    if not isinstance(model.loss_, Quantile):
+    levels = _quantile_levels(model.loss_)
+    if not levels:
         return predicted, guess, 0
-    return predicted, guess, int(np.argmin(np.abs(np.asarray(model.loss_.levels) - 0.5)))
+    return predicted, guess, int(np.argmin(np.abs(np.asarray(levels) - 0.5)))
+
+
+def _quantile_levels(loss: Any) -> tuple[float, ...]:
+    """Levels of the predicted quantiles; none for other predictions."""
+    link = getattr(loss, "link", None)
+    return () if link is None else link.levels
 
 
 def _class_guess(model: Any, raw: Floats, numbers: Any) -> Floats:
@@ -210,12 +216,12 @@ def _of_numbers(
         "target": {"kind": "number", "histogram": histogram(y[~np.isnan(y[:, 0]), 0])},
     }
     predicted, guess, first = _means(model, raw)
-    loss = model.loss_
+    levels = _quantile_levels(model.loss_)
     found["scores"] = _number_scores(model, y, raw)
-    if isinstance(loss, Quantile):
+    if levels:
         found["task"] = "quantile regression"
-        found["quantiles"] = quantile_facts(columns, order, y[:, 0], predicted, loss)
-        names = [f"quantile {level:g}" for level in loss.levels]
+        found["quantiles"] = quantile_facts(columns, order, y[:, 0], predicted, levels)
+        names = [f"quantile {level:g}" for level in levels]
         y, mean, guess = y[:, :1], predicted[:, [first]], guess[[first]]
         found["of"] = names[first]
     else:
@@ -225,7 +231,7 @@ def _of_numbers(
     found["regression"] = regression_facts(columns, order, y, mean, guess)
 
     def predict(X: Any) -> Floats:
-        return np.asarray(loss.inverse_link(model.predict_raw(X)))[:, :_CLASSES_DRAWN]
+        return np.asarray(model.loss_.inverse_link(model.predict_raw(X)))[:, :_CLASSES_DRAWN]
 
     found["dependence"] = dependence_facts(columns, order, names[:_CLASSES_DRAWN], predict)
     return found

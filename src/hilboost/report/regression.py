@@ -10,7 +10,6 @@ from scipy.stats import norm
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import HilboostError
-from hilboost.losses import Quantile
 from hilboost.report.data import histogram, means_by_bin, means_by_column, rows_shown
 from hilboost.report.figures import number_scores
 from hilboost.report.influence import draw_rows
@@ -69,7 +68,7 @@ def _output(
 
 
 def quantile_facts(
-    columns: Columns, order: Sequence[int], y: Floats, predicted: Floats, loss: Quantile
+    columns: Columns, order: Sequence[int], y: Floats, predicted: Floats, levels: Sequence[float]
 ) -> dict[str, Any]:
     """Compute the fractions of rows below each quantile, and between the outermost two.
 
@@ -80,9 +79,8 @@ def quantile_facts(
     y : (n,) float64
     predicted : (n, q) float64
         One column per level.
-    loss : Quantile
+    levels : sequence of float
     """
-    levels = [float(level) for level in loss.levels]
     below = y[:, None] <= predicted
     facts: dict[str, Any] = {
         "levels": [

@@ -20,6 +20,7 @@ from hilboost.core.errors import (
     InvalidData,
     InvalidModelFile,
 )
+from hilboost.export.registry import export_formats
 from hilboost.testing.assertions import (
     ensure,
     ensure_close,
@@ -141,7 +142,7 @@ class ModelContract(Contract):
         """Exports predict the same, or are refused in a sentence."""
         X, y = self.table()
         model = self.build().fit(X, y)
-        for export in (hilboost.to_onnx, hilboost.tree_table, hilboost.to_xgboost_json):
+        for export in (hilboost.tree_table, *export_formats().values()):
             try:
                 exported = export(model)
             except HilboostError as error:

@@ -119,6 +119,7 @@ class TreeLearner(Learner):
     min_samples_level: float = 10.0
     level_l2: float = 1.0
 
+    in_files: ClassVar[bool] = True
     name: ClassVar[str] = "tree"
     base_model: ClassVar[type[Tree]] = Tree
     constant_on_leaves: ClassVar[bool] = True

@@ -93,6 +93,7 @@ class VectorTreeLearner(Learner):
     so many columns in place of ``r`` outputs and O(n r) for the leaves.  The hessian is not used.
     """
 
+    in_files: ClassVar[bool] = True
     name: ClassVar[str] = "vector_tree"
     base_model: ClassVar[type[Tree]] = Tree
     layout: ClassVar[Literal["F", "C"]] = "C"

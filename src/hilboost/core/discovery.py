@@ -1,0 +1,55 @@
+"""Parts of the library, found in the modules of its packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from inspect import isabstract
+from pkgutil import walk_packages
+from types import ModuleType
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
+    """Concrete classes derived from ``base``, defined in a package or its subpackages.
+
+    Parameters
+    ----------
+    package : str
+        Name, such as ``"hilboost.losses"``.  Its modules are imported once.
+    base : type
+
+    Yields
+    ------
+    type
+        In the order of module names; within a module in the order of definition.
+    """
+    for module in modules_in(package):
+        for value in vars(module).values():
+            if (
+                isinstance(value, type)
+                and issubclass(value, base)
+                and value.__module__ == module.__name__
+                and not isabstract(value)
+            ):
+                yield value
+
+
+@cache
+def modules_in(package: str) -> tuple[ModuleType, ...]:
+    """All modules of a package and its subpackages, imported, in the order of their names.
+
+    Parameters
+    ----------
+    package : str
+
+    Returns
+    -------
+    tuple of modules
+    """
+    root = import_module(package)
+    found = walk_packages(root.__path__, f"{package}.")
+    return tuple(import_module(module.name) for module in sorted(found, key=lambda m: m.name))

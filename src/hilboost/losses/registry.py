@@ -1,0 +1,111 @@
+"""Built-in losses by name: each class declares its own names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from hilboost.core.discovery import classes_in
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.loss import Loss
+
+
+@cache
+def loss_classes() -> Mapping[str, type[Loss]]:
+    """Losses that declare a name of their own, by class name.
+
+    Returns
+    -------
+    mapping of str to type
+        The classes that model files name.
+    """
+    found: dict[str, type[Loss]] = {}
+    for loss in classes_in("hilboost.losses", Loss):  # type: ignore[type-abstract]
+        if loss.regressor_name is None and loss.classifier_name is None:
+            continue
+        if loss.__name__ in found:
+            raise RuntimeError(f"two losses are called {loss.__name__}; rename one.")
+        found[loss.__name__] = loss
+    return MappingProxyType(found)
+
+
+@cache
+def regression_losses() -> Mapping[str, type[Loss]]:
+    """Losses that regressors know by name.
+
+    Returns
+    -------
+    mapping of str to type
+    """
+    found: dict[str, type[Loss]] = {}
+    for loss in loss_classes().values():
+        name = loss.regressor_name
+        if name in found:
+            raise RuntimeError(f"two losses have the regressor_name {name!r}; rename one.")
+        if name is not None:
+            found[name] = loss
+    return MappingProxyType(found)
+
+
+@cache
+def classification_losses() -> Mapping[str, tuple[type[Loss], ...]]:
+    """Losses that classifiers know by name; one name may have classes by number of labels.
+
+    Returns
+    -------
+    mapping of str to tuple of types
+    """
+    found: dict[str, tuple[type[Loss], ...]] = {}
+    for loss in loss_classes().values():
+        name = loss.classifier_name
+        if name is not None:
+            found[name] = (*found.get(name, ()), loss)
+    return MappingProxyType(found)
+
+
+def make_regression_loss(name: str, parameters: Mapping[str, Any]) -> Loss:
+    """The loss of a regressor.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`regression_losses`.
+    parameters : mapping of str to object
+        Of the estimator.
+
+    Returns
+    -------
+    Loss
+    """
+    return regression_losses()[name].for_regressor(parameters)
+
+
+def make_classification_loss(name: str, n_classes: int) -> Loss:
+    """The loss of a classifier.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`classification_losses`.
+    n_classes : int
+
+    Returns
+    -------
+    Loss
+
+    Raises
+    ------
+    InvalidParameter
+        No loss of this name takes so many classes.
+    """
+    ranges = []
+    for loss in classification_losses()[name]:
+        least, most = loss.n_classes_range
+        if least <= n_classes and (most is None or n_classes <= most):
+            return loss.for_classifier(n_classes)
+        ranges.append("two" if (least, most) == (2, 2) else f"{least} to {most or 'many'}")
+    raise InvalidParameter(
+        f"loss={name!r} takes {' or '.join(ranges)} classes; y holds {n_classes}. Use 'log_loss'."
+    )
