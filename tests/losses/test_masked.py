@@ -125,7 +125,7 @@ def test_a_report_counts_the_rows_where_a_target_is_known():
         assert found["mae"] == pytest.approx(np.abs(y - predicted).mean())
         worst = int(np.argmax(np.where(known[:, k], np.abs(HOLED - model.predict(X))[:, k], 0)))
         assert of_output["worst"]["numbers"][0] == worst
-    assert facts["warnings"][0].startswith("The loss on these rows is that of the training")
+    assert facts["warnings"][0].startswith("The loss on these rows equals the training loss")
     nowhere = HOLED[known[:, 0] & known[:, 2]]
     nowhere[:, 1] = np.nan
     with pytest.raises(InvalidData, match="target 1 of y is missing in every row; give rows"):
