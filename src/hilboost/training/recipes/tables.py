@@ -86,6 +86,11 @@ def table_recipe(
     )
     resolved = in_given_weights(resolved, p, scale)
     learner = table_learner(p, in_fit_weights(resolved, scale), data.schema)
+    if p["warm_start"] and learner.penalizes:
+        raise InvalidParameter(
+            "warm_start works with trees; a kernel machine penalizes the whole "
+            "function and cannot go on from its stages. Set warm_start=False."
+        )
     _check_classes(learner, data)
     name = f"learner {learner_name(p['learner'])}"
     check_learner(learner, data.schema, name, "set learner='tree'")
@@ -185,7 +190,7 @@ def stored_learner(
         return TreeLearner()
     if resolved is None:
         resolved = resolve(p, 1.0, schema.n_columns, 1, False, False, False)
-    return table_learner({**p, "warm_start": False}, resolved, schema)
+    return table_learner(p, resolved, schema)
 
 
 def _named_learner(
@@ -194,11 +199,6 @@ def _named_learner(
     if name not in _LEARNERS:
         raise unknown_name("learner", name, _LEARNERS)
     if name == "kernel":
-        if p["warm_start"]:
-            raise InvalidParameter(
-                "warm_start works with trees; a kernel machine penalizes the whole "
-                "function and cannot go on from its stages. Set warm_start=False."
-            )
         columns = tuple(column for column, _ in category_columns(schema))
         return SparseLearner(KernelMachineConfig(categorical=columns))
     return _tree_learner(p, resolved, schema)

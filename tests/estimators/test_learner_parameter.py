@@ -1,0 +1,74 @@
+"""What the parameter ``learner`` of the estimators for tables may be, and what goes with it."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import hilboost
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
+from hilboost.core.errors import InvalidParameter
+from hilboost.kernels import Gaussian
+from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, SparseLearner
+from hilboost.learners.tree import TreeLearner, VectorTreeLearner
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, size=(120, 2))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] + RNG.standard_t(2, size=120) / 10
+
+
+@pytest.mark.parametrize("learner", ["kernel", Ridge(), TreeLearner(), VectorTreeLearner()])
+@pytest.mark.parametrize("name", ["max_leaf_nodes", "l2_regularization", "max_bins"])
+def test_parameters_of_trees_are_refused_with_other_learners(learner, name):
+    with pytest.raises(InvalidParameter, match=f"only the built-in trees use {name}"):
+        BoostingRegressor(learner=learner, **{name: 7}).fit(X, Y)
+
+
+@pytest.mark.parametrize("stages", ["full", "sparse", "block"])
+def test_a_kernel_machine_as_the_learner_is_one_of_its_stages(stages, tmp_path):
+    machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1, stages=stages)
+    model = BoostingRegressor(learner=machine, n_estimators=5, learning_rate=0.5, random_state=0)
+    model.fit(X, Y)
+    assert model.learner_.name == stages
+    assert model.n_estimators_ == 5
+    assert model.score(X, Y) > 0.5
+    model.save(tmp_path / "m")
+    loaded = hilboost.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.learner_.name == stages
+
+
+def test_a_kernel_machine_as_the_learner_under_any_loss():
+    machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1)
+    classes = (Y > 0).astype(int)
+    model = BoostingClassifier(learner=machine, n_estimators=5, random_state=0).fit(X, classes)
+    assert model.score(X, classes) > 0.9
+
+
+def test_a_kernel_machine_as_the_learner_has_no_loop_of_its_own():
+    with pytest.raises(InvalidParameter, match="n_estimators of the KernelBoostingRegressor"):
+        BoostingRegressor(learner=KernelBoostingRegressor(n_estimators=3)).fit(X, Y)
+    with pytest.raises(InvalidParameter, match="with loss='squared_error', not 'huber'"):
+        BoostingRegressor(learner=KernelBoostingRegressor("huber")).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "learner", [TreeLearner(max_leaf_nodes=4), VectorTreeLearner(max_splits=3)]
+)
+def test_every_learner_of_leaves_gets_the_values_of_the_loss(learner):
+    """A single stage without shrinkage: every leaf predicts the median of its rows."""
+    model = BoostingRegressor("absolute_error", learner=learner, n_estimators=1, learning_rate=1.0)
+    model.fit(X, Y)
+    (term,) = model.model_.stages[0].terms
+    leaves, predicted = term.model.leaves(X), model.predict(X)
+    for leaf in np.unique(leaves):
+        here = leaves == leaf
+        expected = np.median(Y[here])
+        np.testing.assert_allclose(predicted[here], expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "learner", ["kernel", FullLearner(KernelMachineConfig()), SparseLearner(KernelMachineConfig())]
+)
+def test_kernel_machines_cannot_go_on_from_their_stages(learner):
+    with pytest.raises(InvalidParameter, match="set warm_start=False|Set warm_start=False"):
+        BoostingRegressor(learner=learner, warm_start=True).fit(X, Y)
