@@ -52,9 +52,11 @@ def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
     Raises
     ------
     InvalidData
-        A target that the loss cannot take.
+        A target that the loss cannot take, or whose loss exceeds the range of float64.
     """
-    return _checked_start(masked(loss, data), data)
+    loss = masked(loss, data)
+    loss.units(data.target)  # refuses what no unit brings into range
+    return _checked_start(loss, data)
 
 
 def masked(loss: Loss, data: TrainingData) -> Loss:
