@@ -205,7 +205,7 @@ def test_held_out_rows_without_use():
 
 
 def test_more_members_than_memory(monkeypatch):
-    monkeypatch.setattr("hilboost.estimators.random_subsets.free_memory", lambda: 1e5)
+    monkeypatch.setattr("hilboost.estimators.random_subsets.MEMORY_BUDGET", 1e5)
     with pytest.raises(InvalidParameter, match="5 members of 60 rows need .* lower subset_size"):
         fitted(BayesianCommitteeMachine)
 
@@ -215,10 +215,7 @@ def test_more_members_than_memory(monkeypatch):
     [
         cls(n_estimators=3, subset_size=0.5, kernel=Gaussian(1.0), regularization=0.1, n_jobs=1)
         for cls in [*REGRESSORS, AdaBoostKernelClassifier]
-    ],
-    expected_failed_checks=lambda _: {
-        "check_sample_weight_equivalence_on_dense_data": "subsets are drawn by row number"
-    },
+    ]
 )
 def test_rules_of_scikit_learn(estimator, check):
     assert check(estimator) is None

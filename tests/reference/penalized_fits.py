@@ -44,6 +44,13 @@ def fitted(case, stages, X, target, lam, **parameters):
     return model.fit(X, case.labels(target.y), sample_weight=target.weight)
 
 
+def rows_of(basis, X):
+    """The first row of X that each basis vector equals, in tables that are not scaled."""
+    equal = (basis[:, None] == X).all(axis=2)
+    assert equal.any(axis=1).all()
+    return equal.argmax(axis=1)
+
+
 def objectives(case, model, X, target, lam):
     """The objective before the first stage and after each, from the weights in the model."""
     K, start, loss = KERNEL.block(X, X), model.model_.initial_raw, case.make()
@@ -51,9 +58,8 @@ def objectives(case, model, X, target, lam):
     found = [objective(loss, target, start + 0 * alpha, 0.0, lam)]
     for stage in model.model_.stages:
         for part in stage.terms:
-            np.add.at(
-                alpha[:, part.columns], part.model.rows, part.coefficient * part.model.weights
-            )
+            rows = rows_of(part.model.basis, X)  # a fit may have sorted the rows
+            np.add.at(alpha[:, part.columns], rows, part.coefficient * part.model.weights)
         function = K @ alpha
         found.append(objective(loss, target, start + function, np.sum(alpha * function), lam))
     return np.array(found)

@@ -22,6 +22,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unk
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, Target
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
+from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
@@ -43,6 +44,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
     """
 
     _kind: ClassVar[str]
+    _merges_equal_rows: ClassVar[bool] = False
     fitted_: FittedModel
     random_state: Any
     n_jobs: int | None
@@ -189,6 +191,8 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         X, target = without_zero_weights(X, target)
         if len(X) < n and before is None and schema.categories:
             X, schema = without_unused_levels(X, schema)
+        if self._merges_equal_rows:
+            X, target = merge_equal_rows(X, target)
         codec.check(target)
         if before is not None:
             check_levels(schema, X)

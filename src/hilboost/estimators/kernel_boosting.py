@@ -47,6 +47,8 @@ _OF_THE_LOOP = (
 class KernelMachineEstimator(BoostingEstimator):
     """What all kernel machines share; not to be used by itself."""
 
+    _merges_equal_rows = True
+
     @abstractmethod
     def _make_loss(self, codec: TargetCodec) -> Loss:
         """The loss that the parameters stand for."""

@@ -38,7 +38,7 @@ class KernelBoostingRegressor(RegressorMixin, NumberPredictions, KernelBoosting)
         preconditioned conjugate gradients.  ``"sparse"``: a machine of ``n_basis`` basis vectors,
         its weights optimal on all rows (SY2006).  ``"block"``: kernel ridge regression on the
         residual of a block of ``n_basis`` rows.  ``"auto"``: full as long as that is affordable
-        (60,000 rows and half of the free memory) and no parameter of sparse stages is set.
+        (60,000 distinct rows, ``memory_budget``) and no parameter of sparse stages is set.
     n_estimators : int or "auto", default "auto"
         Largest number of stages.  A fit ends earlier where the penalized loss no longer falls.
     regularization : float or "auto", default "auto"
@@ -94,9 +94,10 @@ default "from_dtype"
     time_budget : float or None, default None
         Seconds that a fit may take, roughly; the model then depends on the machine's speed.
     memory_budget : float or "auto", default "auto"
-        Bytes for Gram matrices and factors; ``"auto"`` is half of the memory that is free.
+        Bytes for Gram matrices and factors; ``"auto"`` is 8e9 on any machine.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Of kernel values; ``"auto"`` is float64 up to 4,096 rows.
+        Of kernel values; ``"auto"`` is float64 up to 4,096 rows, and where λ is too small for
+        float32.
     device : str or None, default None
         A PyTorch device, such as ``"cuda"``, for the dense algebra.
     random_state : int, RandomState or None, default None

@@ -18,7 +18,7 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.learner import Learner
+from hilboost.core.learner import Learner, RowSample
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
 from hilboost.estimators.sklearn_callbacks import Relay
@@ -32,7 +32,7 @@ from hilboost.learners.kernel_machine import (
 )
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.tuning import choose
-from hilboost.learners.kernel_machine.workspace import free_memory
+from hilboost.learners.kernel_machine.workspace import MEMORY_BUDGET
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -77,8 +77,9 @@ class Maker:
         ``copies`` (m,) counts every row so many times, besides its sample weight.  Cost O(m³).
         """
         data = self.data
-        X = dense.to_numpy(data.X[rows])
-        weight = np.ones(len(rows)) if data.weight is None else data.weight[rows]
+        X = dense.to_numpy(data.X[data.rows_of(rows)])
+        weight = self.training.target.weight
+        weight = np.ones(len(rows)) if weight is None else weight[rows]
         weight = weight if copies is None else weight * copies
         K = dense.add_to_diagonal(evaluate(self.kernel, X, X), self.regularization / weight)
         factor = dense.cholesky(K)
@@ -157,7 +158,8 @@ class SubsetEnsemble(KernelMachineEstimator):
         self._check_memory(size)
         workspace = config.prepare(data.X, target.weight, seed, threads_for(self.n_jobs, n * size))
         try:
-            kernel, lam = choose(config, workspace, gradients, target.weight, size)
+            seen, weight = workspace.seen(gradients, RowSample(None, target.weight))
+            kernel, lam = choose(config, workspace, seen, weight, size)
             residual = gradients.negative_gradient
             maker = Maker(data, seed, initial_raw, workspace, kernel, lam, residual)
             model = self._learn(maker)
@@ -192,12 +194,11 @@ class SubsetEnsemble(KernelMachineEstimator):
 
     def _check_memory(self, size: int) -> None:
         """Factors of all members, at worst."""
-        needed, free = 8.0 * (self.n_estimators + 1) * size * size, free_memory()
-        if needed > free:
+        needed = 8.0 * (self.n_estimators + 1) * size * size
+        if needed > MEMORY_BUDGET:
             raise InvalidParameter(
                 f"{self.n_estimators} members of {size} rows need {needed / 2**20:.0f} MiB, more "
-                f"than half of the free memory ({free / 2**20:.0f} MiB); lower subset_size or "
-                "n_estimators."
+                f"than {MEMORY_BUDGET / 2**20:.0f} MiB; lower subset_size or n_estimators."
             )
 
     def _on_random_subsets(self, maker: Maker) -> list[tuple[KernelExpansion, Floats]]:

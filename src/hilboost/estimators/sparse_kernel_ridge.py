@@ -47,9 +47,10 @@ default "from_dtype"
         ``kernel="auto"`` compares by equality; other kernels see codes.
     memory_budget : float or "auto", default "auto"
         Bytes for kernel values and factors; no basis vector is added beyond it, with a warning
-        that says how many fit.  ``"auto"`` is half of the memory that is free.
+        that says how many fit.  ``"auto"`` is 8e9 on any machine.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Of kernel values; ``"auto"`` is float64 up to 4,096 rows.
+        Of kernel values; ``"auto"`` is float64 up to 4,096 rows, and where λ is too small for
+        float32.
     time_budget : float or None, default None
         Seconds that a fit may take, roughly: it shortens the choice of the kernel, not that of
         the basis.  The model then depends on the machine's speed.

@@ -52,9 +52,10 @@ def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
     Raises
     ------
     InvalidData
-        A target that the loss cannot take.
+        A target that the loss cannot take, or whose loss exceeds the range of float64.
     """
     loss = _checked_loss(loss, data)
+    loss.units(data.target)  # refuses what no unit brings into range
     return loss, checked_initial_raw(loss, data.target)
 
 

@@ -23,6 +23,8 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine import FullLearner, Workspace
 from hilboost.learners.kernel_machine.descending import Descent
+from hilboost.learners.kernel_machine.merging import DistinctRows
+from hilboost.learners.kernel_machine.newton import mean_diagonal
 from hilboost.rules import PenalizedLineSearch
 
 _ROWS = 6000
@@ -58,7 +60,7 @@ def held_out_regularization(
         basis = rng.permutation(learn)[: min(n_basis, _BASIS)]
         if len(held) and len(learn):
             trials.append(_Trial(loss, target, start, data, kernel, learn, held, basis))
-    size = max(float(np.abs(kernel.diag(dense.to_numpy(data.X[rows]))).mean()), 1e-300)
+    size = _mean_diagonal(data, kernel, rows)
     if target.weight is not None:
         size *= float(target.weight[rows].mean())
     best, lowest, n_worse = size, np.inf, 0
@@ -72,6 +74,15 @@ def held_out_regularization(
         if n_worse == _PATIENCE:
             break
     return float(best)
+
+
+def _mean_diagonal(data: Workspace, kernel: Kernel, rows: NDArray[np.int64]) -> float:
+    return mean_diagonal(kernel.diag(_inputs(data, rows)))
+
+
+def _inputs(data: Workspace, rows: NDArray[np.int64]) -> Floats:
+    """Scaled inputs of some rows of the table."""
+    return dense.to_numpy(data.X[data.rows_of(rows)])
 
 
 class _Trial:
@@ -88,11 +99,11 @@ class _Trial:
         held: NDArray[np.int64],
         basis: NDArray[np.int64],
     ) -> None:
-        X, points = (dense.to_numpy(data.X[rows]) for rows in (learn, basis))
+        X, points = _inputs(data, learn), _inputs(data, basis)
         self._loss, self._start = loss, start
         self._target, self._held = target.rows(learn), target.rows(held)
         self._K = evaluate(kernel, X, points)
-        self._K_held = evaluate(kernel, dense.to_numpy(data.X[held]), points)
+        self._K_held = evaluate(kernel, _inputs(data, held), points)
         self._K_DD = evaluate(kernel, points, points)
         self._weight = np.ones(len(learn)) if target.weight is None else target.weight[learn]
         bound = loss.gradients(self._target, self._raw(self._K, None)).bound or 1.0
@@ -154,8 +165,7 @@ def held_out_penalty(
         learn = np.setdiff1d(rows, held)
         if len(held) and len(learn):
             trials.append(_WholeTrial(loss, scored, target, start, data, kernel, learn, held))
-    size = max(float(np.abs(kernel.diag(dense.to_numpy(data.X[rows]))).mean()), 1e-300)
-    size *= _mean_curvature(scored, target.rows(rows), start)
+    size = _mean_diagonal(data, kernel, rows) * _mean_curvature(scored, target.rows(rows), start)
     errors: list[float] = []
     for factor in _FACTORS:
         with dense.blas_threads(1):
@@ -201,14 +211,18 @@ class _WholeTrial:
         learn: NDArray[np.int64],
         held: NDArray[np.int64],
     ) -> None:
-        X, points = (dense.to_numpy(data.X[rows]).astype(np.float64) for rows in (held, learn))
+        X, points = (_inputs(data, rows).astype(np.float64) for rows in (held, learn))
         self._target, self._held = target.rows(learn), target.rows(held)
         self._scored, self._start, self._kernel = scored, start, kernel
+        distinct, weight = DistinctRows.of(points, self._target.weight), self._target.weight
+        if distinct is not None:
+            points, weight = points[distinct.first], distinct.sums(distinct.weight)
         self._K_held = evaluate(kernel, X, points)
         self._data = Workspace(
             inputs=data.inputs,
             X=points,
-            weight=self._target.weight,
+            weight=weight,
+            distinct=distinct,
             memory=np.inf,
             seed=data.seed,
             team=ThreadTeam(1),

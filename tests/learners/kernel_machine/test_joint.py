@@ -29,12 +29,13 @@ def test_joint_refit_is_the_direct_solution_over_all_basis_vectors(seed):
         cg_iterations=300,
         random_state=seed,
     ).fit(X, y, weight)
-    rows = np.unique(np.concatenate([p.model.rows for s in model.model_.stages for p in s.terms]))
+    parts = [part for stage in model.model_.stages for part in stage.terms]
+    basis = np.unique(np.concatenate([part.model.basis for part in parts]), axis=0)
     kernel = Gaussian(1.0)
-    K, K_SS = kernel.block(X, X[rows]), kernel.block(X[rows], X[rows])
+    K, K_SS = kernel.block(X, basis), kernel.block(basis, basis)
     middle = np.average(y, weights=weight)
     right = K.T @ (weight * (y - middle))
-    a = np.linalg.solve((K.T * weight) @ K + 0.05 * K_SS + 1e-12 * np.eye(len(rows)), right)
+    a = np.linalg.solve((K.T * weight) @ K + 0.05 * K_SS + 1e-12 * np.eye(len(basis)), right)
     np.testing.assert_allclose(model.predict(X), K @ a + middle, atol=2e-4)
 
 

@@ -18,12 +18,12 @@ from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.newton import is_newton
+from hilboost.learners.kernel_machine.rounding import unspoilt
 from hilboost.learners.kernel_machine.sparse import SparseLearner, row_curvature
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
     KernelMachineConfig,
     Workspace,
-    sample_weights,
 )
 
 _SMALLEST_CURVATURE = 1e-6
@@ -88,8 +88,8 @@ class BlockLearner(Learner):
         self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
         """One expansion in the block's rows."""
+        gradients, weight = data.seen(gradients, sample)
         n, r = gradients.negative_gradient.shape
-        weight = sample_weights(sample, n)
         kernel, lam = choose(self.setting, data, gradients, weight)
         alpha = data.component(kernel, r).alpha
         s = np.ones((n, 1)) if weight is None else weight[:, None]
@@ -98,20 +98,21 @@ class BlockLearner(Learner):
         b = len(rows)
         require_memory(32.0 * b * b, data.memory, f"a block of {b} rows")
         if is_newton(gradients):
-            return [self._newton(data, kernel, rows, gradients, weight, lam)]
+            return data.shown([self._newton(data, kernel, rows, gradients, weight, lam)])
         with dense.blas_threads(data.team.n_threads):
             points = dense.to_numpy(data.X[rows])
             K = evaluate(kernel, points, points, data.team)
             curvature = _curvature(gradients, s, rows)
             delta = _solve_block(K, lam, curvature, dual_residual[rows])
+            data.needs_float64(kernel, rows, delta)
             delta = dense.like(delta, data.X, "float64")
             outputs = dense.to_numpy(data.gram(kernel, None, rows).times(delta))
         delta = dense.to_numpy(delta)
         fitted = data.fitted(kernel, rows, delta, outputs)
         before = data.component(kernel, r).function[rows]
-        return [
-            Descending.of(fitted, gradients, weight, lam, delta, before, outputs[rows]),
-        ]
+        step = Descending.of(fitted, gradients, weight, lam, delta, before, outputs[rows])
+        allowed = data.gained(kernel, gradients, weight, lam)
+        return data.shown([unspoilt(step, gradients, weight, allowed)])
 
     def _newton(
         self,
@@ -129,9 +130,7 @@ class BlockLearner(Learner):
         with dense.blas_threads(data.team.n_threads):
             W = row_curvature(gradients, weight, r)
             machine = SparseLearner(self.setting)
-            system = machine._system(data, kernel, rows, gradients, weight, W, lam)
-            a = system.solve(None, 0)
-            outputs = system.outputs(a)
+            a, outputs = machine._solved(data, kernel, rows, gradients, weight, W, lam)
         fitted = data.fitted(kernel, rows, a, outputs)
         before = data.component(kernel, r).function[rows]
         return Descending.of(fitted, gradients, weight, lam, a, before, outputs[rows])

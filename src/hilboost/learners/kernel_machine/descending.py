@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self, TypeVar
 
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm
 from hilboost.core.loss import Gradients
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
+
+Fitted = TypeVar("Fitted", bound=FittedTerm)
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,25 @@ class Descending(FittedTerm):
             curvature=lam * (change * outputs).sum(axis=0),
             descent=(pull * fitted.outputs).sum(axis=0) - slope,
         )
+
+    def shortened(self, length: Floats) -> Self:
+        """A part of the step, (r,) float64 of every output."""
+        step = multiplied(self, length)
+        return replace(
+            step,
+            slope=self.slope * length,
+            curvature=self.curvature * length**2,
+            descent=self.descent * length,
+        )
+
+
+def multiplied(fitted: Fitted, factor: Floats | float) -> Fitted:
+    """An expansion whose weights and outputs are multiplied by a number, or one an output."""
+    model = fitted.term.model
+    assert isinstance(model, KernelExpansion)
+    assert fitted.outputs is not None
+    term = fitted.term.with_model(replace(model, weights=model.weights * factor))
+    return replace(fitted, term=term, outputs=fitted.outputs * factor)
 
 
 @dataclass

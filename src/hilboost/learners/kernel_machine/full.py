@@ -24,7 +24,13 @@ from hilboost.learners.kernel_machine.newton import (
     DirectNewton,
     IterativeNewton,
     is_newton,
+    mean_diagonal,
     newton_system,
+)
+from hilboost.learners.kernel_machine.rounding import (
+    LARGEST_SHARE,
+    share_of_rounding,
+    unspoilt,
 )
 from hilboost.learners.kernel_machine.solvers import (
     ConjugateGradients,
@@ -34,11 +40,15 @@ from hilboost.learners.kernel_machine.solvers import (
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
     DIRECT_UP_TO,
+    Component,
     KernelMachineConfig,
     Workspace,
     curvature_bound,
-    sample_weights,
+    free_memory,
+    require_free,
 )
+
+_ILL_CONDITIONED_DIRECT_UP_TO = 12_000  # rows; beyond, conjugate gradients take their time
 
 
 @dataclass(frozen=True)
@@ -62,8 +72,12 @@ class FullLearner(Learner):
 
     Notes
     -----
-    The Gram matrix is kept where it fits into the memory budget, at 4 n² bytes; otherwise it is
+    The Gram matrix is kept where it fits into the memory budget, at 2 n² bytes; otherwise it is
     evaluated in every step.
+
+    Kernel values are float32 only where λ is well above their rounding error.  Where it is not, up
+    to 12,000 rows are solved by a Cholesky factor, too; beyond, conjugate gradients go on in
+    float64.
     """
 
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
@@ -107,8 +121,8 @@ class FullLearner(Learner):
         self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
         """One expansion in all rows."""
+        gradients, weight = data.seen(gradients, sample)
         n, r = gradients.negative_gradient.shape
-        weight = sample_weights(sample, n)
         if weight is not None and not (weight > 0).all():
             raise IncompatibleParts(
                 "a kernel machine on all rows cannot leave rows out; set subsample=1 and "
@@ -116,25 +130,28 @@ class FullLearner(Learner):
             )
         kernel, regularization = choose(self.setting, data, gradients, weight, iterates=True)
         if is_newton(gradients):
-            return [self._newton(data, kernel, gradients, weight, regularization)]
+            return data.shown([self._newton(data, kernel, gradients, weight, regularization)])
         bound = curvature_bound(gradients)
         D = np.broadcast_to(
             regularization / bound / (1.0 if weight is None else weight), (n,)
         ).astype(np.float64)
+        if data.solver is None:
+            regularization, D = settle_precision(data, kernel, regularization, D)
         data.noise = D
-        alpha = data.component(kernel, r).alpha
-        residual = gradients.negative_gradient / bound - D[:, None] * alpha
+        so_far = data.component(kernel, r)
+        residual = gradients.negative_gradient / bound - D[:, None] * so_far.alpha
         with dense.blas_threads(data.team.n_threads):
             if data.solver is None or not data.solver.fits(D):
-                data.solver = self._solver(data, kernel, D, residual)
-            step, outputs = data.solver.step(residual, self.iterations)
+                data.solver = self._solver(data, kernel, D, residual, weight)
+            step, outputs = data.solver.step(residual, self.iterations, so_far)
         data.solver.is_linear = gradients.hessian is None  # else the next stage has another bound
         data.converged = norm(residual) <= data.solver.tolerance
         fitted = data.fitted_on(kernel, data.solver.basis, np.arange(n), step, outputs)
-        before = data.component(kernel, r).function
-        return [
-            Descending.of(fitted, gradients, weight, regularization, step, before, outputs),
-        ]
+        descending = Descending.of(
+            fitted, gradients, weight, regularization, step, so_far.function, outputs
+        )
+        allowed = data.gained(kernel, gradients, weight, regularization)
+        return data.shown([unspoilt(descending, gradients, weight, allowed)])
 
     def _newton(
         self,
@@ -148,30 +165,39 @@ class FullLearner(Learner):
         n, r = gradients.negative_gradient.shape
         component = data.component(kernel, r)
         with dense.blas_threads(data.team.n_threads):
-            size = float(np.abs(dense.to_numpy(kernel.diag(data.X))).mean())
-            D, b = newton_system(gradients, weight, component.alpha, lam, max(size, 1e-300))
+            size = mean_diagonal(dense.to_numpy(kernel.diag(data.X)))
+            D, b = newton_system(gradients, weight, component.alpha, lam, size)
             if data.descent is None:
                 data.descent = Descent(patience=1)
             if data.solver is None:
-                data.solver = self._newton_solver(data, kernel, D)
+                raised, _ = settle_precision(data, kernel, lam, D.min(axis=1))
+                if raised > lam:
+                    lam = raised
+                    D, b = newton_system(gradients, weight, component.alpha, lam, size)
+                data.solver = self._newton_solver(data, kernel, D, weight)
             step, outputs = data.solver.step(D, b, self.iterations)
         fitted = data.fitted_on(kernel, data.solver.basis, np.arange(n), step, outputs)
         return Descending.of(fitted, gradients, weight, lam, step, component.function, outputs)
 
     def _newton_solver(
-        self, data: Workspace, kernel: Kernel, D: Floats
+        self, data: Workspace, kernel: Kernel, D: Floats, weight: Floats | None
     ) -> DirectNewton | IterativeNewton:
         if self._is_direct(data):
             return DirectNewton.of(data, kernel)
-        gram, landmarks = self._landmarks(data, kernel)
+        gram, landmarks = self._landmarks(data, kernel, weight)
         return IterativeNewton(gram, landmarks, float(D.min()))
 
     def _is_direct(self, data: Workspace) -> bool:
+        """Whether a Cholesky factor of all rows is within the budget; this machine must hold it."""
         n = data.X.shape[0]
-        return n <= DIRECT_UP_TO and 32.0 * n * n <= data.memory
+        up_to = _ILL_CONDITIONED_DIRECT_UP_TO if data.is_ill_conditioned else DIRECT_UP_TO
+        if n > up_to or 32.0 * n * n > data.memory:
+            return False
+        require_free(24.0 * n * n, f"a Cholesky factor of {n} rows")
+        return True
 
     def _landmarks(
-        self, data: Workspace, kernel: Kernel
+        self, data: Workspace, kernel: Kernel, weight: Floats | None
     ) -> tuple[SymmetricGram, NDArray[np.int64]]:
         """The Gram matrix, and the rows of its preconditioner."""
         n = data.X.shape[0]
@@ -179,19 +205,53 @@ class FullLearner(Learner):
         itemsize = data.X.itemsize
         for_landmarks = float(n) * m * itemsize + 24.0 * m * m
         require_memory(for_landmarks + 2.0**27, data.memory, f"preconditioning with {m} rows")
-        gram = SymmetricGram(kernel, data.X, data.memory - for_landmarks, data.team)
+        require_free(for_landmarks, f"preconditioning with {m} rows")
+        # Whether tiles are kept changes the time only.
+        kept = min(data.memory, free_memory()) - for_landmarks
+        gram = SymmetricGram(kernel, data.X, kept, data.team)
         rng = np.random.default_rng(data.seed)
-        return gram, np.sort(rng.choice(n, m, replace=False))
+        # Heavy rows, whose part of the system is the largest, go first.
+        p = None if weight is None or np.ptp(weight) == 0 else weight / weight.sum()
+        return gram, np.sort(rng.choice(n, m, replace=False, p=p))
 
     def _solver(
-        self, data: Workspace, kernel: Kernel, D: Floats, residual: Floats
+        self,
+        data: Workspace,
+        kernel: Kernel,
+        D: Floats,
+        residual: Floats,
+        weight: Floats | None,
     ) -> DirectSolver | IterativeSolver:
         tolerance = self.tolerance * norm(residual)
         if self._is_direct(data):
             return DirectSolver.of(data, kernel, D, tolerance)
-        gram, landmarks = self._landmarks(data, kernel)
+        gram, landmarks = self._landmarks(data, kernel, weight)
         Q, factor = nystroem_factor(gram, landmarks, float(D.min()))
         return IterativeSolver(gram, D, Nystroem(Q, D), tolerance, landmarks, factor)
+
+
+def settle_precision(
+    data: Workspace, kernel: Kernel, regularization: float, D: Floats
+) -> tuple[float, Floats]:
+    """Double precision where single is too coarse for λ, and a λ that is above the rounding error.
+
+    Returns
+    -------
+    regularization : float
+    D : (n,) float64
+        The diagonal of the system.
+    """
+    share = share_of_rounding(kernel, data.X, D, data.seed)
+    data.is_ill_conditioned = share > LARGEST_SHARE
+    if data.is_ill_conditioned:
+        data.use_float64()
+    if data.precision == "float64":
+        share *= float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
+    if share <= LARGEST_SHARE:
+        return regularization, D
+    factor = share / LARGEST_SHARE
+    data.regularization = regularization * factor
+    return data.regularization, D * factor
 
 
 def norm(residual: Floats) -> float:
@@ -228,7 +288,7 @@ class DirectSolver:
         """Whether this is the factor for ``D``."""
         return np.array_equal(D, self.D)
 
-    def step(self, residual: Floats, iterations: int) -> tuple[Floats, Floats]:
+    def step(self, residual: Floats, iterations: int, so_far: Component) -> tuple[Floats, Floats]:
         """The exact step, and its values ``K step``."""
         step = dense.solve_cholesky(self.factor, residual.copy())
         return step, self.K @ step
@@ -273,15 +333,28 @@ class IterativeSolver:
         start[self._landmarks] = weights
         return start
 
-    def step(self, residual: Floats, iterations: int) -> tuple[Floats, Floats]:
-        """A few conjugate steps, and their values ``K step``."""
+    def step(self, residual: Floats, iterations: int, so_far: Component) -> tuple[Floats, Floats]:
+        """A few conjugate steps, and their values ``K step``.
+
+        Where the residual seems small enough, it is computed anew from all weights; if it is not
+        small, the values returned lead to those of ``K (α + step)``, and the fit goes on.
+        """
         b = dense.like(residual, self.gram.A, "float64")
         start, taken_first = b * 0.0, b * 0.0
         if self._is_new:
             start = self._sparse(b)
             taken_first = self._system(start)
+            left = norm(dense.to_numpy(b - taken_first))
+            if not left <= norm(residual):  # the landmarks are too nearly dependent
+                start, taken_first = b * 0.0, b * 0.0
             self._is_new = False
         step, taken, self.left = self._search.run(b - taken_first, iterations, self.tolerance)
         step, taken = start + step, taken_first + taken
         outputs = taken - self._diagonal * step
+        if self.left <= self.tolerance:
+            before, function = (dense.like(v, b) for v in (so_far.alpha, so_far.function))
+            true = self.gram.times(before + step) - function
+            error = norm(dense.to_numpy(true - outputs))
+            if not error <= self.tolerance:
+                outputs, self.left = true, error
         return dense.to_numpy(step), dense.to_numpy(outputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends import array_api as dense
 from hilboost.backends.array_api import Array
@@ -28,6 +29,28 @@ def require_complete(X: Floats) -> None:
         )
 
 
+def extreme_exponents(X: Floats) -> NDArray[np.int64]:
+    """Binary exponents of columns whose squares may leave the range of float64; 0 for others.
+
+    Raises
+    ------
+    InvalidData
+        Differences of the numbers in a column overflow.
+    """
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    if (largest > _LARGEST).any():
+        column = int(np.flatnonzero(largest > _LARGEST)[0])
+        raise InvalidData(
+            f"X holds {largest[column]:.3g} in column {column}; differences of such numbers "
+            "overflow. Divide the column by a constant."
+        )
+    exponent = np.frexp(largest)[1].astype(np.int64)
+    exponent[np.abs(exponent) <= _USUAL_EXPONENT] = 0
+    return exponent
+
+
+_LARGEST = 2.0**1022
+_USUAL_EXPONENT = 400
 _FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
 
 
@@ -57,16 +80,24 @@ class Inputs:
         With ``common`` all columns are divided by one number, the root of their mean variance:
         right for the pixels of an image, whose edges hardly vary and say little.
         """
+        exponent = extreme_exponents(X)
+        columns = list(untouched)
+        exponent[columns] = 0
+        if common and exponent.any():
+            exponent[:] = exponent[np.abs(X).max(axis=0).argmax()]
+        if exponent.any():
+            X = np.ldexp(X, -exponent)
         center = np.average(X, axis=0, weights=weight)
         scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
         # Rounding leaves a constant column a tiny spread that must not be blown up.
         varies = scale > 1e-10 * np.abs(center)
-        columns = list(untouched)
         varies[columns] = False
         scale[~varies] = 1.0
         if common and varies.any():
             scale[:] = np.sqrt((scale[varies] ** 2).mean())
         center[columns], scale[columns] = 0.0, 1.0
+        if exponent.any():
+            center, scale = np.ldexp(center, exponent), np.ldexp(scale, exponent)
         return cls(center, scale)
 
     @classmethod
@@ -76,6 +107,7 @@ class Inputs:
 
     def __call__(self, X: Floats, beside: Array | None = None, dtype: str = "float64") -> Array:
         """Scaled rows (n, d); an array of the library of ``beside``, NumPy without one."""
-        scaled = np.clip((X - self.center) / self.scale, -_FARTHEST, _FARTHEST)
+        with np.errstate(over="ignore"):  # as far away as can be
+            scaled = np.clip((X - self.center) / self.scale, -_FARTHEST, _FARTHEST)
         scaled = np.ascontiguousarray(scaled, dtype=dtype)
         return scaled if beside is None else dense.like(scaled, beside, dtype)

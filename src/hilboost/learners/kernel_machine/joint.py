@@ -7,7 +7,6 @@ import numpy as np
 from hilboost.backends import array_api as dense
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import FittedTerm
 from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, require_memory
@@ -27,7 +26,7 @@ def refit(
     lam: float,
     iterations: int,
     tolerance: float = 1e-6,
-) -> FittedTerm | None:
+) -> Descending | None:
     """The stage over all earlier basis vectors that brings their weights nearest to optimal.
 
     Solves ``(K'WK + λ K_SS) δ = K' negative - λ f(S)`` by conjugate gradients from where the stages
@@ -50,7 +49,7 @@ def refit(
 
     Returns
     -------
-    FittedTerm or None
+    Descending or None
         ``None`` before the first stage.
 
     Notes

@@ -28,7 +28,6 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.sparse import row_curvature
 from hilboost.learners.kernel_machine.steps import ClosedForm, Newton, QuasiNewton, Steps
 from hilboost.learners.kernel_machine.tuning import choose
-from hilboost.learners.kernel_machine.workspace import sample_weights
 
 _BYTES_BESIDE = 2.0**27  # as SparseLearner counts them
 _KEPT_BY_SEARCH = 2.0**28  # bytes of kernel values that the greedy search may keep
@@ -91,11 +90,11 @@ class NestedLearner(Learner):
         self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
         """One expansion, in the basis vectors of the present machine."""
-        weight = sample_weights(sample, len(gradients.negative_gradient))
+        gradients, weight = data.seen(gradients, sample)
         with dense.blas_threads(data.team.n_threads):
             if data.solver is None:
                 data.solver = self._begin(data, gradients, weight, rng)
-            return [data.solver.step(gradients, weight)]
+            return data.shown([data.solver.step(gradients, weight)])
 
     def _begin(
         self,

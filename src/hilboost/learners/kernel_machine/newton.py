@@ -69,7 +69,7 @@ class DirectNewton:
         """Evaluate the Gram matrix."""
         X = dense.to_numpy(data.X)
         K = Gram(kernel, X, X, np.inf, data.team).whole()
-        return cls(K, X.astype(data.precision), _size(np.diag(K)))
+        return cls(K, X.astype(data.precision), mean_diagonal(np.diag(K)))
 
     def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
         """The exact step, and its values ``K step``."""
@@ -98,7 +98,7 @@ class IterativeNewton:
 
     def __init__(self, gram: SymmetricGram, landmarks: NDArray[np.int64], smallest: float) -> None:
         self.gram = gram
-        self.size = _size(dense.to_numpy(gram.kernel.diag(gram.A)))
+        self.size = mean_diagonal(dense.to_numpy(gram.kernel.diag(gram.A)))
         self.basis = dense.to_numpy(gram.A).astype(gram.precision)
         self._Q, _ = nystroem_factor(gram, landmarks, smallest)
 
@@ -128,5 +128,6 @@ class IterativeNewton:
         return lambda V: self.gram.times(V) + diagonal * V
 
 
-def _size(diagonal: Floats) -> float:
+def mean_diagonal(diagonal: Floats) -> float:
+    """Mean size of k(x, x), above zero."""
     return max(float(np.abs(diagonal).mean()), 1e-300)

@@ -95,7 +95,7 @@ def nystroem_factor(
     largest = float(dense.namespace(K_mm).max(dense.namespace(K_mm).sum(K_mm, axis=1))) * n / m
     double = largest > _SINGLE_PRECISION_RATIO * smallest
     name = "float64" if double else gram.precision
-    factor = dense.cholesky(K_mm, _JITTER)
+    factor = dense.cholesky(K_mm, min(_JITTER, smallest))
     A = dense.cast(gram.A, name)
     Q = Gram(gram.kernel, A, dense.cast(points, name), np.inf, gram.team).whole()
     return solve_rows(dense.cast(factor, name), Q), factor

@@ -23,11 +23,11 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.joint import refit
 from hilboost.learners.kernel_machine.newton import is_newton
 from hilboost.learners.kernel_machine.reweighting import Reweighting
+from hilboost.learners.kernel_machine.rounding import unspoilt
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import (
     KernelMachineConfig,
     Workspace,
-    sample_weights,
 )
 
 _SMALLEST_CURVATURE = 1e-6
@@ -115,10 +115,10 @@ class SparseLearner(Learner):
         self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
         """One expansion; with ``reweight`` also the changes of the earlier ones."""
-        n, r = gradients.negative_gradient.shape
         if self.reweight:
             _check_reweighting(gradients, sample)
-        weight = sample_weights(sample, n)
+        gradients, weight = data.seen(gradients, sample)
+        n, r = gradients.negative_gradient.shape
         kernel, lam = choose(self.setting, data, gradients, weight)
         W = row_curvature(gradients, weight, r)
         with dense.blas_threads(data.team.n_threads):
@@ -126,26 +126,25 @@ class SparseLearner(Learner):
                 shared = W if W is None or W.shape[1] == 1 else W.max(axis=1, keepdims=True)
                 joint = refit(data, kernel, gradients, weight, shared, lam, self.cg_iterations)
                 if joint is not None:
-                    return [joint]
+                    return data.shown([unspoilt(joint, gradients, weight)])
             subset = self._subset(weight, n, rng)
             kernel = self._best_kernel(data, kernel, gradients, weight, W, subset, lam)
             rows = subset[self._select(data, kernel, gradients, W, subset, lam, rng)]
-            system = self._system(data, kernel, rows, gradients, weight, W, lam)
             initial = None
             if self.solver == "conjugate_gradient":
                 initial = _fitted_on_subset(data, kernel, rows, subset, gradients, weight, W, lam)
-            a = system.solve(initial, self.cg_iterations)
-            outputs = system.outputs(a)
+            a, outputs = self._solved(data, kernel, rows, gradients, weight, W, lam, initial)
         fitted = data.fitted(kernel, rows, a, outputs)
         if self.reweight:
-            return _reweighted(data, fitted, gradients, weight, lam)
+            return data.shown(_reweighted(data, fitted, gradients, weight, lam))
         if is_newton(gradients) and data.descent is None:
             is_whole = self.subset_size is None and len(rows) == n
             data.descent = Descent(1 if is_whole else _PATIENCE)
         before = data.component(kernel, r).function[rows]
         if self.penalty == "stage":
             before = np.zeros_like(before)
-        return [Descending.of(fitted, gradients, weight, lam, a, before, outputs[rows])]
+        step = Descending.of(fitted, gradients, weight, lam, a, before, outputs[rows])
+        return data.shown([unspoilt(step, gradients, weight)])
 
     def _subset(self, weight: Floats | None, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
@@ -210,6 +209,25 @@ class SparseLearner(Learner):
             small = self._system(data, candidate, basis, gradients, weight, W, lam, scored)
             gains.append(small.gain())
         return candidates[int(np.argmax(gains))]
+
+    def _solved(
+        self,
+        data: Workspace,
+        kernel: Kernel,
+        rows: NDArray[np.int64],
+        gradients: Gradients,
+        weight: Floats | None,
+        W: Floats | None,
+        lam: float,
+        initial: Floats | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Weights (D, r) and outputs on all rows, in double precision if single is too coarse."""
+        system = self._system(data, kernel, rows, gradients, weight, W, lam)
+        a = system.solve(initial, self.cg_iterations)
+        if data.needs_float64(kernel, rows, a):
+            system = self._system(data, kernel, rows, gradients, weight, W, lam)
+            a = system.solve(initial, self.cg_iterations)
+        return a, system.outputs(a)
 
     def _system(
         self,

@@ -115,6 +115,10 @@ class ClosedForm(Steps):
         """Factor once."""
         self._gram, self._factor, g = self.factored(gradients, weight)
         self._half = dense.solve_lower(self._factor, g)
+        whole = dense.solve_lower(self._factor, self._half + 0.0, transposed=True)
+        if self.data.needs_float64(self.kernel, self.rows, whole):
+            self.begin(gradients, weight)
+            return
         self._before = self._half[:0]
         D = len(self.rows)
         self.sizes = regular(D) if self._gram.is_kept else [D]

@@ -8,7 +8,8 @@ the likelihood of a small subset sees too large for the whole table.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -51,6 +52,8 @@ from hilboost.learners.kernel_machine.scoring import (
 )
 from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, KernelMachineConfig, Workspace
 
+_BYTES_OF_A_CANDIDATE = 32.0  # a squared row
+_AT_ONCE = 2  # candidates that the memory budget must hold
 _ROWS_FIRST = 300
 _ROWS_OF_LIKELIHOOD = 1000
 _ROWS_OF_LEAVE_ONE_OUT = 1000
@@ -111,38 +114,40 @@ def choose(
         sampled, middle, spread, n = _sample(data, gradients, weight)
         mass = 1.0 if weight is None else float(weight[sampled.rows].mean())
         # Candidates go side by side, each on one thread: the choice is the same on any number.
-        with dense.blas_threads(1):
+        with dense.blas_threads(1), _side_by_side(data, len(sampled)) as team:
             if setting.tuning == "marginal_likelihood":
                 best = _by_likelihood(setting, sampled)
             elif setting.tuning == "mean_distance":
                 kernel = _by_mean_distance(sampled)
-                best = _choose_lambda(kernel, sampled, data.team)
+                best = _choose_lambda(kernel, sampled, team)
             elif data.kernel is not None:
-                best = _choose_lambda(data.kernel, sampled, data.team)
+                best = _choose_lambda(data.kernel, sampled, team)
             else:
                 hurries = iterates and setting.tuning_seconds is not None
                 floor = _lambda_floor(min(n, n_effective), hurries)
-                best = _search(setting, sampled, min(n, n_effective), floor, data.team)
+                best = _search(setting, sampled, min(n, n_effective), floor, team)
         data.kernel = best.kernel
         data.is_tuned = True
         if best.predicted is not None and best.rows is not None:
-            data.trial = (best.rows, middle + spread * best.predicted)
+            data.trial = data.tried(best.rows, middle + spread * best.predicted)
         if data.regularization is None:
             data.regularization = best.regularization * mass
             if data.regularize is not None and setting.tuning == "auto":
                 data.regularization = data.regularize(data, data.kernel, n_effective)
-    smallest = _smallest_lambda(data)
     assert data.kernel is not None
     assert data.regularization is not None
-    return data.kernel, max(data.regularization, smallest)
+    if 0 < data.regularization < _smallest_lambda(data, weight):
+        data.use_float64()
+    return data.kernel, max(data.regularization, _smallest_lambda(data, weight))
 
 
-def _smallest_lambda(data: Workspace) -> float:
+def _smallest_lambda(data: Workspace, weight: Floats | None) -> float:
     """λ = 0 stands for the smallest one that rounding leaves meaningful."""
     eps = float(np.finfo(data.precision).eps)
     assert data.kernel is not None
     diagonal = dense.to_numpy(data.kernel.diag(data.X[:256]))
-    return 10 * eps * max(float(np.abs(diagonal).mean()), 1e-300)
+    mass = 1.0 if weight is None else float(weight.mean())
+    return 10 * eps * mass * max(float(np.abs(diagonal).mean()), 1e-300)
 
 
 def _sample(
@@ -151,7 +156,7 @@ def _sample(
     """Rows to choose by, what was taken from their targets and by what these were divided, n."""
     rng = np.random.default_rng((data.seed, 1))
     inside = np.arange(data.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
-    affordable = int(np.sqrt(data.memory / (32 * data.team.n_threads)) / 0.75)
+    affordable = int(np.sqrt(data.memory / (_BYTES_OF_A_CANDIDATE * _AT_ONCE)) / 0.75)
     rows = rng.permutation(inside)[: max(64, min(2 * ROWS_OF_HOLD_OUT, affordable))]
     Y = gradients.negative_gradient[rows]
     middle = Y.mean(axis=0)
@@ -163,6 +168,18 @@ def _sample(
     spread[~varies] = 1.0
     w = np.ones(len(rows)) if weight is None else weight[rows] / weight[rows].mean()
     return Sampled(dense.to_numpy(data.X[rows]), Y / spread, w, rows), middle, spread, len(inside)
+
+
+@contextmanager
+def _side_by_side(data: Workspace, n_rows: int) -> Iterator[ThreadTeam]:
+    """As many threads as the memory budget has candidates for."""
+    m = min(ROWS_OF_HOLD_OUT, n_rows)
+    most = max(1, int(data.memory / (_BYTES_OF_A_CANDIDATE * m * m)))
+    if most >= data.team.n_threads:
+        yield data.team
+        return
+    with ThreadTeam(most) as team:
+        yield team
 
 
 def _search(

@@ -26,9 +26,11 @@ from hilboost.learners.kernel_machine import (
     SparseLearner,
 )
 from hilboost.learners.kernel_machine.expansion import merge
+from hilboost.learners.kernel_machine.merging import count_distinct
 from hilboost.learners.kernel_machine.nested import NestedLearner
+from hilboost.learners.kernel_machine.rounding import check_predictions
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
-from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Workspace, free_memory
+from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Workspace, memory_budget
 from hilboost.losses import OneHotSquaredError
 from hilboost.model.resolved import is_auto
 from hilboost.rules import PenalizedLineSearch
@@ -127,7 +129,7 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
     if p.early_stopping is True and data.held_out is None:
         data = data.hold_out(p.validation_fraction, seed)
     check_kernel(p.kernel, p.categorical_features, data.schema)
-    learner = kernel_learner(p, len(data.X), data.schema.categories)
+    learner = kernel_learner(p, count_distinct(data.X), data.schema.categories)
     early = data.held_out is not None and p.early_stopping is not False
     return Recipe(
         loss=loss,
@@ -181,7 +183,7 @@ def _held_out_lambda(
 def kernel_learner(
     p: KernelParameters, n: int, categorical: tuple[int, ...]
 ) -> FullLearner | SparseLearner | BlockLearner:
-    """The learner of the stages that the parameters stand for, on n rows.
+    """The learner of the stages that the parameters stand for, on n distinct rows.
 
     Raises
     ------
@@ -238,7 +240,7 @@ def _stages(p: KernelParameters, n: int) -> str:
         return str(p.stages)
     if changed or not is_auto(p.n_basis) or p.subsample < 1:
         return "sparse"
-    memory = free_memory() if is_auto(p.memory_budget) else float(p.memory_budget)
+    memory = memory_budget(p.memory_budget)
     if n <= DIRECT_UP_TO and 32.0 * n * n <= memory:
         return "full"
     bytes_kept = 2.0 * n * n + 6e8
@@ -310,6 +312,10 @@ class KernelFinish:
         workspace: Workspace | None = outcome.learner_data
         if workspace is None:
             return outcome
+        if workspace.precision == "float32":
+            member, X = outcome.state.members[0], outcome.data.X
+            predict = member.model().predict_raw
+            check_predictions(predict, X, member.raw, outcome.initial_raw, workspace.seed)
         residual = outcome.data.target.y - outcome.initial_raw
         summary = KernelMachineSummary(
             kernel=workspace.kernel,
