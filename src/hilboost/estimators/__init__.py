@@ -1,4 +1,4 @@
-"""The scikit-learn shell."""
+"""Estimators with the scikit-learn interface."""
 
 from hilboost.estimators.classifier import BoostingClassifier
 from hilboost.estimators.kernel_classifier import KernelBoostingClassifier

@@ -1,4 +1,4 @@
-"""The base class of all estimators: validation, the fit, predictions, files, and reports."""
+"""Base class of all estimators: validation, training, prediction, persistence and reports."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from hilboost.validation.weights import check_weights
 
 
 class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
-    """Translates parameters into a recipe and keeps the record of its fit in ``fitted_``.
+    """Translates parameters into a training recipe and stores the result in ``fitted_``.
 
-    scikit-learn checks the parameters and this class the data, once.  A subclass says how labels
-    are encoded and what the recipe is.
+    scikit-learn validates the parameters, and this class validates the data once.  Subclasses
+    define how labels are encoded and create the recipe.
     """
 
     _kind: ClassVar[str]
@@ -49,44 +49,44 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
     random_state: Any
     n_jobs: int | None
 
-    # What estimators differ in.
+    # Methods that subclasses define or override
 
     @abstractmethod
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        """How the labels of a fit are encoded, and the encoded labels (n, c)."""
+        """Learn the encoding of the labels; return it with the encoded labels (n, c)."""
 
     @abstractmethod
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
-        """What to train on checked data."""
+        """Create the training recipe for validated data."""
 
     @abstractmethod
     def _work(self, recipe: Recipe) -> int:
-        """Number of array entries that a stage goes through, for the number of threads."""
+        """Number of array entries processed per stage, which determines the number of threads."""
 
     @abstractmethod
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
-        """Loss and learner of a model that was read from a file."""
+        """Create the loss and the learner of a model read from a file."""
 
     def _weighted(self, target: Target, codec: TargetCodec) -> Target:
-        """The target with the weights of classes, if there are any."""
+        """Apply class weights to the target, if there are any."""
         return target
 
     def _categories(self) -> Any:
-        """Which columns hold categories, as the user specified them."""
+        """The categorical columns as specified by the user."""
         return getattr(self, "categorical_features", "from_dtype")
 
     def _takes_missing_targets(self) -> bool:
-        """Whether some of several targets of a row may be missing."""
+        """Whether some of the targets of a row may be missing."""
         return False
 
     def _takes_sparse(self) -> bool:
-        """Whether the parameters stand for a learner that accepts sparse matrices."""
+        """Whether the learner accepts sparse matrices."""
         return False
 
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
-        """Refuse callbacks that the fit cannot use."""
+        """Reject callbacks that the estimator does not support."""
         if any(isinstance(callback, Checkpoint) for callback in callbacks):
             raise InvalidParameter(
                 f"{type(self).__name__} cannot go on from a checkpoint; Checkpoint works with the "
@@ -112,19 +112,21 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix (n, d)
-            Inputs.  NaN is a missing value: trees accept it, kernel machines refuse it.  Text
-            columns are categories, as ``categorical_features`` says.  Trees accept sparse matrices.
+            Inputs.  NaN marks missing values; trees support them, kernel machines do not.  Text
+            columns are categorical by default (see ``categorical_features``).  Trees accept sparse
+            matrices.
         y : array-like (n,) or (n, c)
-            Targets.  With several targets some may be NaN in a row: trees learn from the others,
-            under losses that are sums over the targets (squared error, Poisson, gamma, Tweedie).
+            Targets.  With several targets, some targets of a row may be NaN.  Trees then learn
+            from the others, if the loss is a sum over the targets (squared error, Poisson, gamma,
+            Tweedie).
         sample_weight : array-like (n,), optional
-            A weight of 2 counts as the row twice.  Rows with zero weight are ignored.
+            A row with weight 2 counts twice.  Rows with zero weight are ignored.
         X_val, y_val, sample_weight_val : array-like, optional
-            Validation data for early stopping, instead of a part of ``X``.  They turn early
-            stopping on unless ``early_stopping=False``.
+            Validation data for early stopping, used instead of held-out rows of ``X``.  Passing
+            them enables early stopping unless ``early_stopping=False``.
         callbacks : sequence of callables
-            Called with an :class:`~hilboost.core.callback.Event` after every stage; one that
-            returns ``True`` ends the fit.  See :mod:`hilboost.callbacks`.
+            Called with an :class:`~hilboost.core.callback.Event` after each stage.  A callback that
+            returns ``True`` stops the fit.  See :mod:`hilboost.callbacks`.
 
         Returns
         -------
@@ -133,10 +135,10 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            Parameters or data that cannot be used; the message says which and what to do.
+            Invalid parameters or data.  The message names the problem and suggests a fix.
         KeyboardInterrupt
-            The fit was interrupted.  With at least one stage boosted, the estimator is fitted
-            with the stages so far, and a warning says how many.
+            The fit was interrupted.  If at least one stage is complete, the estimator is fitted
+            with the completed stages, and a warning reports their number.
         """
         self._validate_params()
         self._check_callbacks(callbacks)
@@ -154,7 +156,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         return self
 
     def _continued(self) -> FittedModel | None:
-        """The fit that goes on under ``warm_start``."""
+        """The fitted model to continue with ``warm_start=True``, if any."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "fitted_"):
             return None
         if self.fitted_.members is None:
@@ -171,7 +173,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         held_out: tuple[Any, Any, Any],
         before: FittedModel | None,
     ) -> TrainingData:
-        """Validated training data, and held-out rows if there are any."""
+        """Validate the training data and the held-out rows, if there are any."""
         X_val, y_val, weight_val = held_out
         if (X_val is None) != (y_val is None):
             raise InvalidData("X_val and y_val go together: give both or neither.")
@@ -200,11 +202,11 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         return data if X_val is None else self._with_validation(data, X_val, y_val, weight_val)
 
     def _encode(self, before: FittedModel, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        """Labels of a continued fit."""
+        """Encode the labels of a continued fit."""
         return before.codec, before.codec.encode(y, n, self._takes_missing_targets())
 
     def _with_validation(self, data: TrainingData, X: Any, y: Any, weight: Any) -> TrainingData:
-        """The data with the validation rows that the user gave."""
+        """Add the user's validation rows to the data."""
         expected = Expected(data.schema, self._categories(), self._takes_sparse())
         X, _ = check_inputs(self, X, expected)
         encoded = data.codec.encode(y, len(X), self._takes_missing_targets())
@@ -218,7 +220,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         before: FittedModel | None,
         relay: Relay | None,
     ) -> TrainingResult:
-        """Boost on checked data."""
+        """Train on validated data."""
         continuation = None if before is None else continuation_of(before)
         seed = self._seed() if continuation is None else continuation.seed
         checkpoint, resumable = checkpoint_among(callbacks), None
@@ -245,34 +247,34 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit has ended."""
+        """Whether the estimator is fitted."""
         return hasattr(self, "fitted_")
 
     # The fitted model
 
     @property
     def model_(self) -> Any:
-        """The additive model."""
+        """The fitted additive model."""
         return self.fitted_.model
 
     @property
     def loss_(self) -> Loss:
-        """The loss of the fit."""
+        """The loss of the fitted model."""
         return self.fitted_.loss
 
     @property
     def learner_(self) -> Learner:
-        """The learner of the fit."""
+        """The base learner of the fitted model."""
         return self.fitted_.learner
 
     @property
     def n_estimators_(self) -> int:
-        """Number of stages that were kept."""
+        """Number of stages in the model."""
         return self.fitted_.n_stages
 
     @property
     def history_(self) -> History:
-        """Mean loss on the training and validation rows after every stage.
+        """Mean loss on the training and validation rows after each stage.
 
         Raises
         ------
@@ -284,7 +286,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         return self.fitted_.history
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to one file, without pickle, for :func:`hilboost.load`.
+        """Save the fitted model to a single file, without pickle.  See :func:`hilboost.load`.
 
         Parameters
         ----------
@@ -293,9 +295,9 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         IncompatibleParts
-            A part is of no kind that files hold; see :func:`hilboost.save`.
+            A part of the model cannot be stored in a file; see :func:`hilboost.save`.
         OSError
-            The file cannot be written; an old file of this name stays as it was.
+            The file cannot be written.  An existing file of this name is left unchanged.
         """
         from hilboost.estimators.files import save
 
@@ -304,13 +306,13 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
     # Predictions
 
     def _checked(self, X: Any) -> Floats:
-        """Inputs to predict for, of a fitted model."""
+        """Check that the model is fitted and validate the inputs."""
         check_is_fitted(self)
         expected = Expected(self.fitted_.schema, sparse=self._takes_sparse())
         return check_inputs(self, X, expected)[0]
 
     def predict_raw(self, X: Any) -> Floats:
-        """Predictions in link space, before the inverse link of the loss.
+        """Predict in link space, before the inverse link of the loss.
 
         Parameters
         ----------
@@ -325,7 +327,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         return self.fitted_.predict_raw(X, threads_for(self.n_jobs, n_entries))
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        """Predictions in link space after every stage; the array is the same one."""
+        """Yield predictions in link space after each stage; the same array is reused."""
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
         yield from self.fitted_.staged_raw(X, threads_for(self.n_jobs, n_entries))
@@ -335,38 +337,39 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
     def report(
         self, X: Any, y: Any, path: str | Path | None = None, title: str | None = None
     ) -> Any:
-        """A page about the fitted model on some rows: errors, important columns, parameters.
+        """Create a report on the fitted model: errors, important columns and parameters.
 
         Parameters
         ----------
         X : array-like (n, d)
-            Rows that the model was not fitted to.
+            Rows that were not used to fit the model.
         y : array-like (n,), (n, c), or sequence of n labels
-            Their true labels.
+            True labels of these rows.
         path : str or Path, optional
-            HTML file to write.  It needs no other files.
+            Path of a self-contained HTML file to write.
         title : str, optional
 
         Returns
         -------
         hilboost.report.page.Report
-            Shows itself in a notebook; its parts are ``facts`` and ``html``.
+            Renders itself in a notebook.  Its attributes are ``facts`` and ``html``.
 
         Raises
         ------
         InvalidData, InvalidParameter
-            ``y`` does not go with ``X``; ``path`` is not a file that can be made.
+            ``y`` does not match ``X``, or the file ``path`` cannot be created.
 
         Notes
         -----
-        Cost: predictions for about 200,000 rows, most of them to find the important columns.
+        The cost is that of predictions for about 200,000 rows, most of them to find the important
+        columns.
         """
         from hilboost.report import report
 
         return report(self, X, y, path, title=title)
 
     def report_facts(self, X: Any, y: Any) -> dict[str, Any]:
-        """The facts of :meth:`report` as a plain dict, ready for JSON.
+        """Return the facts of :meth:`report` as a JSON-serializable dict.
 
         Parameters
         ----------
@@ -383,7 +386,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
 
 
 def continuation_of(fitted: FittedModel) -> Continuation:
-    """The fit of a model, ready to go on."""
+    """Create the state from which the training of a fitted model continues."""
     assert fitted.members is not None
     assert fitted.history is not None
     kept, history = fitted.n_stages, fitted.history
@@ -396,7 +399,7 @@ def continuation_of(fitted: FittedModel) -> Continuation:
 
 
 def named_or_own_loss(loss: Any, names: Any, make: Any) -> Loss:
-    """The loss that a parameter stands for.
+    """Create the loss that a parameter specifies.
 
     Parameters
     ----------
@@ -404,7 +407,7 @@ def named_or_own_loss(loss: Any, names: Any, make: Any) -> Loss:
     names : collection of str
         Known names.
     make : callable
-        From a known name to a loss.
+        Creates the loss of a known name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Classification."""
+"""Gradient boosting for classification."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from hilboost.estimators.table_boosting import TableBoosting
 
 
 class BoostingClassifier(ClassifierMixin, ClassPredictions, TableBoosting):
-    """Gradient boosting for two or more classes.
+    """Gradient boosting for binary and multiclass classification.
 
     Parameters
     ----------
     loss : str, Loss or Loss class, default="log_loss"
-        ``"log_loss"`` (binomial or multinomial), ``"exponential"`` (two classes), or an object of
-        your own; its target holds class codes 0 … n_classes - 1 in one column, and its
-        ``inverse_link`` returns a probability for every class.
+        ``"log_loss"`` (binomial or multinomial), ``"exponential"`` (two classes), or a custom
+        loss.  The target of a custom loss holds the class codes 0 … n_classes - 1 in one column,
+        and its ``inverse_link`` returns one probability per class.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied into the sample weights.
+        Class weights, which multiply the sample weights.
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, multi_output, sketch, monotonic_cst, interaction_cst, \
 categorical_features, target_encoding, line_search, early_stopping, cv_folds, \
 validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose : optional
-        As in :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with vector
-        leaves for all classes.  ``monotonic_cst`` takes two classes and speaks of the probability
-        of the second one.
+        See :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with
+        vector-valued leaves for all classes.  ``monotonic_cst`` requires two classes and
+        constrains the probability of the second one.
 
     Attributes
     ----------
     classes_ : (n_classes,) ndarray
     model_, history_, n_estimators_, n_features_in_, feature_names_in_, feature_importances_
-        As in :class:`BoostingRegressor`.
+        See :class:`BoostingRegressor`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Fitted estimators to and from model files."""
+"""Saving and loading of fitted estimators."""
 
 from __future__ import annotations
 
@@ -47,27 +47,27 @@ _CLASSES: dict[str, type[BoostingEstimator]] = {
 
 
 def save(model: BoostingEstimator, path: str | Path) -> None:
-    """Write a fitted estimator to one file, without pickle.
+    """Save a fitted estimator to a single file, without pickle.
 
     Parameters
     ----------
     model : estimator
-        Fitted: boosting of trees or kernel machines, one sparse kernel machine, or an output
-        kernel model.  An object of a class of your own (a loss, a learner, a kernel, an output
-        space) is stored as the name that the class is imported by, and its attributes: numbers,
-        text, lists and arrays.
+        Fitted estimator: boosted trees or kernel machines, a sparse kernel machine, or an output
+        kernel model.  Custom objects (a loss, a learner, a kernel, an output space) are stored as
+        the import name of their class and their attributes, which may be numbers, text, lists and
+        arrays.
     path : str or Path
 
     Raises
     ------
     IncompatibleParts
-        A kernel is a function, scikit-learn's or a Gram matrix; the learner is a scikit-learn
-        regressor other than ``Ridge`` and ``LinearRegression``; labels or attributes are of other
-        types; a class cannot be imported by its name.
+        A kernel is a function, a scikit-learn kernel or a Gram matrix; the learner is a
+        scikit-learn regressor other than ``Ridge`` and ``LinearRegression``; labels or attributes
+        have unsupported types; or a class cannot be imported by its name.
     InvalidType
-        It is no estimator of hilboost.
+        ``model`` is not a hilboost estimator.
     OSError
-        The file cannot be written; an old file of this name stays as it was.
+        The file cannot be written.  An existing file of this name is left unchanged.
     """
     if type(model) not in _CLASSES.values():
         if isinstance(model, BoostingEstimator) or is_hilboost(type(model)):
@@ -92,26 +92,26 @@ def save(model: BoostingEstimator, path: str | Path) -> None:
 
 
 def load(path: str | Path, trusted: Collection[str] = ()) -> Any:
-    """Read an estimator that :func:`save` wrote; nothing in the file is executed.
+    """Load an estimator written by :func:`save`, without executing code from the file.
 
     Parameters
     ----------
     path : str or Path
     trusted : list of str
-        Classes of your own, ``"module:Class"``, that the file may have imported: exactly these and
-        no others.  Their objects are made without a call of ``__init__``, with the attributes that
-        are in the file.
+        Custom classes that the file may import, as ``"module:Class"``.  No other custom classes
+        are imported.  Their objects are created without calling ``__init__``, and receive the
+        attributes stored in the file.
 
     Returns
     -------
     estimator
-        Fitted; it predicts the same numbers bit for bit.
+        Fitted estimator, whose predictions are bit-for-bit identical to those of the saved one.
 
     Raises
     ------
     InvalidModelFile
-        The file is damaged or of another kind, or needs classes that are not in ``trusted`` or not
-        there; the message names them.
+        The file is damaged or of another type, or needs classes that are not in ``trusted`` or
+        cannot be found.  The message names these classes.
     OSError
         The file cannot be read.
     """
@@ -130,7 +130,7 @@ def load(path: str | Path, trusted: Collection[str] = ()) -> Any:
 
 
 def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueReader) -> Any:
-    """The estimator around a model: parameters first, then the record of its fit."""
+    """Build the estimator of a stored model: first its parameters, then the fitted model."""
     n_features = int(header["n_features_in"])
     parameters = read_parameters(header["parameters"], n_features, reader, KernelBoostingRegressor)
     model = _CLASSES[header["class"]](**parameters)
@@ -141,7 +141,7 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
         model.feature_names_in_ = names
     stored = from_file(additive, header, arrays, reader, model._categories())
     require(stored.codec.kind == model._kind, "the kind of targets")
-    # Without an encoding, trees may name the columns of the table alone.
+    # Without an encoding, trees can refer only to columns of the table.
     require(stored.encoding is None or stored.kernel_machine is None, "encoding")
     loss, learner = model._parts(stored.codec, len(additive.initial_raw), stored)
     if stored.sharpness is not None:
@@ -156,7 +156,7 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
 
 
 def _check_outputs(fitted: FittedModel) -> None:
-    """As many outputs as loss and labels call for, where the loss is hilboost's."""
+    """Check that the number of outputs matches a built-in loss and the labels."""
     loss, codec = fitted.loss, fitted.codec
     if not is_hilboost(type(loss)):
         return

@@ -1,4 +1,4 @@
-"""The base class of boosted kernel machines."""
+"""Base classes of kernel machine estimators."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _OF_THE_LOOP = (
 
 
 class KernelMachineEstimator(BoostingEstimator):
-    """What all kernel machines share; not to be used by itself."""
+    """Base class of all kernel machines."""
 
     _merges_equal_rows = True
 
     @abstractmethod
     def _make_loss(self, codec: TargetCodec) -> Loss:
-        """The loss that the parameters stand for."""
+        """Create the loss from the parameters."""
 
     def _work(self, recipe: Recipe) -> int:
         return len(recipe.data.X) ** 2
@@ -69,17 +69,17 @@ class KernelMachineEstimator(BoostingEstimator):
 
     @property
     def regularization_(self) -> float | None:
-        """The regularization λ."""
+        """Regularization strength λ."""
         return self._summary.regularization
 
     @property
     def amplitude_(self) -> float:
-        """Most likely factor of kernel and noise."""
+        """Maximum-likelihood factor of the kernel and the noise."""
         return self._summary.amplitude
 
 
 class KernelBoosting(KernelMachineEstimator):
-    """Boosting of kernel stages; not to be used by itself."""
+    """Base class of boosted kernel machines."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "stages": [StrOptions({"auto", "full", "sparse", "block"})],
@@ -191,7 +191,7 @@ class KernelBoosting(KernelMachineEstimator):
         return self._make_loss(codec), kernel_learner(p, 1, stored.schema.categories)
 
     def _std(self, X: Any) -> Floats:
-        """Standard deviation of a new observation."""
+        """Standard deviation of a new observation, including noise."""
         check_is_fitted(self)
         fitted, summary = self.fitted_, self._summary
         if fitted.n_stages == 0:
@@ -207,30 +207,31 @@ class KernelBoosting(KernelMachineEstimator):
             )
         X = self._checked(X)
         with ThreadTeam(threads_for(self.n_jobs, len(X) * 2000)) as team:
-            # Every full stage has all training rows, repeated ones too.
+            # Each full stage contains all training rows, including duplicates.
             model = fitted.model.stages[0].terms[0].model
             assert isinstance(model, KernelExpansion)
             return np.sqrt(summary.variance(model, X, team))
 
 
 def kernel_stages(owner: BaseEstimator, learner: Any, n: int, categorical: tuple[int, ...]) -> Any:
-    """A kernel machine that was given as a learner as the learner of one of its stages.
+    """Convert a kernel machine passed as learner to the learner of a single stage.
 
     Parameters
     ----------
     owner : estimator
-        The estimator whose loop it is.
+        The estimator that runs the boosting loop.
     learner : object
-        Anything but a kernel machine is returned as it is.
+        Objects other than kernel machines are returned unchanged.
     n : int
         Number of rows.
     categorical : tuple of int
-        Columns of categories.
+        Indices of the categorical columns.
 
     Raises
     ------
     InvalidParameter
-        It has another loss, or parameters of a loop of its own.
+        The kernel machine has a loss other than squared error, or sets parameters of its own
+        boosting loop.
     """
     if not isinstance(learner, KernelBoosting):
         return learner

@@ -13,110 +13,127 @@ from hilboost.estimators.predictions import ClassPredictions
 
 
 class KernelBoostingClassifier(ClassifierMixin, ClassPredictions, KernelBoosting):
-    """Boosting of kernel machines, for two or more classes.
+    """Boosted kernel machines for binary and multiclass classification.
 
     Parameters
     ----------
     loss : str, Loss or Loss subclass, default "squared_error"
-        "squared_error" of class indicators: one linear system, and probabilities by a softmax whose
-        sharpness is fitted on held-out rows (8 where kernel and λ are both given).  "log_loss":
-        Böhning's bound with full stages, Newton steps with others.  "exponential" (two classes),
-        or an object of your own.
+        Loss function:
+
+        - ``"squared_error"``: squared error of the class indicators.  It needs one linear system;
+          probabilities come from a softmax whose sharpness is fitted on held-out rows (8 if both
+          kernel and λ are given).
+        - ``"log_loss"``: full stages use Böhning's bound, other stages Newton steps.
+        - ``"exponential"``: for two classes.
+        - A custom loss.
     class_weight : dict, "balanced" or None, default None
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
-        ``"auto"`` fits the length scales of several kernels by the marginal likelihood of a
-        Gaussian process on 1,000 rows and chooses between them by held-out rows.  Length scales
-        of a kernel given here are in units of the standardized columns.
+        Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
+        the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
+        performs best on held-out rows.  Length scales of a given kernel are in units of the
+        standardized columns.
     stages : {"auto", "full", "sparse", "block"}, default "auto"
-        What a stage is.  ``"full"``: a step towards kernel ridge regression on all rows, by
-        preconditioned conjugate gradients.  ``"sparse"``: a machine of ``n_basis`` basis vectors,
-        its weights optimal on all rows (SY2006).  ``"block"``: kernel ridge regression on the
-        residual of a block of ``n_basis`` rows.  ``"auto"``: full as long as that is affordable
-        (60,000 distinct rows, ``memory_budget``) and no parameter of sparse stages is set.
+        Type of boosting stage:
+
+        - ``"full"``: a step toward kernel ridge regression on all rows, by preconditioned
+          conjugate gradients.
+        - ``"sparse"``: a machine with ``n_basis`` basis vectors whose weights are optimal on all
+          rows (SY2006).
+        - ``"block"``: kernel ridge regression on the residuals of a block of ``n_basis`` rows.
+        - ``"auto"``: full stages for up to 60,000 distinct rows that fit into ``memory_budget``,
+          if no parameter of sparse stages is set.
     n_estimators : int or "auto", default "auto"
-        Largest number of stages.  A fit ends earlier where the penalized loss no longer falls.
+        Maximum number of stages.  Training stops earlier if the penalized loss no longer
+        decreases.
     regularization : float or "auto", default "auto"
-        λ of ``sum of losses + ½ λ |f|²``; for squared error the noise variance of a Gaussian
-        process.  ``"auto"`` chooses it on held-out rows; by the loss itself, except for squared
-        error and log loss.
+        λ in ``sum of losses + ½ λ |f|²``.  For squared error, this is the noise variance of a
+        Gaussian process.  ``"auto"`` selects λ on held-out rows, by the loss itself except for
+        squared error and log loss.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
-        ``"marginal_likelihood"``: fit the hyperparameters of ``kernel`` (``"auto"``: a Gaussian
-        with one length scale a column, an amplitude and a constant, SY2006, eq. 23) and λ on 1,000
-        rows.  ``"mean_distance"``: a Gaussian with the mean squared distance, λ by leave-one-out.
+        How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
+        ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
+        length scale per column, an amplitude and a constant (SY2006, eq. 23).
+        ``"mean_distance"`` uses a Gaussian with the mean squared distance and selects λ by
+        leave-one-out.
     n_basis : int or "auto", default "auto"
-        Basis vectors of a sparse stage (1,000), or rows of a block (2,000).
+        Number of basis vectors per sparse stage (1,000), or number of rows per block (2,000).
     subset_size : int or None, default None
-        Rows that a sparse stage chooses its basis vectors from; ``None`` is all.
+        Number of rows from which a sparse stage selects its basis vectors.  ``None`` means all
+        rows.
     selection : str, default "residual"
-        How it chooses them: ``"forward"`` (SY2006, eq. 18), ``"information_gain"`` (Seeger et al.
-        2003), ``"k_means"``, ``"random"``, ``"residual"``, ``"rp_cholesky"``.
+        Method to select the basis vectors: ``"forward"`` (SY2006, eq. 18), ``"information_gain"``
+        (Seeger et al. 2003), ``"k_means"``, ``"random"``, ``"residual"`` or ``"rp_cholesky"``.
     n_candidates : int or None, default 59
-        κ, rows scored in a step of forward selection; ``None`` is all.
+        Number of rows (κ) scored in each step of forward selection.  ``None`` means all rows.
     solver : {"closed_form", "conjugate_gradient"}, default "closed_form"
-        Step 2(b) of SY2006 for sparse stages.
+        Solver for step 2(b) of SY2006 in sparse stages.
     cg_iterations : int, default 50
-        With ``solver="conjugate_gradient"``.
+        Number of conjugate-gradient iterations with ``solver="conjugate_gradient"``.
     penalty : {"ensemble", "stage"}, default "ensemble"
-        Whose norm a sparse stage penalizes (SY2006, eq. 12).
+        Whether a sparse stage penalizes the norm of the ensemble or of the stage (SY2006, eq. 12).
     reweight : bool, default False
-        Weight all sparse stages anew after each one (SY2006, eq. 27).
+        Whether to recompute the weights of all sparse stages after each one (SY2006, eq. 27).
     refit_every : int or None, default None
-        After so many sparse stages, one that corrects the weights of all their basis vectors
-        together, by at most ``cg_iterations`` preconditioned conjugate-gradient steps.
+        Number of sparse stages after which a stage is added that jointly corrects the weights of
+        all their basis vectors, with at most ``cg_iterations`` steps of preconditioned conjugate
+        gradients.
     length_scale_factors : sequence of float or None, default None
-        Multiples of the length scales among which every sparse stage chooses by its gain.
+        Multiples of the length scales.  Each sparse stage uses the one with the largest gain.
     learning_rate : float, default 1.0
     subsample : float in (0, 1], default 1.0
-        Part of the rows that a sparse or block stage learns from.
+        Fraction of the rows used to fit a sparse or block stage.
     standardize : bool or "auto", default "auto"
-        Columns to mean 0 and standard deviation 1; ``"auto"`` divides more than 64 columns of like
-        spread (pixels, spectra) by one number, and leaves columns as they are for
-        ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
+        Whether to scale columns to mean 0 and standard deviation 1.  ``"auto"`` divides more than
+        64 columns of similar spread (pixels, spectra) by a common factor, and does not scale the
+        columns for ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
     categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
 default "from_dtype"
-        Columns of categories; by default those of text or of a dtype made for categories.  With
-        ``kernel="auto"``, rows that differ in one are less alike by a factor that is fitted like a
-        length scale.  Other kernels see codes, the places of the sorted levels, which columns named
-        here keep unscaled.
+        Categorical columns.  By default, columns with a text or categorical dtype.  With
+        ``kernel="auto"``, a difference in such a column reduces the similarity of two rows by a
+        factor that is fitted like a length scale.  Other kernels use codes, the positions of the
+        sorted levels; columns listed here are not scaled.
     early_stopping : bool or "auto", default "auto"
-        Hold out ``validation_fraction`` of the rows and keep the stage that predicts them best.
-        ``"auto"``: with ``X_val`` and ``y_val`` only, by these.
+        Whether to hold out ``validation_fraction`` of the rows and keep the stage that predicts
+        them best.  ``"auto"`` stops early only if ``X_val`` and ``y_val`` are given, and uses
+        these.
     validation_fraction : float, default 0.1
     n_iter_no_change : int, default 5
     tol : float, default 3e-3
-        Full stages end when the residual of the linear system has fallen to this part.
+        Relative residual of the linear system at which full stages stop.
     time_budget : float or None, default None
-        Seconds that a fit may take, roughly; the model then depends on the machine's speed.
+        Approximate time limit of a fit in seconds.  With a limit, the model depends on the speed
+        of the machine.
     memory_budget : float or "auto", default "auto"
-        Bytes for Gram matrices and factors; ``"auto"`` is 8e9 on any machine.
+        Memory in bytes for Gram matrices and factors.  ``"auto"`` is 8e9 on every
+        machine.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Of kernel values; ``"auto"`` is float64 up to 4,096 rows, and where λ is too small for
-        float32.
+        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and where λ is
+        too small for float32.
     device : str or None, default None
-        A PyTorch device, such as ``"cuda"``, for the dense algebra.
+        PyTorch device for dense linear algebra, such as ``"cuda"``.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Threads; ``None`` and -1 are all cores.
+        Number of threads.  ``None`` and -1 mean all cores.
     verbose : int or bool, default 0
 
     Attributes
     ----------
     kernel_ : Kernel
-        With its length scales, in units of the standardized columns.
+        The kernel, with length scales in units of the standardized columns.
     regularization_ : float
     model_ : AdditiveModel
     loss_, learner_ : parts of the model
     history_ : History
-        Mean loss after every stage.
+        Mean loss after each stage.
     n_estimators_ : int
-        Stages kept.
+        Number of stages in the model.
     classes_ : ndarray
     n_features_in_ : int
 
     Notes
     -----
-    Cost with full stages: O(n² d) kernel values once, kept at 2 n² bytes, and O(n²) a step.
-    Prediction needs the basis vectors only, and O(m d) operations a row.
+    Full stages compute the kernel values once in O(n² d), store them in 2 n² bytes, and cost O(n²)
+    per step.  Prediction needs only the basis vectors and costs O(m d) operations per row.
 
     References
     ----------

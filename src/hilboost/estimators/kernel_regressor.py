@@ -20,110 +20,124 @@ from hilboost.model.conformal import conformal_factor
 
 
 class KernelBoostingRegressor(RegressorMixin, NumberPredictions, KernelBoosting):
-    """Boosting of kernel machines, for smooth functions of numbers.
+    """Boosted kernel machines for regression, suited to smooth functions of numeric inputs.
 
     Parameters
     ----------
     loss : str, Loss or Loss subclass, default "squared_error"
-        "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie", or an
-        object of your own.
+        "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie", or a
+        custom loss.
     quantile : float or sequence of float, default 0.5
-        Levels for ``loss="quantile"``.
+        Quantile level or levels for ``loss="quantile"``.
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
-        ``"auto"`` fits the length scales of several kernels by the marginal likelihood of a
-        Gaussian process on 1,000 rows and chooses between them by held-out rows.  Length scales
-        of a kernel given here are in units of the standardized columns.
+        Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
+        the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
+        performs best on held-out rows.  Length scales of a given kernel are in units of the
+        standardized columns.
     stages : {"auto", "full", "sparse", "block"}, default "auto"
-        What a stage is.  ``"full"``: a step towards kernel ridge regression on all rows, by
-        preconditioned conjugate gradients.  ``"sparse"``: a machine of ``n_basis`` basis vectors,
-        its weights optimal on all rows (SY2006).  ``"block"``: kernel ridge regression on the
-        residual of a block of ``n_basis`` rows.  ``"auto"``: full as long as that is affordable
-        (60,000 distinct rows, ``memory_budget``) and no parameter of sparse stages is set.
+        Type of boosting stage:
+
+        - ``"full"``: a step toward kernel ridge regression on all rows, by preconditioned
+          conjugate gradients.
+        - ``"sparse"``: a machine with ``n_basis`` basis vectors whose weights are optimal on all
+          rows (SY2006).
+        - ``"block"``: kernel ridge regression on the residuals of a block of ``n_basis`` rows.
+        - ``"auto"``: full stages for up to 60,000 distinct rows that fit into ``memory_budget``,
+          if no parameter of sparse stages is set.
     n_estimators : int or "auto", default "auto"
-        Largest number of stages.  A fit ends earlier where the penalized loss no longer falls.
+        Maximum number of stages.  Training stops earlier if the penalized loss no longer
+        decreases.
     regularization : float or "auto", default "auto"
-        λ of ``sum of losses + ½ λ |f|²``; for squared error the noise variance of a Gaussian
-        process.  ``"auto"`` chooses it on held-out rows; by the loss itself, except for squared
-        error and log loss.
+        λ in ``sum of losses + ½ λ |f|²``.  For squared error, this is the noise variance of a
+        Gaussian process.  ``"auto"`` selects λ on held-out rows, by the loss itself except for
+        squared error and log loss.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
-        ``"marginal_likelihood"``: fit the hyperparameters of ``kernel`` (``"auto"``: a Gaussian
-        with one length scale a column, an amplitude and a constant, SY2006, eq. 23) and λ on 1,000
-        rows.  ``"mean_distance"``: a Gaussian with the mean squared distance, λ by leave-one-out.
+        How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
+        ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
+        length scale per column, an amplitude and a constant (SY2006, eq. 23).
+        ``"mean_distance"`` uses a Gaussian with the mean squared distance and selects λ by
+        leave-one-out.
     n_basis : int or "auto", default "auto"
-        Basis vectors of a sparse stage (1,000), or rows of a block (2,000).
+        Number of basis vectors per sparse stage (1,000), or number of rows per block (2,000).
     subset_size : int or None, default None
-        Rows that a sparse stage chooses its basis vectors from; ``None`` is all.
+        Number of rows from which a sparse stage selects its basis vectors.  ``None`` means all
+        rows.
     selection : str, default "residual"
-        How it chooses them: ``"forward"`` (SY2006, eq. 18), ``"information_gain"`` (Seeger et al.
-        2003), ``"k_means"``, ``"random"``, ``"residual"``, ``"rp_cholesky"``.
+        Method to select the basis vectors: ``"forward"`` (SY2006, eq. 18), ``"information_gain"``
+        (Seeger et al. 2003), ``"k_means"``, ``"random"``, ``"residual"`` or ``"rp_cholesky"``.
     n_candidates : int or None, default 59
-        κ, rows scored in a step of forward selection; ``None`` is all.
+        Number of rows (κ) scored in each step of forward selection.  ``None`` means all rows.
     solver : {"closed_form", "conjugate_gradient"}, default "closed_form"
-        Step 2(b) of SY2006 for sparse stages.
+        Solver for step 2(b) of SY2006 in sparse stages.
     cg_iterations : int, default 50
-        With ``solver="conjugate_gradient"``.
+        Number of conjugate-gradient iterations with ``solver="conjugate_gradient"``.
     penalty : {"ensemble", "stage"}, default "ensemble"
-        Whose norm a sparse stage penalizes (SY2006, eq. 12).
+        Whether a sparse stage penalizes the norm of the ensemble or of the stage (SY2006, eq. 12).
     reweight : bool, default False
-        Weight all sparse stages anew after each one (SY2006, eq. 27).
+        Whether to recompute the weights of all sparse stages after each one (SY2006, eq. 27).
     refit_every : int or None, default None
-        After so many sparse stages, one that corrects the weights of all their basis vectors
-        together, by at most ``cg_iterations`` preconditioned conjugate-gradient steps.
+        Number of sparse stages after which a stage is added that jointly corrects the weights of
+        all their basis vectors, with at most ``cg_iterations`` steps of preconditioned conjugate
+        gradients.
     length_scale_factors : sequence of float or None, default None
-        Multiples of the length scales among which every sparse stage chooses by its gain.
+        Multiples of the length scales.  Each sparse stage uses the one with the largest gain.
     learning_rate : float, default 1.0
     subsample : float in (0, 1], default 1.0
-        Part of the rows that a sparse or block stage learns from.
+        Fraction of the rows used to fit a sparse or block stage.
     standardize : bool or "auto", default "auto"
-        Columns to mean 0 and standard deviation 1; ``"auto"`` divides more than 64 columns of like
-        spread (pixels, spectra) by one number, and leaves columns as they are for
-        ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
+        Whether to scale columns to mean 0 and standard deviation 1.  ``"auto"`` divides more than
+        64 columns of similar spread (pixels, spectra) by a common factor, and does not scale the
+        columns for ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
     categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
 default "from_dtype"
-        Columns of categories; by default those of text or of a dtype made for categories.  With
-        ``kernel="auto"``, rows that differ in one are less alike by a factor that is fitted like a
-        length scale.  Other kernels see codes, the places of the sorted levels, which columns named
-        here keep unscaled.
+        Categorical columns.  By default, columns with a text or categorical dtype.  With
+        ``kernel="auto"``, a difference in such a column reduces the similarity of two rows by a
+        factor that is fitted like a length scale.  Other kernels use codes, the positions of the
+        sorted levels; columns listed here are not scaled.
     early_stopping : bool or "auto", default "auto"
-        Hold out ``validation_fraction`` of the rows and keep the stage that predicts them best.
-        ``"auto"``: with ``X_val`` and ``y_val`` only, by these.
+        Whether to hold out ``validation_fraction`` of the rows and keep the stage that predicts
+        them best.  ``"auto"`` stops early only if ``X_val`` and ``y_val`` are given, and uses
+        these.
     validation_fraction : float, default 0.1
     n_iter_no_change : int, default 5
     tol : float, default 3e-3
-        Full stages end when the residual of the linear system has fallen to this part.
+        Relative residual of the linear system at which full stages stop.
     time_budget : float or None, default None
-        Seconds that a fit may take, roughly; the model then depends on the machine's speed.
+        Approximate time limit of a fit in seconds.  With a limit, the model depends on the speed
+        of the machine.
     memory_budget : float or "auto", default "auto"
-        Bytes for Gram matrices and factors; ``"auto"`` is 8e9 on any machine.
+        Memory in bytes for Gram matrices and factors.  ``"auto"`` is 8e9 on every
+        machine.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Of kernel values; ``"auto"`` is float64 up to 4,096 rows, and where λ is too small for
-        float32.
+        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and where λ is
+        too small for float32.
     device : str or None, default None
-        A PyTorch device, such as ``"cuda"``, for the dense algebra.
+        PyTorch device for dense linear algebra, such as ``"cuda"``.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Threads; ``None`` and -1 are all cores.
+        Number of threads.  ``None`` and -1 mean all cores.
     verbose : int or bool, default 0
 
     Attributes
     ----------
     kernel_ : Kernel
-        With its length scales, in units of the standardized columns.
+        The kernel, with length scales in units of the standardized columns.
     regularization_ : float
     amplitude_ : float
-        Most likely factor of kernel and noise where these were chosen automatically, else 1.
+        Maximum-likelihood factor of the kernel and the noise if these were selected automatically,
+        else 1.
     model_ : AdditiveModel
     loss_, learner_ : parts of the model
     history_ : History
-        Mean loss after every stage.
+        Mean loss after each stage.
     n_estimators_ : int
-        Stages kept.
+        Number of stages in the model.
     n_features_in_ : int
 
     Notes
     -----
-    Cost with full stages: O(n² d) kernel values once, kept at 2 n² bytes, and O(n²) a step.
-    Prediction needs the basis vectors only, and O(m d) operations a row.
+    Full stages compute the kernel values once in O(n² d), store them in 2 n² bytes, and cost O(n²)
+    per step.  Prediction needs only the basis vectors and costs O(m d) operations per row.
 
     References
     ----------
@@ -217,31 +231,33 @@ default "from_dtype"
         ----------
         X : array-like (n, d)
         return_std : bool, default False
-            Also the standard deviation of a new observation, noise included, of the Gaussian
-            process with this kernel and noise variance ``regularization_``.  Where either was
-            chosen automatically, both are multiplied by ``amplitude_``, the most likely factor.
+            Whether to also return the standard deviation of a new observation, including noise,
+            under the Gaussian process with this kernel and noise variance ``regularization_``.  If
+            either was selected automatically, both are multiplied by ``amplitude_``, the
+            maximum-likelihood factor.
 
         Returns
         -------
         mean : (n,) float64, or (n, c) with several targets or quantile levels
         std : (n,) float64
-            Only with ``return_std``; the same for all targets.
+            Returned only with ``return_std=True``.  It is the same for all targets.
 
         Raises
         ------
         InvalidData
-            ``return_std`` of a model that is no Gaussian process: another loss than squared error,
-            or other stages than full ones.
+            ``return_std=True`` with a model that is not a Gaussian process, because the loss is
+            not squared error or the stages are not full.
         """
         mean = super().predict(X)
         return (mean, self._std(X)) if return_std else mean
 
     def calibrate(self, X: Any, y: Any) -> KernelBoostingRegressor:
-        """Take rows that the model was not fitted to as the yardstick of prediction intervals.
+        """Calibrate prediction intervals on held-out rows.
 
         Parameters
         ----------
         X : array-like (n, d)
+            Rows that were not used to fit the model.
         y : array-like (n,) or (n, c)
 
         Returns
@@ -256,10 +272,10 @@ default "from_dtype"
         return self
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
-        """Intervals that hold a new observation with at least this probability.
+        """Predict intervals that contain a new observation with at least the given probability.
 
-        Split conformal: the standard deviations of :meth:`predict`, multiplied by one factor so
-        that the rows given to :meth:`calibrate` would have been covered.
+        Uses split conformal prediction: the standard deviations of :meth:`predict` are multiplied
+        by one factor, chosen such that the intervals cover the rows given to :meth:`calibrate`.
 
         Parameters
         ----------
@@ -269,12 +285,13 @@ default "from_dtype"
         Returns
         -------
         (n, 2) float64, or (n, c, 2) with several targets
-            Lower and upper ends.
+            Lower and upper bounds.
 
         Raises
         ------
         InvalidData
-            :meth:`calibrate` has not been called, or with too few rows for this coverage.
+            :meth:`calibrate` has not been called, or was called with too few rows for this
+            coverage.
         InvalidParameter
             ``coverage`` is not between 0 and 1.
         """
@@ -294,16 +311,17 @@ default "from_dtype"
 
     @classmethod
     def sun_yao_2006(cls, **changes: Any) -> KernelBoostingRegressor:
-        """The setting of Sun & Yao (2006), section 4; any parameter may be changed by name.
+        """Create a regressor with the settings of Sun & Yao (2006), section 4.
 
-        150 stages of 200 basis vectors, chosen by information gain from 2,000 random rows, 50
-        steps of conjugate gradients on eq. (21), all stages weighted anew by (27), and the kernel
-        (23) with λ by the marginal likelihood of 1,000 rows.
+        The model has 150 stages of 200 basis vectors each, selected by information gain from 2,000
+        random rows.  The weights are computed with 50 steps of conjugate gradients on eq. (21), and
+        all stages are reweighted by (27).  The kernel (23) and λ are selected by the marginal
+        likelihood of 1,000 rows.
 
         Parameters
         ----------
         **changes : dict
-            Parameters of the estimator, in place of the paper's.
+            Parameters of the estimator that replace those of the paper.
 
         Returns
         -------

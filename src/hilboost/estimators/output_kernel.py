@@ -1,4 +1,4 @@
-"""The base class of output kernel models: labels to points of the output space, and back."""
+"""Base class of output kernel models, which embed labels in an output space and decode them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hilboost.validation.weights import check_weights
 
 
 class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
-    """Models of points in an output space; not to be used by itself."""
+    """Base class of models that predict points of an output space."""
 
     _kind = "structured"
     output: Any
@@ -45,14 +45,14 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         return codec, codes
 
     def _check_decode(self, embedding: Embedding) -> None:
-        """The output must be one that can be fitted, and have this way to pre-images."""
+        """Check that the output space is valid and supports the decoding method."""
         as_output(self.output)
         if self.decode != "auto" and self.decode not in embedding.ways:
             raise unknown_name("decode", self.decode, ("auto", *embedding.ways))
 
     @property
     def output_(self) -> Embedding:
-        """The output space as fitted."""
+        """The fitted output space."""
         return self.fitted_.output.embedding
 
     def fit(
@@ -71,18 +71,18 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         Parameters
         ----------
         X : array-like or data frame (n, d)
-            Inputs.  NaN is a missing value, which trees learn from and kernel machines refuse.
+            Inputs.  NaN marks missing values.  Trees support them; kernel machines do not.
         y : sequence of n labels
-            Of the kind that ``output`` takes: rows of numbers, sets, rankings, strings, a Gram
-            matrix and so on.
+            Labels of the type given by ``output``: rows of numbers, sets, rankings, strings, a
+            Gram matrix and so on.
         sample_weight : array-like (n,), optional
-            A weight of 2 counts as the row twice, and 0 leaves it out.  A Gram matrix keeps its
-            size all the same, and predictions its numbers.
+            A row with weight 2 counts twice.  Rows with zero weight are ignored, but a Gram matrix
+            keeps its size, and predicted indices refer to all of its rows.
         X_val, y_val, sample_weight_val : optional
-            Held-out data for early stopping; ``y_val`` of a Gram matrix are the kernel values with
-            the training outputs, (n_val, n).
+            Held-out data for early stopping.  If ``y`` is a Gram matrix, ``y_val`` holds the
+            kernel values with the training outputs, (n_val, n).
         callbacks : sequence of callables
-            Called with an :class:`~hilboost.core.callback.Event` after every stage.
+            Called with an :class:`~hilboost.core.callback.Event` after each stage.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         Raises
         ------
         ValueError, TypeError
-            Parameters or data that cannot be used; the message says which row and what to do.
+            Invalid parameters or data.  The message names the row and suggests a fix.
         """
         if sample_weight is not None and y is not None:
             y = as_sequence(y)
@@ -107,16 +107,16 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         )
 
     def _with_weight(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """Without the rows of weight zero: their labels shall not span the output space either."""
+        """Remove rows with zero weight, so that their labels do not span the output space."""
         weight = np.asarray(without_mask(sample_weight))
         for table, what in ((X, "X"), (y, "y")):
             if is_sparse(table):
                 check_sparse(table, what)
         if not weight.shape == (_n_rows(X),) == (_n_rows(y),):
-            return X, y, sample_weight  # what follows says which length is wrong
+            return X, y, sample_weight  # later checks report the wrong length
         rows = np.flatnonzero(weight != 0)
         space = as_output(self.output)
-        # The numbers of training outputs, which a Gram matrix predicts, must go on to count all.
+        # Models of a Gram matrix predict indices of training outputs, which must not change.
         if not 0 < len(rows) < len(weight) or isinstance(space, PrecomputedOutput):
             return X, y, sample_weight
         return _safe_indexing(X, rows), space.take_rows(y, rows), weight[rows]
@@ -126,15 +126,15 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
     def predict(
         self, X: Any, candidates: Any = None, allowed: Sequence[Sequence[int]] | None = None
     ) -> Any:
-        """Labels whose points lie nearest to the predicted ones (G2007, eq. 8).
+        """Predict the labels whose embeddings are closest to the predicted points (G2007, eq. 8).
 
         Parameters
         ----------
         X : array-like (n, d)
         candidates : sequence of labels, optional
-            Labels to choose from; by default as ``decode`` says.
+            Labels to choose from.  By default, they depend on ``decode``.
         allowed : sequence of n sequences of int, optional
-            For every row the numbers of the candidates that it may take.
+            Indices of the candidates that are allowed for each row.
 
         Returns
         -------
@@ -143,7 +143,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         return self._decoded(self.predict_raw(X), self._choice(candidates, allowed))
 
     def predict_embedding(self, X: Any) -> Floats:
-        """Points ``F(x)`` of the output space.
+        """Predict points ``F(x)`` of the output space.
 
         Parameters
         ----------
@@ -156,13 +156,13 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         return self.predict_raw(X)
 
     def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
-        """Predicted output kernel ``⟨F(x), F(x')⟩`` (G2007, eq. 7).
+        """Predict the output kernel ``⟨F(x), F(x')⟩`` (G2007, eq. 7).
 
         Parameters
         ----------
         X : array-like (n, d)
         X2 : array-like (m, d), optional
-            ``X`` itself by default.
+            Defaults to ``X``.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         return raw @ (raw if X2 is None else self.predict_raw(X2)).T
 
     def predict_weights(self, X: Any) -> csr_array:
-        """Predictions as combinations of training outputs (G2007, eq. 5).
+        """Express predictions as linear combinations of training outputs (G2007, eq. 5).
 
         Parameters
         ----------
@@ -181,13 +181,14 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         Returns
         -------
         (n, n_train) sparse float64
-            ``F(x) = Σ_i w_i(x) φ(y_i)``, over as few training outputs as span the output space.
-            Columns count the training rows of positive weight, and all those of a Gram matrix.
+            Weights in ``F(x) = Σ_i w_i(x) φ(y_i)``, over a minimal set of training outputs that
+            spans the output space.  Columns are the training rows with positive weight, or all
+            training rows if ``y`` is a Gram matrix.
         """
         return self._combinations(self.predict_raw(X))
 
     def _combinations(self, raw: Floats) -> csr_array:
-        """Points (n, r) as combinations of training outputs, (n, n_train)."""
+        """Express points (n, r) as combinations of training outputs, (n, n_train)."""
         _refuse_unfinished(raw)
         codec = self.fitted_.output
         rows, codes, n_train = codec.span_rows, codec.span_codes, codec.n_train
@@ -199,13 +200,13 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
     def staged_predict(
         self, X: Any, candidates: Any = None, allowed: Sequence[Sequence[int]] | None = None
     ) -> Iterator[Any]:
-        """Labels after every stage, from the first.
+        """Predict labels after each stage.
 
         Parameters
         ----------
         X : array-like (n, d)
         candidates, allowed : optional
-            As in :meth:`predict`.
+            See :meth:`predict`.
 
         Yields
         ------
@@ -216,7 +217,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
             yield self._decoded(raw, choice)
 
     def staged_predict_embedding(self, X: Any) -> Iterator[Floats]:
-        """Points after every stage, from the first.
+        """Predict points of the output space after each stage.
 
         Parameters
         ----------
@@ -230,13 +231,13 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
             yield raw.copy()
 
     def staged_predict_kernel(self, X: Any, X2: Any = None) -> Iterator[Floats]:
-        """Predicted output kernel after every stage, from the first.
+        """Predict the output kernel after each stage.
 
         Parameters
         ----------
         X : array-like (n, d)
         X2 : array-like (m, d), optional
-            ``X`` itself by default.
+            Defaults to ``X``.
 
         Yields
         ------
@@ -250,7 +251,9 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
                 yield raw @ other.T
 
     def staged_predict_weights(self, X: Any) -> Iterator[csr_array]:
-        """Combinations of training outputs after every stage, as :meth:`predict_weights`.
+        """Express predictions as combinations of training outputs after each stage.
+
+        See :meth:`predict_weights`.
 
         Parameters
         ----------
@@ -264,7 +267,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
             yield self._combinations(raw)
 
     def decode_raw(self, raw: Floats) -> Any:
-        """Labels for points of the output space.
+        """Decode points of the output space into labels.
 
         Parameters
         ----------
@@ -291,7 +294,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
     # Quality
 
     def embedding_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        """Mean squared distance ``|φ(y) - F(x)|²`` in the output space (Err_φ of G2007).
+        """Compute the mean squared distance ``|φ(y) - F(x)|²`` (Err_φ of G2007).
 
         Parameters
         ----------
@@ -307,7 +310,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         return _mean(to_points(self.output_, _one_each(Y, raw), raw), sample_weight, raw)
 
     def preimage_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        """Mean squared distance ``|φ(y) - φ(ŷ)|²`` of predicted labels (Err_Y of G2007).
+        """Compute the mean squared distance ``|φ(y) - φ(ŷ)|²`` of labels (Err_Y of G2007).
 
         Parameters
         ----------
@@ -324,7 +327,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         return _mean(distance, sample_weight, raw)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Part of the variance in the output space that is explained; R² for real vectors.
+        """Compute the fraction of explained variance in the output space; R² for real vectors.
 
         Parameters
         ----------
@@ -335,8 +338,8 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         Returns
         -------
         float
-            ``1 - Σ|φ(y) - F(x)|² / Σ|φ(y) - mean φ|²``, the mean taken in the span of the training
-            outputs.
+            ``1 - Σ|φ(y) - F(x)|² / Σ|φ(y) - mean φ|²``, where the mean is taken in the span of the
+            training outputs.
         """
         raw = self.predict_raw(X)
         y = _one_each(y, raw)
@@ -357,7 +360,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
 
 
 def _n_rows(table: Any) -> int | None:
-    """Length of arrays, sparse tables and lists; ``None`` of what has none."""
+    """Number of rows of an array, sparse table or list; ``None`` if undefined."""
     shape = getattr(table, "shape", None)
     if shape is None:
         return len(table) if hasattr(table, "__len__") else None
@@ -365,14 +368,14 @@ def _n_rows(table: Any) -> int | None:
 
 
 def _one_each(y: Any, raw: Floats) -> Any:
-    """Labels to compare predicted points (n, r) with."""
+    """Return the labels as a sequence, with one label per predicted point (n, r)."""
     y = as_sequence(y)
     check_length(y, len(raw))
     return y
 
 
 def _refuse_unfinished(raw: Floats) -> None:
-    """Points that have overflowed have no pre-images."""
+    """Reject points that are not finite, because they have no pre-images."""
     if not np.isfinite(raw).all():
         row = int(np.flatnonzero(~np.isfinite(raw).all(axis=1))[0])
         raise InvalidData(

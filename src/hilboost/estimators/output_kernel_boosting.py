@@ -33,69 +33,75 @@ _OF_TREES = ("max_splits", "min_samples_leaf", "max_features", "sketch")
 
 
 class OutputKernelBoostingRegressor(OutputKernelEstimator):
-    """Boosting of any base learner on the points of an output space (OKBoost).
+    """Gradient boosting in the feature space of an output kernel (OKBoost).
 
-    Each stage fits what is left of the outputs' points by least squares; labels are pre-images of
-    the sum.  With ``output="linear"`` it is ordinary least-squares boosting of vectors.
+    Each stage fits a base learner to the residuals of the embedded outputs by least squares.
+    Predicted labels are the pre-images of the sum of all stages.  With ``output="linear"``, this is
+    ordinary least-squares boosting for vector targets.
 
     Parameters
     ----------
     output : str, OutputSpace, kernel or callable
-        The kind of labels: ``"linear"``, ``"gaussian"`` (images), ``"label_set"``, ``"ranking"``,
-        ``"distribution"``, ``"string"``, ``"precomputed"`` and so on
-        (``hilboost.outputs.OUTPUT_NAMES``), an output space with parameters of its own, or an
-        output kernel.
+        Type of the labels: ``"linear"``, ``"gaussian"`` (images), ``"label_set"``, ``"ranking"``,
+        ``"distribution"``, ``"string"``, ``"precomputed"`` and so on (see
+        ``hilboost.outputs.OUTPUT_NAMES``), an output space instance, or an output kernel.
     learner : {"extra_trees", "ok3", "kernel"}, Learner or scikit-learn regressor
-        Output kernel trees with random cuts or with the best ones, a kernel machine on the inputs
-        (or a ``KernelBoostingRegressor`` with parameters of its own, those of its loop left out),
-        or any regressor.
+        Base learner.  ``"extra_trees"`` and ``"ok3"`` are output kernel trees with random splits
+        and with the best splits, and ``"kernel"`` is a kernel machine on the inputs.  A
+        ``KernelBoostingRegressor`` sets the parameters of the kernel machine; it must leave the
+        parameters of its boosting loop at their defaults.  Any other regressor is also accepted.
     n_estimators : int or "auto"
-        Stages: 500 of trees, 20 of kernel machines (until they have converged), 100 of others.
+        Number of stages.  ``"auto"`` is 500 for trees, 20 for kernel machines (or until they
+        converge), and 100 for other learners.
     learning_rate : float or "auto"
-        Shrinkage ``ν`` (G2007, eq. 9): 0.02 for trees, 1 for kernel machines, 0.1 for others.
+        Shrinkage ``ν`` (G2007, eq. 9).  ``"auto"`` is 0.02 for trees, 1 for kernel machines, and
+        0.1 for other learners.
     max_splits : int
-        Splits of a tree, ``J``.  This and the next three are for learners ``"ok3"`` and
-        ``"extra_trees"``; others refuse them.
+        Maximum number of splits per tree, ``J``.  This and the next three parameters apply only to
+        the learners ``"ok3"`` and ``"extra_trees"``; setting them for others raises an error.
     min_samples_leaf : float
-        Smallest number of rows (sum of weights) in a leaf of a tree.
+        Minimum number of rows (sum of weights) per leaf.
     max_features : float in (0, 1], "sqrt" or "auto"
-        Part of the columns that a node may choose from: the square root of their number with
-        random cuts, else all.
+        Fraction of the columns considered at each node.  ``"auto"`` considers the square root of
+        the number of columns with random splits, and all columns otherwise.
     sketch : int, None or "auto"
-        Trees choose splits by a random projection of the residuals to so many columns.
-        ``"auto"`` is 16 for the best cuts of more than 32 outputs, else ``None``.
+        Number of columns of the random projection of the residuals that trees use to select
+        splits.  ``"auto"`` is 16 for best splits with more than 32 outputs, else ``None``.
     subsample : float in (0, 1]
-        Part of the rows that a stage learns from.
+        Fraction of the rows used to fit each stage.
     decode : str
-        The way to pre-images, one of ``output_.ways``; ``"auto"`` is the first of these.
+        Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the first
+        of these.
     early_stopping : bool or "auto"
-        Stop by the loss of held-out rows; ``"auto"`` does so where ``X_val`` is given.
+        Whether to stop based on the loss on held-out rows.  ``"auto"`` stops early only if
+        ``X_val`` is given.
     metric : {"embedding", "preimage"}
-        What early stopping watches: the distance in the output space, or that of the pre-images,
-        which are then computed for all rows in every stage.
+        Metric for early stopping: the distance in the output space, or the distance to the
+        pre-images.  The latter computes pre-images of all rows in each stage.
     validation_fraction : float
-        Part of the rows held out by ``early_stopping=True``.
+        Fraction of the rows held out with ``early_stopping=True``.
     n_iter_no_change : int
-        Stages without improvement before the fit stops.
+        Number of stages without improvement after which training stops.
     random_state : int, RandomState or None
     n_jobs : int or None
-        Threads; ``None`` is all cores.  The model is the same with any number.
+        Number of threads.  ``None`` means all cores.  The model does not depend on it.
     verbose : int or bool
 
     Attributes
     ----------
     output_ : Embedding
-        The output space as fitted.
+        The fitted output space.
     model_ : AdditiveModel
     n_estimators_ : int
     history_ : History
-        Half the mean squared distance in the output space after every stage.
+        Half the mean squared distance in the output space after each stage.
     n_features_in_ : int
 
     Notes
     -----
     Boosting on an explicit factor of the output Gram matrix gives the same trees and predictions
-    as the Gram-matrix updates of G2007 (Algorithms 3 and 4), at O(n r) in place of O(n²) a stage.
+    as the Gram-matrix updates of G2007 (Algorithms 3 and 4), but costs O(n r) instead of O(n²) per
+    stage.
 
     References
     ----------
@@ -202,7 +208,7 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
         return self._make_loss(codec.embedding), learner
 
     def _machine(self) -> KernelBoostingRegressor | None:
-        """The kernel machine that was given as the learner."""
+        """The kernel machine passed as learner, if any."""
         return self.learner if isinstance(self.learner, KernelBoostingRegressor) else None
 
     def _categories(self) -> Any:

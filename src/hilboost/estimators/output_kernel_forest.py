@@ -1,4 +1,4 @@
-"""Output kernel trees, alone and as forests."""
+"""Output kernel trees and forests."""
 
 from __future__ import annotations
 
@@ -38,44 +38,45 @@ _OF_TREES: dict[str, list[Any]] = {
 
 
 class OutputKernelTreeRegressor(OutputKernelEstimator):
-    """One regression tree on the points of an output space (OK3: Geurts, Wehenkel and d'Alché-Buc).
+    """Output kernel regression tree (OK3 of Geurts, Wehenkel and d'Alché-Buc).
 
-    Leaves predict the mean of their outputs' points in the space; labels are then the nearest
+    Each leaf predicts the mean of its embedded outputs.  Predicted labels are the nearest
     pre-images.
 
     Parameters
     ----------
     output : str, OutputSpace, kernel or callable
-        The kind of labels: ``"linear"``, ``"gaussian"``, ``"label_set"``, ``"ranking"``,
-        ``"precomputed"`` and so on (``hilboost.outputs.OUTPUT_NAMES``), an output space with
-        parameters of its own, or an output kernel.
+        Type of the labels: ``"linear"``, ``"gaussian"``, ``"label_set"``, ``"ranking"``,
+        ``"precomputed"`` and so on (see ``hilboost.outputs.OUTPUT_NAMES``), an output space
+        instance, or an output kernel.
     splitter : {"best", "random"}
-        The best cut of every column, or one drawn at random (extra-trees).
+        Whether to use the best split of each column, or a random one (extra-trees).
     max_splits : int or None
-        Largest number of splits; the node of largest total variance is split first.
+        Maximum number of splits.  The node with the largest total variance is split first.
     max_depth : int or None
     min_samples_leaf : float
-        Smallest number of rows (sum of weights) in a leaf.
+        Minimum number of rows (sum of weights) per leaf.
     max_features : float in (0, 1] or "sqrt"
-        Part of the columns that a node may choose from.
+        Fraction of the columns considered at each node.
     sketch : int or None
-        Choose splits by a random projection of the outputs to so many columns.
+        Number of columns of the random projection of the outputs that is used to select splits.
     decode : str
-        The way to pre-images, one of ``output_.ways``; ``"auto"`` is the first of these.
+        Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the first
+        of these.
     random_state : int, RandomState or None
     n_jobs : int or None
-        Threads; ``None`` is all cores.  The model is the same with any number.
+        Number of threads.  ``None`` means all cores.  The model does not depend on it.
 
     Attributes
     ----------
     output_ : Embedding
-        The output space as fitted.
+        The fitted output space.
     model_ : AdditiveModel
     n_features_in_ : int
 
     Notes
     -----
-    Cost O(n d r depth) for r dimensions of the output space; memory O(leaves · r).
+    With r dimensions of the output space, a fit costs O(n d r depth) and O(leaves · r) memory.
 
     References
     ----------
@@ -121,13 +122,13 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
         Parameters
         ----------
         X : array-like (n, d)
-            Inputs.  NaN is a missing value, which trees learn from.
+            Inputs.  NaN marks missing values, which trees support.
         y : sequence of n labels
-            Of the kind that ``output`` takes: rows of numbers, sets, rankings, strings, a Gram
-            matrix and so on.
+            Labels of the type given by ``output``: rows of numbers, sets, rankings, strings, a
+            Gram matrix and so on.
         sample_weight : array-like (n,), optional
-            A weight of 2 counts as the row twice, and 0 leaves it out.  A Gram matrix keeps its
-            size all the same, and predictions its numbers.
+            A row with weight 2 counts twice.  Rows with zero weight are ignored, but a Gram matrix
+            keeps its size, and predicted indices refer to all of its rows.
 
         Returns
         -------
@@ -136,7 +137,7 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
         Raises
         ------
         ValueError, TypeError
-            Parameters or data that cannot be used; the message says which row and what to do.
+            Invalid parameters or data.  The message names the row and suggests a fix.
         """
         return super().fit(X, y, sample_weight)
 
@@ -176,7 +177,7 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
         return SquaredError(), forest_trees(self.get_params(deep=False))
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        """The mean of the first trees, one more each time."""
+        """Yield the mean of the first k trees for k = 1, 2, …"""
         for k, raw in enumerate(super()._staged_raw(X), start=1):
             yield raw * (self.fitted_.n_stages / k)
 
@@ -187,25 +188,29 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
 
 
 class OutputKernelForestRegressor(OutputKernelTreeRegressor):
-    """The mean of many output kernel trees: extra-trees, or bagging.
+    """Forest of output kernel trees: extra-trees or bagging.
+
+    Predictions are the mean of the predictions of all trees.
 
     Parameters
     ----------
     output : str, OutputSpace, kernel or callable
-        As in :class:`OutputKernelTreeRegressor`.
+        See :class:`OutputKernelTreeRegressor`.
     n_estimators : int
+        Number of trees.
     splitter : {"random", "best"}
-        With ``"random"`` and ``bootstrap=False`` these are extra-trees, with ``"best"`` and
-        ``bootstrap=True`` it is bagging.
+        ``"random"`` with ``bootstrap=False`` gives extra-trees, and ``"best"`` with
+        ``bootstrap=True`` gives bagging.
     bootstrap : bool
-        Every tree learns from rows drawn with replacement.
+        Whether each tree is fitted to rows drawn with replacement.
     max_splits, max_depth, min_samples_leaf : optional
-        As in :class:`OutputKernelTreeRegressor`.
+        See :class:`OutputKernelTreeRegressor`.
     max_features : float in (0, 1], "sqrt" or "auto"
-        Part of the columns that a node may choose from: by default the square root of their number
-        with random cuts, all of them with the best ones (bagging of G2007).
+        Fraction of the columns considered at each node.  By default, nodes consider the square
+        root of the number of columns with random splits, and all columns with best splits (bagging
+        of G2007).
     sketch, decode, random_state, n_jobs : optional
-        As in :class:`OutputKernelTreeRegressor`.
+        See :class:`OutputKernelTreeRegressor`.
 
     Attributes
     ----------
@@ -216,9 +221,10 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
 
     Notes
     -----
-    Cost O(T n d r depth) for T trees; ``max_features="sqrt"`` puts √d in place of d.
-    Leaves hold points of the output space: memory O(T · leaves · r), and whole trees have up to as
-    many leaves as rows; ``max_splits``, ``max_depth`` and ``min_samples_leaf`` make it less.
+    With T trees, a fit costs O(T n d r depth); ``max_features="sqrt"`` replaces d by √d.  Leaves
+    store points of the output space, so the model needs O(T · leaves · r) memory.  Fully grown
+    trees have up to as many leaves as rows.  ``max_splits``, ``max_depth`` and
+    ``min_samples_leaf`` reduce the memory.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 
 def changed(estimator: BaseEstimator, names: Iterable[str]) -> list[str]:
-    """The parameters among ``names`` that do not have their default values."""
+    """List the parameters among ``names`` that differ from their default values."""
     plain = signature(type(estimator).__init__).parameters
     own = (name for name in names if name in plain)  # a subclass may have fewer
     return [name for name in own if bool(getattr(estimator, name) != plain[name].default)]

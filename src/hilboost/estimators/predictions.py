@@ -1,4 +1,4 @@
-"""Predictions of regressors and classifiers, and the losses that they know by name."""
+"""Prediction mixins of regressors and classifiers, and their named losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hilboost.model.fitted import FittedModel
 
 
 def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
-    """The loss of a regressor with these parameters.
+    """Create the loss of a regressor from its parameters.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
 
 
 def class_loss(loss: Any, n_classes: int) -> Loss:
-    """The loss of a classifier.
+    """Create the loss of a classifier.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def class_loss(loss: Any, n_classes: int) -> Loss:
 
 
 class NumberPredictions:
-    """Targets are numbers, one or several in a row."""
+    """Mixin for numeric targets, with one or several targets per row."""
 
     _kind = "numbers"
     fitted_: FittedModel
@@ -76,7 +76,7 @@ class NumberPredictions:
         return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """Predictions after every stage, from the first.
+        """Predict the target after each stage.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class NumberPredictions:
 
 
 class ClassPredictions:
-    """Targets are classes, encoded by their numbers."""
+    """Mixin for class labels, which are encoded as integer codes."""
 
     _kind = "classes"
     fitted_: FittedModel
@@ -115,12 +115,12 @@ class ClassPredictions:
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes, sorted, (n_classes,)."""
+        """Sorted class labels, (n_classes,)."""
         classes: NDArray[Any] = self.fitted_.classes
         return classes
 
     def predict_proba(self, X: Any) -> Floats:
-        """Class probabilities.
+        """Predict class probabilities.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class ClassPredictions:
         return self.loss_.inverse_link(raw)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of every row; without probabilities, that of the highest score.
+        """Predict the most probable class; without probabilities, the one with the highest score.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class ClassPredictions:
         return self._best(self.predict_raw(X))
 
     def decision_function(self, X: Any) -> Floats:
-        """Scores in link space.
+        """Compute scores in link space.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class ClassPredictions:
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
-        """Class probabilities after every stage, from the first.
+        """Predict class probabilities after each stage.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class ClassPredictions:
             yield self.loss_.inverse_link(raw).copy()
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Most probable classes after every stage, from the first.
+        """Predict classes after each stage.
 
         Parameters
         ----------

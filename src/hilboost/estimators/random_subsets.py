@@ -1,4 +1,4 @@
-"""The base class of kernel machines on random subsets, however they are combined."""
+"""Base class of ensembles of kernel machines on random subsets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from hilboost.training.train import TrainingResult
 
 @dataclass(frozen=True)
 class Maker:
-    """What all members have in common, and how one is made.
+    """Fits members and holds the data and settings that they share.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Maker:
     kernel : Kernel
     regularization : float
     residual : (n, r) float64
-        Targets less the start value.
+        Targets minus the initial constant.
     """
 
     training: TrainingData
@@ -72,9 +72,10 @@ class Maker:
     def member(
         self, rows: NDArray[np.int64], copies: Floats | None = None
     ) -> tuple[KernelExpansion, Floats]:
-        """Kernel ridge regression on some rows, and the Cholesky factor of ``K + λ/w``.
+        """Fit kernel ridge regression to some rows; also return the Cholesky factor of ``K + λ/w``.
 
-        ``copies`` (m,) counts every row so many times, besides its sample weight.  Cost O(m³).
+        ``copies`` (m,) are multiplicities of the rows, which multiply the sample weights.  Cost
+        O(m³).
         """
         data = self.data
         X = dense.to_numpy(data.X[data.rows_of(rows)])
@@ -88,19 +89,19 @@ class Maker:
         return KernelExpansion(self.kernel, data.inputs, basis, alpha, rows), factor
 
     def members(self, subsets: list[NDArray[np.int64]]) -> list[tuple[KernelExpansion, Floats]]:
-        """One member a subset, side by side."""
+        """Fit one member per subset, in parallel."""
         with dense.blas_threads(1):
             return self.data.team.map(self.member, subsets)
 
 
 def drawn(n: int, size: int, count: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Subsets of ``size`` rows, disjoint as long as there are rows left."""
+    """Draw subsets of ``size`` rows, disjoint as long as enough rows are left."""
     order = np.concatenate([rng.permutation(n) for _ in range(-(-count * size // n))])
     return [np.unique(order[j * size : (j + 1) * size]) for j in range(count)]
 
 
 class SubsetEnsemble(KernelMachineEstimator):
-    """Draws subsets and chooses the kernel once; not to be used by itself."""
+    """Base class that draws subsets and selects one kernel for all members."""
 
     loss = "squared_error"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -134,7 +135,7 @@ class SubsetEnsemble(KernelMachineEstimator):
 
     @abstractmethod
     def _learn(self, maker: Maker) -> AdditiveModel:
-        """Make the members, and the model where it is a sum of them."""
+        """Fit the members, and return the additive model if they form one."""
 
     def _train(
         self,
@@ -193,7 +194,7 @@ class SubsetEnsemble(KernelMachineEstimator):
         return min(n, int(size) if isinstance(size, Integral) else max(1, round(size * n)))
 
     def _check_memory(self, size: int) -> None:
-        """Factors of all members, at worst."""
+        """Check that the factors of all members fit into memory in the worst case."""
         needed = 8.0 * (self.n_estimators + 1) * size * size
         if needed > MEMORY_BUDGET:
             raise InvalidParameter(
@@ -202,12 +203,12 @@ class SubsetEnsemble(KernelMachineEstimator):
             )
 
     def _on_random_subsets(self, maker: Maker) -> list[tuple[KernelExpansion, Floats]]:
-        """All members, and their Cholesky factors."""
+        """Fit all members; return them with their Cholesky factors."""
         n, rng = len(maker.training.X), np.random.default_rng(maker.seed)
         return maker.members(drawn(n, self._size(n), self.n_estimators, rng))
 
     def _sum(self, maker: Maker, members: list[KernelExpansion], weights: Floats) -> AdditiveModel:
-        """One stage: the weighted sum of the members."""
+        """Build a model with one stage, the weighted sum of the members."""
         r = len(maker.initial_raw)
         self.estimator_weights_ = weights
         terms = [

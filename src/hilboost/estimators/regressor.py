@@ -1,4 +1,4 @@
-"""Regression."""
+"""Gradient boosting for regression."""
 
 from __future__ import annotations
 
@@ -20,82 +20,85 @@ class BoostingRegressor(RegressorMixin, NumberPredictions, TableBoosting):
     ----------
     loss : str, Loss or Loss class, default="squared_error"
         ``"squared_error"``, ``"absolute_error"``, ``"huber"``, ``"quantile"``, ``"poisson"``,
-        ``"gamma"``, ``"tweedie"``, or an object of your own that keeps the contract
-        :class:`hilboost.Loss`.
+        ``"gamma"``, ``"tweedie"``, or a custom :class:`hilboost.Loss`.
     quantile : float or sequence of float, default=0.5
-        Level, or levels, of ``loss="quantile"``.  Several levels are learned in one model and
-        never cross; ``predict`` then returns a column for each.
+        Quantile level or levels for ``loss="quantile"``.  Several levels are learned jointly in
+        one model, so their predictions never cross; ``predict`` then returns one column per level.
     learner : str, scikit-learn regressor or Learner, default="tree"
-        What is fitted to the gradients: histogram trees (``"tree"``), sparse kernel machines
-        (``"kernel"``), or clones of a regressor.
+        Base learner that is fitted to the gradients: histogram trees (``"tree"``), sparse kernel
+        machines (``"kernel"``), or clones of a given regressor.
     learning_rate : float or "auto", default="auto"
-        Part of each stage that is added.
+        Shrinkage factor applied to the contribution of each stage.
     n_estimators : int or "auto", default="auto"
-        Number of stages, or the most there may be under early stopping.
+        Number of boosting stages, or the maximum number with early stopping.
     max_leaf_nodes : int, "auto" or None, default="auto"
-        Leaves of a tree; ``None`` for no limit.
+        Maximum number of leaves per tree.  ``None`` means no limit.
     max_depth : int or None, default=None
-        Splits from the root to a leaf.
+        Maximum number of splits on the path from the root to a leaf.
     min_samples_leaf : float or "auto", default="auto"
-        Smallest number of rows in a leaf; with weights, their smallest sum.
+        Minimum number of rows per leaf.  With sample weights, the minimum sum of weights.
     min_hessian : float, default=0.001
-        Smallest sum of hessians in a leaf, in which weights count as rows do.
+        Minimum sum of Hessians per leaf, counting sample weights as repeated rows.
     l2_regularization : float or "auto", default="auto"
-        Added to the hessian of every leaf.  Under Poisson, gamma and Tweedie losses hessians and
-        gains are those of a target of mean 1.
+        L2 penalty that is added to the Hessian of each leaf.  For the Poisson, gamma and Tweedie
+        losses, Hessians and gains are computed for a target scaled to mean 1.
     min_gain : float, default=0
-        Smallest gain of a split.
+        Minimum gain required to make a split.
     max_features : float or "auto", default="auto"
-        Part of the columns that each node may choose from.
+        Fraction of the columns considered at each node.
     max_features_per_tree : float, default=1
-        Part of the columns that each tree may choose from.
+        Fraction of the columns available to each tree.
     max_bins : int, default=255
-        Most bins of a column, one more for missing values.
+        Maximum number of bins per column, not counting the bin for missing values.
     subsample : float or "auto", default="auto"
-        Part of the rows that each stage learns from.
+        Fraction of the rows used to fit each stage.
     bootstrap : bool, default=False
-        Draw these rows with replacement.
+        Whether to draw these rows with replacement.
     multi_output : {"separate", "shared"}, default="separate"
-        One tree an output, or one tree with vector leaves for all outputs.
+        Whether to grow one tree per output, or one tree with vector-valued leaves for all outputs.
     sketch : int or None, default=None
-        Grow shared trees on a random projection of the gradients to so many columns.
+        Number of columns of the random projection of the gradients on which shared trees are
+        grown.  ``None`` means no projection.
     monotonic_cst : array-like (d,) of int, dict of str to int, or None, default=None
-        For every column, or for those named, 1 where predictions must not fall as it rises, -1
-        where they must not rise, 0 for neither.  It holds for all outputs, between rows whose value
-        is not missing.
+        Monotonicity constraint of each column, or of the named columns: 1 for a non-decreasing
+        prediction, -1 for a non-increasing one, and 0 for no constraint.  The constraint applies
+        to all outputs, between rows where the column is not missing.
     interaction_cst : {"pairwise", "no_interactions"}, sequence of sets of int, or None, \
 default=None
-        Groups of columns that may interact: every path of a tree stays within one of them.  Columns
-        that are in none form one more group.  "pairwise" is all pairs, "no_interactions" every
-        column by itself.
+        Groups of columns that may interact.  Each path of a tree uses columns of a single group.
+        Columns that appear in no group form an additional group.  "pairwise" allows all pairs of
+        columns, and "no_interactions" puts each column in a group of its own.
     categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
 default="from_dtype"
-        Columns of categories; by default those of text or of a dtype made for categories.  Levels
-        not seen in ``fit`` follow the larger side of a split, or count as an average level.
+        Categorical columns.  By default, columns with a text or categorical dtype.  Levels not
+        seen in ``fit`` go to the larger side of a split, or are treated as an average level.
     target_encoding : bool or "auto", default="auto"
-        Which of these columns trees see by the mean targets of their levels, and of the levels of
-        pairs of columns: "auto" those with more than 32 levels, and all of them where trees are
-        shared.  Trees divide the levels of the others.
+        Which categorical columns are target encoded, that is, replaced by the mean target of each
+        level and of each combination of levels of two columns.  "auto" encodes columns with more
+        than 32 levels, and all categorical columns if trees are shared.  Trees split the levels
+        of the other columns directly.
     line_search : bool or "auto", default="auto"
-        Search the step length of every stage; "auto" does so for learners that are not trees.
+        Whether to optimize the step length of each stage.  "auto" does so for all learners except
+        trees.
     early_stopping : bool or "auto", default="auto"
-        Stop when the loss on held-out rows no longer falls, and keep the best stage.
+        Whether to stop when the loss on held-out rows no longer improves, and keep the best stage.
     cv_folds : int or "auto", default="auto"
-        Under early stopping without ``X_val``: 1 holds out ``validation_fraction`` of the rows.  K
-        fits K models side by side, each without its fold, stops them all where the loss on the
-        left-out folds is lowest, and keeps their mean, so that every row is learned from.
+        How rows are held out for early stopping without ``X_val``.  1 holds out
+        ``validation_fraction`` of the rows.  K > 1 fits K models in parallel, each without its own
+        fold, stops all of them where the loss on the left-out folds is lowest, and averages them.
+        Every row is then used for training.
     validation_fraction : float, default=0.1
-        Part of the rows that is held out with ``cv_folds=1``.
+        Fraction of the rows that is held out with ``cv_folds=1``.
     n_iter_no_change : int or "auto", default="auto"
-        Stages without improvement before stopping.
+        Number of stages without improvement after which training stops.
     tol : float, default=0
-        Improvement that counts, as a part of the loss at the start.
+        Minimum improvement, as a fraction of the initial loss.
     warm_start : bool, default=False
-        Let ``fit`` add stages to those already there.
+        Whether ``fit`` adds stages to the existing model instead of starting over.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
-        Most threads to use; ``None`` and -1 for all cores.  Fewer are used on small data.  The
-        model is the same bit for bit with any number.
+        Maximum number of threads.  ``None`` and -1 mean all cores.  Small data sets use fewer
+        threads.  The model is bit-for-bit identical for any number of threads.
     verbose : int, default=0
         1 prints every tenth stage, 2 every stage.
 
@@ -103,18 +106,19 @@ default="from_dtype"
     ----------
     model_ : AdditiveModel
     history_ : History
-        Mean loss on the training and validation rows after every stage, from the start value on.
+        Mean loss on the training and validation rows, first for the initial constant and then
+        after each stage.
     n_estimators_ : int
-        Stages kept.
+        Number of stages in the model.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where ``X`` had column names.
+        Defined only if ``X`` has column names.
     feature_importances_ : (d,) ndarray
 
     Notes
     -----
-    Parameters that are ``"auto"`` follow the number of rows and columns; see the guide on
-    defaults.  Cost of a stage with trees: O(n d log(leaves)) additions.
+    Parameters set to ``"auto"`` depend on the number of rows and columns; see the guide on
+    defaults.  A stage with trees costs O(n d log(leaves)) additions.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks, where the installed version has them (1.9 and later)."""
+"""Support for scikit-learn callbacks, available in scikit-learn 1.9 and later."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ try:
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Do nothing: this version of scikit-learn has no callbacks."""
+        """Do nothing, because this version of scikit-learn has no callbacks."""
 
     def with_callbacks(method: Any) -> Any:
-        """Do nothing: this version of scikit-learn has no callbacks."""
+        """Do nothing, because this version of scikit-learn has no callbacks."""
         return method
 
 
@@ -24,15 +24,15 @@ __all__ = ["CallbackSupportMixin", "Relay", "with_callbacks"]
 
 
 class Relay:
-    """Tells the callbacks of ``set_callbacks`` of the fit and of every stage.
+    """Notifies the callbacks of ``set_callbacks`` of the fit and of each stage.
 
-    Both hooks of a stage run when the stage is done.
+    Both hooks of a stage run when the stage is complete.
 
     Parameters
     ----------
     estimator : estimator
     **data : X, y, metadata
-        As the caller gave them.
+        Arguments of the fit as passed by the caller.
     """
 
     def __init__(self, estimator: Any, **data: Any) -> None:
@@ -42,11 +42,11 @@ class Relay:
         self._fitted_so_far: Callable[[], FittedModel] | None = None
 
     def watch(self, fitted_so_far: Callable[[], FittedModel]) -> None:
-        """Receive what makes a model of the stages so far, for callbacks that ask for it."""
+        """Set the function that builds a model of the completed stages for callbacks."""
         self._fitted_so_far = fitted_so_far
 
     def __call__(self, event: Event) -> bool:
-        """Pass a stage on; ``True`` where a callback asks to stop."""
+        """Report a stage to the callbacks; ``True`` if one of them requests a stop."""
         stage = self._fit.subcontext(task_name="stage")
         stage.call_on_fit_task_begin(**self._data)
         return bool(
@@ -54,11 +54,11 @@ class Relay:
         )
 
     def _so_far(self) -> dict[str, Any] | None:
-        """The attributes that make a copy of the estimator predict with the stages so far."""
+        """Attributes with which a copy of the estimator predicts from the completed stages."""
         if self._fitted_so_far is None:
             return None
         return {"fitted_": self._fitted_so_far()}
 
     def end(self) -> None:
-        """The fit is over; the estimator has its attributes."""
+        """Report the end of the fit, when the estimator has its fitted attributes."""
         self._fit.call_on_fit_task_end(**self._data, reconstruction_attributes=dict)

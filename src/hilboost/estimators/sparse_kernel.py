@@ -1,4 +1,4 @@
-"""The base class of single sparse kernel machines."""
+"""Base class of single sparse kernel machines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hilboost.training.recipes.kernel_machines import (
 
 
 class SparseKernelMachine(KernelMachineEstimator):
-    """One machine of nested bases, fitted by the loop of boosting; not to be used by itself."""
+    """Base class of a kernel machine with nested bases, fitted by the boosting loop."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
@@ -61,16 +61,16 @@ class SparseKernelMachine(KernelMachineEstimator):
 
     @property
     def path_(self) -> NDArray[np.int64]:
-        """Numbers of basis vectors of the nested machines."""
+        """Numbers of basis vectors of the nested models."""
         path = self._summary.path
         return np.empty(0, dtype=np.int64) if path is None else path
 
     @property
     def n_basis_(self) -> int:
-        """Number of basis vectors of the machine."""
+        """Number of basis vectors of the model."""
         return int(self.path_[-1]) if len(self.path_) else 0
 
     @property
     def n_iter_(self) -> int:
-        """Steps on all nested machines together."""
+        """Total number of steps over all nested models."""
         return int(self._summary.n_iter or 0)

@@ -29,89 +29,102 @@ def _has_probabilities(model: SparseKernelClassifier) -> bool:
 
 
 class SparseKernelClassifier(ClassifierMixin, ClassPredictions, SparseKernelMachine):
-    """A sparse kernel machine for two or more classes: some rows as basis vectors.
+    """Sparse kernel machine for binary and multiclass classification.
 
-    It minimizes ``Σ_i w_i loss_i(F) + ½ λ |f|²``, ``F`` a constant plus ``f``, over the ``f`` in
-    the span of the basis vectors (SY2006, eq. 6).
+    A subset of the rows serves as basis vectors.  The model minimizes
+    ``Σ_i w_i loss_i(F) + ½ λ |f|²`` over all ``f`` in the span of the basis vectors, where ``F``
+    is a constant plus ``f`` (SY2006, eq. 6).
 
     Parameters
     ----------
     loss : {"log_loss", "squared_hinge", "squared_error"}, default "log_loss"
-        ``"log_loss"``: kernel logistic regression, by Newton's method (IRLS) for two classes and by
-        L-BFGS preconditioned with the bound of Böhning (1992) for more.  ``"squared_hinge"``: the
-        support vector machine of L2 loss, by Newton's method on the rows within the margin;
-        several classes one against the rest, without probabilities.  ``"squared_error"``: least
-        squares on class indicators, in closed form.
+        Loss function:
+
+        - ``"log_loss"``: kernel logistic regression, fitted by Newton's method (IRLS) for two
+          classes and by L-BFGS, preconditioned with the bound of Böhning (1992), for more.
+        - ``"squared_hinge"``: support vector machine with L2 loss, fitted by Newton's method on
+          the rows within the margin.  More than two classes are handled one-vs-rest.  It has no
+          probabilities.
+        - ``"squared_error"``: least squares on the class indicators, in closed form.
     class_weight : dict, "balanced" or None, default None
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
-        ``"auto"`` fits the length scales of several kernels by the marginal likelihood of a
-        Gaussian process on 1,000 rows and chooses between them by held-out rows.  Length scales
-        of a kernel given here are in units of the standardized columns.
+        Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
+        the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
+        performs best on held-out rows.  Length scales of a given kernel are in units of the
+        standardized columns.
     regularization : float or "auto", default "auto"
-        λ.  ``"auto"`` chooses it on held-out rows, by the loss itself.
+        Regularization strength λ.  ``"auto"`` selects it on held-out rows, by the loss itself.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
-        ``"marginal_likelihood"``: fit the hyperparameters of ``kernel`` (``"auto"``: a Gaussian
-        with one length scale a column, an amplitude and a constant, SY2006, eq. 23) and λ on 1,000
-        rows.  ``"mean_distance"``: a Gaussian with the mean squared distance, λ by leave-one-out.
+        How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
+        ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
+        length scale per column, an amplitude and a constant (SY2006, eq. 23).
+        ``"mean_distance"`` uses a Gaussian with the mean squared distance and selects λ by
+        leave-one-out.
     n_basis : int, default 500
-        Largest number of basis vectors; fewer where the memory budget ends before, or where no
-        other row is of use.
+        Maximum number of basis vectors.  The model uses fewer if the memory budget is exhausted or
+        no further row improves the fit.
     selection : str, default "forward"
-        How they are chosen: ``"forward"`` (SY2006, eq. 18), ``"information_gain"`` (Seeger et al.
-        2003), ``"residual"``, ``"k_means"``, ``"rp_cholesky"``, ``"random"``; scores are those of
-        the first step's least squares problem.
+        Method to select the basis vectors: ``"forward"`` (SY2006, eq. 18), ``"information_gain"``
+        (Seeger et al. 2003), ``"residual"``, ``"k_means"``, ``"rp_cholesky"`` or ``"random"``.
+        Scores refer to the least-squares problem of the first step.
     n_candidates : int or None, default 59
-        κ, rows scored in a step of forward selection; ``None`` is all, up to 6,000.
+        Number of rows (κ) scored in each step of forward selection.  ``None`` means all rows, up
+        to 6,000.
     subset_size : int or None, default None
-        Random rows that basis vectors and scores come from; ``None`` is all.
+        Number of random rows from which basis vectors and scores are computed.  ``None`` means all
+        rows.
     tol : float, default 1e-5
-        The fit ends where a step would lower the mean loss by less than this; that step is taken.
+        Tolerance for stopping.  The fit stops after a step that lowers the mean loss by less than
+        this value.
     max_iter : int, default 500
-        Largest number of steps on one nested machine.
+        Maximum number of steps per nested model.
     standardize : bool or "auto", default "auto"
     categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
 default "from_dtype"
-        Columns of categories, by default those of text or of a dtype made for them, which
-        ``kernel="auto"`` compares by equality; other kernels see codes.
+        Categorical columns.  By default, columns with a text or categorical dtype.
+        ``kernel="auto"`` compares them by equality; other kernels use their codes.
     memory_budget : float or "auto", default "auto"
-        Bytes for kernel values and factors; no basis vector is added beyond it, with a warning
-        that says how many fit.  ``"auto"`` is 8e9 on any machine.
+        Memory in bytes for kernel values and factors.  When it is exhausted, no more basis vectors
+        are added, and a warning reports how many fit.  ``"auto"`` is 8e9 on every
+        machine.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Of kernel values; ``"auto"`` is float64 up to 4,096 rows, and where λ is too small for
-        float32.
+        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and where λ is
+        too small for float32.
     time_budget : float or None, default None
-        Seconds that a fit may take, roughly: it shortens the choice of the kernel and the number
-        of steps, not the choice of the basis.  The model then depends on the machine's speed.
+        Approximate time limit of a fit in seconds.  It limits kernel selection and the number of
+        steps, but not basis selection.  With a limit, the model depends on the speed of the
+        machine.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Threads; ``None`` and -1 are all cores.
+        Number of threads.  ``None`` and -1 mean all cores.
 
     Attributes
     ----------
     classes_ : ndarray
     kernel_ : Kernel
-        With its length scales, in units of the standardized columns.
+        The kernel, with length scales in units of the standardized columns.
     regularization_ : float
     n_basis_ : int
-        Basis vectors of the machine.
+        Number of basis vectors of the model.
     path_ : (n_sizes,) int
-        Numbers of basis vectors for which ``staged_predict`` predicts.
+        Numbers of basis vectors of the nested models that ``staged_predict`` uses.
     n_iter_ : int
-        Steps, on all nested machines together.
+        Total number of steps over all nested models.
     history_ : History
-        Mean loss of the nested machines.
+        Mean loss of each nested model.
     model_ : AdditiveModel
-        A stage is the difference between two nested machines.
+        Each stage is the difference between two consecutive nested models.
     n_features_in_ : int
 
     Notes
     -----
-    Cost for D basis vectors: O(n D²) a Newton step; with several classes once, and O(n D) a class
-    and step.  Machines of D/2, D/4, … basis vectors are fitted on the way, each beginning where
-    the smaller one ended; with ``"squared_error"`` those of 50, 100, …, as in
+    With D basis vectors, a Newton step costs O(n D²).  With more than two classes, the O(n D²) cost
+    is incurred once, and each step costs O(n D) per class.  Nested models with D/2, D/4, … basis
+    vectors are fitted first, and each one is the starting point of the next larger one.  With
+    ``"squared_error"``, the nested models have 50, 100, … basis vectors, as in
     :class:`SparseKernelRidge`.
 
-    With ``X_val`` and ``y_val`` in ``fit``, the nested machine that predicts these best is kept.
+    If ``fit`` receives ``X_val`` and ``y_val``, the nested model that predicts them best is kept.
 
     References
     ----------
@@ -186,7 +199,7 @@ default "from_dtype"
         return class_loss(self.loss, n_classes)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Classes by the nested machines of ``path_``, the smallest first.
+        """Predict classes with each nested model of ``path_``, smallest first.
 
         Parameters
         ----------
@@ -200,7 +213,7 @@ default "from_dtype"
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Floats:
-        """Class probabilities; not with ``loss="squared_hinge"``.
+        """Predict class probabilities.  Not available with ``loss="squared_hinge"``.
 
         Parameters
         ----------
@@ -215,7 +228,7 @@ default "from_dtype"
 
     @available_if(_has_probabilities)
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
-        """Class probabilities by the nested machines of ``path_``.
+        """Predict class probabilities with each nested model of ``path_``.
 
         Parameters
         ----------

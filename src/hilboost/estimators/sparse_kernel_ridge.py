@@ -13,73 +13,82 @@ from hilboost.estimators.sparse_kernel import SparseKernelMachine
 
 
 class SparseKernelRidge(RegressorMixin, NumberPredictions, SparseKernelMachine):
-    """Sparse kernel ridge regression: some rows as basis vectors, weights optimal on all rows.
+    """Sparse kernel ridge regression.
 
-    It minimizes ``½ Σ_i w_i (y_i - ȳ - f(x_i))² + ½ λ |f|²`` over the ``f`` in the span of the
+    A subset of the rows serves as basis vectors, and the weights are optimal on all rows.  The
+    model minimizes ``½ Σ_i w_i (y_i - ȳ - f(x_i))² + ½ λ |f|²`` over all ``f`` in the span of the
     basis vectors (SY2006, eq. 6), in closed form.
 
     Parameters
     ----------
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
-        ``"auto"`` fits the length scales of several kernels by the marginal likelihood of a
-        Gaussian process on 1,000 rows and chooses between them by held-out rows.  Length scales
-        of a kernel given here are in units of the standardized columns.
+        Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
+        the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
+        performs best on held-out rows.  Length scales of a given kernel are in units of the
+        standardized columns.
     regularization : float or "auto", default "auto"
-        λ, the noise variance of a Gaussian process.  ``"auto"`` chooses it on held-out rows.
+        Regularization strength λ, which is the noise variance of a Gaussian process.  ``"auto"``
+        selects it on held-out rows.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
-        ``"marginal_likelihood"``: fit the hyperparameters of ``kernel`` (``"auto"``: a Gaussian
-        with one length scale a column, an amplitude and a constant, SY2006, eq. 23) and λ on 1,000
-        rows.  ``"mean_distance"``: a Gaussian with the mean squared distance, λ by leave-one-out.
+        How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
+        ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
+        length scale per column, an amplitude and a constant (SY2006, eq. 23).
+        ``"mean_distance"`` uses a Gaussian with the mean squared distance and selects λ by
+        leave-one-out.
     n_basis : int, default 500
-        Largest number of basis vectors; fewer where the memory budget ends before, or where no
-        other row is of use.
+        Maximum number of basis vectors.  The model uses fewer if the memory budget is exhausted or
+        no further row improves the fit.
     selection : str, default "forward"
-        How they are chosen: ``"forward"`` (SY2006, eq. 18), ``"information_gain"`` (Seeger et al.
-        2003), ``"residual"``, ``"k_means"``, ``"rp_cholesky"``, ``"random"``.
+        Method to select the basis vectors: ``"forward"`` (SY2006, eq. 18), ``"information_gain"``
+        (Seeger et al. 2003), ``"residual"``, ``"k_means"``, ``"rp_cholesky"`` or ``"random"``.
     n_candidates : int or None, default 59
-        κ, rows scored in a step of forward selection; ``None`` is all, up to 6,000.
+        Number of rows (κ) scored in each step of forward selection.  ``None`` means all rows, up
+        to 6,000.
     subset_size : int or None, default None
-        Random rows that basis vectors and scores come from; ``None`` is all.
+        Number of random rows from which basis vectors and scores are computed.  ``None`` means all
+        rows.
     standardize : bool or "auto", default "auto"
     categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
 default "from_dtype"
-        Columns of categories, by default those of text or of a dtype made for them, which
-        ``kernel="auto"`` compares by equality; other kernels see codes.
+        Categorical columns.  By default, columns with a text or categorical dtype.
+        ``kernel="auto"`` compares them by equality; other kernels use their codes.
     memory_budget : float or "auto", default "auto"
-        Bytes for kernel values and factors; no basis vector is added beyond it, with a warning
-        that says how many fit.  ``"auto"`` is 8e9 on any machine.
+        Memory in bytes for kernel values and factors.  When it is exhausted, no more basis vectors
+        are added, and a warning reports how many fit.  ``"auto"`` is 8e9 on every
+        machine.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Of kernel values; ``"auto"`` is float64 up to 4,096 rows, and where λ is too small for
-        float32.
+        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and where λ is
+        too small for float32.
     time_budget : float or None, default None
-        Seconds that a fit may take, roughly: it shortens the choice of the kernel, not that of
-        the basis.  The model then depends on the machine's speed.
+        Approximate time limit of a fit in seconds.  It limits kernel selection, but not basis
+        selection.  With a limit, the model depends on the speed of the machine.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Threads; ``None`` and -1 are all cores.
+        Number of threads.  ``None`` and -1 mean all cores.
 
     Attributes
     ----------
     kernel_ : Kernel
-        With its length scales, in units of the standardized columns.
+        The kernel, with length scales in units of the standardized columns.
     regularization_ : float
     n_basis_ : int
-        Basis vectors of the machine.
+        Number of basis vectors of the model.
     path_ : (n_sizes,) int
-        Numbers of basis vectors, 50, 100, …, for which ``staged_predict`` predicts.
+        Numbers of basis vectors (50, 100, …) of the nested models that ``staged_predict`` uses.
     history_ : History
-        Mean loss of the nested machines.
+        Mean loss of each nested model.
     model_ : AdditiveModel
-        A stage is the difference between two nested machines.
+        Each stage is the difference between two consecutive nested models.
     n_features_in_ : int
 
     Notes
     -----
-    Cost for D basis vectors: O(n D²), O(n D d) kernel values, and that of the selection.  The
-    nested machines of ``path_`` come from leading blocks of the one Cholesky factor, at O(n D)
-    each; where the Gram matrix (n, D) does not fit into the memory budget, there is ``D`` alone.
+    With D basis vectors, a fit costs O(n D²), plus O(n D d) for the kernel values and the cost of
+    the selection.  The nested models of ``path_`` use leading blocks of a single Cholesky factor
+    and cost O(n D) each.  If the (n, D) Gram matrix does not fit into the memory budget, only the
+    model with ``D`` basis vectors is fitted.
 
-    With ``X_val`` and ``y_val`` in ``fit``, the nested machine that predicts these best is kept.
+    If ``fit`` receives ``X_val`` and ``y_val``, the nested model that predicts them best is kept.
 
     References
     ----------
@@ -131,7 +140,7 @@ default "from_dtype"
         self.n_jobs = n_jobs
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """Predictions of the nested machines of ``path_``, the smallest first.
+        """Predict the target with each nested model of ``path_``, smallest first.
 
         Parameters
         ----------

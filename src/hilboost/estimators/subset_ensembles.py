@@ -1,12 +1,13 @@
-"""Kernel machines on random subsets, combined otherwise than by boosting the residual.
+"""Ensembles of kernel machines on random subsets, without boosting of residuals.
 
-These are the rivals that SY2006 names in section 1: members are full kernel machines, each on its
-own subset of the rows, with one kernel and one λ for all.
+These are the competing methods named in section 1 of SY2006.  The members are full kernel
+machines, each fitted to its own subset of the rows, with a common kernel and a common λ.
 
-* ``AveragedKernelRidge``: their mean.
-* ``ConvexKernelRidge``: the best weights that are not negative and sum to one.
-* ``BayesianCommitteeMachine``: by the inverse variances of their predictions, row by row.
-* ``AdaBoostKernelClassifier``: votes; each subset is drawn where the earlier members err.
+* ``AveragedKernelRidge``: the mean of the members.
+* ``ConvexKernelRidge``: the best weights that are non-negative and sum to one.
+* ``BayesianCommitteeMachine``: weights by the inverse variances of the predictions of each row.
+* ``AdaBoostKernelClassifier``: weighted votes; each subset favors rows that earlier members
+  misclassify.
 
 SY2006: Sun & Yao, *Boosting kernel models for regression*, ICDM 2006.
 """
@@ -41,35 +42,36 @@ __all__ = [
     "ConvexKernelRidge",
 ]
 
-_SMALLEST_VARIANCE = 1e-10  # of the prior's: what is left of it is rounding
+_SMALLEST_VARIANCE = 1e-10  # relative to the prior variance; smaller values are rounding errors
 
 
 class AveragedKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
-    """The mean of kernel ridge regressions on random subsets.
+    """Mean of kernel ridge regressions on random subsets.
 
     Parameters
     ----------
     n_estimators : int, default 20
     subset_size : int or float in (0, 1), default 1000
-        Rows of a member, or their part of all rows; subsets are disjoint while there are rows left.
+        Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
+        rows are left.
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
-        One for all members; length scales are in units of the standardized columns.
+        Kernel of all members.  Length scales are in units of the standardized columns.
     regularization : float or "auto", default "auto"
-        λ of ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+        λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Members go side by side; ``None`` and -1 are all cores.
+        Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
     ----------
-    kernel_, regularization_ : what was chosen
+    kernel_, regularization_ : selected kernel and λ
     estimator_weights_ : (n_estimators,) float64
     model_ : AdditiveModel
     n_features_in_ : int
 
     Notes
     -----
-    Cost O(M m³) for M members of m rows; O(M m) kernel values a predicted row.
+    With M members of m rows, a fit costs O(M m³), and prediction O(M m) kernel values per row.
     """
 
     def _learn(self, maker: Maker) -> AdditiveModel:
@@ -78,36 +80,37 @@ class AveragedKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
 
 
 class ConvexKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
-    """Kernel ridge regressions on random subsets, weighted by convex weights of least error.
+    """Convex combination of kernel ridge regressions on random subsets.
 
     The weights ``c >= 0`` with ``Σ c = 1`` minimize the squared error of ``Σ_j c_j f_j`` on
-    ``X_val``, ``y_val`` where ``fit`` is given these, else on all training rows (each member has
-    seen a part of them).
+    ``X_val`` and ``y_val`` if ``fit`` receives them, else on all training rows.  In the latter
+    case, each member was fitted to some of these rows.
 
     Parameters
     ----------
     n_estimators : int, default 20
     subset_size : int or float in (0, 1), default 1000
-        Rows of a member, or their part of all rows; subsets are disjoint while there are rows left.
+        Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
+        rows are left.
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
-        One for all members; length scales are in units of the standardized columns.
+        Kernel of all members.  Length scales are in units of the standardized columns.
     regularization : float or "auto", default "auto"
-        λ of ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+        λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Members go side by side; ``None`` and -1 are all cores.
+        Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
     ----------
-    kernel_, regularization_ : what was chosen
+    kernel_, regularization_ : selected kernel and λ
     estimator_weights_ : (n_estimators,) float64
-        Not negative, of sum one.
+        Non-negative weights that sum to one.
     model_ : AdditiveModel
     n_features_in_ : int
 
     Notes
     -----
-    Cost O(M m³ + n M m) for M members of m rows and n rows to weight by.
+    With M members of m rows, and n rows to compute the weights, a fit costs O(M m³ + n M m).
 
     References
     ----------
@@ -129,11 +132,11 @@ class ConvexKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
 
 
 def convex_weights(errors: Floats) -> Floats:
-    """The ``c >= 0`` of sum one with the smallest ``|E c|²``, (M,), for ``E`` (n, M).
+    """Compute the ``c >= 0`` (M,) with sum one that minimizes ``|E c|²``, for ``E`` (n, M).
 
-    ``min |E c|² + (Σ c - 1)²`` over ``c >= 0``, a problem of non-negative least squares, has its
-    solution on the same ray: for ``c = t u`` with ``Σ u = 1`` and the best ``t`` its value is
-    ``A / (1 + A)``, which rises with ``A = |E u|²``.
+    The solution of ``min |E c|² + (Σ c - 1)²`` over ``c >= 0``, a non-negative least-squares
+    problem, lies on the same ray: for ``c = t u`` with ``Σ u = 1`` and the optimal ``t``, the
+    objective is ``A / (1 + A)``, which increases with ``A = |E u|²``.
     """
     R = qr(errors, mode="r")[0][: errors.shape[1]]
     size = np.abs(R).max() or 1.0
@@ -143,37 +146,37 @@ def convex_weights(errors: Floats) -> Floats:
 
 
 class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble):
-    """Gaussian processes on random subsets, combined by the inverse variances of predictions.
+    """Gaussian processes on random subsets, combined by their inverse predictive variances.
 
-    With ``m_j(x)`` and ``v_j(x)`` mean and variance of the function at ``x`` for member j, and
-    ``v(x) = k(x, x)`` before any data, the precision is ``p = Σ_j 1/v_j - (M - 1)/v`` and the
-    prediction ``Σ_j m_j / (v_j p)`` (Tresp 2000, eqs. 4 and 5).  It is evaluated for each row by
-    itself, not jointly for all rows asked for, whose number it would be cubic in.
+    Let ``m_j(x)`` and ``v_j(x)`` be the posterior mean and variance of member j at ``x``, and
+    ``v(x) = k(x, x)`` the prior variance.  The precision is ``p = Σ_j 1/v_j - (M - 1)/v`` and the
+    prediction is ``Σ_j m_j / (v_j p)`` (Tresp 2000, eqs. 4 and 5).  Each row is evaluated
+    separately, because a joint evaluation would be cubic in the number of rows.
 
     Parameters
     ----------
     n_estimators : int, default 20
     subset_size : int or float in (0, 1), default 1000
-        Rows of a member, or their part of all rows; subsets are disjoint while there are rows
-        left, as the method supposes.
+        Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
+        rows are left; the method assumes disjoint subsets.
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
-        One for all members; length scales are in units of the standardized columns.
+        Kernel of all members.  Length scales are in units of the standardized columns.
     regularization : float or "auto", default "auto"
-        λ, the variance of the noise where that of the function is ``k(x, x)``.
+        Noise variance λ, for a function with prior variance ``k(x, x)``.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Members go side by side; ``None`` and -1 are all cores.
+        Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
     ----------
-    kernel_, regularization_ : what was chosen
+    kernel_, regularization_ : selected kernel and λ
     members_ : list of KernelExpansion
     n_features_in_ : int
 
     Notes
     -----
-    Cost O(M m³) for M members of m rows; O(M m²) a predicted row.  The fitted object holds M
-    Cholesky factors of m² numbers.
+    With M members of m rows, a fit costs O(M m³), and prediction O(M m²) per row.  The fitted
+    object stores M Cholesky factors of m² numbers each.
 
     References
     ----------
@@ -188,17 +191,17 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
 
     @property
     def model_(self) -> Any:
-        """Not available: the prediction is not a sum of members.
+        """Not available, because the prediction is not a sum of members.
 
         Raises
         ------
         AttributeError
-            Always.
+            Always raised.
         """
         raise AttributeError("a Bayesian committee machine is no additive model; see members_.")
 
     def predict_raw(self, X: Any) -> Floats:
-        """Predictions.
+        """Predict the target.
 
         Parameters
         ----------
@@ -217,7 +220,7 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
         return np.concatenate(parts)
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        """There is one stage."""
+        """Yield the predictions of the single stage."""
         yield self.predict_raw(X)
 
     def _committee(self, X: Floats) -> Floats:
@@ -237,39 +240,39 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
 
 
 class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble):
-    """AdaBoost of kernel classifiers, each on a small subset drawn where the earlier ones err.
+    """AdaBoost of kernel classifiers, each fitted to a small subset of hard rows.
 
-    A member is kernel ridge regression of the class indicators on rows drawn with replacement, in
-    proportion to the present weights; it votes with ``log((1 - e)/e) + log(C - 1)``, ``e`` its
-    weighted error on all rows (SAMME; AdaBoost for two classes).  Draws no better than chance are
-    left out.
+    Each member is a kernel ridge regression of the class indicators, fitted to rows that are drawn
+    with replacement in proportion to their current weights.  Its vote has the weight
+    ``log((1 - e)/e) + log(C - 1)``, where ``e`` is its weighted error on all rows (SAMME; AdaBoost
+    for two classes).  Members that are no better than chance are discarded.
 
     Parameters
     ----------
     class_weight : dict, "balanced" or None, default None
     n_estimators : int, default 20
-        Draws; the fit ends early with a member that makes no error.
+        Maximum number of members.  The fit stops early at a member without errors.
     subset_size : int or float in (0, 1), default 0.03
-        Rows of a member, or their part of all rows.
+        Number of rows per member, or fraction of all rows.
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
-        One for all members; length scales are in units of the standardized columns.
+        Kernel of all members.  Length scales are in units of the standardized columns.
     regularization : float or "auto", default "auto"
-        λ of ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+        λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Threads; ``None`` and -1 are all cores.
+        Number of threads.  ``None`` and -1 mean all cores.
 
     Attributes
     ----------
     classes_ : ndarray
-    kernel_, regularization_ : what was chosen
+    kernel_, regularization_ : selected kernel and λ
     members_ : list of KernelExpansion
     estimator_weights_, estimator_errors_ : (n_members,) float64
     n_features_in_ : int
 
     Notes
     -----
-    Cost O(M m³ + n M m) for M members of m rows.
+    With M members of m rows, a fit costs O(M m³ + n M m).
 
     References
     ----------
@@ -333,12 +336,12 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
 
     @property
     def model_(self) -> Any:
-        """Not available: the prediction is not a sum of members.
+        """Not available, because the prediction is not a sum of members.
 
         Raises
         ------
         AttributeError
-            Always.
+            Always raised.
         """
         raise AttributeError("members vote; see members_ and estimator_weights_.")
 
@@ -352,7 +355,7 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
         return self._member_loss.inverse_link(raw).argmax(axis=1)
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        """Sums of votes as scores of log loss; with C classes a vote is 1, or -1/(C - 1)."""
+        """Yield sums of votes as log-loss scores; a vote is 1 for the winner, else -1/(C - 1)."""
         X = self._checked(X)
         C = len(self.classes_)
         raw = np.zeros((len(X), 1 if C == 2 else C))
@@ -365,7 +368,7 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
             yield raw
 
     def predict_raw(self, X: Any) -> Floats:
-        """Sums of votes.
+        """Compute the sums of votes.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The base class of the estimators for tables: parameters, leaves, and importances."""
+"""Base class of the estimators for tables: parameters, leaves and feature importances."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OF_TREES = (
 
 
 class TableBoosting(BoostingEstimator):
-    """Boosting of trees, or of another learner, on tables; not to be used by itself."""
+    """Base class for boosting trees or other learners on tables."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
@@ -152,7 +152,7 @@ class TableBoosting(BoostingEstimator):
 
     @abstractmethod
     def _make_loss(self, codec: TargetCodec) -> Loss:
-        """The loss that the parameters stand for."""
+        """Create the loss from the parameters."""
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         learner = kernel_stages(self, self.learner, len(data.X), data.schema.categories)
@@ -163,7 +163,7 @@ class TableBoosting(BoostingEstimator):
         return recipe
 
     def _check_tree_parameters(self) -> None:
-        """Refuse parameters of trees that another learner would ignore."""
+        """Reject tree parameters that another learner would ignore."""
         ignored = [] if self._grows_trees() else changed(self, _OF_TREES)
         if ignored:
             raise InvalidParameter(
@@ -200,7 +200,7 @@ class TableBoosting(BoostingEstimator):
             )
 
     def _declares(self, capability: str) -> bool:
-        """Whether the learner is an object that declares a capability."""
+        """Whether the learner is a Learner object that declares the capability."""
         return isinstance(self.learner, Learner) and bool(getattr(self.learner, capability))
 
     def _takes_missing_targets(self) -> bool:
@@ -215,7 +215,7 @@ class TableBoosting(BoostingEstimator):
         return self._grows_trees() or self._declares("takes_sparse")
 
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Leaf of every row in every tree.
+        """Return the leaf index of each row in each tree.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class TableBoosting(BoostingEstimator):
         Returns
         -------
         (n, n_trees) int32
-            Trees in the order in which they were fitted, output by output within a stage.
+            Columns are the trees in the order of fitting; within a stage, one per output.
 
         Raises
         ------
@@ -239,7 +239,7 @@ class TableBoosting(BoostingEstimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Share of each column in the total gain of all splits, (d,); sums to one."""
+        """Fraction of the total gain of all splits due to each column, (d,); sums to one."""
         check_is_fitted(self)
         encoding = self.fitted_.encoding
         gains = np.zeros(self.n_features_in_ if encoding is None else encoding.full_width)
@@ -254,7 +254,7 @@ class TableBoosting(BoostingEstimator):
         return gains / total if total > 0 else gains
 
     def _forest(self) -> Forest | None:
-        """The trees of the model, ready to be evaluated."""
+        """The trees of the model as a forest, or ``None`` if there are no trees."""
         learner = self.fitted_.learner
         if not learner.resumable:
             raise InvalidData(

@@ -1,7 +1,7 @@
-"""Output spaces: labels of any kind as points of a Hilbert space, and back.
+"""Output spaces, which embed labels of any type in a Hilbert space and decode its points.
 
-A space of the library declares its names in its own class, and :mod:`hilboost.outputs.registry`
-finds it.  The names below are those that type checkers know.
+Each built-in space declares its names in its own class, and :mod:`hilboost.outputs.registry` finds
+it.  The names below are visible to type checkers.
 """
 
 from typing import Any
@@ -38,11 +38,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Output spaces found in the package that the list above does not name."""
+    """Return an output space of the package that is not listed above."""
     from hilboost.core.discovery import classes_in
     from hilboost.core.output_space import OutputSpace
 
-    # Not for submodules: the registry imports them, and they may ask for each other.
+    # Skip submodules: the registry imports them, and they may import each other.
     if name[:1].isupper():
         for space in classes_in(__name__, OutputSpace):  # type: ignore[type-abstract]
             if space.__name__ == name:

@@ -1,4 +1,4 @@
-"""Compositions: shares that sum to one."""
+"""Compositions: non-negative shares that sum to one."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ _SUM_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Compositions(OutputSpace):
-    """Labels are rows (n, K) of shares: not negative, with the sum 1 (to 1e-6).
+    """Output space of compositions: rows (n, K) of non-negative shares that sum to 1 (within 1e-6).
 
     Parameters
     ----------
     geometry : {"hellinger", "aitchison"}
-        ``φ(y) = √y``, on the unit sphere, whose distance is Hellinger's (times √2); or the
-        isometric log-ratio (Egozcue et al. 2003), K - 1 coordinates of the logarithms, where only
-        ratios count and no share may be zero.
+        ``"hellinger"`` embeds labels on the unit sphere by ``φ(y) = √y``, where distances are
+        Hellinger distances times √2.  ``"aitchison"`` is the isometric log-ratio transform (Egozcue
+        et al. 2003) with K - 1 coordinates.  It depends only on ratios of shares and does not
+        allow zeros.
 
     Notes
     -----
-    Ways to decode: ``"exact"`` is the nearest composition in closed form, O(n K) or O(n K²);
-    ``"nearest"`` and ``"cosine"`` choose among the training compositions.
+    Decoding methods: ``"exact"`` computes the nearest composition in closed form, in O(n K) or
+    O(n K²); ``"nearest"`` and ``"cosine"`` choose among the training compositions.
     """
 
     in_files = True
@@ -51,7 +52,7 @@ class Compositions(OutputSpace):
 
 @dataclass(frozen=True)
 class CompositionEmbedding(Embedding):
-    """Points of compositions.
+    """Fitted embedding of compositions.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class CompositionEmbedding(Embedding):
         return _GEOMETRIES[self.geometry].encode(shares)
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Shares (n, K), which sum to 1."""
+        """Decode points to shares (n, K) that sum to 1."""
         exact = _GEOMETRIES[self.geometry].decode
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, exact)
         return np.asarray(found)
@@ -88,7 +89,7 @@ class CompositionEmbedding(Embedding):
 
 
 def _shares(labels: Any, width: int | None, geometry: str, what: str = "Y") -> Floats:
-    """Checked shares, (n, K), with the sum 1 exactly."""
+    """Validate shares and normalize them to sum to 1, (n, K)."""
     rows = as_table(labels, "the shares of all parts", width, what)
     if rows.shape[1] < 2:
         raise InvalidData(
@@ -118,10 +119,10 @@ def _shares(labels: Any, width: int | None, geometry: str, what: str = "Y") -> F
 
 
 def _decode_roots(raw: Floats) -> Floats:
-    """The nearest point of the sphere with no negative coordinate, squared."""
+    """Find the nearest non-negative point of the unit sphere, and square it."""
     largest = raw.argmax(axis=1)[:, None]
     part = raw.clip(0)
-    # Where nothing is positive the nearest composition has one share alone.
+    # If no coordinate is positive, the nearest composition has a single nonzero share.
     nothing = np.take_along_axis(part, largest, axis=1) == 0
     vertex = np.arange(raw.shape[1]) == largest
     part = np.where(nothing, vertex, part)
@@ -141,7 +142,7 @@ def _decode_ratios(raw: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Geometry:
-    """How compositions become points, and the nearest composition of a point."""
+    """Functions that encode compositions as points and decode points to the nearest composition."""
 
     encode: Callable[[Floats], Floats]
     decode: Callable[[Floats], Floats]

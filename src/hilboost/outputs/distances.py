@@ -1,4 +1,4 @@
-"""Squared distances in the output space, the parts of it that points leave out included."""
+"""Squared distances in the output space, including components outside the embedding's span."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hilboost.outputs.precomputed import PrecomputedEmbedding
 
 
 def to_points(embedding: Embedding, labels: Any, points: Floats) -> Floats:
-    """``|φ(y_i) - p_i|²``, (n,), for points (n, r) in the span of the training outputs."""
+    """Compute ``|φ(y_i) - p_i|²``, (n,), for points (n, r) in the span of the training outputs."""
     codes = embedding.encode(labels)
     return ((codes - points) ** 2).sum(axis=1) + _left_out(embedding, labels, codes)
 
 
 def to_labels(embedding: Embedding, labels: Any, others: Any) -> Floats:
-    """``|φ(y_i) - φ(y'_i)|²``, (n,).
+    """Compute ``|φ(y_i) - φ(y'_i)|²``, (n,).
 
-    Under an output kernel neither label need lie in the span of the training outputs.
+    With an output kernel, labels may lie outside the span of the training outputs.
     """
     if isinstance(embedding, KernelEmbedding | PrecomputedEmbedding):
         squares = embedding.norms(labels) + embedding.norms(others)

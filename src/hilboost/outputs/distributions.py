@@ -1,4 +1,4 @@
-"""Distributions on the line, given by samples, under the Wasserstein-2 distance."""
+"""One-dimensional distributions, given by samples, with the Wasserstein-2 distance."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ from hilboost.outputs.row_checks import as_objects, as_table
 
 @dataclass(frozen=True)
 class Distributions(OutputSpace):
-    """Labels are samples of distributions on the line: a list of 1-D arrays, or an array (n, m).
+    """Output space of one-dimensional distributions, given by samples.
 
-    The distance of two points is the Wasserstein-2 distance (Petersen and Müller 2016): ``H`` is
-    L2[0, 1] of quantile functions, on the grid ``u_i = (i - 1/2) / q`` of q quantiles.  It is exact
-    for samples whose sizes divide q, and for equal sizes up to the grid.
+    Labels are a list of 1-D arrays, or an array (n, m), with one sample per row.  The distance
+    between points is the Wasserstein-2 distance (Petersen and Müller 2016): ``H`` is the space
+    L2[0, 1] of quantile functions, on the grid ``u_i = (i - 1/2) / q`` of q quantiles.  The
+    distance is exact for samples whose sizes divide q, and exact up to the grid for samples of
+    equal size.
 
     Parameters
     ----------
     n_quantiles : int
-        q.
+        Number of quantiles, q.
 
     Notes
     -----
-    Predictions are quantile functions, (n, q) at ``u_1 … u_q``, ascending, in the units of the
-    samples; they are samples themselves, and labels again.  Ways to decode: ``"exact"`` is the
-    nearest quantile function (isotonic projection, O(q) a row); ``"nearest"`` and ``"cosine"``
-    choose among the training distributions.
+    Predictions are non-decreasing quantile functions (n, q) at ``u_1 … u_q``, in the units of the
+    samples.  They are themselves samples and therefore valid labels.  Decoding methods:
+    ``"exact"`` computes the nearest quantile function (isotonic projection, O(q) per row);
+    ``"nearest"`` and ``"cosine"`` choose among the training distributions.
     """
 
     in_files = True
@@ -55,7 +57,7 @@ class Distributions(OutputSpace):
 
 @dataclass(frozen=True)
 class DistributionEmbedding(Embedding):
-    """Quantiles over √q, whose squared distance is a mean over the grid.
+    """Quantiles divided by √q, so that squared distances are means over the grid.
 
     Attributes
     ----------
@@ -68,7 +70,7 @@ class DistributionEmbedding(Embedding):
 
     @property
     def levels(self) -> Floats:
-        """Probabilities ``u`` (q,) of the quantiles."""
+        """Probability levels ``u`` (q,) of the quantiles."""
         q = self.training.shape[1]
         return (np.arange(q) + 0.5) / q
 
@@ -78,7 +80,7 @@ class DistributionEmbedding(Embedding):
         return _quantiles(labels, q) / np.sqrt(q)
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Quantiles (n, q), ascending, in the units of the samples."""
+        """Decode points to non-decreasing quantiles (n, q), in the units of the samples."""
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
         return np.asarray(found)
 
@@ -98,7 +100,7 @@ def _candidates(quantiles: Floats) -> Candidates:
 
 
 def _ascending(rows: Floats) -> Floats:
-    """The nearest ascending rows."""
+    """Project rows onto the nearest non-decreasing rows."""
     odd = np.flatnonzero((np.diff(rows, axis=1) < 0).any(axis=1))
     found = rows.copy()
     for i in odd:
@@ -107,7 +109,7 @@ def _ascending(rows: Floats) -> Floats:
 
 
 def _quantiles(labels: Any, q: int, what: str = "Y") -> Floats:
-    """Quantiles (n, q) of samples: the left-continuous inverses of their step functions."""
+    """Compute sample quantiles (n, q), the left-continuous inverses of the empirical CDFs."""
     table = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
     if isinstance(table, np.ndarray) and table.ndim > 1:
         rows = as_table(table, "a sample of one distribution", None, what)
@@ -118,12 +120,12 @@ def _quantiles(labels: Any, q: int, what: str = "Y") -> Floats:
 
 
 def _positions(size: int, q: int) -> NDArray[np.int64]:
-    """``⌈size u⌉ - 1`` at every level, in whole numbers."""
+    """Compute ``⌈size u⌉ - 1`` at each level in integer arithmetic."""
     return (size * (2 * np.arange(q) + 1) + 2 * q - 1) // (2 * q) - 1
 
 
 def _sample(i: int, row: Any, what: str) -> Floats:
-    """The sample in row ``i``, sorted, or a refusal."""
+    """Validate and sort the sample in row ``i``."""
     try:
         values = as_numbers(row)
     except (TypeError, ValueError):

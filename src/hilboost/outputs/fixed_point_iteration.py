@@ -1,4 +1,4 @@
-"""Continuous pre-images under a Gaussian kernel."""
+"""Continuous pre-images for a Gaussian kernel."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from hilboost.kernels.gram import evaluate
 
 _STEPS = 60
 _HALVINGS = 6
-_CLOSE = 1e-7  # relative improvement at which a row is done
-_FAINT = 1e-300  # where no center is in sight
+_CLOSE = 1e-7  # relative improvement below which a row has converged
+_FAINT = 1e-300  # avoids division by zero if all centers are far away
 
 
 def climb(kernel: Gaussian, start: Floats, centers: Floats, weights: Floats) -> Floats:
-    """Maximise ``Σ_j w_j k(c_j, y)`` over ``y`` from a start value, for every row.
+    """Maximize ``Σ_j w_j k(c_j, y)`` over ``y`` from an initial value, for each row.
 
-    ``y ← Σ_j w_j k(c_j, y) c_j / Σ_j w_j k(c_j, y)`` (Mika et al. 1999) is a step along the
-    gradient; boosted weights may be negative, so a step that does not improve is halved and, where
-    the denominator is not positive, one along the gradient itself is tried instead.
+    The fixed-point update ``y ← Σ_j w_j k(c_j, y) c_j / Σ_j w_j k(c_j, y)`` (Mika et al. 1999) is
+    a step along the gradient.  Boosted weights may be negative, so a step that does not improve
+    the objective is halved.  If the denominator is not positive, a plain gradient step is tried
+    instead.
 
     Parameters
     ----------
@@ -31,11 +32,11 @@ def climb(kernel: Gaussian, start: Floats, centers: Floats, weights: Floats) -> 
     Returns
     -------
     (n, c) float64
-        Never worse than the start.
+        Never worse than the initial values.
 
     Notes
     -----
-    Cost O(n p c) a step, at most 60 steps; rows that have converged are left out.
+    Each of at most 60 steps costs O(n p c).  Rows that have converged are skipped.
     """
     found = start.copy()
     scale = kernel.length_scale
@@ -46,7 +47,7 @@ def climb(kernel: Gaussian, start: Floats, centers: Floats, weights: Floats) -> 
     for _ in range(_STEPS):
         W = weights[active] * similar
         total = W.sum(axis=1)
-        # In scaled coordinates the gradient is W C - total Y; the fixed point divides it by total.
+        # In scaled coordinates, the gradient is W C - total Y.  The update divides it by total.
         gradient = W @ C - total[:, None] * Y[active]
         usual = np.maximum(np.abs(W).sum(axis=1), _FAINT)
         length = 1 / np.where(total > 1e-3 * usual, total, usual)

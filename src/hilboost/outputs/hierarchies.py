@@ -21,26 +21,26 @@ from hilboost.outputs.row_checks import as_objects
 
 @dataclass(frozen=True)
 class Hierarchy(OutputSpace):
-    """Labels are nodes of a forest: ``φ(y)_v = √w_v`` for ``y`` and all nodes above it, else 0.
+    """Output space whose labels are the nodes of a forest.
 
-    The squared distance of two nodes is the length of the path between them, where the edge above
-    node ``v`` has length ``w_v``; roots hang from a common origin.
+    The embedding is ``φ(y)_v = √w_v`` if ``v`` is ``y`` or one of its ancestors, else 0.  The
+    squared distance between two nodes is the length of the path between them, where the edge above
+    node ``v`` has length ``w_v``.  All roots are connected to a common origin.
 
     Parameters
     ----------
     parents : mapping
-        The parent of every node (hashable).  A node that is only a parent, or has the parent
-        ``None``, is a root.
+        Maps each node (hashable) to its parent.  A node that appears only as a parent, or whose
+        parent is ``None``, is a root.
     weights : float or mapping
-        ``w``: a number ``f`` is a factor by which edges grow shorter from level to level,
-        ``w_v = f^depth`` with depth 0 at roots, and 1 gives all the length 1; or a positive number
-        for every node.
+        Edge lengths ``w``.  A number ``f`` sets ``w_v = f^depth``, with depth 0 at the roots; 1
+        gives all edges length 1.  A mapping assigns a positive number to each node.
 
     Notes
     -----
-    Ways to decode: ``"exact"`` chooses among all nodes of the forest, O(n N) for N nodes, the
-    higher one of equals; ``"nearest"`` and ``"cosine"`` among those of the training labels.
-    Predictions are a list of nodes.
+    Decoding methods: ``"exact"`` chooses among all N nodes of the forest in O(n N), with ties
+    resolved in favor of the higher node; ``"nearest"`` and ``"cosine"`` choose among the nodes of
+    the training labels.  Predictions are a list of nodes.
     """
 
     in_files = True
@@ -51,7 +51,7 @@ class Hierarchy(OutputSpace):
     def fit(self, labels: Any) -> HierarchyEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         depth = _depths(self.parents)
-        nodes = tuple(sorted(depth, key=lambda node: depth[node]))  # stable: else in their order
+        nodes = tuple(sorted(depth, key=lambda node: depth[node]))  # stable sort keeps their order
         number = {node: j for j, node in enumerate(nodes)}
         parent = np.array([number.get(self.parents.get(node), -1) for node in nodes])
         weight = self._weights(nodes, depth)
@@ -86,16 +86,16 @@ class Hierarchy(OutputSpace):
 
 @dataclass(frozen=True)
 class HierarchyEmbedding(Embedding):
-    """Paths to the roots.
+    """Fitted embedding of nodes by their paths to the root.
 
     Attributes
     ----------
     nodes : tuple
-        From the roots down.
+        Nodes in order of increasing depth.
     parent : (N,) int64
-        Number of every node's parent, -1 for roots.
+        Index of each node's parent, -1 for roots.
     depth : (N,) int64
-        Ascending.
+        Depths of the nodes, in increasing order.
     length : (N,) float64
         ``√w``.
     training : (c,) int64
@@ -114,7 +114,7 @@ class HierarchyEmbedding(Embedding):
         return {node: j for j, node in enumerate(self.nodes)}
 
     def numbers(self, labels: Any, what: str = "Y") -> NDArray[np.int64]:
-        """Numbers of nodes, (n,), or a refusal."""
+        """Look up the indices of nodes, (n,)."""
         objects = as_objects(labels, "nodes", what)
         found = np.empty(len(objects), dtype=np.int64)
         for i, label in enumerate(objects):
@@ -137,7 +137,7 @@ class HierarchyEmbedding(Embedding):
         return self._codes(self.numbers(labels))
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Any]:
-        """Nodes."""
+        """Decode points to nodes."""
         exact = self._nearest_of_all
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, exact)
         return [self.nodes[j] for j in found]
@@ -160,7 +160,7 @@ class HierarchyEmbedding(Embedding):
         return Candidates.of(numbers, self._codes(numbers))
 
     def _nearest_of_all(self, raw: Floats) -> NDArray[np.int64]:
-        """A node's cost is its parent's and what its own coordinate adds."""
+        """Find the nearest of all nodes; a node's cost is its parent's cost plus its own term."""
         cost = self.length * (0.5 * self.length - raw)
         for level in range(1, int(self.depth[-1]) + 1):
             here = np.flatnonzero(self.depth == level)
@@ -169,14 +169,14 @@ class HierarchyEmbedding(Embedding):
 
 
 def _depths(parents: Mapping[Any, Any]) -> dict[Hashable, int]:
-    """Edges from a root to every node, nodes in the order of ``parents``."""
+    """Compute the number of edges from a root to each node, in the order of ``parents``."""
     if not isinstance(parents, Mapping) or not parents:
         raise InvalidParameter(
             f"parents must map every node to its parent, {{child: parent, …}}; got {parents!r:.60}."
         )
     depth: dict[Hashable, int] = {}
     for node in parents:
-        path: dict[Hashable, None] = {}  # in order, from the node up
+        path: dict[Hashable, None] = {}  # ordered from the node to the root
         above: Any = node
         while above is not None and above not in depth:
             if above in path:

@@ -1,4 +1,4 @@
-"""The ranking that agrees best with weighted preferences between pairs (Kemeny's problem)."""
+"""Optimal rankings for weighted pairwise preferences (Kemeny's problem)."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 
 EXACT_UP_TO = 8
-"""Items up to which the best ranking is found for certain."""
+"""Maximum number of items for which the optimal ranking is guaranteed."""
 
 _CELLS_AT_ONCE = 2**20
 
 
 def best_orders(preference: Floats, start: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Orders with the greatest sum of preferences of earlier items over later ones.
+    """Find the orders that maximize the sum of preferences of earlier items over later ones.
 
     Parameters
     ----------
     preference : (n, K, K) float64
-        Antisymmetric: how much item i should stand before item j.
+        Antisymmetric matrices of the preference for item i over item j.
     start : (n, K) int64 or None
-        Orders known to be good, for more than ``EXACT_UP_TO`` items.
+        Initial orders of the local search for more than ``EXACT_UP_TO`` items.
 
     Returns
     -------
     (n, K) int64
-        Items, the best one first.
+        Items, best first.
 
     Notes
     -----
-    Up to ``EXACT_UP_TO`` items by dynamic programming over sets of items, O(n 2^K K).  Beyond, from
-    the order of row sums (Borda's), and from ``start``, the best move of one item to another place
-    is made for as long as one improves: O(n K²) a move; the better local optimum is taken.
+    Up to ``EXACT_UP_TO`` items, the solution is found by dynamic programming over sets of items in
+    O(n 2^K K).  Beyond that, a local search starts from the order of the row sums (Borda count) and
+    from ``start``.  It repeats the best move of a single item until no move improves the order, in
+    O(n K²) per move.  The better local optimum is returned.
     """
     n, K, _ = preference.shape
     few = K <= EXACT_UP_TO
@@ -48,14 +49,14 @@ def best_orders(preference: Floats, start: NDArray[np.int64] | None = None) -> N
 
 
 def _by_subsets(preference: Floats) -> NDArray[np.int64]:
-    """A set's best order is the best order of all but its last item, and then that item.
+    """Solve by dynamic programming: append the best last item to the best order of the others.
 
-    Sets are numbers whose bits are items, so that every set comes after its subsets.
+    Sets are encoded as bit masks, so each set comes after its subsets.
     """
     n, K, _ = preference.shape
     rows = np.arange(n)
     over = np.ascontiguousarray(preference.transpose(1, 2, 0))  # (K, K, n)
-    gain = np.zeros((2**K, K, n))  # of putting an item behind all items of the set
+    gain = np.zeros((2**K, K, n))  # gain of placing an item after all items of the set
     value = np.zeros((2**K, n))
     last = np.zeros((2**K, n), dtype=np.int64)
     for items in range(1, 2**K):
@@ -86,7 +87,7 @@ def _by_search(preference: Floats, start: NDArray[np.int64] | None) -> NDArray[n
 
 
 def _sorted(preference: Floats, orders: NDArray[np.int64]) -> Floats:
-    """Preferences with the items in these orders, (n, K, K)."""
+    """Reorder the preferences by the given orders, (n, K, K)."""
     rows = np.arange(len(orders))[:, None, None]
     return preference[rows, orders[:, :, None], orders[:, None, :]]
 
@@ -105,7 +106,7 @@ def _improved(preference: Floats, start: NDArray[np.int64]) -> NDArray[np.int64]
     while len(active):
         now = orders[active]
         over = _sorted(preference[active], now)
-        # Moving the item at place a to place b turns round the pairs with all items between.
+        # Moving the item at position a to b reverses its pairs with all items in between.
         total = over.cumsum(axis=2)
         gain = np.einsum("iaa->ia", total)[:, :, None] - total + np.tril(over, -1)
         best = gain.reshape(len(active), -1).argmax(axis=1)
