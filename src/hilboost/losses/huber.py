@@ -91,7 +91,7 @@ class Huber(AdaptiveLoss, LeafLoss):
             low, high = float(y.min()), float(y.max())
             if low < high:
                 span = high - low
-                # In units of the span and of delta: the precision does not depend on the scale of y.
+                # In units of the span and delta: precision does not depend on the scale of y.
                 part = brentq(
                     lambda part, y=y, low=low, span=span: float(
                         weight @ np.clip((y - (low + part * span)) / delta, -1.0, 1.0)
