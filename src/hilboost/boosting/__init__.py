@@ -1,4 +1,4 @@
-"""The loop: functional gradient descent, stage by stage."""
+"""The boosting loop: functional gradient descent, stage by stage."""
 
 from hilboost.boosting.evaluate import checked_initial_raw
 from hilboost.boosting.loop import BoostingConfig, EnsembleMember, TrainingState, Validation, boost

@@ -1,15 +1,16 @@
-"""How many rows weighted data count as, so that automatic settings do not depend on a scale.
+"""The effective number of rows of weighted data, which automatic settings are based on.
 
-Two promises meet here.  A whole weight is a repetition of the row, and multiplying all weights by a
-constant changes nothing.  So the data count as a function of the masses of their *distinct* rows
-that does not change when all masses are multiplied:
+It satisfies two requirements.  An integer weight is equivalent to repeating the row, and
+multiplying all weights by a constant changes nothing.  The effective size is therefore a function
+of the masses of the *distinct* rows that is invariant to a common factor:
 
-* Masses that are whole multiples of the smallest one are frequencies, and the row of the smallest
-  mass counts as one row.  So data without weights in which some row occurs once count as their
-  rows.
-* Other masses are proportions, and the data count as ``(sum m)² / sum m²`` rows (Kish 1965).
-* That says nothing about a table of a few distinct rows.  It counts as the smallest number of equal
-  rows in which it can be written down, if there is one.
+* If the masses are integer multiples of the smallest one, they are frequencies, and the row of the
+smallest mass counts as one row.  Unweighted data in which some row occurs once thus count as
+their number of rows.
+* Otherwise the masses are proportions, and the data count as ``(sum m)² / sum m²`` rows (Kish
+1965).
+* For a table of a few distinct rows this is not informative.  Such a table counts as the smallest
+number of equally weighted rows that represent it, if there is one.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class WeightScale:
-    """What the weights of a fit are divided by, and what a row counts then.
+    """The divisor of the weights of a fit, and the mass that counts as one row.
 
     Attributes
     ----------
     divisor : float
     row : float
-        The mass that counts as one row, of the divided weights: 1, unless all rows are repeated.
+        The mass that counts as one row, in divided weights: 1, unless all rows are repeated.
     """
 
     divisor: float = 1.0
@@ -53,11 +54,11 @@ class WeightScale:
 
     @property
     def plain_row(self) -> float:
-        """The mass that counts as one row, of the weights as they were given."""
+        """The mass that counts as one row, in the original weights."""
         return self.divisor * self.row
 
     def divided(self, target: Target) -> Target:
-        """The target with divided weights, ``None`` where these are all one."""
+        """Return the target with divided weights, ``None`` where all of these are one."""
         if self.divisor == 1 or target.weight is None:
             return target
         weight = target.weight / self.divisor
@@ -67,43 +68,43 @@ class WeightScale:
         return Target(target.y, None if (weight == 1).all() else weight)
 
     def in_rows(self, mass: Any) -> Any:
-        """A mass of given weights, as a number of rows; ``"auto"`` stays what it is."""
+        """Convert a mass from original weights to a number of rows; ``"auto"`` is kept."""
         return mass if isinstance(mass, str) else _quotient(mass, self.plain_row)
 
     def of_rows(self, rows: float) -> float:
-        """The mass of given weights that counts as so many rows."""
+        """Convert a number of rows to a mass in original weights."""
         return rows if self.plain_row == 1 else rows * self.plain_row
 
     def in_fit(self, mass: float) -> float:
-        """A mass of given weights, of divided ones."""
+        """Convert a mass from original to divided weights."""
         return _quotient(mass, self.divisor)
 
     def given(self, target: Target) -> Floats | None:
-        """The weights of a divided target, as they were given."""
+        """Return the original weights of a target with divided weights."""
         if target.weight is not None:
             return target.weight * self.divisor
         return None if self.divisor == 1 else np.full(len(target.y), self.divisor)
 
 
 def _quotient(mass: float, by: float) -> float:
-    # Five times a unit, divided by the unit, are five.
+    # Round, so that five times a unit divided by the unit is exactly five.
     return mass if by == 1 else float(f"{mass / by:.{_DIGITS}g}")
 
 
 def weight_scale(X: Floats | SparseTable, target: Target, balanced: bool = False) -> WeightScale:
-    """The scale of the weights of a target, those of zero left out before.
+    """Determine the scale of the weights of a target without rows of zero weight.
 
     Parameters
     ----------
     X : (n, d) array or sparse table
     target : Target
     balanced : bool
-        Weights make the classes ``y[:, 0]`` equally heavy: each counts as its rows do by
-        themselves.
+        Whether weights balance the classes ``y[:, 0]``; each class then counts as its own rows
+        would alone.
 
     Notes
     -----
-    Cost O(n) where a few rows show that the unit is 1, as in most data without weights; else
+    Cost O(n) where a few rows suffice to show that the unit is 1, as in most unweighted data; else
     O(n d + n log n).
     """
     if target.weight is None:
@@ -126,7 +127,7 @@ def weight_scale(X: Floats | SparseTable, target: Target, balanced: bool = False
 
 
 def warn_of_uneven_weights(scale: WeightScale, target: Target, min_samples_leaf: float) -> None:
-    """Say so where the data count as too few rows for two leaves, though there are enough."""
+    """Warn if there are enough rows for two leaves but their effective number is too small."""
     rows = target.total_weight() / scale.row
     if target.weight is not None and rows < 2 * min_samples_leaf <= len(target.y):
         warnings.warn(
@@ -138,7 +139,7 @@ def warn_of_uneven_weights(scale: WeightScale, target: Target, min_samples_leaf:
 
 
 def _unit_is_one(X: Floats | SparseTable, y: Floats, weight: Floats | None) -> bool:
-    """Whether one of a few rows is found to have weight 1 and no equal; weights are whole."""
+    """Whether one of a few rows has weight 1 and no duplicate; weights are integers."""
     rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight == 1)
     if not len(rows):
         return False
@@ -147,7 +148,7 @@ def _unit_is_one(X: Floats | SparseTable, y: Floats, weight: Floats | None) -> b
 
 
 def _is_unique(X: Floats | SparseTable, y: Floats, row: int) -> bool:
-    """Whether no other row equals a row; not known of a sparse table unless ``y`` shows it."""
+    """Whether a row has no duplicate; for a sparse table only ``y`` is compared."""
     alike = np.ones(len(y), dtype=bool)
     for values in (y, X):
         if isinstance(values, SparseTable):
@@ -164,7 +165,7 @@ def _equal(values: Floats, value: float) -> NDArray[np.bool_]:
 
 
 def _row_hashes(X: Floats | SparseTable, y: Floats) -> NDArray[np.uint64]:
-    """Different for different rows, (n,); of as few columns as it takes."""
+    """Hash rows so that distinct rows differ, (n,), with as few columns as possible."""
     hashes, y = np.full(len(y), _FIRST_STATE, dtype=np.uint64), np.ascontiguousarray(y)
     hash_rows(y, _bits(y), 0, y.shape[1], hashes)
     if _all_differ(hashes):
@@ -192,7 +193,7 @@ def _bits(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _masses(hashes: NDArray[np.uint64], weight: Floats) -> Floats:
-    """Of the distinct rows."""
+    """Sum the weights of each distinct row."""
     if _all_differ(hashes):
         return weight
     order = np.argsort(hashes)
@@ -202,7 +203,7 @@ def _masses(hashes: NDArray[np.uint64], weight: Floats) -> Floats:
 
 
 def _scale(masses: Floats, weight: Floats) -> WeightScale:
-    scaled = masses / masses.max()  # squares of large weights exceed the range of float64
+    scaled = masses / masses.max()  # squares of large weights may overflow
     proportion = float(masses.max() * (scaled @ scaled) / scaled.sum())
     unit = float(masses.min())
     multiples = masses / unit
@@ -217,7 +218,7 @@ def _scale(masses: Floats, weight: Floats) -> WeightScale:
 
 
 def common_unit(masses: Floats) -> float | None:
-    """The largest number of which all masses are whole multiples, to rounding.
+    """Find the largest number of which all masses are integer multiples, up to rounding.
 
     Parameters
     ----------
@@ -226,20 +227,20 @@ def common_unit(masses: Floats) -> float | None:
     Returns
     -------
     float or None
-        ``None`` where the multiples exceed a million, whose rounding errors could be anything.
+        ``None`` where the multiples exceed a million: rounding errors make them unreliable.
     """
     masses = np.unique(masses)
     largest = float(masses[-1])
     if largest < 2.0**53 and (masses == np.rint(masses)).all():
         return float(np.gcd.reduce(masses.astype(np.int64)))
-    # Euclid's algorithm for all of them at once.
+    # Euclid's algorithm, vectorized over the masses.
     unit = float(masses[0])
     while unit * _LARGEST_MULTIPLE >= largest:
         multiples = masses / unit
         rest = np.abs(multiples - np.rint(multiples))
         rest = rest[rest > _NEARLY_WHOLE]
         if not len(rest):
-            # The smallest mass has the smallest rounding error.
+            # The smallest mass has the smallest absolute rounding error.
             unit = float(masses[0] / np.rint(masses[0] / unit))
             multiples = masses / unit
             exact = np.abs(multiples - np.rint(multiples)) <= _WHOLE

@@ -1,7 +1,7 @@
-"""Losses over all rows, in blocks of rows.
+"""Evaluation of losses over all rows, in blocks of rows.
 
-Blocks keep temporary arrays in the cache and give threads something to share; each row's result
-depends on that row alone, so the number of threads changes nothing.
+Blocks keep temporary arrays in the cache and are distributed among threads.  The result of a row
+depends on that row alone, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLOCK_CELLS = 32_768
 
 
 def blocks(n: int, r: int) -> list[slice]:
-    """Row blocks of about 32,768 numbers each."""
+    """Split rows into blocks of about 32,768 numbers each."""
     size = max(256, _BLOCK_CELLS // max(1, r))
     return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
 
@@ -36,7 +36,7 @@ def mean_loss(
     team: ThreadTeam,
     inside: NDArray[np.bool_] | None = None,
 ) -> float:
-    """Weighted mean of the loss over all rows, or over those ``inside`` (n,)."""
+    """Compute the weighted mean loss over all rows, or over those ``inside`` (n,)."""
 
     def total(rows: slice) -> tuple[float, float]:
         part = target.rows(rows)
@@ -53,7 +53,7 @@ def mean_loss(
 
 
 def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Gradients:
-    """Gradients of all rows."""
+    """Compute the gradients of all rows."""
     parts = blocks(*raw.shape)
     if len(parts) == 1:
         return checked(loss, loss.gradients(target, raw), raw.shape)
@@ -72,7 +72,7 @@ def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Grad
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
-    """A loss's gradients as float64 arrays of the right shape, or a refusal."""
+    """Validate the gradients of a loss: float64 arrays of the right shape."""
     negative = _checked(loss, "negative gradient", result.negative_gradient, shape)
     if result.hessian is None:
         return Gradients(negative, bound=result.bound)
@@ -114,7 +114,7 @@ def _checked_values(loss: Loss, target: Target, raw: Floats) -> Floats:
 
 
 def checked_initial_raw(loss: Loss, target: Target) -> Floats:
-    """A loss's start value as (r,) float64, or a refusal."""
+    """Validate the start value of a loss: (r,) float64."""
     start = np.asarray(loss.initial_raw(target), dtype=dtypes.RAW)
     if start.ndim != 1 or not len(start) or not np.isfinite(start).all():
         raise IncompatibleParts(
@@ -125,7 +125,7 @@ def checked_initial_raw(loss: Loss, target: Target) -> Floats:
 
 
 def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: ThreadTeam) -> None:
-    """``raw += coefficient · model`` on the training rows."""
+    """Add ``coefficient · model`` to ``raw`` on the training rows."""
     for part, result in zip(stage.terms, fitted, strict=True):
         if result.leaves is None:
             assert result.outputs is not None

@@ -28,9 +28,9 @@ from hilboost.model import AdditiveModel
 
 @dataclass(frozen=True)
 class BoostingConfig:
-    """What is exchangeable, and how long to go on.
+    """The components of a fit and its stopping criteria.
 
-    With ``units``, loss and targets are in these, and so are the stages until the fit is over.
+    If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
     """
 
     loss: Loss
@@ -55,19 +55,19 @@ class Validation:
 
 @dataclass
 class EnsembleMember:
-    """One additive model in the making, and the rows it learns from.
+    """An additive model during training, and the rows it learns from.
 
     Attributes
     ----------
     initial_raw : (r,) float64
     rows : (m,) uint32 or None
-        ``None`` is all rows.
+        ``None`` means all rows.
     stages : list of Stage
     raw : (n, r) float64
-        For all rows of the table, those it does not learn from included.  It lies column by column:
-        a stage adds to whole columns, and sums over classes vectorize.
+        For all rows of the table, including those the member does not learn from.  Stored column by
+        column (Fortran order): a stage updates whole columns, and sums over classes vectorize.
     data : what ``config.learner.prepare`` returned, or None
-        Where members see inputs of their own.
+        Given if members have their own inputs.
     """
 
     initial_raw: Floats
@@ -77,12 +77,12 @@ class EnsembleMember:
     data: Any = None
 
     def model(self) -> AdditiveModel:
-        """What it is so far."""
+        """The additive model of the stages so far."""
         return AdditiveModel(self.initial_raw, tuple(self.stages))
 
     @cached_property
     def inside(self) -> NDArray[np.bool_] | None:
-        """Mask of the rows it learns from, (n,), or ``None`` for all."""
+        """Mask of the rows that the member learns from, (n,), or ``None`` for all."""
         if self.rows is None:
             return None
         mask = np.zeros(len(self.raw), dtype=bool)
@@ -92,20 +92,20 @@ class EnsembleMember:
 
 @dataclass
 class TrainingState:
-    """Where a fit stands: everything that a continued fit needs.
+    """The state of a fit: everything needed to continue it.
 
     Attributes
     ----------
     members : list of EnsembleMember
-        One, or one a fold: their mean is the model.
+        One member, or one for each fold; the model is their mean.
     folds : (n,) int64 or None
-        The member that does not learn from a row; a trial may have the first members only.
+        For each row, the member that does not learn from it; a trial may omit the last members.
     train, validation : list of float
-        Mean losses, from the start value's on.
+        Mean losses, beginning with that of the start value.
     seconds : list of float
-        How long each stage took; NaN of those that an earlier fit added.
+        Duration of each stage; NaN for stages of an earlier fit.
     interrupt : KeyboardInterrupt or None
-        What ended the fit early, to be raised when the stages so far are safe.
+        The interrupt that ended the fit early, to be raised once the stages so far are saved.
     """
 
     members: list[EnsembleMember]
@@ -117,7 +117,7 @@ class TrainingState:
 
     @contextmanager
     def in_whole_stages(self) -> Iterator[None]:
-        """Leave whole stages where the block is interrupted; ``raw`` may be ahead of them."""
+        """Keep only complete stages if the block is interrupted; ``raw`` may be ahead of them."""
         try:
             yield
         except KeyboardInterrupt:
@@ -139,7 +139,7 @@ def boost(
     team: ThreadTeam,
     validation: Validation | None = None,
 ) -> None:
-    """Add stages to every member until the config is fulfilled.
+    """Add stages to every member until the stopping criteria of the config are met.
 
     Parameters
     ----------
@@ -148,14 +148,14 @@ def boost(
     target : Target
     state : TrainingState, changed in place
     team : ThreadTeam
-        Members go side by side where there are several, else rows are shared out.
+        Trains several members in parallel; with a single member, threads share its rows.
     validation : Validation or None
 
     Notes
     -----
-    A stage's randomness comes from (seed, stage, member) alone: a fit in two halves equals one in
-    one go, and members may be fitted in any order.  After a ``KeyboardInterrupt`` the state
-    holds the stages before it.
+    The randomness of a stage depends on (seed, stage, member) only: a fit in two parts equals an
+    uninterrupted one, and members may be fitted in any order.  After a ``KeyboardInterrupt`` the
+    state holds the stages completed before it.
     """
     with ExitStack() as stack:
         for callback in config.callbacks:
@@ -205,7 +205,7 @@ def advance(
     rng: np.random.Generator,
     team: ThreadTeam,
 ) -> None:
-    """One stage of one member: gradients, base models, rules, addition."""
+    """Fit one stage of one member: gradients, base models, rules, update."""
     data = data if member.data is None else member.data
     loss = _loss_now(config.loss, target, member)
     curved = _with_curvature(loss, target, member) if config.learner.penalizes else loss
@@ -236,7 +236,7 @@ def _with_curvature(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
 
 
 def _loss_at_start(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
-    """The loss that stages are compared by: the same for all of them."""
+    """Return the loss by which stages are compared; it is the same for all stages."""
     if not isinstance(loss, AdaptiveLoss):
         return loss
     return loss.adapted(target, np.broadcast_to(member.initial_raw, member.raw.shape))
@@ -249,7 +249,7 @@ def _note_losses(
     team: ThreadTeam,
     validation: Validation | None,
 ) -> None:
-    """Append the mean training loss, and that of held-out rows where there are some."""
+    """Append the mean training loss and, if there are held-out rows, the validation loss."""
     members = state.members
     loss = _loss_at_start(config.loss, target, members[0])
     train = [mean_loss(loss, target, member.raw, team, member.inside) for member in members]

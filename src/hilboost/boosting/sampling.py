@@ -1,4 +1,4 @@
-"""Rows that a stage learns from, and rows that are held out."""
+"""Row sampling for stages, and folds for held-out rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hilboost.core.loss import Target
 
 @dataclass(frozen=True)
 class RowSampling:
-    """The part of the rows that each stage learns from (Friedman 2002).
+    """The fraction of the rows that each stage learns from (Friedman 2002).
 
     Parameters
     ----------
     fraction : float in (0, 1]
     bootstrap : bool
-        Draw with replacement; a row drawn twice counts twice.
+        Whether to draw with replacement; a row drawn twice has twice the weight.
     """
 
     fraction: float = 1.0
@@ -29,7 +29,7 @@ class RowSampling:
     def draw(
         self, target: Target, rows: NDArray[np.uint32] | None, rng: np.random.Generator
     ) -> RowSample:
-        """Rows and weights of one stage, drawn from ``rows`` (``None``: all)."""
+        """Draw the rows and weights of one stage from ``rows`` (``None``: all)."""
         n = len(target.y)
         size_of_pool = n if rows is None else len(rows)
         size = max(1, round(self.fraction * size_of_pool))
@@ -47,7 +47,7 @@ class RowSampling:
 
 
 def assign_folds(strata: NDArray, n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Fold of every row, (n,): equally large ones, with equal parts of every stratum.
+    """Assign each row to a fold, (n,): folds of equal size, stratified.
 
     strata : (n,) integers
     """

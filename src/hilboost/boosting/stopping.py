@@ -9,21 +9,21 @@ import numpy as np
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """Stop when the validation loss has not fallen for a while; keep the best stage.
+    """Stop when the validation loss no longer decreases, and keep the best stage.
 
     Parameters
     ----------
     patience : int
-        Stages without an improvement by more than ``tolerance``.
+        Number of stages without an improvement of more than ``tolerance``.
     tolerance : float
-        In units of the loss at the start value.
+        Relative to the loss at the start value.
     """
 
     patience: int
     tolerance: float
 
     def should_stop(self, losses: list[float]) -> bool:
-        """Whether the last ``patience`` losses are no better than the best before them."""
+        """Whether none of the last ``patience`` losses improves on the best one before them."""
         if len(losses) <= self.patience:
             return False
         before = min(losses[: -self.patience])
@@ -32,5 +32,5 @@ class EarlyStopping:
 
     @staticmethod
     def best_stage(losses: list[float]) -> int:
-        """Number of stages with the lowest loss, the fewest of equals."""
+        """Number of stages with the lowest loss; the smallest number in case of ties."""
         return int(np.argmin(losses))

@@ -1,4 +1,4 @@
-"""Targets, models and losses in the units of a fit, and back in the target's own."""
+"""Conversion of targets, models and losses between the units of a fit and the original ones."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from hilboost.model import AdditiveModel
 
 
 def in_units(units: TargetUnits, target: Target) -> Target:
-    """The target, measured in units."""
+    """Express the target in units of the fit."""
     return Target(target.y / units.size, target.weight)
 
 
 def continued_in_units(units: TargetUnits, state: TrainingState, start: Floats) -> None:
-    """Bring the stages so far into units, in place.
+    """Convert the stages so far to units of the fit, in place.
 
     Parameters
     ----------
     units : TargetUnits
     state : TrainingState
-        Its members are models of the target in its own units.
+        Its members model the target in its original units.
     start : (r,) float64
-        Best constant of the target in units.  A member that began there begins with its very bits.
+        Best constant of the target in units of the fit.  A member that began with this constant
+        keeps its exact bits.
     """
     for member in state.members:
         plain = AdditiveModel(start, ())
@@ -43,7 +44,7 @@ def continued_in_units(units: TargetUnits, state: TrainingState, start: Floats) 
 
 
 def in_own_units(units: TargetUnits | None, model: AdditiveModel) -> AdditiveModel:
-    """The model that predicts the target in its own units."""
+    """Convert the model so that it predicts the target in its original units."""
     if units is None:
         return model
     if units.shift is not None:
@@ -53,5 +54,5 @@ def in_own_units(units: TargetUnits | None, model: AdditiveModel) -> AdditiveMod
 
 
 def losses_in_own_units(units: TargetUnits | None, losses: Sequence[float]) -> Floats:
-    """Mean losses of the target in its own units."""
+    """Convert mean losses to the original units of the target."""
     return np.array(losses) if units is None else np.array(losses) * units.value

@@ -1,4 +1,4 @@
-"""Linear base models as numbers, without the regressors that they were fitted by."""
+"""Linear base models stored as numbers, without the regressors that were fitted."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LINEAR_REGRESSORS = ("LinearRegression", "Ridge")
 
 @dataclass(frozen=True)
 class LinearModel(BaseModel):
-    """What some fitted linear regressors predict, bit for bit.
+    """Reproduces the predictions of fitted linear regressors, bit for bit.
 
     Attributes
     ----------
     terms : tuple of (coefficients, intercept)
-        One for every regressor: (d,) or (k, d) and (k,), or a number, float64.
+        One pair for every regressor, float64: (d,) or (k, d), and (k,) or a number.
     """
 
     in_files = True
@@ -31,7 +31,7 @@ class LinearModel(BaseModel):
 
     @classmethod
     def of(cls, model: WrappedModel) -> Self | None:
-        """The numbers of wrapped regressors; ``None`` where these are not all linear ones."""
+        """Extract the numbers of wrapped regressors; ``None`` unless all of them are linear."""
         if not all(is_linear(regressor) for regressor in model.regressors):
             return None
         return cls(
@@ -42,12 +42,12 @@ class LinearModel(BaseModel):
         )
 
     def predict_raw(self, X: Floats) -> Floats:
-        """(n, r); cost O(n d r)"""
+        """Raw predictions (n, r); cost O(n d r)."""
         outputs = [(X @ w.T + b).reshape(len(X), -1) for w, b in self.terms]
         return outputs[0] if len(outputs) == 1 else np.hstack(outputs)
 
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
-        """Whether it takes rows of so many numbers to so many outputs, all of them finite."""
+        """Whether the model has these numbers of features and outputs, and is finite."""
         width = 0
         for w, b in self.terms:
             if not (isinstance(w, np.ndarray) and isinstance(b, np.ndarray | float)):
@@ -63,7 +63,7 @@ class LinearModel(BaseModel):
 
 
 def is_linear(regressor: Any) -> bool:
-    """Whether it is one of the ``LINEAR_REGRESSORS``, and no class derived from one."""
+    """Whether a regressor is of one of the ``LINEAR_REGRESSORS``, and not of a derived class."""
     own = type(regressor)
     return own.__module__.startswith("sklearn.linear_model.") and own.__name__ in LINEAR_REGRESSORS
 

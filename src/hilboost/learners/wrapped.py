@@ -1,4 +1,4 @@
-"""Any scikit-learn regressor as base learner."""
+"""Any scikit-learn regressor as a base learner."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hilboost.core.loss import Gradients
 
 @dataclass(frozen=True)
 class WrappedModel(BaseModel):
-    """A fitted regressor for all outputs, or one an output."""
+    """One fitted regressor for all outputs, or one for each output."""
 
     regressors: tuple[Any, ...]
 
     def predict_raw(self, X: Floats) -> Floats:
-        """(n, r)"""
+        """Raw predictions (n, r)."""
         outputs = [
             np.asarray(regressor.predict(X), dtype=np.float64).reshape(len(X), -1)
             for regressor in self.regressors
@@ -34,7 +34,7 @@ class WrappedModel(BaseModel):
 
 
 def _weight_arguments(regressor: Any, weight: Floats) -> dict[str, Floats] | None:
-    """How to hand sample weights to ``fit``; ``None`` where it takes none."""
+    """Arguments that pass sample weights to ``fit``; ``None`` if it accepts none."""
     if isinstance(regressor, Pipeline):
         name, last = regressor.steps[-1]
         return (
@@ -47,23 +47,24 @@ def _weight_arguments(regressor: Any, weight: Floats) -> dict[str, Floats] | Non
 class WrappedLearner(Learner):
     """Fits a clone of a scikit-learn regressor to the negative gradient, by least squares.
 
-    Friedman 2001, Algorithm 1, step 4.  The hessian is not used; a line search over the stage
-    (step 5) makes up for it.
+    Friedman 2001, Algorithm 1, step 4.  The hessian is not used; a line search along the stage
+    (step 5) compensates for this.
 
     Parameters
     ----------
     regressor : scikit-learn regressor
-        Cloned per stage and output.  Sample weights are handed on where its ``fit`` takes them and
-        refused otherwise.  A ``random_state`` parameter is set from the stage's generator.
+        Cloned for each stage and output.  Sample weights are passed on if its ``fit`` accepts them
+        and rejected otherwise.  A ``random_state`` parameter is set from the generator of the
+        stage.
     together : bool
-        One clone for all outputs, where the regressor takes several.
+        Whether to fit one clone to all outputs, for regressors with multi-output support.
     """
 
     regressor: Any
     together: bool = False
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Floats:
-        """The inputs as they are."""
+        """Return the inputs unchanged."""
         if weight is not None and _weight_arguments(self.regressor, weight) is None:
             raise InvalidData(
                 f"learner {type(self.regressor).__name__} takes no sample weights: fit without "
@@ -74,12 +75,12 @@ class WrappedLearner(Learner):
     def fit(
         self, data: Floats, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
-        """One clone an output, or one for all."""
+        """Fit one clone for each output, or one for all."""
         rows: Any = slice(None) if sample.rows is None else sample.rows
         arguments: dict[str, Floats] = {}
         if sample.weight is not None:
             accepted = _weight_arguments(self.regressor, sample.weight[rows])
-            if accepted is None:  # weights are then the multiplicities of a bootstrap
+            if accepted is None:  # weights are then bootstrap multiplicities
                 rows = np.repeat(rows, sample.weight[rows].astype(np.intp))
             else:
                 arguments = accepted

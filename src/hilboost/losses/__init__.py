@@ -1,7 +1,7 @@
-"""Losses, one short file each.  A user's own loss keeps the same contract, :class:`Loss`.
+"""Losses, one module each.  User-defined losses follow the same contract, :class:`Loss`.
 
-A loss of the library declares its names in its own class, and :mod:`hilboost.losses.registry` finds
-it.  The names below are those that type checkers know.
+Each built-in loss declares its names in its own class, and :mod:`hilboost.losses.registry` finds
+it.  The names listed below are those that type checkers see.
 """
 
 from typing import Any
@@ -37,10 +37,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Losses found in the package that the list above does not name."""
+    """Look up losses of the package that the list above does not name."""
     from hilboost.losses.registry import loss_classes
 
-    # Not for submodules: the registry imports them, and they may ask for each other.
+    # Skip submodules: the registry imports them, and they may import each other.
     if name[:1].isupper() and name in (found := loss_classes()):
         return found[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

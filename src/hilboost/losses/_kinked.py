@@ -1,4 +1,4 @@
-"""Losses with kinks or linear tails as kernel machines see them: smooth, with curvature."""
+"""Smooth approximations, with curvature, of losses that have kinks or linear tails."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _RELATIVE_WIDTH = 1e-4
 class Majorized(Loss):
     """A loss ``Σ height h(r) + tilt r`` of residuals ``r = y - F``, ``h`` a smoothed ``|r|``.
 
-    ``h`` is quadratic where ``|r| <= width``.  The hessian is that of the parabola above the loss
-    that touches it at ``raw``, ``height / max(|r|, width)``: Newton steps with it are iteratively
-    reweighted least squares and never raise the smoothed loss.
+    ``h`` is quadratic where ``|r| <= width``.  The hessian is that of the parabola that majorizes
+    the loss and touches it at ``raw``, ``height / max(|r|, width)``.  Newton steps with it are
+    iteratively reweighted least squares and never increase the smoothed loss.
 
     Parameters
     ----------
     loss : Loss
-        The one that this stands for; values, start and link are its own.
+        The original loss, which provides values, start value and link.
     width : float
     height : float
     tilt : (r,) float64 or float
@@ -34,21 +34,21 @@ class Majorized(Loss):
         self.loss, self.width, self.height, self.tilt = loss, width, height, tilt
 
     def initial_raw(self, target: Target) -> Floats:
-        """That of the loss."""
+        """Same as for the original loss."""
         return self.loss.initial_raw(target)
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """That of the loss, (n,)."""
+        """Values of the original loss, (n,)."""
         return self.loss.value(target, raw)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Of the smoothed loss, with the curvature of the parabolas."""
+        """Gradients of the smoothed loss, with the curvature of the parabolas."""
         residual = target.y - raw
         hessian = self.height / np.maximum(np.abs(residual), self.width)
         return Gradients(hessian * residual + self.tilt, hessian)
 
     def inverse_link(self, raw: Floats) -> Floats:
-        """That of the loss."""
+        """Same as for the original loss."""
         return self.loss.inverse_link(raw)
 
 

@@ -1,4 +1,4 @@
-"""Weighted means and quantiles of columns and of leaves."""
+"""Weighted means and quantiles, by column or by leaf."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LARGEST_VALUE = 1016
 
 
 def mean(target: Target) -> Floats:
-    """Weighted mean of every column of ``y``, (c,)."""
+    """Compute the weighted mean of every column of ``y``, (c,)."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = np.average(target.y, axis=0, weights=target.weight)
     if np.isfinite(found).all():
         return found
-    # The sum exceeds the range of float64, the mean does not.
+    # The sum may exceed the range of float64 even though the mean does not.
     part = 2.0**-64
     return np.average(target.y * part, axis=0, weights=target.weight) / part
 
@@ -32,15 +32,15 @@ def mean(target: Target) -> Floats:
 def extreme_units(
     loss: Loss, target: Target, scaled: Callable[[float], Loss]
 ) -> TargetUnits | None:
-    """Units for a loss of location, where the target is too large or too small to be squared.
+    """Find units for a location loss when targets are too large or too small to be squared.
 
     Parameters
     ----------
     loss : Loss
-        One whose own class declares its ``degree``: a derived class may be anything.
+        Its own class must declare its ``degree``; a derived class may compute anything.
     target : Target
     scaled : callable
-        From the unit, a power of two, to the loss of ``y / unit``.
+        Maps the unit, a power of two, to the loss of ``y / unit``.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def extreme_units(
 
 
 def quantile(values: Floats, weight: Floats | None, level: float) -> float:
-    """Weighted quantile of ``values`` (n,); with equal weights and level 1/2 the median."""
+    """Compute the weighted quantile of ``values`` (n,); equal weights and level 1/2: the median."""
     order = np.argsort(values, kind="stable")
     weights = np.ones(len(values)) if weight is None else weight[order]
     return float(weighted_quantile(values[order], weights, level))
@@ -81,6 +81,6 @@ def quantiles_of_leaves(
     n_leaves: int,
     level: float,
 ) -> Floats:
-    """Weighted quantile of the residuals (n,) in every leaf, (n_leaves,)."""
+    """Compute the weighted quantile of the residuals (n,) in every leaf, (n_leaves,)."""
     weights = np.empty(0) if weight is None else weight
     return leaf_quantiles(np.ascontiguousarray(residual), weights, leaves, n_leaves, level)

@@ -1,4 +1,4 @@
-"""What the losses with a logarithmic link share."""
+"""Base class of losses with a logarithmic link."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LARGEST_LOGARITHM = 709.0
 
 
 def safe_exp(raw: Floats) -> Floats:
-    """``exp``, kept finite together with its products by a target."""
+    """Compute ``exp``, clipped so that products with a target stay finite."""
     return np.exp(np.clip(raw, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
 
 class LogLinkLoss(Loss):
-    """A loss of ``F = log(mean)``: its best constant is the logarithm of the mean.
+    """A loss of ``F = log(mean)``; its best constant is the logarithm of the mean.
 
-    A fit measures every column of the target in units of its mean: gradients and hessians are then
-    those of a target of mean 1, and a model of ``c y`` is that of ``y`` shifted by ``log(c)``.
+    A fit scales every column of the target by its mean, so gradients and hessians are those of a
+    target with mean 1, and a model of ``c y`` equals that of ``y`` shifted by ``log(c)``.
     """
 
     name: str
@@ -37,30 +37,33 @@ class LogLinkLoss(Loss):
     @property
     @abstractmethod
     def value_degree(self) -> float:
-        """The loss of ``c y`` at ``F + log(c)`` is ``c ** value_degree`` times that of ``y``."""
+        """Degree of homogeneity: scaling ``y`` by ``c`` scales the loss by ``c ** value_degree``.
+
+        The raw prediction moves from ``F`` to ``F + log(c)``.
+        """
 
     @abstractmethod
     def _column_values(self, y: Floats, raw: Floats) -> Floats:
-        """The loss of every entry of the target, (n, c)."""
+        """Compute the loss of every entry of the target, (n, c)."""
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """Sum over the target columns, (n,)."""
+        """Sum the loss over the target columns, (n,)."""
         values = self._column_values(target.y, raw)
         if self._column_factors is not None:
             values *= self._column_factors
         return values.sum(axis=1)
 
     def units(self, target: Target) -> TargetUnits | None:
-        """The means of the columns; values of the loss stay in the target's own units."""
+        """Column means as units; values of the loss stay in the original units of the target."""
         if "value_degree" not in vars(type(self)):
-            return None  # a derived class may be anything
+            return None  # a derived class may compute anything
         size = _location.mean(target)
         loss = copy(self)
         loss._column_factors = size**self.value_degree
         return TargetUnits(self, loss, size, shift=np.log(size))
 
     def check(self, target: Target) -> None:
-        """Refuse negative targets, zeros where they have no likelihood, and a mean of zero."""
+        """Reject negative targets, zeros where their likelihood is zero, and a mean of zero."""
         y = target.y
         if (y < 0).any() or (not self.allows_zero and (y == 0).any()):
             row = int(np.flatnonzero((y < 0).any(axis=1) | (y == 0).any(axis=1))[0])

@@ -16,8 +16,9 @@ from hilboost.losses._kinked import Majorized, width_of_kink
 class AbsoluteError(LeafLoss):
     """``|y - F|``, summed over the target columns.
 
-    With trees this is LAD_TreeBoost (Friedman 2001, Algorithm 3): the start is the median, trees
-    are fitted to the signs of the residuals, and a leaf's value is the median of its residuals.
+    With trees this is LAD_TreeBoost (Friedman 2001, Algorithm 3): the start value is the median,
+    trees are fitted to the signs of the residuals, and the value of a leaf is the median of its
+    residuals.
     """
 
     regressor_name = "absolute_error"
@@ -29,7 +30,7 @@ class AbsoluteError(LeafLoss):
         return {"name": "reg:absoluteerror"}
 
     def units(self, target: Target) -> TargetUnits | None:
-        """A power of two for targets so large or small that their squares are no float64."""
+        """Use a power of two for targets whose squares overflow or underflow float64."""
         return _location.extreme_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
@@ -37,15 +38,15 @@ class AbsoluteError(LeafLoss):
         return np.array([_location.quantile(y, target.weight, 0.5) for y in target.y.T])
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+        """Loss of every row, (n,)."""
         return np.abs(target.y - raw).sum(axis=1)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """The residual's sign; the hessian, which is zero, is taken as one."""
+        """The signs of the residuals; the hessian, which is zero, is replaced by one."""
         return Gradients(np.sign(target.y - raw))
 
     def with_curvature(self, target: Target, raw: Floats) -> Loss:
-        """Smooth around zero, with reweighted least squares' curvature."""
+        """Smooth the loss around zero and use the curvature of reweighted least squares."""
         return Majorized(self, width_of_kink(target, raw), 1.0)
 
     def leaf_values(

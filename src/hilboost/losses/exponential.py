@@ -1,4 +1,4 @@
-"""Exponential loss (AdaBoost's)."""
+"""Exponential loss, as in AdaBoost."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Exponential(Loss):
         return 0.5 * logit(p)
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+        """Loss of every row, (n,)."""
         return safe_exp((1 - 2 * target.y) * raw)[:, 0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """``±exp(∓F)`` and ``exp(∓F)``."""
+        """Negative gradient ``±exp(∓F)`` and hessian ``exp(∓F)``."""
         sign = 2 * target.y - 1
         size = safe_exp(-sign * raw)
         return Gradients(sign * size, size)
 
     @property
     def link(self) -> LogitLink:
-        """Of twice ``raw``."""
+        """Logit link applied to twice ``raw``."""
         return LogitLink(2.0)
 
     def inverse_link(self, raw: Floats) -> Floats:

@@ -19,10 +19,10 @@ class Gamma(LogLinkLoss):
     additive_over_targets = True
 
     def _column_values(self, y: Floats, raw: Floats) -> Floats:
-        """(n, c)"""
+        """Loss of every entry, (n, c)."""
         return y * safe_exp(-raw) + raw - np.log(y) - 1
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """``y e^-F - 1`` and ``y e^-F``."""
+        """Negative gradient ``y e^-F - 1`` and hessian ``y e^-F``."""
         ratio = target.y * safe_exp(-raw)
         return Gradients(ratio - 1, ratio)

@@ -1,4 +1,4 @@
-"""Huber's loss."""
+"""Huber loss."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PRECISION = 1e-15
 
 
 class Huber(AdaptiveLoss, LeafLoss):
-    """Quadratic up to ``delta``, linear beyond; summed over the target columns.
+    """Quadratic up to ``delta`` and linear beyond, summed over the target columns.
 
     ``r² / 2`` where ``|r| <= delta``, else ``delta (|r| - delta / 2)`` (LZ2016).
 
     Parameters
     ----------
     delta : float or None
-        ``None`` takes, at each stage, the ``alpha`` quantile of ``|y - F|`` (Friedman 2001,
+        ``None`` uses, at each stage, the ``alpha`` quantile of ``|y - F|`` (Friedman 2001,
         Algorithm 4).
     alpha : float in (0, 1)
-        Part of the residuals that are not outliers.
+        Fraction of the residuals that are not treated as outliers.
     """
 
     regressor_name = "huber"
@@ -42,7 +42,7 @@ class Huber(AdaptiveLoss, LeafLoss):
         self.delta, self.alpha = delta, alpha
 
     def adapted(self, target: Target, raw: Floats) -> Loss:
-        """The same loss with this stage's ``delta``."""
+        """Return the loss with the ``delta`` of this stage."""
         if self.delta is not None:
             return self
         size = np.abs(target.y - raw)
@@ -50,7 +50,7 @@ class Huber(AdaptiveLoss, LeafLoss):
         return Huber(self.adapted_delta(size.ravel(), weight))
 
     def adapted_delta(self, size: Floats, weight: Floats | None) -> float:
-        """The ``alpha`` quantile of the sizes; of those above zero where that is zero.
+        """Compute the ``alpha`` quantile of the sizes, of the positive sizes if that is zero.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Huber(AdaptiveLoss, LeafLoss):
         return delta if delta > 0 else 1.0
 
     def units(self, target: Target) -> TargetUnits | None:
-        """A power of two for targets so large or small that their squares are no float64."""
+        """Use a power of two for targets whose squares overflow or underflow float64."""
         return _location.extreme_units(self, target, self._in_units)
 
     def _in_units(self, unit: float) -> Huber:
@@ -91,7 +91,7 @@ class Huber(AdaptiveLoss, LeafLoss):
             low, high = float(y.min()), float(y.max())
             if low < high:
                 span = high - low
-                # In units of the span and of delta, so that the precision does not depend on y's.
+                # In units of the span and delta: precision does not depend on the scale of y.
                 part = brentq(
                     lambda part, y=y, low=low, span=span: float(
                         weight @ np.clip((y - (low + part * span)) / delta, -1.0, 1.0)
@@ -104,19 +104,19 @@ class Huber(AdaptiveLoss, LeafLoss):
         return result
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,); ``delta`` must be fixed, by the user or by :meth:`adapted`."""
+        """Loss of every row, (n,); ``delta`` must be set, by the user or by :meth:`adapted`."""
         delta = self._at(target, raw)
         size = np.abs(target.y - raw)
         clipped = np.minimum(size, delta)
         return (clipped * (size - 0.5 * clipped)).sum(axis=1)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """The residual, clipped; the hessian is taken as one."""
+        """The clipped residuals; the hessian is replaced by one."""
         delta = self._at(target, raw)
         return Gradients(np.clip(target.y - raw, -delta, delta))
 
     def with_curvature(self, target: Target, raw: Floats) -> Loss:
-        """The same loss with reweighted least squares' curvature, 1 up to ``delta``."""
+        """Use the curvature of reweighted least squares, which is 1 up to ``delta``."""
         delta = self._at(target, raw)
         return Majorized(self, delta, delta)
 
@@ -128,7 +128,7 @@ class Huber(AdaptiveLoss, LeafLoss):
         n_leaves: int,
         columns: slice,
     ) -> Floats:
-        """Friedman's one step from the median (2001, Algorithm 4)."""
+        """Take one step from the median (Friedman 2001, Algorithm 4)."""
         delta = self._at(target, raw)
         inside = leaves >= 0
         weight = np.ones(len(leaves)) if target.weight is None else target.weight

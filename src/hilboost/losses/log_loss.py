@@ -1,4 +1,4 @@
-"""Log loss of two or more classes."""
+"""Log loss for two or more classes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class BinomialLogLoss(Loss):
         return logit(p)
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+        """Loss of every row, (n,)."""
         return (np.logaddexp(0.0, raw) - target.y * raw)[:, 0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """``y - p`` and ``p (1 - p)``."""
+        """Negative gradient ``y - p`` and hessian ``p (1 - p)``."""
         p = expit(raw)
         return Gradients(target.y - p, p * (1 - p), bound=0.25)
 
@@ -55,9 +55,9 @@ class MultinomialLogLoss(Loss):
 
     Notes
     -----
-    The hessian diagonal is ``C / (C - 1) p (1 - p)``: the scores have one degree of freedom less
-    than there are classes, and the factor makes two classes agree with :class:`BinomialLogLoss`
-    (Friedman 2001, Algorithm 6, has its inverse in the leaf value).
+    The hessian diagonal is ``C / (C - 1) p (1 - p)``.  The scores have one degree of freedom fewer
+    than there are classes; with this factor, two classes give the same result as
+    :class:`BinomialLogLoss` (Friedman 2001, Algorithm 6, has its inverse in the leaf value).
     """
 
     classifier_name = "log_loss"
@@ -69,7 +69,7 @@ class MultinomialLogLoss(Loss):
 
     @classmethod
     def for_classifier(cls, n_classes: int) -> Self:
-        """Of so many classes."""
+        """Create the loss for this number of classes."""
         return cls(n_classes)
 
     def initial_raw(self, target: Target) -> Floats:
@@ -80,13 +80,13 @@ class MultinomialLogLoss(Loss):
         return start - start.mean()
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+        """Loss of every row, (n,)."""
         shifted = raw - raw.max(axis=1, keepdims=True)
         own = shifted[np.arange(len(raw)), target.y[:, 0].astype(np.intp)]
         return np.log(np.exp(shifted).sum(axis=1)) - own
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """``1[c = y] - p_c`` and the scaled ``p_c (1 - p_c)``."""
+        """Negative gradient ``1[c = y] - p_c`` and the scaled hessian ``p_c (1 - p_c)``."""
         p = self.inverse_link(raw)
         negative = -p
         negative[np.arange(len(raw)), target.y[:, 0].astype(np.intp)] += 1

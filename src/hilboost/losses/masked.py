@@ -1,4 +1,4 @@
-"""Several targets, each of which is known in some rows only."""
+"""Losses of several targets with missing values."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from hilboost.core.loss import Gradients, Loss, Target, TargetUnits
 
 
 def with_missing_targets(loss: Loss, *ys: Floats) -> Loss:
-    """The loss, or :class:`MaskedLoss` where some target (n, c) is missing."""
+    """Return the loss, wrapped in :class:`MaskedLoss` if any target (n, c) is missing."""
     missing = loss.additive_over_targets and any(np.isnan(y).any() for y in ys)
     return MaskedLoss(loss) if missing else loss
 
 
 def without_mask(loss: Loss) -> Loss:
-    """The loss of complete targets."""
+    """Return the underlying loss of complete targets."""
     return loss.loss if isinstance(loss, MaskedLoss) else loss
 
 
 class MaskedLoss(Loss):
-    """The loss of what is known: where ``y`` is NaN there is neither loss nor gradient.
+    """Ignore missing targets: where ``y`` is NaN, the loss and its gradient are zero.
 
     Parameters
     ----------
     loss : Loss
-        One that is ``additive_over_targets``.
+        Must be ``additive_over_targets``.
     losses : sequence of Loss, optional
-        Those of the single columns, where they differ; ``loss`` gives the gradients.
+        Losses of the individual columns, where they differ; ``loss`` provides the gradients.
     """
 
     def __init__(self, loss: Loss, losses: Sequence[Loss] = ()) -> None:
         self.loss, self._losses = loss, losses
 
     def units(self, target: Target) -> TargetUnits | None:
-        """Those of every column alone, from the rows where its target is known."""
+        """Units of each column, from the rows where its target is known."""
         if self.loss.degree is not None:
-            # A loss of location has one unit for all columns, which zeros do not change.
+            # A location loss has one unit for all columns, which zeros do not change.
             found = self.loss.units(Target(_filled(target.y, 0.0), target.weight))
             return found and replace(found, plain=self, loss=MaskedLoss(found.loss))
         columns = range(target.y.shape[1])
@@ -57,25 +57,25 @@ class MaskedLoss(Loss):
         )
 
     def check(self, target: Target) -> None:
-        """Refuse a target that is known nowhere, and what the loss itself refuses."""
+        """Reject columns without any known target, and whatever the loss itself rejects."""
         nowhere = np.flatnonzero(np.isnan(target.y).all(axis=0))
         if len(nowhere):
             raise InvalidData(
                 f"target {nowhere[0]} of y is missing in every row (of positive weight); leave it "
                 "out."
             )
-        # All rows first, so that their numbers are right; no loss refuses a one.
+        # Check all rows first so that messages have the right row numbers; every loss accepts 1.
         self.loss.check(Target(_filled(target.y, 1.0), target.weight))
         for column in range(target.y.shape[1]):
             self.loss.check(_known(target, column))
 
     def initial_raw(self, target: Target) -> Floats:
-        """The best constants, each for the rows where its target is known."""
+        """Best constant of each column, from the rows where its target is known."""
         columns = range(target.y.shape[1])
         return np.concatenate([self.loss.initial_raw(_known(target, k)) for k in columns])
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+        """Loss of every row, (n,)."""
         known, filled = ~np.isnan(target.y), Target(_filled(target.y, 1.0))
         total = np.zeros(len(raw))
         for k in range(raw.shape[1]):
@@ -84,19 +84,19 @@ class MaskedLoss(Loss):
         return total
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """The loss's own, and zeros."""
+        """Gradients of the loss, with zeros for missing targets."""
         known = (~np.isnan(target.y)).astype(np.float64)
         found = self.loss.gradients(Target(_filled(target.y, 1.0)), raw)
         hessian = known if found.hessian is None else known * found.hessian
         return Gradients(known * found.negative_gradient, hessian, found.bound)
 
     def inverse_link(self, raw: Floats) -> Floats:
-        """The loss's own."""
+        """Inverse link of the loss."""
         return self.loss.inverse_link(raw)
 
 
 def _known(target: Target, k: int) -> Target:
-    """A column, its gaps left out."""
+    """Select the rows of column ``k`` whose target is known."""
     alone = _column(target, k)
     return alone.rows(~np.isnan(alone.y[:, 0]))
 
@@ -106,5 +106,5 @@ def _column(target: Target, k: int) -> Target:
 
 
 def _filled(y: Floats, value: float) -> Floats:
-    """A number in the place of NaN."""
+    """Replace NaN by a number."""
     return np.where(np.isnan(y), value, y)

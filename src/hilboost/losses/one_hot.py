@@ -1,4 +1,4 @@
-"""Half squared error of class indicators."""
+"""Half squared error on class indicators."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class OneHotSquaredError(Loss):
     Parameters
     ----------
     n_classes : int
-        Two classes have one column, ½ for class 1 and -½ for class 0: its sign is the decision.
+        Two classes have one column, ½ for class 1 and -½ for class 0; its sign is the decision.
     sharpness : float
-        Probabilities are the softmax of the scores times this.
+        Factor of the scores in the softmax that gives the probabilities.
 
     Notes
     -----
-    One linear system serves all classes and needs no iteration: the classifier of kernel ridge
-    regression.
+    One linear system serves all classes and no iteration is needed.  This is the classifier of
+    kernel ridge regression.
     """
 
     classifier_name = "squared_error"
@@ -45,22 +45,22 @@ class OneHotSquaredError(Loss):
 
     @classmethod
     def for_classifier(cls, n_classes: int) -> Self:
-        """Of so many classes."""
+        """Create the loss for this number of classes."""
         return cls(n_classes)
 
     @property
     def link(self) -> LogitLink | SoftmaxLink:
-        """Logit or softmax of the scores times a factor."""
+        """Logit or softmax link of the scaled scores."""
         if self.n_classes == 2:
             return LogitLink(2 * self.sharpness)
         return SoftmaxLink(self.n_classes, self.sharpness)
 
     def with_sharpness(self, sharpness: float) -> OneHotSquaredError:
-        """The same loss with other probabilities."""
+        """Return the loss with another ``sharpness``."""
         return OneHotSquaredError(self.n_classes, sharpness)
 
     def sharpened(self, target: Target, raw: Floats) -> OneHotSquaredError:
-        """The loss whose probabilities have the least log loss on held-out rows.
+        """Choose the sharpness that minimizes the log loss on held-out rows.
 
         Parameters
         ----------
@@ -90,15 +90,15 @@ class OneHotSquaredError(Loss):
         return indicators
 
     def initial_raw(self, target: Target) -> Floats:
-        """The weighted class frequencies; of two classes, that of class 1 less ½."""
+        """Weighted class frequencies; for two classes, the frequency of class 1 minus ½."""
         return _location.mean(Target(self._indicators(target), target.weight))
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+        """Loss of every row, (n,)."""
         return 0.5 * ((self._indicators(target) - raw) ** 2).sum(axis=1)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """The residual; the hessian is one."""
+        """The residuals; the hessian is one."""
         return Gradients(self._indicators(target) - raw)
 
     def inverse_link(self, raw: Floats) -> Floats:

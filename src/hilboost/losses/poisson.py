@@ -21,7 +21,7 @@ class Poisson(LogLinkLoss):
     additive_over_targets = True
 
     def _column_values(self, y: Floats, raw: Floats) -> Floats:
-        """(n, c)"""
+        """Loss of every entry, (n, c)."""
         return safe_exp(raw) - y * raw + xlogy(y, y) - y
 
     @property
@@ -33,6 +33,6 @@ class Poisson(LogLinkLoss):
         }
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """``y - e^F`` and ``e^F``."""
+        """Negative gradient ``y - e^F`` and hessian ``e^F``."""
         mean = safe_exp(raw)
         return Gradients(target.y - mean, mean)

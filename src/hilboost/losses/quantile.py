@@ -1,4 +1,4 @@
-"""Pinball loss of one or several quantile levels."""
+"""Pinball loss for one or several quantile levels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Quantile(LeafLoss):
     Parameters
     ----------
     levels : float or sequence of float in (0, 1)
-        Several levels are learned in one model, a column of ``raw`` each; the predicted quantiles
+        One model learns all levels, with one column of ``raw`` per level; the predicted quantiles
         of a row never cross.
 
     Notes
@@ -49,24 +49,24 @@ class Quantile(LeafLoss):
 
     @classmethod
     def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
-        """Of the levels in the parameter ``quantile``."""
+        """Create the loss for the levels in the parameter ``quantile``."""
         return cls(parameters.get("quantile", 0.5))
 
     @property
     def link(self) -> SortedLink:
-        """Sorting by level."""
+        """Link that sorts the quantiles by level."""
         return SortedLink(tuple(self.levels.tolist()))
 
     @property
     def xgboost_objective(self) -> dict[str, Any] | None:
-        """Quantile regression of one level."""
+        """Quantile regression for one level."""
         if len(self.levels) > 1:
             return None
         level = {"quantile_alpha": f"[{float(self.levels[0])!r}]"}
         return {"name": "reg:quantileerror", "quantile_loss_param": level}
 
     def check(self, target: Target) -> None:
-        """One target column only."""
+        """Check that there is a single target column."""
         if target.y.shape[1] != 1:
             raise InvalidData(
                 f"the quantile loss takes one target column; got {target.y.shape[1]}. "
@@ -74,7 +74,7 @@ class Quantile(LeafLoss):
             )
 
     def units(self, target: Target) -> TargetUnits | None:
-        """A power of two for targets so large or small that their squares are no float64."""
+        """Use a power of two for targets whose squares overflow or underflow float64."""
         return _location.extreme_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
@@ -83,23 +83,23 @@ class Quantile(LeafLoss):
         return np.array([_location.quantile(y, target.weight, q) for q in self.levels])
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+        """Loss of every row, (n,)."""
         residual = target.y - raw
         return np.maximum(self.levels * residual, (self.levels - 1) * residual).sum(axis=1)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """``q`` above, ``q - 1`` below; the hessian, which is zero, is taken as one."""
+        """``q`` above the prediction, ``q - 1`` below; the zero hessian is replaced by one."""
         residual = target.y - raw
         return Gradients(
             np.where(residual > 0, self.levels, np.where(residual < 0, self.levels - 1, 0.0))
         )
 
     def with_curvature(self, target: Target, raw: Floats) -> Loss:
-        """Smooth around zero, with reweighted least squares' curvature."""
+        """Smooth the loss around zero and use the curvature of reweighted least squares."""
         return Majorized(self, width_of_kink(target, raw), 0.5, self.levels - 0.5)
 
     def inverse_link(self, raw: Floats) -> Floats:
-        """Quantiles in the order of their levels."""
+        """Sort the quantiles by their levels."""
         result = np.empty_like(raw)
         result[:, np.argsort(self.levels)] = np.sort(raw, axis=1)
         return result

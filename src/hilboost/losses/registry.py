@@ -1,4 +1,4 @@
-"""Built-in losses by name: each class declares its own names."""
+"""Built-in losses by name.  Each class declares its own names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hilboost.core.loss import Loss
 
 @cache
 def loss_classes() -> Mapping[str, type[Loss]]:
-    """Losses that declare a name of their own, by class name.
+    """Losses that declare their own name, by class name.
 
     Returns
     -------
     mapping of str to type
-        The classes that model files name.
+        Classes that may appear in model files.
     """
     found: dict[str, type[Loss]] = {}
     for loss in classes_in("hilboost.losses", Loss):  # type: ignore[type-abstract]
@@ -33,7 +33,7 @@ def loss_classes() -> Mapping[str, type[Loss]]:
 
 @cache
 def regression_losses() -> Mapping[str, type[Loss]]:
-    """Losses that regressors know by name.
+    """Losses that regressors accept by name.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def regression_losses() -> Mapping[str, type[Loss]]:
 
 @cache
 def classification_losses() -> Mapping[str, tuple[type[Loss], ...]]:
-    """Losses that classifiers know by name; one name may have classes by number of labels.
+    """Losses that classifiers accept by name; the class may depend on the number of labels.
 
     Returns
     -------
@@ -66,14 +66,14 @@ def classification_losses() -> Mapping[str, tuple[type[Loss], ...]]:
 
 
 def make_regression_loss(name: str, parameters: Mapping[str, Any]) -> Loss:
-    """The loss of a regressor.
+    """Create the loss of a regressor.
 
     Parameters
     ----------
     name : str
         One of :func:`regression_losses`.
     parameters : mapping of str to object
-        Of the estimator.
+        Parameters of the estimator.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def make_regression_loss(name: str, parameters: Mapping[str, Any]) -> Loss:
 
 
 def make_classification_loss(name: str, n_classes: int) -> Loss:
-    """The loss of a classifier.
+    """Create the loss of a classifier.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def make_classification_loss(name: str, n_classes: int) -> Loss:
     Raises
     ------
     InvalidParameter
-        No loss of this name takes so many classes.
+        No loss of this name supports this number of classes.
     """
     ranges = []
     for loss in classification_losses()[name]:

@@ -10,7 +10,7 @@ from hilboost.losses import _location
 class SquaredError(Loss):
     """``(y - F)² / 2``, summed over the target columns.
 
-    The half makes the negative gradient the residual (LZ2016; G2007 in feature space).
+    The factor ½ makes the negative gradient the residual (LZ2016; G2007 in feature space).
     """
 
     regressor_name = "squared_error"
@@ -20,7 +20,7 @@ class SquaredError(Loss):
     degree = 2.0
 
     def units(self, target: Target) -> TargetUnits | None:
-        """A power of two for targets so large or small that their squares are no float64."""
+        """Use a power of two for targets whose squares overflow or underflow float64."""
         return _location.extreme_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
@@ -28,11 +28,11 @@ class SquaredError(Loss):
         return _location.mean(target)
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+        """Loss of every row, (n,)."""
         residual = target.y - raw
         residual *= residual
         return 0.5 * residual.sum(axis=1)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """The residual; the hessian is one."""
+        """The residuals; the hessian is one."""
         return Gradients(target.y - raw)

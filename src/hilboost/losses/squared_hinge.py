@@ -1,4 +1,4 @@
-"""Squared hinge loss, several classes one against the rest."""
+"""Squared hinge loss; several classes are handled one versus the rest."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from hilboost.core.loss import Gradients, Loss, Target
 
 
 class SquaredHinge(Loss):
-    """``½ max(0, 1 - s F)²`` for signs ``s = ±1``: the support vector machine of L2 loss.
+    """``½ max(0, 1 - s F)²`` for signs ``s = ±1``, as in L2-loss support vector machines.
 
     Parameters
     ----------
     n_classes : int
-        With two there is one column, positive for class 1; else one a class, of which the loss is
-        the sum.
+        Two classes have one column, positive for class 1.  More classes have one column each, and
+        the loss is the sum over columns.
     """
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
 
     def _signs(self, target: Target) -> Floats:
-        """``s`` of class codes, (n, r)."""
+        """Convert class codes to signs ``s``, (n, r)."""
         classes = [1] if self.n_classes == 2 else np.arange(self.n_classes)
         return np.where(target.y == classes, 1.0, -1.0)
 
     def initial_raw(self, target: Target) -> Floats:
-        """The mean sign: no constant between -1 and 1 has a row beyond its margin."""
+        """The mean sign: every row is within the margin of any constant between -1 and 1."""
         return np.average(self._signs(target), axis=0, weights=target.weight)
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """(n,)"""
+        """Loss of every row, (n,)."""
         missing = np.maximum(1 - self._signs(target) * raw, 0.0)
         return 0.5 * (missing * missing).sum(axis=1)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """``s max(0, 1 - s F)``, and one for rows within the margin."""
+        """Negative gradient ``s max(0, 1 - s F)``; the hessian is one within the margin."""
         signs = self._signs(target)
         missing = np.maximum(1 - signs * raw, 0.0)
         return Gradients(signs * missing, (missing > 0).astype(np.float64), bound=1.0)
@@ -48,5 +48,5 @@ class SquaredHinge(Loss):
         return ScoresLink(self.n_classes)
 
     def inverse_link(self, raw: Floats) -> Floats:
-        """Scores, the highest for the class of the row, (n, n_classes)."""
+        """Scores (n, n_classes), highest for the predicted class."""
         return np.hstack([-raw, raw]) if self.n_classes == 2 else raw

@@ -11,9 +11,10 @@ from hilboost.losses._log_link import LogLinkLoss, safe_exp
 
 
 class Tweedie(LogLinkLoss):
-    """Compound Poisson–gamma: zeros and positive numbers, such as insurance claims.
+    """Compound Poisson–gamma deviance for zeros and positive values, such as insurance claims.
 
-    ``e^((2-p) F) / (2-p) - y e^((1-p) F) / (1-p)`` up to a constant, ``F`` the log of the mean.
+    ``e^((2-p) F) / (2-p) - y e^((1-p) F) / (1-p)`` up to a constant; ``F`` is the logarithm of the
+    mean.
 
     Parameters
     ----------
@@ -41,17 +42,17 @@ class Tweedie(LogLinkLoss):
 
     @property
     def xgboost_objective(self) -> dict[str, Any]:
-        """Tweedie regression of this power."""
+        """Tweedie regression with this power."""
         power = {"tweedie_variance_power": repr(float(self.power))}
         return {"name": "reg:tweedie", "tweedie_regression_param": power}
 
     def _column_values(self, y: Floats, raw: Floats) -> Floats:
-        """(n, c)"""
+        """Loss of every entry, (n, c)."""
         p = self.power
         return safe_exp((2 - p) * raw) / (2 - p) - y * safe_exp((1 - p) * raw) / (1 - p)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """First and second derivative."""
+        """Negative gradient and hessian."""
         p = self.power
         data, mean = target.y * safe_exp((1 - p) * raw), safe_exp((2 - p) * raw)
         return Gradients(data - mean, (p - 1) * data + (2 - p) * mean)

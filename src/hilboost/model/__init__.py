@@ -1,4 +1,4 @@
-"""The fitted model: an additive model, how labels are encoded, and the record of the fit."""
+"""The fitted model: an additive model, the label encoding, and the record of the fit."""
 
 from hilboost.model.additive import AdditiveModel, mean_of
 

@@ -1,4 +1,4 @@
-"""A start value and a sequence of stages."""
+"""Additive models: a start value and a sequence of stages."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class AdditiveModel:
     _sums: list[Summation] = field(default_factory=list, repr=False, compare=False)
 
     def summations(self) -> list[Summation]:
-        """The stages in blocks of one model class each, ready to be evaluated."""
+        """Group the stages into blocks of one model class each, ready for evaluation."""
         if not self._sums:
-            # In one assignment: two threads may both be the first to predict.
+            # Assign once: two threads may both make the first prediction.
             self._sums[:] = list(_summations(self.stages))
         return self._sums
 
     @property
     def cost_per_row(self) -> int:
-        """About the number of operations in the prediction of a row."""
+        """Approximate number of operations to predict one row."""
         return max(1, len(self.stages), sum(part.cost_per_row for part in self.summations()))
 
     @property
@@ -46,7 +46,7 @@ class AdditiveModel:
         return sum(part.n_basis for part in sums if isinstance(part, MergedExpansions))
 
     def predict_raw(self, X: Floats, n_threads: int = 1) -> Floats:
-        """(n, r) for inputs (n, d)."""
+        """Raw predictions (n, r) for inputs (n, d)."""
         raw = np.empty((len(X), len(self.initial_raw)))
         raw[:] = self.initial_raw
         for part in self.summations():
@@ -54,7 +54,7 @@ class AdditiveModel:
         return raw
 
     def staged_raw(self, X: Floats, n_threads: int = 1) -> Iterator[Floats]:
-        """(n, r) after every stage; the array is the same one, changed in place."""
+        """Raw predictions (n, r) after every stage, in one array that is updated in place."""
         raw = np.empty((len(X), len(self.initial_raw)))
         raw[:] = self.initial_raw
         for stage in self.stages:
@@ -71,7 +71,7 @@ class AdditiveModel:
 
 
 def mean_of(models: Sequence[AdditiveModel]) -> AdditiveModel:
-    """The mean of models with equally many stages, which is an additive model again."""
+    """Average models with the same number of stages; the result is an additive model."""
     if len(models) == 1:
         return models[0]
     factor = 1 / len(models)

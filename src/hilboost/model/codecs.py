@@ -1,4 +1,4 @@
-"""How labels become encoded targets: numbers, class codes, or points of an output space."""
+"""Encoding of labels as targets: numbers, class codes, or points of an output space."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from hilboost.validation.targets import check_labels, check_length, check_regres
 
 
 class TargetCodec(ABC):
-    """What a fit learned about its labels, and how to encode others alike."""
+    """The label encoding that a fit has learned; it encodes other labels the same way."""
 
     kind: ClassVar[Literal["numbers", "classes", "structured"]]
 
     @abstractmethod
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
-        """Labels of n rows as a target array (n, c).
+        """Encode the labels of n rows as a target array (n, c).
 
         Parameters
         ----------
         y : sequence of n labels
         n : int
         allow_missing : bool
-            Whether some of several targets of a row may be missing.
+            Whether a row with several targets may lack some of them.
 
         Returns
         -------
@@ -44,11 +44,11 @@ class TargetCodec(ABC):
         Raises
         ------
         InvalidData, InvalidType
-            Labels of another kind; the message names the row.
+            The labels are of another kind; the message names the row.
         """
 
     def strata(self, target: Target) -> NDArray[Any] | None:
-        """What a split of the rows keeps the proportions of.
+        """Return strata whose proportions a split of the rows preserves.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class TargetCodec(ABC):
         return None
 
     def check(self, target: Target) -> None:
-        """Refuse a training target from which no loss could learn.
+        """Reject training targets from which no loss could learn.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class TargetCodec(ABC):
 
 @dataclass(frozen=True)
 class NumberCodec(TargetCodec):
-    """Targets are numbers, one or several in a row.
+    """Codec of numeric targets, one or several per row.
 
     Attributes
     ----------
@@ -91,12 +91,12 @@ class NumberCodec(TargetCodec):
 
     @classmethod
     def learn(cls, y: Any, n: int, allow_missing: bool) -> tuple[NumberCodec, Floats]:
-        """The codec and the encoded training target."""
+        """Return the codec and the encoded training target."""
         encoded, flat = check_regression_target(y, n, allow_missing)
         return cls(encoded.shape[1], flat), encoded
 
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
-        """The numbers themselves."""
+        """Return the numbers themselves."""
         encoded, _ = check_regression_target(y, n, allow_missing)
         if encoded.shape[1] != self.n_targets:
             raise InvalidData(
@@ -105,13 +105,13 @@ class NumberCodec(TargetCodec):
         return encoded
 
     def shaped(self, predicted: Floats) -> Floats:
-        """Predictions (n, c) in the shape of ``y``."""
+        """Give predictions (n, c) the shape of ``y``."""
         return predicted[:, 0] if predicted.shape[1] == 1 and self.flat else predicted
 
 
 @dataclass(frozen=True)
 class ClassCodec(TargetCodec):
-    """Targets are classes, encoded by their numbers.
+    """Codec of classes, encoded by their numbers.
 
     Attributes
     ----------
@@ -124,12 +124,12 @@ class ClassCodec(TargetCodec):
 
     @classmethod
     def learn(cls, y: Any, n: int) -> tuple[ClassCodec, Floats]:
-        """The codec and the encoded training target."""
+        """Return the codec and the encoded training target."""
         codec = cls(np.unique(_labels(y, n)))
         return codec, codec.encode(y, n)
 
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
-        """Number of the class of every row."""
+        """Encode each label by the number of its class."""
         y = _labels(y, n)
         codes = np.searchsorted(self.classes, y)
         codes = np.minimum(codes, len(self.classes) - 1)
@@ -142,11 +142,11 @@ class ClassCodec(TargetCodec):
         return codes.astype(np.float64)[:, None]
 
     def strata(self, target: Target) -> NDArray[Any]:
-        """The classes."""
+        """Use the classes as strata."""
         return target.y[:, 0]
 
     def check(self, target: Target) -> None:
-        """At least two classes have positive weight."""
+        """Check that at least two classes have positive weight."""
         present = np.unique(target.y)
         if len(present) < 2:
             only = self.classes.tolist()[int(present[0])]
@@ -156,13 +156,13 @@ class ClassCodec(TargetCodec):
             )
 
     def with_class_weights(self, target: Target, class_weight: Any) -> Target:
-        """The target with its weights multiplied by those of the classes."""
+        """Multiply the weights of the target by those of the classes."""
         if class_weight is None:
             return target
         codes = target.y[:, 0].astype(np.intp)
         weight = np.ones(len(codes)) if target.weight is None else target.weight
         if class_weight == "balanced":
-            # From the weighted frequencies, so that a weight of 2 equals the row twice here too.
+            # Use weighted frequencies, so that a weight of 2 is equivalent to repeating the row.
             mass = np.bincount(codes, weight)
             factor = (weight.sum() / (np.count_nonzero(mass) * np.maximum(mass, 1e-300)))[codes]
         else:
@@ -180,12 +180,12 @@ def _labels(y: Any, n: int) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class OutputCodec(TargetCodec):
-    """Targets are points of an output space.
+    """Codec of targets that are points of an output space.
 
     Attributes
     ----------
     embedding : Embedding
-        The output space as fitted.
+        The fitted output space.
     span_rows : (m,) int64
         Training rows whose points span the output space.
     span_codes : (m, r) float64
@@ -202,7 +202,7 @@ class OutputCodec(TargetCodec):
 
     @classmethod
     def learn(cls, y: Any, n: int, space: OutputSpace) -> tuple[OutputCodec, Floats]:
-        """The codec and the encoded training target."""
+        """Return the codec and the encoded training target."""
         y = as_sequence(y)
         check_length(y, n)
         embedding = space.fit(y)
@@ -216,14 +216,14 @@ class OutputCodec(TargetCodec):
         return cls(embedding, rows, codes[rows], len(codes)), codes
 
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
-        """Points of the labels."""
+        """Map the labels to points of the output space."""
         y = as_sequence(y)
         check_length(y, n)
         return self.embedding.encode(y)
 
 
 def as_sequence(y: Any) -> Any:
-    """Labels with a length: lists, arrays, tables, and whatever turns into an array."""
+    """Convert labels to a sequence with a length: lists, arrays, tables, and array-likes."""
     y = without_mask(y)
     if hasattr(y, "__len__"):
         return y

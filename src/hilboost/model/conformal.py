@@ -11,24 +11,24 @@ _ROUNDING = 1e-9
 
 
 def conformal_factor(scores: Floats, coverage: float) -> Floats:
-    """What an interval's half width is multiplied by, one an output.
+    """Compute the factor of the half widths of intervals, one for each output.
 
     Parameters
     ----------
     scores : (n, r) float64
-        ``|y - f(x)|`` in units of the half width, on rows the model was not fitted to.
+        ``|y - f(x)|`` divided by the half width, on rows that the model was not fitted to.
     coverage : float in (0, 1)
 
     Returns
     -------
     (r,) float64
-        The ``ceil((n + 1) coverage)``-th smallest score: for exchangeable rows, intervals hold a
-        new ``y`` with at least this probability.
+        The ``ceil((n + 1) coverage)``-th smallest score.  For exchangeable rows, intervals contain
+        a new ``y`` with at least this probability.
 
     Raises
     ------
     InvalidData
-        Too few rows for this coverage.
+        There are too few rows for this coverage.
     """
     n = len(scores)
     rank = int(np.ceil((n + 1) * coverage - _ROUNDING))

@@ -1,4 +1,4 @@
-"""The one record of a fit: all that predictions, files, reports, and exports need."""
+"""The record of a fit, used by predictions, model files, reports and exports."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class FittedModel:
     schema : Schema
         Columns of the inputs.
     codec : TargetCodec
-        How labels are encoded.
+        Encoding of the labels.
     seed : int
-        The seed of the fit.
+        Seed of the fit.
     history : History or None
-        ``None`` where no boosting took place.
+        ``None`` if there was no boosting.
     members : tuple of AdditiveModel or None
-        The models whose mean ``model`` is: one for each fold, or one.  ``None`` where the model
-        was read from a file, so that it cannot be continued.
+        The models whose mean is ``model``: one for each fold, or a single one.  ``None`` if the
+        model was read from a file and cannot be continued.
     encoding : Encoding or None
-        Encoding of category columns, where base models do not read the columns themselves.
+        Encoding of category columns that base models cannot read directly.
     resolved : ResolvedParameters or None
-        What automatic parameters of tree models became.
+        Values of the automatic parameters of tree models.
     kernel_machine : KernelMachineSummary or None
-        What a kernel machine chose.
+        Choices made by a kernel machine.
     """
 
     model: AdditiveModel
@@ -61,43 +61,43 @@ class FittedModel:
 
     @property
     def n_stages(self) -> int:
-        """Number of stages of the model."""
+        """Number of stages."""
         return len(self.model.stages)
 
     @property
     def classes(self) -> Any:
-        """The classes of a classifier."""
+        """Classes of a classifier."""
         if isinstance(self.codec, ClassCodec):
             return self.codec.classes
         raise InvalidData("the model has no classes: its targets are not class labels.")
 
     @property
     def numbers(self) -> NumberCodec:
-        """The codec of a regression model."""
+        """Codec of a regression model."""
         if isinstance(self.codec, NumberCodec):
             return self.codec
         raise InvalidData("the model has no numeric targets.")
 
     @property
     def output(self) -> OutputCodec:
-        """The codec of a model with structured outputs."""
+        """Codec of a model with structured outputs."""
         if isinstance(self.codec, OutputCodec):
             return self.codec
         raise InvalidData("the model has no output space: its targets are numbers or classes.")
 
     def encode_target(self, y: Any, n: int) -> Floats:
-        """Labels of n rows as (n, c); NaN for a missing target where the fit allows it."""
+        """Encode the labels of n rows as (n, c); NaN for missing targets if the fit allows them."""
         missing = self.learner.takes_missing_targets and self.loss.additive_over_targets
         return self.codec.encode(y, n, missing)
 
     def encode_inputs(self, X: Floats) -> Floats:
-        """Checked inputs (n, d) as the base models read them."""
+        """Convert validated inputs (n, d) to those of the base models."""
         return X if self.encoding is None else self.encoding.encode(X)
 
     def predict_raw(self, X: Floats, n_threads: int = 1) -> Floats:
-        """(n, r) for checked inputs (n, d)."""
+        """Raw predictions (n, r) for validated inputs (n, d)."""
         return self.model.predict_raw(self.encode_inputs(X), n_threads)
 
     def staged_raw(self, X: Floats, n_threads: int = 1) -> Iterator[Floats]:
-        """(n, r) after every stage; the array is the same one, changed in place."""
+        """Raw predictions (n, r) after every stage, in one array that is updated in place."""
         return self.model.staged_raw(self.encode_inputs(X), n_threads)

@@ -1,4 +1,4 @@
-"""The values that automatic parameters took in a fit."""
+"""Values of automatic parameters in a fit."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ class ResolvedParameters:
 
 
 def is_auto(value: Any) -> bool:
-    """Whether a parameter is left to the library."""
+    """Whether the library chooses the value of a parameter."""
     return isinstance(value, str) and value == "auto"

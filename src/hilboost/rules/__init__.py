@@ -1,4 +1,4 @@
-"""Rules: how far to go along a proposed stage."""
+"""Rules that set the step length and leaf values of a proposed stage."""
 
 from hilboost.rules.leaves import ReestimateLeaves
 from hilboost.rules.line_search import LineSearch

@@ -15,21 +15,22 @@ from hilboost.core.rule import State
 
 @dataclass(frozen=True)
 class ReestimateLeaves:
-    """Replace leaf values by the loss's own best constants (Friedman 2001, Algorithm 3, step 5).
+    """Replace leaf values by the best constants of the loss (Friedman 2001, Algorithm 3, step 5).
 
-    Terms without leaves keep what they have.  Only rows that the stage learned from count.  Values
-    that must keep an order become the nearest ordered ones, each leaf weighted by its rows.
+    Terms without leaves are unchanged.  Only rows that the stage learned from count.  Under an
+    order constraint, values are replaced by the nearest ordered ones, with leaves weighted by
+    their rows.
     """
 
     def check(self, loss: Loss, learner: Learner) -> None:
-        """The loss must know the best constant of a leaf."""
+        """Check that the loss can compute the best constant of a leaf."""
         if not isinstance(loss, LeafLoss):
             raise IncompatibleParts(
                 f"leaf re-estimation needs a loss with leaf values; {type(loss).__name__} has none."
             )
 
     def __call__(self, stage: Stage, state: State) -> Stage:
-        """The same leaves with other values."""
+        """Return the stage with new leaf values."""
         if not isinstance(state.loss, LeafLoss):
             raise IncompatibleParts(f"{type(state.loss).__name__} has no leaf values.")
         target = Target(state.target.y, state.sample.weight)

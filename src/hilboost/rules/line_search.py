@@ -22,25 +22,26 @@ _TOLERANCE = 1e-10
 class LineSearch:
     """The step length that minimizes the loss, per output column (Friedman 2001, Algorithm 1, 5).
 
-    The derivative along the stage is brought to zero by Brent's method between two powers of two,
-    which are looked for from 1 upwards or downwards; a stage that does not descend gets step 0.
-    A step has units where gradients have others than the target, as under the absolute error: how
-    far is looked depends on the length at which the loss would vanish if it were linear.
+    Brent's method finds the root of the derivative along the stage between two powers of two,
+    which are searched upwards or downwards from 1.  A stage that does not descend gets step 0.
+    If gradients and targets have different units, as under the absolute error, the step length has
+    units too.  The search range therefore depends on the length at which a linear extrapolation of
+    the loss would reach zero.
 
     Parameters
     ----------
     skip_leaves : bool
-        Keep the coefficients of terms that are constant on leaves, whose values the loss sets.
+        Whether to keep the coefficients of terms with leaves, whose values the loss sets.
     """
 
     skip_leaves: bool = False
 
     def check(self, loss: Loss, learner: Learner) -> None:
-        """Works with everything."""
+        """Accept every loss and learner."""
         return
 
     def __call__(self, stage: Stage, state: State) -> Stage:
-        """The coefficient times the step length."""
+        """Multiply the coefficient by the step length."""
         step = np.ones(state.raw.shape[1])
         for part, fitted in zip(stage.terms, state.fitted, strict=True):
             outputs = fitted.outputs
@@ -85,14 +86,14 @@ class LineSearch:
                 low, high = 0.5 * low, low
                 if low < _SHORTEST_STEP * min(length, 1.0):
                     return 0.0
-        # Brent's method takes products of three slopes; a power of two keeps their bits.
+        # Brent's method multiplies three slopes; scaling by a power of two is exact.
         unit = 2.0 ** -np.frexp(slope)[1]
         found = brentq(lambda length: unit * descent(length), low, high, xtol=_TOLERANCE * high)
         return float(found)
 
 
 def _length_to_zero(state: State, slope: float) -> float:
-    """Where the loss would be zero if it fell on as it does at the beginning."""
+    """Length at which the loss would reach zero if it kept its initial slope."""
     values = np.asarray(state.loss.value(state.target, state.raw))
     total = values.sum() if state.sample.weight is None else state.sample.weight @ values
     return float(total / slope) if total > 0 else 1.0

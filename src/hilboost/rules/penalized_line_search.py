@@ -1,4 +1,4 @@
-"""How far to go along a step, the penalty counted in."""
+"""Line search on the penalized loss."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from hilboost.learners.kernel_machine.workspace import sample_weights
 
 _FLAT = 0.1
 _LONGEST = 2.0**20
-_ROUNDING = 1e-12  # of the loss, which sums of many rows may be wrong by
+_ROUNDING = 1e-12  # relative rounding error of a sum of many losses
 _MOST_HALVINGS = 8
 
 
 @dataclass(frozen=True)
 class PenalizedLineSearch:
-    """The length of a step at which the penalized loss no longer falls, roughly; it never rises.
+    """Approximately minimize the penalized loss along a step; the loss never increases.
 
-    A length of one is kept where the slope there is a tenth of that at the beginning; else the
-    slope is brought to zero by Brent's method.  A step that knows its penalty for every output is
-    searched output by output, each with the others as they have become.
+    A length of one is kept if the slope there is at most a tenth of the initial slope; otherwise
+    Brent's method finds the root of the slope.  If a step has a penalty for every output, outputs
+    are searched in turn, each with the updated values of the others.
 
     Parameters
     ----------
     keeps_whole_steps : bool
-        Also keep a length of one wherever it does not raise the penalized loss.
+        Whether to keep a length of one whenever it does not increase the penalized loss.
     """
 
     keeps_whole_steps: bool = False
 
     def check(self, loss: Loss, learner: Learner) -> None:
-        """For learners whose results are :class:`Descending`."""
+        """Check that the results of the learner are :class:`Descending`."""
         if not learner.penalizes:
             raise IncompatibleParts(
                 f"a penalized line search needs a learner that penalizes its steps, which "
@@ -48,7 +48,7 @@ class PenalizedLineSearch:
             )
 
     def __call__(self, stage: Stage, state: State) -> Stage:
-        """The coefficients times the length, 0 for a step that does not descend."""
+        """Multiply the coefficients by the length, 0 for a step that does not descend."""
         (fitted,) = state.fitted
         assert isinstance(fitted, Descending)
         assert fitted.outputs is not None
@@ -92,7 +92,7 @@ class PenalizedLineSearch:
             return penalty - float((weighted * moved.negative_gradient).sum())
 
         length = _lowest(slope, first)
-        # Where the loss has kinks, or rounding hides the slope, the lowest point may lie nearer.
+        # If the loss has kinks, or rounding hides the slope, the minimum may be nearer.
         for _ in range(_MOST_HALVINGS):
             if rise(length) <= 0:
                 return length
@@ -101,7 +101,7 @@ class PenalizedLineSearch:
 
 
 def _lowest(slope: Callable[[float], float], first: float) -> float:
-    """Where a convex function of slope ``first < 0`` at zero is roughly lowest."""
+    """Approximately minimize a convex function with slope ``first < 0`` at zero."""
     low, high = 0.0, 1.0
     last = slope(high)
     if abs(last) <= _FLAT * -first:
@@ -112,14 +112,14 @@ def _lowest(slope: Callable[[float], float], first: float) -> float:
             return low
         last = slope(high)
     if low == 0 and slope(low) >= 0:
-        return high  # a kink at zero; halving finds out whether any of the step descends
+        return high  # a kink at zero; halving checks whether a shorter step descends
     return float(brentq(slope, low, high, rtol=1e-2, maxiter=50, disp=False))
 
 
 def _rises(
     state: State, raw: Floats, outputs: Floats, slope: float, curvature: float
 ) -> Callable[[float], float]:
-    """By how much a length raises the penalized loss; 0 for rounding."""
+    """Increase of the penalized loss at a length; 0 if within rounding error."""
     weight = sample_weights(state.sample, len(outputs))
     before = state.loss.value(state.target, raw)
     size = float(np.abs(before).sum() if weight is None else weight @ np.abs(before))

@@ -12,14 +12,14 @@ from hilboost.core.rule import State
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Go the part ``rate`` of the way (Friedman 2001, eq. 36; SY2006, eq. 5)."""
+    """Multiply every stage by ``rate`` (Friedman 2001, eq. 36; SY2006, eq. 5)."""
 
     rate: float
 
     def check(self, loss: Loss, learner: Learner) -> None:
-        """Works with everything."""
+        """Accept every loss and learner."""
         return
 
     def __call__(self, stage: Stage, state: State) -> Stage:
-        """The coefficient times the rate."""
+        """Multiply the coefficient by the rate."""
         return stage.scaled(self.rate)

@@ -28,16 +28,16 @@ from hilboost.training.recipe import Continuation, Recipe
 
 @dataclass(frozen=True)
 class InitialState:
-    """Members and held-out rows before the first new stage.
+    """Ensemble members and held-out rows before the first new stage.
 
     Attributes
     ----------
     state : TrainingState
     validation : Validation or None
     inputs : list of (n, …) arrays
-        The inputs as every member sees them, often one and the same array.
+        The inputs of every member, often one shared array.
     encoding : Encoding or None
-        From codes of categories to these inputs.
+        Maps category codes to these inputs.
     """
 
     state: TrainingState
@@ -47,12 +47,12 @@ class InitialState:
 
 
 def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
-    """The loss for these targets, and its best constant.
+    """Return the loss for these targets and its best constant.
 
     Raises
     ------
     InvalidData
-        A target that the loss cannot take, or whose loss exceeds the range of float64.
+        The loss does not accept the targets, or exceeds the range of float64.
     """
     loss = _checked_loss(loss, data)
     loss.units(data.target)  # refuses what no unit brings into range
@@ -60,19 +60,19 @@ def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
 
 
 def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
-    """The loss, masked where some targets are missing, which accepts the targets."""
+    """Check the targets and return the loss, masked where some targets are missing."""
     held_out = [] if data.held_out is None else [data.held_out[1].y]
     loss = with_missing_targets(loss, data.target.y, *held_out)
     loss.check(data.target)
     if held_out:
-        # Together with the training target: held-out counts may all be zero.
+        # Check together with the training target: held-out counts may all be zero.
         loss.check(Target(np.concatenate([*held_out, data.target.y])))
     return loss
 
 
 @dataclass(frozen=True)
 class Start:
-    """Loss, data, and best constant at the beginning of a fit, all in the units of the fit."""
+    """Loss, data and best constant at the start of a fit, all in units of the fit."""
 
     loss: Loss
     data: TrainingData
@@ -81,9 +81,9 @@ class Start:
 
 
 def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | None) -> Start:
-    """As :func:`start`, in units in which the fit does not depend on those of the target.
+    """Like :func:`start`, in units that make the fit independent of the scale of the target.
 
-    The stages that a fit goes on from are brought into these units, in place.
+    The stages of a continued fit are converted to these units in place.
     """
     loss = _checked_loss(loss, data)
     units = loss.units(data.target)
@@ -99,12 +99,12 @@ def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | 
 
 
 def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> InitialState:
-    """Members and held-out rows with their ``raw``.
+    """Create members and held-out rows with their ``raw``.
 
     Raises
     ------
     InvalidData, InvalidParameter
-        The continued fit does not match the stages so far.
+        The continued fit does not match the existing stages.
     """
     data = recipe.data
     folds, rows = _fold_rows(recipe)
@@ -117,7 +117,7 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
     encoding, inputs = _encoded(recipe, rows)
     before = None if continuation is None else continuation.encoding
     if before is not None and not before.equals(encoding):
-        # The stages so far must not see other columns than their own, not even once.
+        # Existing stages must never be evaluated on columns other than their own.
         raise InvalidData(
             "warm_start with target encoding of categories needs the rows of the first fit, and "
             "its target_encoding; set warm_start=False to fit anew."
@@ -138,7 +138,7 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
 def _fold_rows(
     recipe: Recipe,
 ) -> tuple[NDArray[np.int64] | None, list[NDArray[np.uint32] | None]]:
-    """The fold of every row, and the rows that each member learns from."""
+    """Assign rows to folds, and find the rows that each member learns from."""
     if recipe.n_folds == 1:
         return None, [None]
     strata = recipe.data.strata

@@ -1,4 +1,4 @@
-"""Category columns of an estimator: what its trees are told of them, and where its members' are."""
+"""Category columns: configuration of tree learners, and placement of encoded columns."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hilboost.tables import Schema, place
 
 
 def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -> TreeLearner:
-    """The learner for the columns that trees see, with those whose levels it divides.
+    """Configure a learner for the encoded columns, including those whose levels it splits on.
 
-    Statistics have no direction, and are in the groups that hold the columns they come from.
+    Statistics have no monotonic direction and belong to the groups of their source columns.
 
     Raises
     ------
     InvalidParameter
-        Some category column has a direction, or trees with vector leaves would divide levels.
+        A category column has a direction, or trees with vector leaves would split on levels.
     """
     for column in schema.categories:
         if learner.monotonic and learner.monotonic[column] != 0:
@@ -44,7 +44,7 @@ def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -
 
 
 def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveModel:
-    """A member's model with its statistics where the whole model has them."""
+    """Move a member's statistics columns to their places in the whole model."""
     by = encoding.statistics[member].width * member if encoding.statistics else 0
     if by == 0:
         return model
@@ -63,7 +63,7 @@ def _shifted(part: Term, first: int, by: int) -> Term:
 
 
 def check_levels(schema: Schema, codes: Floats) -> None:
-    """Refuse levels that a continued fit did not begin with."""
+    """Reject levels that were not present when a continued fit began."""
     for k in schema.categories:
         if (codes[:, k] == -1).any():
             name = schema.columns[k].name

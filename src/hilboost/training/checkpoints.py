@@ -1,7 +1,7 @@
-"""Fits that are written to a file as they go on, and resumed from it.
+"""Fits that are saved to a file while they run, and resumed from it.
 
-A checkpoint is a model file: format 1, with the members of a committee side by side as so many more
-outputs, and a header that tells the fit by its data, parameters and version.
+A checkpoint is a model file of format 1.  The members of a committee are stored side by side as
+additional outputs, and the header identifies the fit by its data, parameters and version.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hilboost.training.recipe import Continuation, Recipe
 
 _KIND = "checkpoint"
 _PLAIN = (str, int, float, bool, type(None))
-# They do not change the model, or the seed stands for them.
+# These do not change the model, or are represented by the seed.
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "warm_start", "random_state")
 _WAYS_OUT = (
     "To go on, fit as it was; to begin anew, give another path, or set resume=False, which "
@@ -46,7 +46,7 @@ _WAYS_OUT = (
 
 
 def checkpoint_among(callbacks: Sequence[Callback]) -> Checkpoint | None:
-    """The checkpoint of a fit, if it has one."""
+    """Return the checkpoint among the callbacks, if there is one."""
     found = [callback for callback in callbacks if isinstance(callback, Checkpoint)]
     if len(found) > 1:
         raise InvalidParameter(f"Pass at most one Checkpoint; got {len(found)}.")
@@ -55,16 +55,16 @@ def checkpoint_among(callbacks: Sequence[Callback]) -> Checkpoint | None:
 
 @dataclass(frozen=True)
 class FitFingerprint:
-    """What a fit is told by: two with the same identity end in the same model.
+    """The identity of a fit: two fits with the same fingerprint result in the same model.
 
     Attributes
     ----------
     parameters : dict of str to plain values
-        What is not plain is there by its type and hash.
+        Values that are not plain are represented by their type and hash.
     data : dict of str to str
-        Shape, dtype and hash of every array; ``"none"`` where it was not given.
+        Shape, dtype and hash of every array; ``"none"`` for arrays that were not given.
     seed : int or None
-        ``None`` where any will do, as none was given.
+        ``None`` if no seed was given, so that any seed matches.
     """
 
     parameters: dict[str, Any]
@@ -73,7 +73,7 @@ class FitFingerprint:
 
     @classmethod
     def of(cls, parameters: dict[str, Any], data: TrainingData, seed: int) -> FitFingerprint:
-        """Of an estimator's parameters and checked data."""
+        """Compute the fingerprint of an estimator's parameters and validated data."""
         held_X, held = data.held_out or (None, None)
         arrays: dict[str, Any] = {
             "X": data.X,
@@ -93,7 +93,7 @@ class FitFingerprint:
         )
 
     def check(self, path: Path, header: dict[str, Any]) -> None:
-        """Refuse the file of another fit, naming what differs."""
+        """Reject the file of another fit and name the differences."""
         if header["version"] != __version__:
             raise InvalidModelFile(
                 f"{path} was written by hilboost {header['version']}; this is {__version__}, which "
@@ -131,7 +131,7 @@ def _plain(name: str, value: Any) -> Any:
     kind = value if isinstance(value, type) else type(value)
     try:
         return f"{kind.__module__}.{kind.__qualname__} {joblib.hash(value)}"
-    except Exception as error:  # whatever the user's object raises when it is pickled
+    except Exception as error:  # pickling a user's object may raise anything
         raise InvalidParameter(
             f"Checkpoint tells fits by their parameters, and {name}={value!r} cannot be hashed "
             f"({error}); define its class and functions at the top of a module."
@@ -139,7 +139,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _fingerprint(array: np.ndarray | SparseTable | None) -> str:
-    """O(size), a second or two a gigabyte."""
+    """Hash an array; cost O(size), one or two seconds per gigabyte."""
     if array is None:
         return "none"
     if isinstance(array, SparseTable):
@@ -155,14 +155,14 @@ def _digest(content: bytes | memoryview) -> str:
 
 @dataclass(frozen=True)
 class Resumable:
-    """A fit that is written to a file as it goes on.
+    """A fit that is saved to a file while it runs.
 
     Attributes
     ----------
     checkpoint : Checkpoint
     fingerprint : FitFingerprint
     continuation : Continuation or None
-        What the file holds, if it is to be used.
+        The content of the file, if it is used.
     """
 
     checkpoint: Checkpoint
@@ -173,20 +173,20 @@ class Resumable:
     def of(
         cls, checkpoint: Checkpoint, parameters: dict[str, Any], data: TrainingData, seed: int
     ) -> Resumable:
-        """For a fit with these parameters and data; reads the file if there is one.
+        """Create it for a fit with these parameters and data; read the file if there is one.
 
         Raises
         ------
         InvalidData, InvalidParameter
             The file belongs to another fit.
         InvalidModelFile
-            It is damaged, of another version, or no checkpoint.
+            The file is damaged, of another version, or not a checkpoint.
         """
         fingerprint = FitFingerprint.of(parameters, data, seed)
         return cls(checkpoint, fingerprint, resume(checkpoint, fingerprint))
 
     def check_width(self, width: int) -> None:
-        """Refuse stages in the columns of a wider table: nothing checks them later.
+        """Reject stages that refer to columns of a wider table; no later check would find them.
 
         Raises
         ------
@@ -205,9 +205,9 @@ class Resumable:
     def writing(
         self, config: BoostingConfig, recipe: Recipe, state: TrainingState, n_columns: int
     ) -> BoostingConfig:
-        """The configuration with a writer in the place of the checkpoint.
+        """Replace the checkpoint in the configuration by a writer.
 
-        It has no more stages where the fit in the file was complete.
+        No stages are added if the fit in the file was complete.
         """
         assert recipe.resolved is not None
         writer = Writer(self, recipe.seed, recipe.resolved, state, n_columns)
@@ -219,14 +219,14 @@ class Resumable:
 
 
 def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation | None:
-    """Read a checkpoint, if there is one and it is to be used.
+    """Read a checkpoint if there is one and it is to be used.
 
     Raises
     ------
     InvalidData, InvalidParameter
-        It belongs to another fit.
+        The file belongs to another fit.
     InvalidModelFile
-        It is damaged, of another version, or no checkpoint.
+        The file is damaged, of another version, or not a checkpoint.
     """
     path = checkpoint.file
     if not checkpoint.resume or not path.exists():
@@ -253,9 +253,9 @@ def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation 
 
 
 class Writer(AbstractContextManager["Writer"]):
-    """The callback in the place of a checkpoint: it knows the fit, and writes it when due.
+    """The callback that replaces a checkpoint: it knows the fit and saves it when due.
 
-    It writes once more when the fit is over or interrupted.
+    It saves once more when the fit ends or is interrupted.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ class Writer(AbstractContextManager["Writer"]):
         return self
 
     def __call__(self, event: Event) -> None:
-        """Write if it is time."""
+        """Save if a save is due."""
         seconds = time.monotonic() - self._when
         if self._checkpoint.is_due(event.stage - self._tried, seconds, self._cost):
             self._write()
@@ -331,7 +331,7 @@ class Writer(AbstractContextManager["Writer"]):
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Half-written files of runs that were killed while they wrote."""
+    """Remove incomplete files of processes that were killed while writing."""
     final = path.resolve()
     ours = re.compile(rf"\.[0-9a-f]{{12}}-{re.escape(final.name)}")
     for other in final.parent.iterdir():
@@ -340,7 +340,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _side_by_side(members: Sequence[EnsembleMember]) -> AdditiveModel:
-    """One model with the outputs of all members.
+    """Combine the members into one model with the outputs of all of them.
 
     ::
 
@@ -367,7 +367,7 @@ def _side_by_side(members: Sequence[EnsembleMember]) -> AdditiveModel:
 
 
 def _apart(model: AdditiveModel, n_members: int) -> list[EnsembleMember]:
-    """The inverse of :func:`_side_by_side`."""
+    """Split the model into members: the inverse of :func:`_side_by_side`."""
     starts: list[Floats] = np.split(model.initial_raw, n_members)
     r = len(starts[0])
     members = [EnsembleMember(start) for start in starts]

@@ -10,21 +10,21 @@ from hilboost.tables import Schema
 
 
 def learner_name(learner: Any) -> str:
-    """What messages call it."""
+    """Return the name of a learner for messages."""
     return repr(learner) if isinstance(learner, str) else type(learner).__name__
 
 
 def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> None:
-    """Refuse categories that a learner would take for numbers.
+    """Reject category columns if the learner would treat them as numbers.
 
     Parameters
     ----------
     learner : Learner
     schema : Schema
     name : str
-        What messages call the learner.
+        Name of the learner in messages.
     instead : str
-        The learner of this estimator that takes categories, in words.
+        Description of the learner of this estimator that supports categories.
 
     Raises
     ------
@@ -40,9 +40,9 @@ def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> 
 
 
 def check_kernel(kernel: Any, given: Any, schema: Schema) -> None:
-    """Refuse text for a kernel that would take its codes for numbers.
+    """Reject text columns if the kernel would treat their codes as numbers.
 
-    Who names the columns in ``categorical_features`` has a kernel that compares codes.
+    With columns named in ``categorical_features``, the kernel compares codes.
 
     Raises
     ------

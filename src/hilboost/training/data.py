@@ -1,4 +1,4 @@
-"""Checked training data, and the rows that are held out of them."""
+"""Validated training data and held-out rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hilboost.tables import Schema
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Inputs and targets after validation, without rows of zero weight.
+    """Validated inputs and targets, without rows of zero weight.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class TrainingData:
     schema : Schema
         Columns of ``X``.
     codec : TargetCodec
-        How labels were encoded.
+        Encoding of the labels.
     held_out : (X, target) or None
         Validation rows.
     """
@@ -40,7 +40,7 @@ class TrainingData:
 
     @property
     def strata(self) -> NDArray[Any] | None:
-        """What a split of the rows keeps the proportions of, (n,)."""
+        """Strata whose proportions a split of the rows preserves, (n,)."""
         return self.codec.strata(self.target)
 
     def hold_out(self, fraction: float, seed: int) -> TrainingData:
@@ -63,7 +63,7 @@ class TrainingData:
 
 
 def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
-    """Inputs and target without the rows of zero weight, which are ignored."""
+    """Remove rows of zero weight, which are ignored."""
     if target.weight is None or (target.weight > 0).all():
         return X, target
     rows = np.flatnonzero(target.weight > 0)

@@ -1,4 +1,4 @@
-"""Defaults that follow the size of the data."""
+"""Default parameters that depend on the size of the data."""
 
 from __future__ import annotations
 
@@ -24,31 +24,34 @@ def resolve(
     leaf_loss: bool,
     two_classes: bool,
 ) -> ResolvedParameters:
-    """Replace ``"auto"`` by what suits data of this size.
+    """Replace ``"auto"`` by values that suit data of this size.
 
     Parameters
     ----------
     parameters : mapping
-        The estimator's.  With ``learner="kernel"`` the defaults are 20 full steps; with a learner
-        object, 100 plain stages.
+        Parameters of the estimator.  The defaults are 20 full steps with ``learner="kernel"``, and
+        100 plain stages with a learner object.
     n : float
-        Number of rows that the data count as: see :mod:`hilboost.boosting.effective_size`.
+        Effective number of rows: see :mod:`hilboost.boosting.effective_size`.
     d : int
         Number of columns.
     n_trees : int
-        Trees a stage.
+        Number of trees per stage.
     held_out : bool
-        The caller gave validation data.
+        Whether the caller passed validation data.
     leaf_loss : bool
-        The loss sets leaf values itself (medians, quantiles), where L2 cannot steady small leaves.
+        Whether the loss sets leaf values itself (medians, quantiles), so that L2 regularization
+        cannot stabilize small leaves.
     two_classes : bool
-        Binary target with a probabilistic loss, whose hessian is at most 1/4 in a row.
+        Whether the target is binary and the loss probabilistic, with a hessian of at most 1/4 per
+        row.
 
     Notes
     -----
-    Three regimes.  Below 200 rows nothing can be held out reliably: 100 plain stages.  Up to 50,000
-    rows accuracy costs seconds: slow learning, strong L2, rows drawn at random, a committee over
-    folds.  Beyond, one model with one held-out part, and faster learning.
+    There are three regimes.  Below 200 rows, held-out losses are unreliable: 100 plain stages.  Up
+    to 50,000 rows, accuracy takes only seconds: a low learning rate, strong L2 regularization,
+    random row sampling, and a committee over folds.  Beyond that, a single model with one held-out
+    part and a higher learning rate.
     """
     learner = parameters["learner"]
     trees = isinstance(learner, str) and learner == "tree"
@@ -78,7 +81,7 @@ def resolve(
 
 
 def in_rows(parameters: dict[str, Any], scale: WeightScale) -> dict[str, Any]:
-    """Parameters whose sums of weights are numbers of rows, as :func:`resolve` takes them."""
+    """Convert parameters from sums of weights to numbers of rows, as :func:`resolve` expects."""
     return parameters | {
         "min_samples_leaf": scale.in_rows(parameters["min_samples_leaf"]),
         "l2_regularization": scale.in_rows(parameters["l2_regularization"]),
@@ -88,7 +91,7 @@ def in_rows(parameters: dict[str, Any], scale: WeightScale) -> dict[str, Any]:
 def in_given_weights(
     chosen: ResolvedParameters, parameters: dict[str, Any], scale: WeightScale
 ) -> ResolvedParameters:
-    """Parameters whose numbers of rows are sums of weights; those that were given stay so."""
+    """Convert automatic parameters from numbers of rows to sums of weights; keep given values."""
     smallest, l2 = parameters["min_samples_leaf"], parameters["l2_regularization"]
     return replace(
         chosen,
@@ -98,7 +101,7 @@ def in_given_weights(
 
 
 def in_fit_weights(chosen: ResolvedParameters, scale: WeightScale) -> ResolvedParameters:
-    """Parameters whose sums of weights are sums of divided ones."""
+    """Convert parameters from sums of original weights to sums of divided weights."""
     return replace(
         chosen,
         min_samples_leaf=scale.in_fit(chosen.min_samples_leaf),
@@ -111,5 +114,5 @@ def _or(value: Any, automatic: Any) -> Any:
 
 
 def _n_folds(n_cells: float) -> int:
-    """Members of a committee; powers of two keep their mean exact."""
+    """Number of committee members; powers of two keep their mean exact."""
     return 4 if n_cells <= 1_000_000 else 2 if n_cells <= 2_000_000 else 1

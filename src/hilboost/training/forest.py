@@ -26,7 +26,7 @@ def train_forest(
     name: str,
     n_threads: int,
 ) -> FittedModel:
-    """The mean of independent trees.
+    """Train a forest: the mean of independent trees.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def train_forest(
     Raises
     ------
     IncompatibleParts
-        Columns of categories.
+        There are category columns.
     """
     warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
     instead = "boost with learner='kernel' of OutputKernelBoostingRegressor"

@@ -1,4 +1,4 @@
-"""Short trial runs that choose between learners."""
+"""Selection between learners by short trial runs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def best_candidate(
     team: ThreadTeam,
     validation: Validation | None,
 ) -> Candidate:
-    """The candidate with the lowest held-out loss in a short run.
+    """Return the candidate with the lowest held-out loss in a short run.
 
-    Whether nodes should see all columns or half of them, for example, depends on the table (one
-    strong interaction among noise, or many redundant columns) more than on its size.  The runs
-    share one held-out part: the first fold, or the validation rows.
+    Whether nodes should see all columns or half of them, for example, depends less on the size of
+    the table than on its content: one strong interaction among noise, or many redundant columns.
+    All runs share one held-out part: the first fold, or the validation rows.
     """
     best, lowest = candidates[0], np.inf
     for candidate in candidates:

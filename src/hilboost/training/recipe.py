@@ -1,4 +1,4 @@
-"""What to train: the parts of a fit, chosen but not yet run."""
+"""Training recipes: the components of a fit, chosen but not yet run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hilboost.training.data import TrainingData
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner that a short trial run may choose, with the parameters it stands for."""
+    """A learner that a short trial run may select, with its parameters."""
 
     learner: Learner
     resolved: ResolvedParameters
@@ -27,14 +27,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What boosting left behind, before it becomes a fitted model.
+    """The result of boosting, before it becomes a fitted model.
 
     Attributes
     ----------
     loss : Loss
     learner : Learner
     learner_data : object
-        What the learner prepared, and what it chose during the fit.
+        The data that the learner prepared, with the choices it made during the fit.
     data : TrainingData
         The training rows without those held out.
     initial_raw : (r,) float64
@@ -52,47 +52,47 @@ class Outcome:
 
 
 def unchanged(outcome: Outcome) -> Outcome:
-    """The outcome as it is."""
+    """Return the outcome unchanged."""
     return outcome
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A fit that has been decided on.
+    """A fully specified fit.
 
     Attributes
     ----------
     loss : Loss
-        For the given targets: masked where some of them are missing.
+        The loss for the given targets, masked where some of them are missing.
     initial_raw : (r,) float64
-        Best constant for all rows, those that will be held out included: a part of the rows may
-        lack a class.
+        Best constant for all rows, including those that will be held out, because a subset of the
+        rows may lack a class.
     learner : Learner
     data : TrainingData
-        With its held-out rows.
+        Training data with the held-out rows.
     seed : int
     n_stages : int
     rules : tuple of Rule
-        Step lengths and leaf values; shrinkage comes last and by itself.
+        Rules for step lengths and leaf values; shrinkage is separate and comes last.
     learning_rate : float
     sampling : RowSampling
     stopping : EarlyStopping or None
     n_folds : int
-        Members of a cross-validated ensemble; 1 is a single model.
+        Number of members of a cross-validated ensemble; 1 for a single model.
     encoder : Encoder or None
-        For columns of categories that base models do not read themselves.
+        Encoder of category columns that base models cannot read directly.
     candidates : tuple of Candidate
-        Learners to choose from by short trial runs; none or at least two.
+        Learners to select from by short trial runs; either none or at least two.
     resolved : ResolvedParameters or None
     units : TargetUnits or None
-        Units of the loss, the data, and the stages until the fit is over.
+        Units of the loss, the data and the stages until the fit ends.
     time_budget : float or None
         Seconds, from the start of the fit.
     choose_penalty : callable or None
-        Chooses λ of a kernel machine by the loss itself: a function of the workspace, the kernel
+        Selects λ of a kernel machine by the loss itself: a function of the workspace, the kernel
         and the number of basis vectors.
     finish : callable
-        Turns the outcome of boosting into what is kept, for learners that need it.
+        Converts the outcome of boosting, for learners that need it.
     """
 
     loss: Loss
@@ -116,30 +116,30 @@ class Recipe:
 
     @property
     def n_outputs(self) -> int:
-        """Columns of ``raw``."""
+        """Number of columns of ``raw``."""
         return len(self.initial_raw)
 
     @property
     def width(self) -> int:
-        """Columns that a member sees."""
+        """Number of columns that a member sees."""
         return self.data.X.shape[1] if self.encoder is None else self.encoder.width
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """An earlier fit that goes on.
+    """An earlier fit to continue.
 
     Attributes
     ----------
     state : TrainingState
-        The stages so far.
+        State with the existing stages.
     seed : int
     resolved : ResolvedParameters or None
-        What automatic parameters became at the beginning.
+        Values of the automatic parameters at the start of the earlier fit.
     encoding : Encoding or None
-        How the stages so far see columns of categories.
+        Encoding of category columns for the existing stages.
     in_units : bool
-        Whether the stages so far are in the units of the fit, as in a checkpoint.
+        Whether the existing stages are in units of the fit, as in a checkpoint.
     """
 
     state: TrainingState

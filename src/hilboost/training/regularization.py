@@ -1,8 +1,8 @@
-"""λ of a kernel machine by the held-out loss, for losses other than squared error.
+"""Selection of λ of a kernel machine by held-out loss, for losses other than squared error.
 
-What suits a least squares fit of the gradients does not suit these: where classes can be told apart
-the scores of log loss grow until λ stops them, and the losses of counts and of outliers curve less
-or more than squares do.
+A λ that suits a least-squares fit to the gradients does not suit these losses.  If classes are
+separable, the scores under log loss grow until λ limits them, and losses for counts or outliers
+have lower or higher curvature than squared error.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _STEPS = 100
 _PRECISION = 1e-6  # of the mean loss
 _ROWS_OF_WHOLE_MACHINES = 1200
 _STAGES = 15
-_LEAST_FALL = 1e-2  # of a machine's penalized loss, from where the last one ended
+_LEAST_FALL = 1e-2  # relative decrease of the penalized loss from its warm start
 
 
 def held_out_regularization(
     loss: Loss, target: Target, start: Floats, data: Workspace, kernel: Kernel, n_basis: int
 ) -> float:
-    """The λ whose machines predict held-out rows best.
+    """Find the λ with the lowest held-out loss.
 
-    At most 6,000 rows, a third of them held out (up to 2,000 rows: each third in turn), and 300
-    basis vectors drawn at random.  λ falls by a factor of √10 at a time, each machine begun from
-    the last one, until the held-out loss has risen twice.
+    Uses at most 6,000 rows, a third of them held out (up to 2,000 rows: each third in turn), and
+    300 random basis vectors.  λ decreases by factors of √10, each machine warm-started from the
+    previous one, until the held-out loss has increased twice.
     """
     rng = np.random.default_rng((data.seed, 3))
     rows = rng.permutation(len(target.y))[:_ROWS]
@@ -86,7 +86,7 @@ def _inputs(data: Workspace, rows: NDArray[np.int64]) -> Floats:
 
 
 class _Trial:
-    """A machine on some rows, and its loss on others."""
+    """A machine fitted to some rows and evaluated on others."""
 
     def __init__(
         self,
@@ -115,9 +115,9 @@ class _Trial:
         return raw if alpha is None else raw + K @ alpha
 
     def error(self, lam: float) -> float:
-        """Mean held-out loss of the machine of this λ, begun from that of the last one.
+        """Mean held-out loss of the machine with this λ, warm-started from the previous one.
 
-        L-BFGS for ``L'α`` with ``L L'`` a bound on the hessian.
+        Runs L-BFGS on ``L'α``, where ``L L'`` bounds the hessian.
         """
         L = dense.cholesky(self._normal + lam * self._K_DD)
         shape, total = self._alpha.shape, self._weight.sum()
@@ -146,10 +146,11 @@ class _Trial:
 def held_out_penalty(
     loss: Loss, target: Target, start: Floats, data: Workspace, kernel: Kernel, n_basis: float
 ) -> float:
-    """The λ whose machines on all rows predict held-out rows best.
+    """Find the λ for machines on all rows with the lowest held-out loss.
 
-    Three folds of at most 1,200 rows.  λ falls by a factor of √10 at a time, each machine begun
-    from the last one, until the held-out loss has not fallen twice; a parabola goes between.
+    Uses three folds of at most 1,200 rows.  λ decreases by factors of √10, each machine
+    warm-started from the previous one, until the held-out loss has failed to decrease twice; a
+    parabola interpolates the minimum.
     """
     rng = np.random.default_rng((data.seed, 4))
     inside = np.arange(len(target.y))
@@ -177,13 +178,13 @@ def held_out_penalty(
 
 
 def _lowest(factors: Floats, errors: Floats) -> float:
-    """The factor where a parabola through the lowest error and its neighbors is lowest."""
+    """Return the minimizer of the parabola through the lowest error and its neighbors."""
     k = int(np.argmin(errors))
     if 0 < k < len(errors) - 1 and np.isfinite(errors[k - 1 : k + 2]).all():
         before, lowest, after = errors[k - 1 : k + 2]
         curve = before - 2 * lowest + after
         if curve > 0:
-            step = 0.5 * (before - after) / curve  # between neighbors, within half of one
+            step = 0.5 * (before - after) / curve  # at most half the distance to a neighbor
             return float(factors[k] * (factors[1] / factors[0]) ** step)
     return float(factors[k])
 
@@ -198,7 +199,7 @@ def _mean_curvature(loss: Loss, target: Target, start: Floats) -> float:
 
 
 class _WholeTrial:
-    """A machine of all of some rows, fitted as full stages are, and its loss on others."""
+    """A full machine on some rows, fitted as in full stages, and evaluated on others."""
 
     def __init__(
         self,
@@ -238,7 +239,7 @@ class _WholeTrial:
         )
 
     def error(self, lam: float) -> float:
-        """Mean held-out loss of the machine of this λ, begun from that of the last one."""
+        """Mean held-out loss of the machine with this λ, warm-started from the previous one."""
         data, rng = self._data, np.random.default_rng(0)
         data.regularization, data.converged = lam, False
         data.descent = Descent(1, _LEAST_FALL)

@@ -1,4 +1,4 @@
-"""The one fit: from a recipe to a fitted model."""
+"""The training function: from a recipe to a fitted model."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ Observer = Callable[[Callable[[], FittedModel]], None]
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """A fitted model, and the interrupt that ended its fit early, to be raised once it is kept."""
+    """A fitted model, and the interrupt that ended its fit early, raised after saving it."""
 
     fitted: FittedModel
     interrupt: KeyboardInterrupt | None = None
 
     def raise_interrupt(self) -> None:
-        """Raise the interrupt, if there was one, with a warning that says what was kept."""
+        """Raise the interrupt, if any, with a warning that says what was kept."""
         if self.interrupt is None:
             return
         warnings.warn(
@@ -65,18 +65,18 @@ def train(
     resumable: Resumable | None = None,
     observer: Observer | None = None,
 ) -> TrainingResult:
-    """Boost as the recipe says.
+    """Train the model that the recipe specifies.
 
     Parameters
     ----------
     recipe : Recipe
     n_threads : int
-        Largest number of threads.  The model is the same with any number.
+        Maximum number of threads.  The model does not depend on it.
     callbacks : sequence of Callback
     continuation : Continuation, optional
-        Stages to go on from.
+        Earlier fit to continue.
     resumable : Resumable, optional
-        The file that the fit is written to as it goes on.
+        The file to which the fit is saved while it runs.
     observer : callable, optional
 
     Returns
@@ -86,7 +86,7 @@ def train(
     Raises
     ------
     InvalidData, InvalidParameter, IncompatibleParts
-        Parts or data that do not work together.
+        The components or the data are incompatible.
     KeyboardInterrupt
         The fit was interrupted before its first stage.
     """
@@ -135,7 +135,7 @@ def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> Boos
 
 
 def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
-    """The learner's data of the first member; others get their own where their inputs differ."""
+    """Prepare the learner's data for the first member; others get theirs if inputs differ."""
     first, weight = initial.inputs[0], recipe.data.target.weight
     n_threads = n_threads if recipe.n_folds == 1 else 1
     data = recipe.learner.prepare(first, weight, recipe.seed, n_threads)
@@ -159,7 +159,7 @@ def _close(learner: Learner, data: Any, state: TrainingState) -> None:
 def _boost_until_interrupted(
     config: BoostingConfig, data: Any, target: Target, initial: InitialState, team: ThreadTeam
 ) -> None:
-    """Boost; keep an interrupt for later if there are stages that would be lost with it."""
+    """Boost, and defer an interrupt if it would discard existing stages."""
     state = initial.state
     try:
         boost(config, data, target, state, team, initial.validation)
@@ -174,7 +174,7 @@ def _outcome(recipe: Recipe, config: BoostingConfig, data: Any, state: TrainingS
 
 
 def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
-    """Drop the stages after the best one, under early stopping."""
+    """Drop the stages after the best one if early stopping is used."""
     if config.stopping is None or not state.validation:
         return
     kept = config.stopping.best_stage(state.validation)
@@ -183,10 +183,10 @@ def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
 
 
 def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedModel:
-    """The record of the stages so far."""
+    """Create the record of the stages so far."""
     state, data, units = outcome.state, recipe.data, recipe.units
     members = [in_own_units(units, member.model()) for member in state.members]
-    # Several steps of nested machines become one stage.
+    # Several steps on nested machines become one stage.
     timed = len(state.seconds) == len(state.train) - 1
     summary = outcome.kernel_machine
     if summary is not None and summary.path is not None:
@@ -211,7 +211,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
 
 
 def _model(members: list[AdditiveModel], encoding: Encoding | None) -> AdditiveModel:
-    """The mean of the members, each of which reads its own encoded columns."""
+    """Average the members, each of which reads its own encoded columns."""
     if encoding is None:
         return mean_of(members)
     return mean_of([placed(encoding, k, model) for k, model in enumerate(members)])

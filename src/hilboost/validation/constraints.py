@@ -1,4 +1,4 @@
-"""Monotonic and interaction constraints as users give them, checked and put into numbers."""
+"""Validation of monotonic and interaction constraints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hilboost.core.errors import InvalidParameter
 
 
 def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
-    """A direction for every column, or none at all where no column has one.
+    """Convert directions to one for each column; empty if no column has one.
 
     Parameters
     ----------
@@ -21,12 +21,12 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
     d : int
         Number of columns.
     names : sequence of str or None
-        Those of the columns, where ``X`` had some.
+        Column names, if ``X`` had any.
 
     Raises
     ------
     InvalidParameter
-        Names that no column has, another number of directions, one that is not -1, 0 or 1.
+        Unknown names, a wrong number of directions, or a direction other than -1, 0 or 1.
     """
     if given is None:
         return ()
@@ -34,7 +34,7 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
         given = _by_column(given, names)
     try:
         directions = np.asarray(given)
-    except ValueError:  # lists within a list
+    except ValueError:  # ragged nested lists
         directions = np.empty(())
     if directions.ndim == 0:
         raise InvalidParameter(
@@ -72,19 +72,19 @@ def _by_column(given: Mapping[Any, Any], names: Sequence[str] | None) -> list[An
 
 
 def interaction_groups(given: Any, d: int) -> tuple[tuple[int, ...], ...]:
-    """Groups of columns that may meet in a tree's path; none where all columns may.
+    """Convert to groups of columns that may interact on a path; empty if all columns may.
 
     Parameters
     ----------
     given : "pairwise", "no_interactions", sequence of collections of int, or None
-        Columns that no group names form one more group.
+        Columns that are in no group form another group.
     d : int
         Number of columns.
 
     Raises
     ------
     InvalidParameter
-        Anything else, or numbers that no column has.
+        Any other value, or column numbers out of range.
     """
     if given is None:
         return ()
@@ -115,7 +115,7 @@ def _group(given: Any, number: int, d: int) -> tuple[int, ...]:
 
 
 def plain_constraint(given: Any) -> Any:
-    """The same constraint in lists, dicts, text and whole numbers, for model files."""
+    """Convert a constraint to lists, dicts, strings and integers, for model files."""
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, Mapping):

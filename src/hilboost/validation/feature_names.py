@@ -1,4 +1,4 @@
-"""Number and names of columns, as scikit-learn keeps and compares them."""
+"""Number and names of columns, following scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ _NAMES_SHOWN = 20
 
 
 def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset: bool) -> None:
-    """Keep the names and number of columns in a fit; compare them later.
+    """Store the names and number of columns in a fit, and compare them in later calls.
 
     Parameters
     ----------
     estimator : estimator
-        Its ``feature_names_in_`` and ``n_features_in_`` are set, or are what is compared with.
+        Its ``feature_names_in_`` and ``n_features_in_`` are set or compared.
     names : sequence of str or None
     d : int
     reset : bool
-        Whether this is a fit.
+        Whether this is a call of fit.
 
     Raises
     ------
     InvalidData
-        Names that were not there in fit, lack now or stand in another order; another number.
+        Names that are new, missing or in another order than in fit; another number of columns.
 
     Warns
     -----
     UserWarning
-        Names now and none in fit, or the other way round.
+        Names are present now but not in fit, or vice versa.
     """
     if reset:
         estimator.n_features_in_ = d

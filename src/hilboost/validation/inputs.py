@@ -1,4 +1,4 @@
-"""Validation of inputs: arrays, data frames, and sparse matrices to a matrix of numbers."""
+"""Validation of inputs: conversion of arrays, data frames and sparse matrices to numbers."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _DTYPES = [np.float64, np.float32]
 
 @dataclass(frozen=True)
 class Expected:
-    """What inputs may be.
+    """Properties that inputs must have.
 
     Attributes
     ----------
     schema : Schema or None
-        The columns of the fit; ``None`` in a fit that begins.
+        Columns of the fit; ``None`` in a new fit.
     categorical : "from_dtype", sequence of names or column numbers, mask, or None
-        The columns of categories, as the user specified them.
+        Category columns, as specified by the user.
     sparse : bool
         Whether sparse matrices are accepted.
     """
@@ -52,12 +52,12 @@ class Expected:
 
 
 def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
-    """Inputs as a matrix (n, d) with NaN for missing values and codes for categories.
+    """Convert inputs to a matrix (n, d) with NaN for missing values and codes for categories.
 
     Parameters
     ----------
     estimator : estimator
-        A fit sets its ``n_features_in_`` and ``feature_names_in_``; a prediction compares them.
+        Fit sets its ``n_features_in_`` and ``feature_names_in_``; predictions compare them.
     X : array-like, data frame or sparse matrix (n, d)
     expected : Expected
 
@@ -69,11 +69,12 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     Raises
     ------
     InvalidData, InvalidType
-        Infinite values, dates, nested values, text among numbers or where numbers are expected.
+        Infinite values, dates, nested values, or text where numbers are expected or mixed with
+        them.
     InvalidParameter
         ``categorical`` names columns that ``X`` does not have.
     ValueError, TypeError
-        scikit-learn's own: wrong number or order of columns, no rows.
+        Errors of scikit-learn: wrong number or order of columns, no rows.
     """
     if expected.schema is not None and _is_plain(estimator, X, expected.schema):
         return X, expected.schema
@@ -91,7 +92,7 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
 
 
 def _is_plain(estimator: Any, X: Any, schema: Schema) -> bool:
-    """Whether an array can be predicted for as it is, without any further check."""
+    """Whether an array can be used for prediction without further checks."""
     if not (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -108,7 +109,7 @@ def _is_plain(estimator: Any, X: Any, schema: Schema) -> bool:
 
 
 def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floats, Schema]:
-    """A table whose columns have dtypes of their own."""
+    """Check a table whose columns have individual dtypes."""
     d, schema = len(table.columns), expected.schema
     check_columns(estimator, table.names, d, reset=schema is None)
     if schema is None:
@@ -126,9 +127,9 @@ def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floa
 
 
 def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
-    """An array of numbers, or what scikit-learn has a message for."""
+    """Check an array of numbers; scikit-learn raises errors for other objects."""
     try:
-        # scikit-learn sums all values, which may exceed the range of float64.
+        # scikit-learn sums all values; the sum may overflow float64.
         with np.errstate(over="ignore", invalid="ignore"):
             X = validate_data(
                 estimator,
@@ -147,7 +148,7 @@ def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
 
 
 def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
-    """A sparse matrix, for learners that accept it; its type is that of an array here."""
+    """Check a sparse matrix, for learners that accept it; its static type is that of an array."""
     if not expected.sparse:
         raise InvalidType(
             f"Sparse data was passed for X, but {type(estimator).__name__} with these parameters "
@@ -185,7 +186,7 @@ def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, S
 
 
 def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) -> ValueError:
-    """The error with the column named, where the cause is text or an infinite value."""
+    """Name the column in the error if the cause is text or an infinite value."""
     message = str(error)
     if "could not convert" in message and np.ndim(X) == 1:
         return InvalidData(

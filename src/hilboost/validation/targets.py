@@ -14,14 +14,14 @@ from hilboost.tables import as_array, is_missing_value, refuse_dates_and_complex
 
 
 def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats, bool]:
-    """Target (n, c) float64, and whether it was one-dimensional.
+    """Return the target (n, c) float64, and whether it was one-dimensional.
 
-    With ``gaps`` some of several targets of a row may be NaN.
+    With ``gaps``, a row with several targets may lack some of them (NaN).
 
     Raises
     ------
     ValueError
-        NaN or infinite values, text, or another number of rows than ``X``.
+        NaN or infinite values, text, or a number of rows other than that of ``X``.
     """
     y = as_array(y)
     y = np.asarray(y) if not hasattr(y, "to_numpy") else y.to_numpy()
@@ -56,14 +56,14 @@ def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats,
 
 
 def _without_na(y: np.ndarray) -> np.ndarray:
-    """Objects with NaN in the place of pandas' NA, which is no number to NumPy."""
+    """Replace pandas' NA by NaN, which NumPy can treat as a number."""
     if y.dtype.kind != "O":
         return y
     return np.where(np.frompyfunc(is_missing_value, 1, 1)(y).astype(bool), np.nan, y)
 
 
 def _require_known_targets(y: np.ndarray, gaps: bool) -> None:
-    """Refuse rows without a target, and single gaps unless these are allowed."""
+    """Reject rows without a target, and single missing targets unless they are allowed."""
     if y.dtype.kind != "f" or y.ndim not in (1, 2) or not np.isnan(y).any():
         return
     missing = np.isnan(y.reshape(len(y), -1))
@@ -83,7 +83,7 @@ def _require_known_targets(y: np.ndarray, gaps: bool) -> None:
 
 
 def check_labels(y: np.ndarray) -> None:
-    """Every row has a class.
+    """Check that every row has a class.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def check_labels(y: np.ndarray) -> None:
 
 
 def check_length(y: Any, n: int) -> None:
-    """One target a row."""
+    """Check that there is one target for each row."""
     found = y.shape[0] if getattr(y, "shape", ()) else len(y)  # sparse tables have no length
     if found != n:
         raise InvalidData(

@@ -14,12 +14,12 @@ from hilboost.tables import as_array
 
 
 def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
-    """Weights (n,) float64, or ``None`` where all are one.
+    """Return weights (n,) float64, or ``None`` if all are one.
 
     Raises
     ------
     InvalidData
-        A negative weight, or only zeros.
+        A weight is negative, or all weights are zero.
     """
     if sample_weight is None:
         return None
@@ -36,7 +36,7 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
 
 
 def warn_of_light_weights(weight: Floats | None, min_samples_leaf: float) -> None:
-    """Say so where weights are so small that no leaf could ever be heavy enough."""
+    """Warn if weights are so small that no leaf can reach ``min_samples_leaf``."""
     if weight is None:
         return
     total, n = float(weight.sum()), len(weight)

@@ -1,4 +1,4 @@
-"""Histogram trees: bin once, grow best first, predict from flat arrays; and output kernel trees."""
+"""Histogram trees: bin once, grow best first, predict from flat arrays.  Output kernel trees."""
 
 from hilboost.backends.category_splits import MAX_LEVELS
 from hilboost.learners.tree.learner import TreeLearner

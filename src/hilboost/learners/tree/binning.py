@@ -1,4 +1,4 @@
-"""Quantile bins, and the binned table that trees learn from."""
+"""Quantile binning, and the binned table that trees learn from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPARSE_BLOCK_ROWS = 2**16
 
 @dataclass(frozen=True)
 class BinnedTable:
-    """A table as bin numbers.
+    """A table of bin numbers.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class BinnedTable:
         ``thresholds[k, b]`` lies between bins ``b`` and ``b + 1`` of column ``k``; ``inf`` from the
         last bin on.
     n_values : (d,) int64
-        Bins of each column without the one for missing values.
+        Number of bins of each column, not counting the one for missing values.
     n_bins : int
-        Bins of every column, the last one for missing values; at most 256.
+        Number of bins of every column, including the last one for missing values; at most 256.
     """
 
     words: NDArray[np.uint64]
@@ -44,7 +44,7 @@ class BinnedTable:
 
     @property
     def bins(self) -> BinTable:
-        """What compiled loops read of it."""
+        """The part of the table that compiled loops read."""
         flat = self.words.reshape(-1).view(np.uint8)
         return BinTable(self.words, flat, self.n_values, self.n_bins)
 
@@ -62,25 +62,26 @@ def bin_table(
     team: ThreadTeam,
     levels: Mapping[int, int] | None = None,
 ) -> BinnedTable:
-    """Find the bins of every column on a sample of the rows and bin all rows.
+    """Find the bins of every column from a sample of the rows, and bin all rows.
 
     Parameters
     ----------
     X : (n, d) float32 or float64, NaN for missing, or sparse
     weight : (n,) float64 or None
-        Quantiles are those of the weighted distribution.
+        Weights of the distribution whose quantiles are used.
     max_bins : int
-        At most so many bins for values, 2 to 255.
+        Maximum number of bins for non-missing values, 2 to 255.
     seed : int
-        For the sample of at most 200,000 rows.
+        Seed for the sample of at most 200,000 rows.
     team : ThreadTeam
     levels : mapping from int to int, optional
-        Columns that hold codes of categories, 0, 1, …, and how many; every code is a bin.
+        Numbers of levels of the columns that hold category codes 0, 1, …; every code has its own
+        bin.
 
     Notes
     -----
-    Cost O(s d log s + n d log(bins)) for a sample of s rows.  Of a sparse table, blocks of eight
-    columns are dense at a time.
+    Cost O(s d log s + n d log(bins)) for a sample of s rows.  A sparse table is processed in dense
+    blocks of eight columns.
     """
     n, d = X.shape
     rows = None
@@ -129,7 +130,7 @@ def _pack_sparse(
     words: NDArray[np.uint64],
     team: ThreadTeam,
 ) -> None:
-    """One word of some rows at a time: eight columns."""
+    """Pack one word, which holds eight columns, for a block of rows at a time."""
     n, d = X.shape
     X.index_columns()
 
@@ -144,11 +145,11 @@ def _pack_sparse(
 
 
 def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats:
-    """Thresholds between the bins of one column, ascending.
+    """Compute the thresholds between the bins of one column, ascending.
 
-    Every distinct value has a bin where there are at most ``max_bins`` of them, with the threshold
-    halfway between neighbors.  Otherwise thresholds stand where the weighted distribution passes
-    ``1 / max_bins, 2 / max_bins, …``, a value that occurs more often taking a bin alone.
+    If there are at most ``max_bins`` distinct values, every value has its own bin, with the
+    threshold halfway between neighbors.  Otherwise thresholds lie where the weighted distribution
+    passes ``1 / max_bins, 2 / max_bins, …``; a more frequent value has a bin of its own.
     """
     values = values.astype(np.float64)
     present = ~np.isnan(values)
@@ -165,14 +166,14 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
         cuts = _quantile_cuts(mass, max_bins)
     low, high = distinct[cuts], distinct[cuts + 1]
     middle = low + (0.5 * high - 0.5 * low)
-    # Neighbouring floats have nothing between them: the cut is then the lower one.
+    # Adjacent floats have no number between them; the threshold is then the lower one.
     return np.where((low <= middle) & (middle < high), middle, low)
 
 
 def _quantile_cuts(mass: Floats, max_bins: int) -> NDArray[np.int64]:
-    """After which distinct values to cut so that the parts are as equal as the values allow.
+    """Find after which distinct values to cut so that bins are as equal as possible.
 
-    Values heavier than an even share stand alone, and the others share what bins remain.
+    Values heavier than an even share get their own bins; the others share the remaining bins.
     """
     total = float(mass.sum())
     heavy = mass >= total / max_bins
@@ -188,7 +189,7 @@ def _quantile_cuts(mass: Floats, max_bins: int) -> NDArray[np.int64]:
             return cuts
         if light_bins == 1:
             break
-        # A heavy value amid light ones splits a part in two.
+        # A heavy value between light ones splits their bin in two.
         light_bins = max(1, light_bins - surplus)
     position = np.cumsum(mass)[cuts]
     wanted = np.searchsorted(position, total * np.arange(1, max_bins) / max_bins)

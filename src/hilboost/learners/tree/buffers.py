@@ -1,4 +1,4 @@
-"""Memory that growth reuses from tree to tree."""
+"""Memory that tree growth reuses from tree to tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _lock = Lock()
 
 
 class TreeBuffers:
-    """Memory for one tree at a time."""
+    """Working memory for growing one tree at a time."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class TreeBuffers:
 
     @classmethod
     def borrow(cls, pool: dict, **sizes: int) -> Self:
-        """Memory of these sizes, used before where some is free."""
+        """Take memory of these sizes, from the pool if some is free."""
         key = tuple(sizes.values())
         with _lock:
             free = pool.setdefault(key, [])
@@ -69,27 +69,27 @@ class TreeBuffers:
         return cls(pool, key, **sizes)
 
     def release(self) -> None:
-        """Let the next tree use it."""
+        """Return the memory to the pool for the next tree."""
         with _lock:
             self._pool[self._key].append(self)
 
     def learn_from(self, n_learnt: int) -> None:
-        """Make ``rows`` (2, n_learnt): buffers are as long as the table, samples may be shorter."""
+        """Set ``rows`` to (2, n_learnt); buffers cover the whole table, samples may be smaller."""
         self.rows = self._row_buffer[: 2 * n_learnt].reshape(2, n_learnt)
 
     def abort(self) -> None:
-        """Let threads leave that wait for one which has failed."""
+        """Release the threads that wait for a thread that has failed."""
         self.sync[ABORT] = 1
 
     def packed(self, n_channels: int) -> NDArray[np.int64]:
-        """(n_rows, n_channels) int64; no rows with one channel, where ``ordered`` serves"""
+        """(n_rows, n_channels) int64; no rows with one channel, which uses ``ordered``."""
         if n_channels not in self._packed:
             n_rows = 0 if n_channels == 1 else self.n_rows
             self._packed[n_channels] = np.empty((n_rows, n_channels), dtype=dtypes.PACKED)
         return self._packed[n_channels]
 
     def ordered(self, n_channels: int) -> NDArray[np.int64]:
-        """(2, m) int64 with one channel, (2, 0) with more"""
+        """(2, m) int64 with one channel, (2, 0) with more."""
         if n_channels not in self._ordered:
             width = self.n_rows if n_channels == 1 else 0
             self._ordered[n_channels] = np.empty(2 * width, dtype=dtypes.PACKED)
@@ -97,11 +97,11 @@ class TreeBuffers:
         return self._ordered[n_channels][: 2 * width].reshape(2, width)
 
     def row_buffers(self, n_channels: int) -> RowBuffers:
-        """The rows to learn from, with what moves along with them."""
+        """The rows to learn from, and the values that move along with them."""
         return RowBuffers(self.rows, self.ordered(n_channels), self._flags, self._counts)
 
     def histograms(self, n_channels: int) -> Histograms:
-        """One slot a leaf, or two where these would take too much."""
+        """One slot for each leaf, or two slots if these would take too much memory."""
         if n_channels not in self._histograms:
             stride = STRIDE if n_channels == 1 else self._n_bins
             leaf_of_row = self._n_columns * stride * n_channels
@@ -117,7 +117,7 @@ class TreeBuffers:
     def start(
         self, allowed: NDArray[np.uint8], totals: NDArray[np.int64]
     ) -> tuple[NodeSums, SearchScratch]:
-        """Make node 0 the open root, and what a search notes; ``totals`` (n_channels,)."""
+        """Initialize node 0 as the open root, and the search state; ``totals`` (n_channels,)."""
         n_channels = len(totals)
         open_root(self.nodes, self.rows.shape[1])
         self.sync[:] = 0

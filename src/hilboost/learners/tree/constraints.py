@@ -1,4 +1,4 @@
-"""What a tree must keep to: columns with a direction, columns that may meet on a path."""
+"""Constraints on trees: monotonic columns, and columns that may interact on a path."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hilboost.learners.tree.tree import Tree
 
 @dataclass(frozen=True)
 class MonotonicOrder(LeafOrder):
-    """Leaves on the lower side of a split in a column with a direction lie below the others.
+    """Monotonic order of leaves: those on the lower side of a split lie below the others.
 
     Attributes
     ----------
     tree : Tree
     directions : (n_nodes,) int64
-        1 where the left side is the lower one, -1 where the right one is, else 0.
+        1 where the left side is the lower one, -1 where the right side is, 0 otherwise.
     """
 
     tree: Tree
@@ -32,13 +32,13 @@ class MonotonicOrder(LeafOrder):
 
     @classmethod
     def of(cls, tree: Tree, monotonic: Sequence[int]) -> Self:
-        """The order that the columns' directions give; missing values are in none."""
-        # A threshold of inf: a leaf, or missing values against all others.
+        """Derive the order from the directions of the columns; missing values are not ordered."""
+        # A threshold of inf marks a leaf, or a split of missing values from all others.
         directed = np.asarray(monotonic, dtype=np.int64)[tree.column]
         return cls(tree, np.where(np.isfinite(tree.threshold), directed, 0))
 
     def nearest(self, values: Floats, weight: Floats) -> Floats:
-        """The nearest values in order, output by output."""
+        """Project the values onto the order, output by output."""
         if not self.directions.any():
             return values
         columns = []
@@ -62,7 +62,7 @@ def constraints_of(
     n_nodes: int,
     n_outputs: int,
 ) -> SplitConstraints:
-    """Constraints of one tree of at most ``n_nodes`` nodes; empty arrays where there are none."""
+    """Constraints for a tree of at most ``n_nodes`` nodes; empty arrays if there are none."""
     bounds = np.empty((n_nodes, 2 if monotonic else 0, n_outputs if monotonic else 0))
     bounds[0, :1], bounds[0, 1:] = -np.inf, np.inf
     sizes = [len(group) for group in groups]

@@ -1,4 +1,4 @@
-"""Run compiled growth on the threads of a fit."""
+"""Run compiled tree growth on the threads of a fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hilboost.learners.tree.buffers import TreeBuffers
 
 
 def grow_together(growth: Growth, space: TreeBuffers, team: ThreadTeam) -> None:
-    """Grow one tree in one compiled call, which as many threads of the team run as can share it."""
+    """Grow one tree in a single compiled call, on as many threads of the team as are useful."""
     n_threads = space.n_threads
     if n_threads == 1:
         grow(Threads(0, 1, space.sync), growth)

@@ -1,4 +1,4 @@
-"""Trees as a base learner: parameters to compiled growth and back to a tree."""
+"""Histogram trees as a base learner."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ UNLIMITED = 2**31
 
 @dataclass
 class TreeData:
-    """A binned table, the threads of this fit and the memory they reuse from tree to tree."""
+    """A binned table, the threads of a fit, and the memory reused from tree to tree."""
 
     table: BinnedTable
     team: ThreadTeam
@@ -57,44 +57,45 @@ class TreeLearner(Learner):
     max_leaf_nodes : int
     max_depth : int or None
     min_samples_leaf : float
-        Smallest sum of weights (number of rows, where there are no weights) in a leaf.
+        Minimum sum of weights (number of rows, if there are no weights) in a leaf.
     min_hessian : float
-        Smallest sum of hessians in a leaf, over its outputs.
+        Minimum sum of hessians in a leaf, over its outputs.
     l2_regularization : float
         Added to the hessian of a leaf, in its value and in the gain.
     min_gain : float
-        Smallest gain of a split.
+        Minimum gain of a split.
     max_features, max_features_per_tree : float in (0, 1]
-        Part of the columns that a node, or a tree, may choose from.
+        Fraction of the columns that are considered in a node, or in a tree.
     max_bins : int
     shared : bool
-        One tree with vector leaves for all outputs, or one tree an output.
+        Whether to grow one tree with vector leaves for all outputs, or one tree for each output.
     sketch : int or None
-        Grow shared trees on a random projection of the gradients to so many columns; leaf values
-        come from all outputs.
+        Number of columns of a random projection of the gradients on which shared trees are grown;
+        leaf values use all outputs.
     monotonic : sequence of int
-        For every column 1 where outputs must not fall as it rises, -1 where they must not rise,
-        else 0; empty for no such constraint.  Not with ``sketch``.
+        For every column 1 if outputs must not decrease in it, -1 if they must not increase, 0
+        otherwise; empty for no constraints.  Cannot be combined with ``sketch``.
     groups : sequence of sequences of int
-        Columns that may meet on a path from the root: all of its splits are in columns of one
-        group.  Empty where all columns may meet.
+        Columns that may interact: all splits on a path from the root are in columns of one group.
+        Empty if all columns may interact.
     categorical : sequence of (int, int)
-        Columns of categories and their numbers of levels, at most 255: such a column holds codes
-        0, 1, …, NaN where the value is missing and, when predicting, -1 for a level not seen.
-        One tree an output, and no direction in such columns.
+        Category columns and their numbers of levels, at most 255.  Such a column holds codes
+        0, 1, …, NaN for missing values and, in prediction, -1 for unknown levels.  Requires one
+        tree for each output, and no direction in such columns.
     level_smoothing : float
-        Levels are sorted by their steps, each shrunk as if so many more rows lay on the node's.
+        Levels are sorted by their Newton steps, each shrunk toward that of the node as if it had
+        this many additional rows.
     min_samples_level : float
-        Levels of less weight in a node are not told apart there.
+        Levels with a smaller weight in a node are not distinguished there.
     level_l2 : float
         Added to the hessian of both sides in the gain of a split on categories.
 
     Notes
     -----
-    A split in a column with a direction is refused where the values of its sides are out of order,
-    and every value below it stays on its side of the middle of both.  So of two rows that differ in
-    this column alone, neither value missing, the one further on never has the lower output
-    (direction 1).  A rule that sets other values moves them into the same order of leaves.
+    A split in a column with a direction is rejected if the values of its sides are out of order,
+    and all values below it stay on their side of the midpoint.  Thus if two rows differ in this
+    column only, neither value missing, the row with the larger value never has the lower output
+    (direction 1).  A rule that sets other values projects them onto the same order of leaves.
 
     References
     ----------
@@ -130,7 +131,7 @@ class TreeLearner(Learner):
     encodes_categories: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot go together."""
+        """Reject incompatible parameters."""
         if not self.categorical:
             return
         if self.shared:
@@ -151,8 +152,9 @@ class TreeLearner(Learner):
                 )
 
     def counting(self, row: float) -> TreeLearner:
-        """The learner whose constants are for rows of this weight; ``min_samples_leaf`` and
-        ``l2_regularization`` are sums of weights and stay what they are.
+        """Adapt the learner's constants to rows of this weight.
+
+        ``min_samples_leaf`` and ``l2_regularization`` are sums of weights and remain unchanged.
         """
         if row == 1:
             return self
@@ -166,12 +168,12 @@ class TreeLearner(Learner):
 
     @property
     def takes_categories(self) -> bool:
-        """By their codes."""
+        """Category columns are supported, as codes."""
         return True
 
     @property
     def takes_sparse(self) -> bool:
-        """Bins and predictions go block by block."""
+        """Sparse tables are supported; binning and prediction process them in blocks."""
         return True
 
     def prepare(
@@ -183,15 +185,15 @@ class TreeLearner(Learner):
         return TreeData(bin_table(X, weight, self.max_bins, seed, team, levels), team, {})
 
     def close(self, data: TreeData) -> None:
-        """End the threads."""
+        """Stop the threads."""
         data.team.__exit__()
 
     def fit(
         self, data: TreeData, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
-        """One shared tree, or one tree an output.
+        """Fit one shared tree, or one tree for each output.
 
-        Separate trees are grown side by side, one a thread, where there are enough of them.
+        Separate trees are grown in parallel, one per thread, if there are enough of them.
         """
         r = gradients.negative_gradient.shape[1]
         if r == 1 or self.shared:
@@ -292,7 +294,7 @@ class TreeLearner(Learner):
     def _growth(
         self, table: BinnedTable, space: TreeBuffers, packed: Packed, rng: np.random.Generator
     ) -> Growth:
-        """All that one tree is grown from."""
+        """Collect the inputs of compiled growth for one tree."""
         d, n_channels = len(table.n_values), packed.values.shape[1]
         allowed = np.ones(d, dtype=np.uint8)
         if self.max_features_per_tree < 1:
@@ -325,7 +327,7 @@ class TreeLearner(Learner):
         )
 
     def _is_category(self, d: int) -> NDArray[np.uint8]:
-        """(d,), 1 at columns of categories; (0,) without any"""
+        """Mark category columns with 1, (d,); (0,) if there are none."""
         marked = np.zeros(d if self.categorical else 0, dtype=np.uint8)
         marked[[column for column, _ in self.categorical]] = 1
         return marked
@@ -344,7 +346,7 @@ class TreeLearner(Learner):
         return GrowthLimits(
             max_leaves=space.max_leaves,
             max_depth=UNLIMITED if self.max_depth is None else int(self.max_depth),
-            # A node with fewer rows than this cannot be split: a row weighs at most max_weight.
+            # A node with fewer rows cannot be split: a row weighs at most max_weight.
             min_rows=max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED))),
             columns_per_node=per_node,
             seed=int(rng.integers(2**62)),
@@ -352,7 +354,7 @@ class TreeLearner(Learner):
         )
 
     def _split_limits(self) -> SplitLimits:
-        # As floats: another type would compile the growth once more.
+        # Use floats: another type would compile the growth again.
         return SplitLimits(
             l2=float(self.l2_regularization),
             min_count=float(self.min_samples_leaf),
@@ -367,7 +369,7 @@ class TreeLearner(Learner):
 def _find_cells_of_others(
     growth: Growth, nodes: NDArray[np.int64], tree: Tree, leaf_of_row: NDArray[np.int32]
 ) -> None:
-    """Write the leaves of rows that were not learned from."""
+    """Find the leaves of rows that the tree did not learn from."""
     others = np.flatnonzero(leaf_of_row < 0)
     binned_leaves(
         growth.table,

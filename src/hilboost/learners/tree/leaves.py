@@ -1,6 +1,6 @@
-"""From the nodes of a grown tree to its leaves: the tree, the leaf of every row, the sums in them.
+"""Conversion of grown nodes to a tree, the leaf of every row, and the sums in the leaves.
 
-``nodes`` (n_nodes, N_NODE_FIELDS) int64 and ``rows`` (2, m) uint32 are as the growth left them.
+``nodes`` (n_nodes, N_NODE_FIELDS) int64 and ``rows`` (2, m) uint32 are the results of growth.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def tree_of(
     thresholds: Floats,
     categories: CategorySplits | None = None,
 ) -> Tree:
-    """The tree, its leaf values still zero; ``gains`` and ``thresholds`` are those of the splits.
+    """Build the tree with zero leaf values; ``gains`` and ``thresholds`` are those of the splits.
 
-    At leaves these are ignored: below an open leaf stands the best split that was not taken.
+    Both are ignored at leaves, where they describe the best split that was not made.
     """
     n_nodes = len(nodes)
     is_leaf = nodes[:, LEFT] < 0
@@ -53,14 +53,14 @@ def tree_of(
 
 
 def leaves_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of the nodes that are leaves."""
+    """Return the numbers of the nodes that are leaves."""
     return np.flatnonzero(nodes[:, LEFT] < 0)
 
 
 def leaf_of_rows(
     team: ThreadTeam, nodes: NDArray[np.int64], rows: NDArray[np.uint32], n: int
 ) -> NDArray[np.int32]:
-    """Leaf of every row of the table, (n,) int32; -1 where it was not among those learned from."""
+    """Leaf of every row of the table, (n,) int32; -1 for rows that were not learned from."""
     leaf_of_row = np.full(n, -1, dtype=dtypes.LEAF)
     leaves = leaves_of(nodes)
     team.run(lambda thread: mark_leaves(thread, team.n_threads, nodes, leaves, rows, leaf_of_row))
@@ -75,7 +75,7 @@ def sums_in_leaves(
     hessian: Floats,
     weight: Floats,
 ) -> tuple[Floats, Floats]:
-    """Exact ``sum(w g)`` and ``sum(w h)`` of every leaf, (n_leaves, r) both.
+    """Compute ``sum(w g)`` and ``sum(w h)`` of every leaf exactly, (n_leaves, r) both.
 
     hessian : (n, r), or (n, 0) for ones; weight : (n,), or (0,) for ones
     """
@@ -107,6 +107,6 @@ def sums_in_leaves(
 
 
 def newton_steps(sum_g: Floats, sum_h: Floats, l2: float) -> Floats:
-    """``sum(w g) / (sum(w h) + l2)`` of every leaf; 0 where the hessians vanish."""
+    """Compute ``sum(w g) / (sum(w h) + l2)`` of every leaf; 0 where the hessians vanish."""
     bottom = sum_h + l2
     return np.divide(sum_g, bottom, out=np.zeros_like(sum_g), where=bottom > 0)

@@ -1,4 +1,4 @@
-"""How gradients become integers: which fields, how many bits, which scale."""
+"""Fixed-point packing of gradients into integers: fields, bits and scales."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FEWEST_STEPS = 256
 
 @dataclass(frozen=True)
 class Packed:
-    """Fixed-point gradients and how to read them.
+    """Fixed-point gradients and their layout.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Packed:
     n_outputs : int
     packing : Packing
     max_weight : float
-        No row weighs more.
+        Maximum weight of a row.
     """
 
     values: NDArray[np.int64]
@@ -52,7 +52,7 @@ class Packed:
 
 
 class _Fields(NamedTuple):
-    """Bits of the fields of an int64, and what rounding may add to a sum, in steps."""
+    """Bits of the fields of an int64, and the rounding error of a sum, in steps."""
 
     gradient_bits: int
     hessian_bits: int
@@ -70,19 +70,19 @@ def pack(
     seed: int,
     team: ThreadTeam,
 ) -> Packed:
-    """Choose a layout for these gradients and round them.
+    """Choose a layout for the gradients and round them.
 
     Parameters
     ----------
     space : TreeBuffers
-        Its ``rows[0]`` are the rows to learn from; the integers are written to its arrays.
+        ``rows[0]`` holds the rows to learn from; the integers are written to its arrays.
     negative : (n, r) float64
     hessian : (n, r) float64
         (n, 0) where constant.
     weight : (n,) float64
         (0,) for ones.
     sampled : bool
-        The rows to learn from are not all rows in their order.
+        Whether the rows to learn from differ from all rows in their order.
     seed : int
     team : ThreadTeam
     """
@@ -109,7 +109,7 @@ def pack(
 def _choose(
     learned: WeightedGradients, sums: list[tuple[float, float, float]], m: int, seed: int
 ) -> tuple[Packing, Rounding]:
-    """Fields that hold the sums over all ``m`` rows, from the sums over blocks of them."""
+    """Choose fields that hold the sums over all ``m`` rows, given the sums over blocks."""
     sum_g = max(sum(s[0] for s in sums), 1e-300)
     sum_h = max(sum(s[1] for s in sums), 1e-300)
     sum_w = sum(s[2] for s in sums)
@@ -133,15 +133,15 @@ def _choose(
 
 
 def _fields(curved: bool, whole: bool, of_count: float, sum_w: float, m: int) -> _Fields:
-    """How an int64 is divided, so that not even the sum over all rows overflows a field.
+    """Divide an int64 into fields so that the sum over all rows does not overflow any of them.
 
-    Where hessians are constant, a gradient and a count share it.  Otherwise a gradient, a hessian
-    and a count do: up to about 20,000 rows with fine steps, and from 131,072 to two million rows
-    with coarse steps and random rounding, which keeps sums right on average.  Between and beyond,
-    the count has a channel of its own.  So it has in place of random rounding where weights are
-    fractional: their sums would leave too few bits.
+    If hessians are constant, a gradient and a count share an int64.  Otherwise a gradient, a
+    hessian and a count share it: up to about 20,000 rows with fine steps, and from 131,072 to two
+    million rows with coarse steps and random rounding, which keeps sums unbiased.  For other
+    numbers of rows, the count has its own channel.  It also has its own channel, in place of random
+    rounding, if weights are fractional: their sums would leave too few bits.
     """
-    # Whole weights: nothing here may depend on how rows are split into repetitions.
+    # Integer weights: the layout must not depend on how rows are repeated.
     mass = sum_w if whole else m
     count_bits = _bits(sum_w if whole else sum_w * of_count + m)
     spare = 63 - count_bits
@@ -163,9 +163,9 @@ def _bits(largest: float) -> int:
 
 
 def _factor(bits: int, total: float, rounding: float) -> float:
-    """The largest power of two by which ``total`` may be multiplied and still fit.
+    """Find the largest power of two by which ``total`` can be multiplied without overflow.
 
-    ``rounding`` bounds what rounding may add to the sum.
+    ``rounding`` is a bound on the rounding error of the sum.
     """
     room = 2.0**bits - 1 - rounding
     exponent = np.floor(log2(max(room, 1.0)) - log2(total))
@@ -173,9 +173,9 @@ def _factor(bits: int, total: float, rounding: float) -> float:
 
 
 def _count_factor(weight: Floats, total: float) -> tuple[float, bool]:
-    """Steps of one unit of weight, and whether weights are whole numbers (and not too large).
+    """Return the steps per unit of weight, and whether weights are integers (and not too large).
 
-    About 1024 steps the mean where they are not.
+    If they are not, the mean weight is about 1024 steps.
     """
     if not len(weight) or (total < _MOST_REPETITIONS and np.array_equal(weight, np.rint(weight))):
         return 1.0, True

@@ -1,4 +1,4 @@
-"""One tree, and many trees behind one another."""
+"""A single tree, and forests of concatenated trees."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Tree(LeafModel):
     ----------
     column : (n_nodes,) int32
     threshold : (n_nodes,) float64
-        ``x <= threshold`` goes left; ``inf`` at leaves.
+        Rows with ``x <= threshold`` go left; ``inf`` at leaves.
     missing_right : (n_nodes,) bool
     child : (n_nodes,) int32
-        The left child; the right one follows it.  A leaf is its own child.
+        The left child; the right child follows it.  A leaf is its own child.
     gain : (n_nodes,) float64
         Gain of the split, 0 at leaves.
     leaf_number : (n_nodes,) int32
@@ -57,10 +57,10 @@ class Tree(LeafModel):
     depth : int
     leaf_values : (n_leaves, r) float64
     by_level : (n_nodes,) bool
-        Where levels of a category are divided, the threshold then being 0; (0,) if nowhere.
+        Whether the node splits on category levels (threshold 0); (0,) if no node does.
     left_sets : (n_sets, 4) uint64
-        For these nodes in turn a bit for each level (codes 0 to 254) that goes left; the last bit
-        is that of levels which the fit did not see.
+        For each of these nodes in order, one bit for each level (codes 0 to 254) that goes left;
+        the last bit is for levels that were not seen in fit.
     """
 
     column: NDArray[np.int32]
@@ -76,11 +76,11 @@ class Tree(LeafModel):
 
     @property
     def values(self) -> Floats:
-        """(n_leaves, r)"""
+        """Leaf values, (n_leaves, r)."""
         return self.leaf_values
 
     def with_values(self, values: Floats) -> Self:
-        """The same leaves with other values."""
+        """Return the tree with other leaf values."""
         return replace(self, leaf_values=values)
 
     def leaves(self, X: Floats) -> NDArray[np.int32]:
@@ -88,12 +88,12 @@ class Tree(LeafModel):
         return Forest.of([Term.of(self, slice(0, self.leaf_values.shape[1]))]).leaves(X, 1)[:, 0]
 
     def predict_raw(self, X: Floats) -> Floats:
-        """(n, r)"""
+        """Raw predictions (n, r)."""
         return self.leaf_values[self.leaves(X)]
 
     @classmethod
     def sum_of(cls, parts: Sequence[Term]) -> Forest:
-        """All trees as one forest."""
+        """Combine all trees into one forest."""
         return Forest.of(parts)
 
 
@@ -114,12 +114,12 @@ class Forest:
 
     @property
     def cost_per_row(self) -> int:
-        """One for each tree."""
+        """Cost per row: one operation for each tree."""
         return len(self.depths)
 
     @classmethod
     def of(cls, parts: Sequence[Term]) -> Forest:
-        """Put the trees of parts behind one another."""
+        """Concatenate the trees of the parts."""
         models: list[Any] = [part.model for part in parts]
         trees = _flat_trees(models)
         order = np.empty(len(trees.child), dtype=np.int64)
@@ -137,13 +137,14 @@ class Forest:
 
     @property
     def depths(self) -> NDArray[np.int32]:
-        """(n_trees,)"""
+        """Depths of the trees, (n_trees,)."""
         return self.trees.depths
 
     def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
-        """Add all trees' outputs to ``raw`` (n, r); ``X`` is (n, d) float32 or float64, or sparse.
+        """Add the outputs of all trees to ``raw`` (n, r).
 
-        Of a sparse table, blocks of rows are dense at a time, in the columns that are used.
+        ``X`` is (n, d) float32 or float64, or sparse.  A sparse table is processed in blocks of rows
+        that are dense and contain only the columns in use.
         """
         if isinstance(X, SparseTable):
             used, forest = self._on_used_columns()
@@ -165,7 +166,7 @@ class Forest:
             team.map(work, range(0, n, _BLOCK_ROWS))
 
     def _on_used_columns(self) -> tuple[NDArray[np.int64], Forest]:
-        """The columns that any node names, and the forest for a table of these alone."""
+        """Return the columns that splits use, and the forest for a table of these columns only."""
         used, column = np.unique(self.trees.column, return_inverse=True)
         trees = self.trees._replace(column=column.astype(np.int32))
         return used.astype(np.int64), replace(self, trees=trees)
@@ -190,7 +191,7 @@ class Forest:
 
 
 def _flat_trees(trees: Sequence[Tree]) -> FlatTrees:
-    """The nodes of trees behind one another."""
+    """Concatenate the nodes of the trees."""
     roots = np.concatenate([[0], np.cumsum([len(t.column) for t in trees])]).astype(np.int64)
     return FlatTrees(
         roots=roots,
@@ -210,7 +211,7 @@ def _flat_trees(trees: Sequence[Tree]) -> FlatTrees:
 def _flat_leaves(
     parts: Sequence[Term], roots: NDArray[np.int64], order: NDArray[np.int64]
 ) -> FlatLeaves:
-    """The leaf values of parts; ``order`` (n_nodes,) numbers leaves from left to right."""
+    """Concatenate the leaf values; ``order`` (n_nodes,) numbers leaves from left to right."""
     trees: list[Any] = [part.model for part in parts]
     sizes = np.diff(roots)
     widths = np.array([t.leaf_values.shape[1] for t in trees], dtype=np.int32)
@@ -233,7 +234,7 @@ def _flat_leaves(
 
 
 def _set_numbers(trees: Sequence[Tree]) -> NDArray[np.int32]:
-    """Which of all sets a node splits by, -1 for none; empty where no tree has sets."""
+    """Index of the level set of each node, -1 for none; empty if no tree has sets."""
     if not any(len(t.left_sets) for t in trees):
         return np.empty(0, dtype=np.int32)
     by_level = np.concatenate(

@@ -44,7 +44,7 @@ _UNLIMITED = 2**31
 
 @dataclass
 class VectorTreeData:
-    """A binned table, the values in its bins, and the threads of this fit.
+    """A binned table, the values in its bins, and the threads of a fit.
 
     Attributes
     ----------
@@ -62,35 +62,36 @@ class VectorTreeData:
 
 @dataclass(frozen=True)
 class VectorTreeLearner(Learner):
-    """One tree a stage for all outputs, by squared error on the negative gradients.
+    """One tree per stage for all outputs, by squared error on the negative gradients.
 
-    With the outputs' points in the feature space of an output kernel these are output kernel trees
-    (OK3), and with random cuts their extra-trees (OK3-et).
+    If the outputs are points in the feature space of an output kernel, these are output kernel
+    trees (OK3), and with random cuts their extra-trees (OK3-et).
 
     Parameters
     ----------
     max_splits : int or None
-        The node of largest total variance is split first.  ``None`` grows until the leaves are
-        pure or as small as they may be.
+        Maximum number of splits; the node with the largest total variance is split first.  ``None``
+        grows until the leaves are pure or cannot be split further.
     max_depth : int or None
     min_samples_leaf : float
-        Smallest sum of weights (number of rows, where there are no weights) in a leaf.
+        Minimum sum of weights (number of rows, if there are no weights) in a leaf.
     max_features : float in (0, 1], or "sqrt"
-        Part of the columns that a node may choose from.  With random cuts, columns that are
+        Fraction of the columns that are considered in a node.  With random cuts, columns that are
         constant in the node do not count.
     random_cuts : bool
-        One cut a column, uniform between its least and greatest value in the node (Geurts, Ernst
-        and Wehenkel 2006), in place of the best one.
+        Whether to draw one cut for each column, uniformly between its minimum and maximum in the
+        node (Geurts, Ernst and Wehenkel 2006), instead of searching for the best one.
     sketch : int or None
-        Grow on a random projection of the gradients to so many columns; leaf values come from all
-        outputs (Iosipoi and Vakhrushev 2022).
+        Number of columns of a random projection of the gradients on which trees are grown; leaf
+        values use all outputs (Iosipoi and Vakhrushev 2022).
     max_bins : int
-        Columns with more distinct values are cut between quantiles only.
+        Columns with more distinct values are cut only between quantiles.
 
     Notes
     -----
-    Cost O(n d r log J) a stage for J splits: with ``max_features`` a part of ``d``, with ``sketch``
-    so many columns in place of ``r`` outputs and O(n r) for the leaves.  The hessian is not used.
+    Cost O(n d r log J) per stage for J splits.  With ``max_features``, ``d`` is that fraction of
+    the columns; with ``sketch``, its columns replace the ``r`` outputs, plus O(n r) for the leaves.
+    The hessian is not used.
     """
 
     in_files: ClassVar[bool] = True
@@ -119,7 +120,7 @@ class VectorTreeLearner(Learner):
         return VectorTreeData(X, table, ranges, team)
 
     def close(self, data: VectorTreeData) -> None:
-        """End the threads."""
+        """Stop the threads."""
         data.team.__exit__()
 
     def fit(
@@ -129,7 +130,7 @@ class VectorTreeLearner(Learner):
         sample: RowSample,
         rng: np.random.Generator,
     ) -> list[FittedTerm]:
-        """One tree."""
+        """Fit one tree."""
         return [self.fit_tree(data, gradients.negative_gradient, sample, rng, data.team)]
 
     def fit_tree(
@@ -140,7 +141,7 @@ class VectorTreeLearner(Learner):
         rng: np.random.Generator,
         team: ThreadTeam,
     ) -> FittedTerm:
-        """One tree, grown by the threads of ``team``; several may be grown side by side."""
+        """Grow one tree on the threads of ``team``; several trees may be grown in parallel."""
         negative = np.ascontiguousarray(negative, dtype=np.float64)
         weight = np.empty(0) if sample.weight is None else sample.weight
         n, r = negative.shape
@@ -172,7 +173,7 @@ class VectorTreeLearner(Learner):
         rng: np.random.Generator,
         team: ThreadTeam,
     ) -> VectorGrowth:
-        """All that one tree is grown from."""
+        """Collect the inputs of compiled growth for one tree."""
         d, n_bins = len(data.table.n_values), data.table.n_bins
         m, k = rows.shape[1], learned.shape[1]
         gradients, pure = _centred(learned, weight, rows[0])
@@ -224,12 +225,12 @@ class VectorTreeLearner(Learner):
             max_depth=_UNLIMITED if self.max_depth is None else int(self.max_depth),
             n_columns=max(1, round(part * d)),
             random_cuts=bool(self.random_cuts),
-            in_turn=most >= m,  # a leaf for every row: the same tree in any order
+            in_turn=most >= m,  # one leaf per row: the order does not matter
         )
 
 
 def _grow_together(growth: VectorGrowth, team: ThreadTeam) -> None:
-    """Grow one tree in one compiled call, which as many threads of the team run as can share it."""
+    """Grow one tree in a single compiled call, on as many threads of the team as are useful."""
     n_threads = len(growth.scratch.sums)
     sync = np.zeros(SYNC_SIZE, dtype=np.int64)
 
@@ -249,13 +250,13 @@ def _grow_together(growth: VectorGrowth, team: ThreadTeam) -> None:
 def _centred(
     learned: Floats, weight: Floats, rows: NDArray[np.uint32]
 ) -> tuple[VectorGradients, float]:
-    """Gradients about their mean over ``rows``, ready for sums of squares, which would cancel else.
+    """Center gradients over ``rows``, which avoids cancellation in sums of squares.
 
     Returns
     -------
     gradients : VectorGradients
     pure : float
-        Total variance that is nothing but rounding.
+        Total variance that is due to rounding only.
     """
     drawn = np.ones(len(rows)) if len(weight) == 0 else weight[rows]
     mean = np.average(learned[rows], axis=0, weights=drawn)

@@ -1,1 +1,1 @@
-"""Recipes by family: from an estimator's parameters and checked data to what is trained."""
+"""Recipes by model family, built from an estimator's parameters and validated data."""

@@ -1,4 +1,4 @@
-"""Recipes of kernel machines: full, sparse, and block stages, and one machine of nested bases."""
+"""Recipes of kernel machines: full, sparse and block stages, and a machine of nested bases."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from hilboost.training.regularization import held_out_penalty, held_out_regulari
 
 _FULL_UP_TO = 60_000
 _FULL_WITHOUT_KEEPING_UP_TO = 20_000
-_ENDLESS = 2**31 - 1  # stages: the learner knows when it is done
+_ENDLESS = 2**31 - 1  # stages: the learner stops by itself
 _OF_SPARSE_STAGES = (
     "subset_size",
     "selection",
@@ -58,7 +58,7 @@ _OF_SPARSE_STAGES = (
 
 @dataclass(frozen=True)
 class KernelParameters:
-    """Parameters of kernel stages with their defaults; the estimators document them."""
+    """Parameters of kernel stages with their defaults, as documented in the estimators."""
 
     kernel: Any = "auto"
     stages: str = "auto"
@@ -91,20 +91,20 @@ class KernelParameters:
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], **others: Any) -> KernelParameters:
-        """Those of an estimator, and others that it does not have."""
+        """Create them from an estimator's parameters and others that it does not have."""
         known = {field.name for field in fields(cls)}
         own = {name: value for name, value in parameters.items() if name in known}
         return cls(**{**own, **others})
 
     @property
     def is_given(self) -> bool:
-        """Whether the user chose both the kernel and the regularization."""
+        """Whether the user specified both the kernel and the regularization."""
         automatic = is_auto(self.kernel) or is_auto(self.regularization)
         return is_auto(self.tuning) and not automatic
 
     @property
     def of_sparse_stages(self) -> list[str]:
-        """Names of changed parameters that apply to sparse stages only."""
+        """Names of non-default parameters that apply to sparse stages only."""
         return [
             field.name
             for field in fields(self)
@@ -118,12 +118,12 @@ def _equal(value: Any, default: Any) -> bool:
 
 
 def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int) -> Recipe:
-    """What to train: kernel stages until they have converged.
+    """Create the recipe of kernel stages that run until convergence.
 
     Raises
     ------
     InvalidParameter, IncompatibleParts, InvalidData
-        Parameters that do not go together, or with the data.
+        The parameters are incompatible with each other or with the data.
     """
     loss, initial_raw = start(loss, data)
     if p.early_stopping is True and data.held_out is None:
@@ -149,7 +149,7 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
 
 
 def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int) -> Recipe:
-    """What to train: steps on one machine of nested bases, which end by themselves."""
+    """Create the recipe of steps on one machine of nested bases; they stop by themselves."""
     recipe = kernel_recipe(replace(p, stages="sparse"), loss, data, seed)
     return replace(
         recipe,
@@ -157,7 +157,7 @@ def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         n_stages=_ENDLESS,
         rules=() if recipe.loss.quadratic else (PenalizedLineSearch(),),
         choose_penalty=None,
-        # Steps on one machine are no reason to stop.
+        # The number of steps on one machine never triggers early stopping.
         stopping=EarlyStopping(_ENDLESS, 0.0) if recipe.data.held_out is not None else None,
         finish=NestedFinish(p.is_given),
     )
@@ -166,7 +166,7 @@ def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
 def nested_learner(
     p: KernelParameters, sparse: Learner, regularize: Callable[..., float] | None = None
 ) -> NestedLearner:
-    """The learner of one machine of nested bases."""
+    """Create the learner of one machine of nested bases."""
     assert isinstance(sparse, SparseLearner)
     return NestedLearner(sparse, float(p.tol), int(p.max_iter), regularize)
 
@@ -174,7 +174,7 @@ def nested_learner(
 def _held_out_lambda(
     p: KernelParameters, recipe: Recipe, data: TrainingData
 ) -> Callable[..., float] | None:
-    """The choice of λ by the loss itself, where there is something to choose."""
+    """Return the function that selects λ by the loss itself, if there is anything to select."""
     if not (is_auto(p.regularization) and is_auto(p.tuning)) or recipe.loss.quadratic:
         return None
     return partial(held_out_regularization, recipe.loss, data.target, recipe.initial_raw)
@@ -183,7 +183,7 @@ def _held_out_lambda(
 def kernel_learner(
     p: KernelParameters, n: int, categorical: tuple[int, ...]
 ) -> FullLearner | SparseLearner | BlockLearner:
-    """The learner of the stages that the parameters stand for, on n distinct rows.
+    """Create the learner of the stages that the parameters specify, for n distinct rows.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def kernel_learner(
 
 
 def _stages(p: KernelParameters, n: int) -> str:
-    """Kernel stages on all rows where their Gram matrix can be afforded."""
+    """Use kernel stages on all rows if their Gram matrix is affordable."""
     changed = p.of_sparse_stages
     if not is_auto(p.stages):
         if p.stages != "sparse" and changed:
@@ -250,7 +250,7 @@ def _stages(p: KernelParameters, n: int) -> str:
 
 
 def _checked_factors(factors: Any) -> tuple[float, ...]:
-    """Positive multiples of length scales."""
+    """Validate the positive multiples of length scales."""
     try:
         numbers = np.array([] if factors is None else factors, dtype=np.float64)
     except (TypeError, ValueError):
@@ -265,7 +265,7 @@ def _checked_factors(factors: Any) -> tuple[float, ...]:
 def penalty_choice(
     loss: Loss, data: TrainingData, initial_raw: Floats
 ) -> Callable[..., float] | None:
-    """The choice of λ by the loss itself, for losses whose steps need a search."""
+    """Return the function that selects λ by the loss itself, for losses that need a search."""
     if loss.bounded_hessian:
         return None
     return partial(held_out_penalty, loss, data.target, initial_raw)
@@ -275,7 +275,7 @@ def _n_stages(p: KernelParameters, loss: Loss, learner: Learner) -> int:
     if not is_auto(p.n_estimators):
         return int(p.n_estimators)
     if not loss.bounded_hessian:
-        return 60  # most fits end earlier, where the penalized loss no longer falls
+        return 60  # most fits stop earlier, when the penalized loss no longer decreases
     return 30 if isinstance(learner, FullLearner) and not loss.quadratic else 20
 
 
@@ -297,18 +297,18 @@ def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...
 
 @dataclass(frozen=True)
 class KernelFinish:
-    """Keeps what the kernel machine chose, and sharpens least-squares probabilities.
+    """Record the choices of the kernel machine, and sharpen least-squares probabilities.
 
     Attributes
     ----------
     given : bool
-        Whether the user chose both kernel and regularization, so that they have no free factor.
+        Whether the user specified both kernel and regularization, leaving no free factor.
     """
 
     given: bool
 
     def __call__(self, outcome: Outcome) -> Outcome:
-        """The outcome with a summary of the kernel machine."""
+        """Add a summary of the kernel machine to the outcome."""
         workspace: Workspace | None = outcome.learner_data
         if workspace is None:
             return outcome
@@ -332,10 +332,10 @@ class KernelFinish:
 
 @dataclass(frozen=True)
 class NestedFinish(KernelFinish):
-    """Steps on one machine become one stage: stages are nested machines."""
+    """Merge the steps on each machine into one stage; stages are nested machines."""
 
     def __call__(self, outcome: Outcome) -> Outcome:
-        """The outcome with as many stages as there are nested machines."""
+        """Return the outcome with one stage for each nested machine."""
         outcome = super().__call__(outcome)
         state, summary = outcome.state, outcome.kernel_machine
         stages = state.members[0].stages
@@ -360,7 +360,7 @@ def _size(stage: Stage) -> int:
 
 
 def _together(stages: list[Stage]) -> Stage:
-    """The sum of some stages with the same basis."""
+    """Add up stages with the same basis."""
     if len(stages) == 1:
         return stages[0]
     ((model, columns),) = merge([term for stage in stages for term in stage.terms])

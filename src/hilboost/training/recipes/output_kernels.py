@@ -1,4 +1,4 @@
-"""Recipes of output kernel models: boosting of any learner in an output space, and forests."""
+"""Recipes of output kernel models: boosting any learner in an output space, and forests."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _SKETCH = 16
 
 @dataclass(frozen=True)
 class PreimageError(SquaredError):
-    """Squared error whose value is that of the decoded labels: what early stopping may watch."""
+    """Squared error evaluated on the decoded labels, for early stopping."""
 
     embedding: Embedding
     way: str
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """Half the squared distance between the points of the labels and of the decoded ones."""
+        """Half the squared distance between the points of the true and the decoded labels."""
         decoded = self.embedding.encode(self.embedding.decode(raw, self.way))
         return super().value(target, decoded)
 
@@ -40,7 +40,7 @@ class PreimageError(SquaredError):
 def output_recipe(
     p: Mapping[str, Any], learner: Learner, loss: SquaredError, data: TrainingData, seed: int
 ) -> Recipe:
-    """What to train in an output space.
+    """Create the recipe of a fit in an output space.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def output_recipe(
     Raises
     ------
     InvalidParameter, IncompatibleParts, InvalidData
-        Parameters that do not go together, or with the data.
+        The parameters are incompatible with each other or with the data.
     """
     fitted_loss, initial_raw = start(loss, data)
     if p["early_stopping"] is True and data.held_out is None:
@@ -79,7 +79,7 @@ def output_recipe(
 
 
 def pace(p: Mapping[str, Any], learner: Learner) -> tuple[int, float]:
-    """Number of stages and learning rate."""
+    """Return the number of stages and the learning rate."""
     if learner.penalizes:
         n_stages, rate = 20, 1.0
     elif learner.constant_on_leaves:
@@ -92,7 +92,7 @@ def pace(p: Mapping[str, Any], learner: Learner) -> tuple[int, float]:
 
 
 def vector_trees(p: Mapping[str, Any], random_cuts: bool, n_outputs: int) -> VectorTreeLearner:
-    """Trees of boosting in an output space."""
+    """Create the tree learner for boosting in an output space."""
     features: float | str = "sqrt" if random_cuts else 1.0
     sketch = p["sketch"]
     if is_auto(sketch):
@@ -107,7 +107,7 @@ def vector_trees(p: Mapping[str, Any], random_cuts: bool, n_outputs: int) -> Vec
 
 
 def forest_trees(p: Mapping[str, Any]) -> VectorTreeLearner:
-    """Trees of a forest in an output space."""
+    """Create the tree learner for a forest in an output space."""
     max_features, random_cuts = p["max_features"], p["splitter"] == "random"
     if is_auto(max_features):
         max_features = "sqrt" if random_cuts else 1.0

@@ -1,4 +1,4 @@
-"""Recipes of the estimators for tables: trees by default, any other learner by name or object."""
+"""Recipes for tabular data: trees by default, or any other learner by name or as an object."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ def table_recipe(
     seed: int,
     continuation: Continuation | None,
 ) -> Recipe:
-    """What to train for a table.
+    """Create the recipe of a fit to tabular data.
 
     Parameters
     ----------
     parameters : mapping
-        Those of ``BoostingRegressor`` or ``BoostingClassifier``.
+        Parameters of ``BoostingRegressor`` or ``BoostingClassifier``.
     loss : Loss
     data : TrainingData
     seed : int
     continuation : Continuation or None
-        A fit that goes on keeps what the first one chose for automatic parameters.
+        A continued fit keeps the values that the first one chose for automatic parameters.
 
     Raises
     ------
     InvalidParameter, InvalidType, IncompatibleParts, InvalidData
-        Parameters that do not go together, or with the data.
+        The parameters are incompatible with each other or with the data.
     """
     p, held_out = dict(parameters), data.held_out is not None
     scale = _weight_scale(p, data)
@@ -129,14 +129,14 @@ def table_recipe(
 def _penalty_choice(
     loss: Loss, learner: Learner, data: TrainingData, initial_raw: Floats
 ) -> Callable[..., float] | None:
-    """The choice of λ by the loss itself, for kernel machines under other losses than squares."""
+    """Select λ by the loss itself, for kernel machines with losses other than squared error."""
     if loss.quadratic or not learner.penalizes:
         return None
     return partial(held_out_penalty, loss, data.target, initial_raw)
 
 
 def work(recipe: Recipe, multi_output: str) -> int:
-    """Number of entries that a stage goes through."""
+    """Number of entries that a stage processes."""
     n_trees = 1 if multi_output == "shared" else recipe.n_outputs
     return int(recipe.data.X.size * n_trees * recipe.n_folds)
 
@@ -144,7 +144,7 @@ def work(recipe: Recipe, multi_output: str) -> int:
 def _candidates(
     p: Mapping[str, Any], recipe: Recipe, learner: Learner, resolved: ResolvedParameters
 ) -> tuple[Candidate, ...]:
-    """Trees whose nodes see half or all of the columns."""
+    """Tree learners whose nodes see half or all of the columns."""
     if not (isinstance(p["learner"], str) and isinstance(learner, TreeLearner)):
         return ()
     if recipe.data.held_out is None and recipe.n_folds == 1:
@@ -156,7 +156,7 @@ def _candidates(
 
 
 def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema) -> Learner:
-    """The learner that the parameters stand for.
+    """Create the learner that the parameters specify.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Sc
 def stored_learner(
     p: Mapping[str, Any], resolved: ResolvedParameters | None, schema: Schema
 ) -> Learner:
-    """The learner of a model that was read from a file; ``resolved`` is missing in old files."""
+    """Create the learner of a model read from a file; old files do not have ``resolved``."""
     if resolved is None and isinstance(p["learner"], str) and p["learner"] == "tree":
         return TreeLearner()
     if resolved is None:
@@ -236,7 +236,7 @@ def _tree_learner(
 
 
 def _check_classes(learner: Learner, data: TrainingData) -> None:
-    """Directions are about the probability of the second of two classes."""
+    """Check that monotonic directions are used with two classes: they refer to the second one."""
     if not isinstance(data.codec, ClassCodec) or len(data.codec.classes) == 2:
         return
     if isinstance(learner, TreeLearner) and learner.monotonic:
@@ -247,7 +247,7 @@ def _check_classes(learner: Learner, data: TrainingData) -> None:
 
 
 def _weight_scale(p: Mapping[str, Any], data: TrainingData) -> WeightScale:
-    """What the weights count as; parameters of learners other than trees are sums of weights."""
+    """Determine the scale of the weights; only for trees are parameters in numbers of rows."""
     balanced = isinstance(p.get("class_weight"), str)
     scale = weight_scale(data.X, data.target, balanced)
     if isinstance(p["learner"], str) and p["learner"] == "tree":
@@ -262,7 +262,7 @@ def _counting_weights(
     resolved: ResolvedParameters,
     data: TrainingData,
 ) -> Learner:
-    """Trees in whose leaves weights count as rows, with a warning where no leaf can be heavy."""
+    """Make leaves count weights as rows; warn if no leaf can be heavy enough."""
     if not isinstance(learner, TreeLearner):
         return learner
     if learner is not p["learner"]:
@@ -277,11 +277,11 @@ def _counting_weights(
 def _encoded(
     p: Mapping[str, Any], learner: Learner, loss: Loss, data: TrainingData
 ) -> tuple[Encoder | None, Learner]:
-    """How trees see columns of categories, and the trees that were told of these."""
+    """Return the encoding of category columns and the tree learner configured for it."""
     if not isinstance(learner, TreeLearner):
         return None, learner
     if isinstance(loss, MaskedLoss) and loss.loss.quadratic:
-        # The hessian counts the rows whose target is known: leaves must have enough of these.
+        # The hessian counts the rows whose target is known; leaves need enough of them.
         fewest = max(learner.min_hessian, float(learner.min_samples_leaf))
         learner = replace(learner, min_hessian=fewest)
     columns = category_columns(data.schema)
@@ -294,7 +294,7 @@ def _encoded(
 
 
 def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
-    """Leaf values that the loss sets itself, and the search of the step length."""
+    """Return the rules for leaf values set by the loss and for the line search."""
     rules: list[Rule] = []
     leaf_loss = isinstance(loss, LeafLoss)
     if leaf_loss:
