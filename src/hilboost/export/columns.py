@@ -19,8 +19,8 @@ class Columns:
     Attributes
     ----------
     names : list of str or int
-        Numbers where ``X`` had no names.  Behind the columns of ``X``, by member of a committee,
-        are the target encoding: ``"mean by town"``, ``"mean by town × street"``, and
+        Indices where ``X`` had no names.  The target encodings follow the columns of ``X``, member
+        by member of a cross-validated ensemble: ``"mean by town"``, ``"mean by town × street"``, and
         ``"mean 2 by town"`` where there are several targets or classes (of more than five classes,
         the five most frequent in their order).  A column of many levels, whose trees see how
         frequent each is, is ``"share of town"``.

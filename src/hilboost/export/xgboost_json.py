@@ -59,8 +59,8 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     XGBoost holds rows, thresholds and leaf values in float32.  Rows of float32 go through the same
     leaves as in hilboost; of float64, those that lie within half a step of float32 from a threshold
     may go the other way, and predictions agree to about the seventh digit.  Classes are numbered in
-    the order of ``classes_``.  A round (``iteration_range``) is a stage; of a committee of folds,
-    one member's part of it.  Raw outputs (``output_margin=True``) are those of hilboost, but for
+    the order of ``classes_``.  A round (``iteration_range``) is a stage; of an ensemble, one
+    member's part of it.  Raw outputs (``output_margin=True``) are those of hilboost, but for
     the losses ``"exponential"`` and ``"squared_error"`` of a classifier, where they are multiplied
     by the factor that makes them logits.  A tree with vector leaves is written once for every
     output.  Feature names are left out where XGBoost would refuse one (``[``, ``]``, ``<``, line

@@ -82,7 +82,7 @@ def as_kernel(spec: Any) -> Kernel:
     Raises
     ------
     InvalidParameter
-        Nobody knows the name.
+        Unknown name.
     InvalidType
         It is something else.
     """

@@ -1,4 +1,4 @@
-"""Doubt at the door: hyperparameters as plain numbers, or a refusal."""
+"""Validation of hyperparameters, which become plain numbers."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def as_output(spec: Any) -> OutputSpace:
     Raises
     ------
     InvalidParameter
-        Nobody knows the name.
+        Unknown name.
     InvalidType
         It is something else.
     """

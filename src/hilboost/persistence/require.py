@@ -1,4 +1,4 @@
-"""Doubt at the door of model files."""
+"""Validation of the contents of model files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Fits that are saved to a file while they run, and resumed from it.
 
-A checkpoint is a model file of format 1.  The members of a committee are stored side by side as
+A checkpoint is a model file of format 1.  The members of an ensemble are stored side by side as
 additional outputs, and the header identifies the fit by its data, parameters and version.
 """
 

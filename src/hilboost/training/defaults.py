@@ -50,8 +50,8 @@ def resolve(
     -----
     There are three regimes.  Below 200 rows, held-out losses are unreliable: 100 plain stages.  Up
     to 50,000 rows, accuracy takes only seconds: a low learning rate, strong L2 regularization,
-    random row sampling, and a committee over folds.  Beyond that, a single model with one held-out
-    part and a higher learning rate.
+    random row sampling, and a cross-validated ensemble.  Beyond that, a single model with one
+    held-out part and a higher learning rate.
     """
     learner = parameters["learner"]
     trees = isinstance(learner, str) and learner == "tree"
@@ -114,5 +114,5 @@ def _or(value: Any, automatic: Any) -> Any:
 
 
 def _n_folds(n_cells: float) -> int:
-    """Number of committee members; powers of two keep their mean exact."""
+    """Number of members of the ensemble; powers of two keep their mean exact."""
     return 4 if n_cells <= 1_000_000 else 2 if n_cells <= 2_000_000 else 1

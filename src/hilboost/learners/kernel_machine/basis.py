@@ -112,7 +112,7 @@ def select(
     if name not in _STRATEGIES:
         raise unknown_name("selection", name, SELECTIONS)
     rows = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0)
-    if len(rows) == 0:  # no row counts: any is as good as any other
+    if len(rows) == 0:  # all weights are zero: any row will do
         rows, weight = np.arange(len(X)), None
     X, y = X[rows], residual[rows]
     mass = np.ones(len(rows)) if weight is None else weight[rows]
