@@ -190,7 +190,8 @@ def decode(
         Validates the labels of ``candidates`` and returns them with their embeddings.  By default,
         the embedding encodes them.
     formula : callable, optional
-        Decodes points with all methods that are not in ``CANDIDATE_WAYS`` and need no candidates.
+        Decodes points with all methods that are not in ``CANDIDATE_WAYS``; these need no
+        candidates.
 
     Returns
     -------
