@@ -36,10 +36,10 @@ class Similarity(Protocol):
     """Protocol of kernels on labels."""
 
     def __call__(self, A: Any, B: Any) -> Floats:
-        """``k(a_i, b_j)``, (a, b)"""
+        """Kernel matrix ``k(a_i, b_j)``, (a, b)."""
 
     def pairs(self, A: Any, B: Any) -> Floats:
-        """``k(a_i, b_i)``, (a,)"""
+        """Kernel values ``k(a_i, b_i)``, (a,) of corresponding labels."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ class KernelEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 
     def encode(self, labels: Any) -> Floats:
-        """(n, r)"""
+        """Encode labels as points, (n, r)."""
         return self._codes(_objects(labels))
 
     def encode_training(self, labels: Any) -> Floats:
@@ -271,7 +271,7 @@ class KernelEmbedding(Embedding):
         return self.factor.codes
 
     def norms(self, labels: Any) -> Floats:
-        """``k(y, y)``, (n,)"""
+        """Kernel values ``k(y, y)``, (n,)."""
         return self.products(labels, labels)
 
     def products(self, labels: Any, others: Any) -> Floats:
@@ -316,11 +316,11 @@ class RowEmbedding(KernelEmbedding):
     shape: tuple[int, ...]
 
     def encode(self, labels: Any) -> Floats:
-        """(n, r)"""
+        """Encode labels as points, (n, r)."""
         return self._codes(self._rows(labels))
 
     def norms(self, labels: Any) -> Floats:
-        """``k(y, y)``, (n,)"""
+        """Kernel values ``k(y, y)``, (n,)."""
         return np.asarray(self.kernel.diag(self._rows(labels)), dtype=np.float64)
 
     def products(self, labels: Any, others: Any) -> Floats:

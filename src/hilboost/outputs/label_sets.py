@@ -84,7 +84,7 @@ class LabelSets(OutputSpace):
         )
 
     def _weights(self, table: Bools, names: tuple[Hashable, ...]) -> Floats:
-        """(L,)"""
+        """Compute the label weights, (L,)."""
         if isinstance(self.weighting, str):
             if self.weighting not in _WEIGHTINGS:
                 raise unknown_name("weighting", self.weighting, _WEIGHTINGS)
@@ -136,7 +136,7 @@ class LabelSetEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "threshold", "f1", "top")
 
     def encode(self, labels: Any) -> Floats:
-        """(n, L)"""
+        """Encode labels as points, (n, L)."""
         return self._table(labels) * self.scale
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
@@ -166,7 +166,7 @@ class LabelSetEmbedding(Embedding):
         return Candidates(table, table * self.scale, table @ (self.scale**2))
 
     def _table(self, labels: Any, what: str = "Y") -> Bools:
-        """(n, L)"""
+        """Convert labels to indicators, (n, L)."""
         found = _table_of(labels, lists_are_rows=self.dtype is not None)
         if found is not None:
             if hasattr(labels, "columns") and self.dtype is not None:
@@ -300,7 +300,7 @@ def _ordered(names: set[Hashable]) -> tuple[Hashable, ...]:
 def _indicators(
     rows: list[frozenset[Hashable]], number: dict[Hashable, int], what: str = "Y"
 ) -> Bools:
-    """(n, L)"""
+    """Convert label sets to indicators, (n, L)."""
     table = np.zeros((len(rows), len(number)), dtype=bool)
     for i, row in enumerate(rows):
         for label in row:

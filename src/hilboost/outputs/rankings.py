@@ -87,7 +87,7 @@ class RankingEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
 
     def encode(self, labels: Any) -> Floats:
-        """(n, K(K-1)/2), (n, K) or (n, K²)"""
+        """Encode labels as points, (n, K(K-1)/2), (n, K) or (n, K²)."""
         ranks = _ranks(labels, self.training.shape[1], self.ties)
         return _GEOMETRIES[self.distance].encode(ranks)
 

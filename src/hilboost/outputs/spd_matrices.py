@@ -53,7 +53,7 @@ class PositiveMatrixEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:
-        """(n, p(p+1)/2)"""
+        """Encode labels as points, (n, p(p+1)/2)."""
         return _logarithms(_matrices(labels, self.training.shape[1]))
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:

@@ -93,7 +93,7 @@ class StringEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 
     def encode(self, labels: Any) -> Floats:
-        """(n, r)"""
+        """Encode labels as points, (n, r)."""
         return self._codes_and_squares(_strings(labels))[0]
 
     def norms(self, labels: Any) -> Floats:

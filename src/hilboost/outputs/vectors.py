@@ -52,7 +52,7 @@ class VectorEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:
-        """(n, c)"""
+        """Encode labels as points, (n, c)."""
         return as_rows(labels, width=self.training.shape[1])
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
