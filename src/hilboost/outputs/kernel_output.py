@@ -39,7 +39,7 @@ class Similarity(Protocol):
         """Kernel matrix ``k(a_i, b_j)``, (a, b)."""
 
     def pairs(self, A: Any, B: Any) -> Floats:
-        """Kernel values ``k(a_i, b_i)``, (a,) of corresponding labels."""
+        """Kernel values ``k(a_i, b_i)`` of corresponding labels, (a,)."""
 
 
 @dataclass(frozen=True)
