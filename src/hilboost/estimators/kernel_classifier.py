@@ -86,7 +86,7 @@ class KernelBoostingClassifier(ClassifierMixin, ClassPredictions, KernelBoosting
         Whether to scale columns to mean 0 and standard deviation 1.  ``"auto"`` divides more than
         64 columns of similar spread (pixels, spectra) by a common factor, and does not scale the
         columns for ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
-    categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
+    categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
 default "from_dtype"
         Categorical columns.  By default, columns with a text or categorical dtype.  With
         ``kernel="auto"``, a difference in such a column reduces the similarity of two rows by a

@@ -68,7 +68,7 @@ default=None
         Groups of columns that may interact.  Each path of a tree uses columns of a single group.
         Columns that appear in no group form an additional group.  "pairwise" allows all pairs of
         columns, and "no_interactions" puts each column in a group of its own.
-    categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
+    categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
 default="from_dtype"
         Categorical columns.  By default, columns with a text or categorical dtype.  Levels not
         seen in ``fit`` go to the larger side of a split, or are treated as an average level.

@@ -79,7 +79,7 @@ class SparseKernelClassifier(ClassifierMixin, ClassPredictions, SparseKernelMach
     max_iter : int, default 500
         Maximum number of steps per nested model.
     standardize : bool or "auto", default "auto"
-    categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
+    categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
 default "from_dtype"
         Categorical columns.  By default, columns with a text or categorical dtype.
         ``kernel="auto"`` compares them by equality; other kernels use their codes.

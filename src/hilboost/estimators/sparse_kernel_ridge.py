@@ -48,7 +48,7 @@ class SparseKernelRidge(RegressorMixin, NumberPredictions, SparseKernelMachine):
         Number of random rows from which basis vectors and scores are computed.  ``None`` means all
         rows.
     standardize : bool or "auto", default "auto"
-    categorical_features : "from_dtype", sequence of names or column numbers, mask, or None, \
+    categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
 default "from_dtype"
         Categorical columns.  By default, columns with a text or categorical dtype.
         ``kernel="auto"`` compares them by equality; other kernels use their codes.

@@ -65,7 +65,7 @@ class CompositionEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:
-        """(n, K) or (n, K - 1)"""
+        """Encode labels as points, (n, K) or (n, K - 1)."""
         shares = _shares(labels, self.training.shape[1], self.geometry)
         return _GEOMETRIES[self.geometry].encode(shares)
 

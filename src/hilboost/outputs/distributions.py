@@ -75,7 +75,7 @@ class DistributionEmbedding(Embedding):
         return (np.arange(q) + 0.5) / q
 
     def encode(self, labels: Any) -> Floats:
-        """(n, q)"""
+        """Encode labels as points, (n, q)."""
         q = self.training.shape[1]
         return _quantiles(labels, q) / np.sqrt(q)
 

@@ -62,7 +62,7 @@ class Hierarchy(OutputSpace):
         return replace(every, training=np.unique(every.numbers(labels)))
 
     def _weights(self, nodes: tuple[Hashable, ...], depth: Mapping[Hashable, int]) -> Floats:
-        """(N,)"""
+        """Compute the edge lengths, (N,)."""
         given = self.weights
         numbers: list[Any] = [np.nan]
         if isinstance(given, Mapping):
@@ -133,7 +133,7 @@ class HierarchyEmbedding(Embedding):
         )
 
     def encode(self, labels: Any) -> Floats:
-        """(n, N)"""
+        """Encode labels as points, (n, N)."""
         return self._codes(self.numbers(labels))
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Any]:

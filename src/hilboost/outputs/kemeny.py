@@ -93,7 +93,7 @@ def _sorted(preference: Floats, orders: NDArray[np.int64]) -> Floats:
 
 
 def _value(preference: Floats, orders: NDArray[np.int64]) -> Floats:
-    """(n,)"""
+    """Compute the sum of preferences of each order, (n,)."""
     return np.triu(_sorted(preference, orders)).sum(axis=(1, 2))
 
 

@@ -1,4 +1,4 @@
-"""Any kernel on any objects: points by a pivoted Cholesky factor, pre-images over candidates."""
+"""Output kernels on objects of any type, embedded by a pivoted Cholesky factor."""
 
 from __future__ import annotations
 
@@ -33,38 +33,39 @@ _WHAT = "the output kernel"
 
 
 class Similarity(Protocol):
-    """A kernel of labels."""
+    """Protocol of kernels on labels."""
 
     def __call__(self, A: Any, B: Any) -> Floats:
-        """``k(a_i, b_j)``, (a, b)"""
+        """Kernel matrix ``k(a_i, b_j)``, (a, b)."""
 
     def pairs(self, A: Any, B: Any) -> Floats:
-        """``k(a_i, b_i)``, (a,)"""
+        """Kernel values ``k(a_i, b_i)`` of corresponding labels, (a,)."""
 
 
 @dataclass(frozen=True)
 class KernelOutput(OutputSpace):
-    """Labels of any type under a kernel (G2007, section 2.2).
+    """Output space of labels of any type, defined by an output kernel (G2007, section 2.2).
 
     Parameters
     ----------
     kernel : Kernel, str, scikit-learn kernel or callable
-        A kernel, its name or scikit-learn's take labels that are rows of numbers; ``"gaussian"``
-        takes the mean squared distance of the training labels for its scale.  A callable takes
-        labels of any type: ``kernel(labels_a, labels_b)`` returns the (a, b) matrix.
+        Output kernel.  A kernel, a kernel name or a scikit-learn kernel requires labels that are
+        rows of numbers; ``"gaussian"`` sets its scale from the mean squared distance of the
+        training labels.  A callable supports labels of any type: ``kernel(labels_a, labels_b)``
+        returns the (a, b) matrix of kernel values.
     pairwise : bool
-        The callable takes two single labels and returns a number.
+        Whether the callable takes two single labels and returns a number.
     tolerance : float
-        Share of the Gram matrix's trace that its factor may leave out; 0 is exact.  A split's gain
-        is off by at most the trace left out.
+        Fraction of the trace of the Gram matrix that the factor may omit; 0 is exact.  The error
+        of a split's gain is at most the omitted trace.
     max_rank : int or None
-        Most columns that the factor may have.
+        Maximum number of columns of the factor.
 
     Notes
     -----
-    Up to 8,192 labels the whole Gram matrix is factored, O(n³) at worst; beyond, single columns
-    are, O(n r²), with at most 4,096 of them unless ``max_rank`` says more; a warning tells where
-    that leaves out more than ``tolerance``.
+    Up to 8,192 labels, the full Gram matrix is factored in O(n³) in the worst case.  Beyond that,
+    single columns are computed in O(n r²), at most 4,096 of them unless ``max_rank`` is larger.  A
+    warning is issued if this omits more than ``tolerance``.
     """
 
     in_files = True
@@ -83,15 +84,15 @@ class KernelOutput(OutputSpace):
     def embedding(
         self, labels: Any, factor: Callable[[Similarity, Any], GramFactor], what: str = "Y"
     ) -> KernelEmbedding:
-        """What is learned from labels, by a way to factor their Gram matrix.
+        """Fit the embedding with a given function that factors the Gram matrix.
 
         Parameters
         ----------
         labels : sequence of n labels
         factor : callable
-            From a similarity and labels to a factor.
+            Computes the factor from a similarity and labels.
         what : str
-            What messages call the labels.
+            Name of the labels in error messages.
 
         Returns
         -------
@@ -100,7 +101,7 @@ class KernelOutput(OutputSpace):
         Raises
         ------
         InvalidParameter
-            ``pairwise=True`` with a kernel that is no function.
+            ``pairwise=True`` with a kernel that is not a function.
         """
         if self._is_function():
             objects = _objects(labels, what)
@@ -140,7 +141,7 @@ class KernelOutput(OutputSpace):
 
 
 def check_accuracy(tolerance: float, max_rank: int | None) -> None:
-    """Refuse parameters of a factor that are out of bounds."""
+    """Reject parameters of the factor that are out of range."""
     if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
         raise InvalidParameter(f"tolerance must lie in [0, 1); got {tolerance!r}.")
     if max_rank is not None and (
@@ -152,7 +153,7 @@ def check_accuracy(tolerance: float, max_rank: int | None) -> None:
 
 
 def _objects(labels: Any, what: str = "Y") -> Any:
-    """Labels of any type as an array or a list."""
+    """Convert labels of any type to an array or a list."""
     refuse_no_list(labels, "labels", what)
     found = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
     return found if isinstance(found, np.ndarray) else list(found)
@@ -163,14 +164,14 @@ def _column(similarity: Similarity, labels: Any, i: int) -> Floats:
 
 
 def _blockwise(similarity: Similarity, A: Any, B: Any, size: int) -> Floats:
-    """Diagonals of blocks of ``size`` rows."""
+    """Compute the diagonal in blocks of ``size`` rows."""
     parts = [slice(i, i + size) for i in range(0, len(A), size)]
     return np.concatenate([np.diagonal(similarity(A[part], B[part])) for part in parts])
 
 
 @dataclass(frozen=True)
 class _OfRows:
-    """A kernel of rows of numbers."""
+    """A kernel on rows of numbers."""
 
     kernel: Kernel
 
@@ -183,7 +184,7 @@ class _OfRows:
 
 @dataclass(frozen=True)
 class _Function:
-    """A user's function of labels, its answers checked."""
+    """A user-defined kernel function on labels, whose return values are validated."""
 
     function: Callable[..., Any]
     pairwise: bool
@@ -218,7 +219,7 @@ class _Function:
         return np.array(numbers, dtype=np.float64)
 
     def _number(self, i: int, a: Any, j: int | None, b: Any) -> float:
-        """The answer for one pair; ``j`` is ``None`` where ``b`` is some training label."""
+        """Evaluate one pair; ``j`` is ``None`` if ``b`` is a training label."""
         try:
             answer = self.function(a, b)
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
@@ -247,7 +248,7 @@ def _pair(i: int, a: Any, j: int | None, b: Any) -> str:
 
 @dataclass(frozen=True)
 class KernelEmbedding(Embedding):
-    """Points in the span of the pivots.
+    """Fitted embedding of labels in the span of the pivots.
 
     Attributes
     ----------
@@ -262,23 +263,23 @@ class KernelEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 
     def encode(self, labels: Any) -> Floats:
-        """(n, r)"""
+        """Encode labels as points, (n, r)."""
         return self._codes(_objects(labels))
 
     def encode_training(self, labels: Any) -> Floats:
-        """The factor's rows."""
+        """Return the rows of the factor."""
         return self.factor.codes
 
     def norms(self, labels: Any) -> Floats:
-        """``k(y, y)``, (n,)"""
+        """Kernel values ``k(y, y)``, (n,)."""
         return self.products(labels, labels)
 
     def products(self, labels: Any, others: Any) -> Floats:
-        """``k(y_i, y'_i)`` of labels pair by pair, (n,)."""
+        """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
         return self._pairs(_objects(labels), _objects(others))
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """The training label, or the candidate, that lies nearest."""
+        """Return the nearest training labels or candidates."""
         return decode(self, raw, way, candidates, lambda: self._own, self._given)
 
     def _codes(self, labels: Any) -> Floats:
@@ -302,32 +303,32 @@ class KernelEmbedding(Embedding):
 
 @dataclass(frozen=True)
 class RowEmbedding(KernelEmbedding):
-    """Labels that are rows of numbers, under a kernel of rows.
+    """Fitted embedding of labels that are rows of numbers.
 
     Attributes
     ----------
     kernel : Kernel
     shape : tuple of int
-        Of one label.
+        Shape of one label.
     """
 
     kernel: Kernel
     shape: tuple[int, ...]
 
     def encode(self, labels: Any) -> Floats:
-        """(n, r)"""
+        """Encode labels as points, (n, r)."""
         return self._codes(self._rows(labels))
 
     def norms(self, labels: Any) -> Floats:
-        """``k(y, y)``, (n,)"""
+        """Kernel values ``k(y, y)``, (n,)."""
         return np.asarray(self.kernel.diag(self._rows(labels)), dtype=np.float64)
 
     def products(self, labels: Any, others: Any) -> Floats:
-        """``k(y_i, y'_i)`` of labels pair by pair, (n,)."""
+        """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
         return self._pairs(self._rows(labels), self._rows(others))
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Rows in the shape of one label."""
+        """Decode points to labels of the original shape."""
         found = np.asarray(super().decode(raw, way, candidates))
         return found.reshape(len(raw), *self.shape)
 
@@ -340,12 +341,12 @@ class RowEmbedding(KernelEmbedding):
 
 
 class GaussianEmbedding(RowEmbedding):
-    """Under a Gaussian kernel pre-images need not be candidates."""
+    """Fitted embedding for a Gaussian kernel, whose pre-images need not be candidates."""
 
     ways: ClassVar[tuple[str, ...]] = ("continuous", *CANDIDATE_WAYS)
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Start at the best training label and climb, unless candidates are given or asked for."""
+        """Decode by ascent from the best training label, unless candidates are used."""
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._climbed)
         return np.asarray(found).reshape(len(raw), *self.shape)
 
@@ -359,6 +360,6 @@ class GaussianEmbedding(RowEmbedding):
 def embedding_of_rows(
     kernel: Kernel, rows: Floats, factor: GramFactor, shape: tuple[int, ...]
 ) -> RowEmbedding:
-    """Labels that are rows of numbers, (n, c), from the factor of their Gram matrix."""
+    """Create the embedding of rows of numbers, (n, c), from the factor of their Gram matrix."""
     kind = GaussianEmbedding if isinstance(kernel, Gaussian) else RowEmbedding
     return kind(_OfRows(kernel), rows, factor, kernel, shape)

@@ -1,4 +1,4 @@
-"""Doubt at the door of an output space: labels are checked here, once, row by row."""
+"""Validation of the labels of an output space, done once and row by row."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 
 
 def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
-    """Labels that are rows of numbers, (n, c) float64; (n,) becomes one column.
+    """Validate labels that are rows of numbers, (n, c) float64; (n,) becomes one column.
 
     Raises
     ------
     InvalidData
-        Other things than numbers (texts and dates too), rows of unequal lengths, NaN or infinity,
-        another width.
+        The labels are not numbers (text and dates are not), rows have unequal lengths, values are
+        NaN or infinite, or the width is wrong.
     """
     table = labels.to_numpy() if hasattr(labels, "to_numpy") else without_mask(labels)
     if isinstance(table, np.ndarray) and table.dtype.kind == "c":
@@ -49,12 +49,13 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
 
 
 def as_numbers(values: Any) -> Floats:
-    """An array of numbers as float64.
+    """Convert values to a float64 array.
 
     Raises
     ------
     TypeError, ValueError
-        Something else, or no array.  Texts and dates are refused though NumPy could read them.
+        The values are not numbers or not an array.  Text and dates are rejected even if NumPy can
+        convert them.
     """
     found = np.asarray(values)
     if found.dtype.kind in "cUSMmV":
@@ -65,7 +66,7 @@ def as_numbers(values: Any) -> Floats:
 
 
 def _first_odd_row(table: Any) -> str:
-    """Where the first row is that is not numbers, or not as long as the others."""
+    """Describe the first row that is not numeric or has a different length."""
     length = None
     for i, row in enumerate(table):
         try:

@@ -1,4 +1,4 @@
-"""Sets of labels (multi-label classification) under the linear kernel of their indicators."""
+"""Label sets (multi-label classification) with the linear kernel of their indicators."""
 
 from __future__ import annotations
 
@@ -25,31 +25,35 @@ _THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class LabelSets(OutputSpace):
-    """Labels are sets: ``φ(y)_l = √w_l`` where label ``l`` is in ``y``, else 0.
+    """Output space of label sets: ``φ(y)_l = √w_l`` if label ``l`` is in ``y``, else 0.
 
-    Labels are given as an array, a sparse matrix or a data frame of zeros and ones, (n, L), or as
-    a list of sets (or lists) of hashable labels.  Predictions come back as an array of zeros and
-    ones of the dtype given, or as a list of sets.  A set may be empty; at the origin, its cosine
-    with any point is 0.
+    Labels are an array, a sparse matrix or a data frame of zeros and ones, (n, L), or a list of
+    sets (or lists) of hashable labels.  Predictions are an array of zeros and ones with the dtype
+    of the training labels, or a list of sets.  Sets may be empty.  An empty set is embedded at the
+    origin, and its cosine with any point is 0.
 
     Parameters
     ----------
     weighting : {"uniform", "inverse_frequency"}, sequence of float or mapping
-        ``w``: ones; one over the number of training sets with the label, scaled to mean 1; one
-        positive number a label, in the order of the columns or of the sorted labels; or a number
-        for every label.
+        Label weights ``w``.  ``"uniform"`` uses ones.  ``"inverse_frequency"`` uses the inverse of
+        the number of training sets with the label, scaled to mean 1.  A sequence holds one
+        positive number per label, in the order of the columns or of the sorted labels.  A mapping
+        assigns a number to each label.
 
     Notes
     -----
-    Ways to decode: ``"nearest"`` and ``"cosine"`` choose among the distinct training sets.
-    ``"threshold"`` takes the labels with score ``F(x)_l / √w_l`` of at least 1/2, the exact
-    pre-image, and the best one under the Hamming loss.  ``"f1"`` takes the scores, clipped to
-    [0, 1], as probabilities ``p`` and the ``k`` labels with the largest, where ``k`` has the
-    greatest ``2 Σ_{top k} p / (k + Σ p)``, the plug-in approximation of the expected F1; the empty
-    set counts ``Π (1 - p_l)``, as F1 is 1 where both sets are empty and 0 where one is.  ``"top"``
-    takes as many labels as a training set has in the mean, and at least one.
+    Decoding methods:
 
-    Cost O(n c L) over ``c`` candidates, O(n L log L) otherwise.
+    - ``"nearest"`` and ``"cosine"`` choose among the distinct training sets.
+    - ``"threshold"`` selects the labels with score ``F(x)_l / √w_l`` of at least 1/2.  This is the
+      exact pre-image and optimal for the Hamming loss.
+    - ``"f1"`` uses the scores, clipped to [0, 1], as probabilities ``p`` and selects the ``k``
+      labels with the largest probabilities, where ``k`` maximizes
+      ``2 Σ_{top k} p / (k + Σ p)``, the plug-in approximation of the expected F1.  The value of
+      the empty set is ``Π (1 - p_l)``, because F1 is 1 if both sets are empty and 0 if one is.
+    - ``"top"`` selects as many labels as the average training set has, and at least one.
+
+    Decoding costs O(n c L) with ``c`` candidates, and O(n L log L) otherwise.
     """
 
     in_files = True
@@ -80,7 +84,7 @@ class LabelSets(OutputSpace):
         )
 
     def _weights(self, table: Bools, names: tuple[Hashable, ...]) -> Floats:
-        """(L,)"""
+        """Compute the label weights, (L,)."""
         if isinstance(self.weighting, str):
             if self.weighting not in _WEIGHTINGS:
                 raise unknown_name("weighting", self.weighting, _WEIGHTINGS)
@@ -108,7 +112,7 @@ class LabelSets(OutputSpace):
 
 @dataclass(frozen=True)
 class LabelSetEmbedding(Embedding):
-    """Weighted indicators.
+    """Fitted embedding of label sets by weighted indicators.
 
     Attributes
     ----------
@@ -119,9 +123,9 @@ class LabelSetEmbedding(Embedding):
     scale : (L,) float64
         ``√w``.
     mean_size : int
-        Labels of a training set in the mean, rounded.
+        Average number of labels per training set, rounded.
     dtype : dtype or None
-        Of the array given; ``None`` where sets were.
+        The dtype of the label array; ``None`` if labels are sets.
     """
 
     training: Bools
@@ -132,17 +136,17 @@ class LabelSetEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "threshold", "f1", "top")
 
     def encode(self, labels: Any) -> Floats:
-        """(n, L)"""
+        """Encode labels as points, (n, L)."""
         return self._table(labels) * self.scale
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """Label sets of the kind given in training."""
+        """Decode points to label sets, in the format of the training labels."""
         by_scores = partial(self._by_scores, way)
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, by_scores)
         return self._as_given(found)
 
     def _by_scores(self, way: str, raw: Floats) -> Bools:
-        """Sets that need not be seen in training, (n, L)."""
+        """Decode by scores to sets that need not occur in training, (n, L)."""
         scores = raw / self.scale
         if way == "threshold":
             return scores >= _THRESHOLD
@@ -162,7 +166,7 @@ class LabelSetEmbedding(Embedding):
         return Candidates(table, table * self.scale, table @ (self.scale**2))
 
     def _table(self, labels: Any, what: str = "Y") -> Bools:
-        """(n, L)"""
+        """Convert labels to indicators, (n, L)."""
         found = _table_of(labels, lists_are_rows=self.dtype is not None)
         if found is not None:
             if hasattr(labels, "columns") and self.dtype is not None:
@@ -186,17 +190,17 @@ class LabelSetEmbedding(Embedding):
 
 
 def _best_sizes(proba: Floats) -> NDArray[np.int64]:
-    """Size of the set with the greatest expected F1 (plug-in), (n,), from (n, L)."""
+    """Find the set sizes (n,) with the largest expected F1 (plug-in) from (n, L)."""
     top = np.cumsum(-np.sort(-proba, axis=1), axis=1)
     value = np.empty((len(proba), proba.shape[1] + 1))
     value[:, 0] = (1 - proba).prod(axis=1)
-    # With at least one label the denominator is at least one.
+    # With at least one label, the denominator is at least one.
     value[:, 1:] = 2 * top / (np.arange(1, proba.shape[1] + 1) + top[:, -1:])
     return value.argmax(axis=1)
 
 
 def _largest(scores: Floats, sizes: NDArray[np.int64]) -> Bools:
-    """Indicators of the ``sizes[i]`` labels with the largest scores, the first of equals."""
+    """Mark the ``sizes[i]`` labels with the largest scores; ties go to the first label."""
     order = np.argsort(-scores, axis=1, kind="stable")
     chosen = np.empty(scores.shape, dtype=bool)
     np.put_along_axis(chosen, order, np.arange(scores.shape[1]) < sizes[:, None], axis=1)
@@ -204,9 +208,9 @@ def _largest(scores: Floats, sizes: NDArray[np.int64]) -> Bools:
 
 
 def _table_of(labels: Any, lists_are_rows: bool | None = None) -> Any | None:
-    """The table of zeros and ones, (n, L), if labels are one; ``None`` for lists of sets.
+    """Return labels as a table of zeros and ones, (n, L), or ``None`` for lists of sets.
 
-    Whether lists of lists are rows is seen from the training labels, and then known.
+    The training labels determine whether lists of lists are rows of indicators.
     """
     if is_sparse(labels):
         check_sparse(labels, "Y")
@@ -226,7 +230,7 @@ def _table_of(labels: Any, lists_are_rows: bool | None = None) -> Any | None:
 
 
 def _look_like_indicators(rows: list[Any]) -> bool:
-    """Lists that as label sets would all be {0, 1}, or name a label twice."""
+    """Whether lists are indicators: as label sets, they would be {0, 1} or repeat a label."""
     length = len(rows[0])
     if length < 2 or any(len(row) != length for row in rows):
         return False
@@ -260,7 +264,7 @@ def _column_names(labels: Any, table: Any) -> tuple[Hashable, ...]:
 
 
 def _sets(labels: Any, what: str = "Y") -> list[frozenset[Hashable]]:
-    """Checked label sets."""
+    """Validate label sets."""
     rows = as_objects(labels, "label sets", what)
     for i, row in enumerate(rows):
         if isinstance(row, str | bytes | Mapping) or not isinstance(row, Collection):
@@ -296,7 +300,7 @@ def _ordered(names: set[Hashable]) -> tuple[Hashable, ...]:
 def _indicators(
     rows: list[frozenset[Hashable]], number: dict[Hashable, int], what: str = "Y"
 ) -> Bools:
-    """(n, L)"""
+    """Convert label sets to indicators, (n, L)."""
     table = np.zeros((len(rows), len(number)), dtype=bool)
     for i, row in enumerate(rows):
         for label in row:

@@ -1,4 +1,4 @@
-"""Outputs known by their Gram matrix, with or without a function for new ones."""
+"""Outputs given by their Gram matrix, with or without a kernel for new outputs."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ _AGREEMENT = 1e-6  # of the largest entry of the diagonal
 
 @dataclass(frozen=True)
 class PrecomputedOutput(OutputSpace):
-    """Labels given by their Gram matrix, (n, n), which is what ``fit`` takes.
+    """Output space of labels given by their Gram matrix, (n, n), which is passed to ``fit``.
 
     Parameters
     ----------
     kernel : callable, Kernel, str or scikit-learn kernel, optional
-        The function that the matrix holds values of, as in :class:`KernelOutput`.  A callable is
-        called with new labels and training ones, ``kernel(new_labels, labels)``, and with new
-        labels twice for their norms.
+        The kernel that produced the matrix; see :class:`KernelOutput`.  A callable is called with
+        new and training labels, ``kernel(new_labels, labels)``, and with the new labels twice to
+        compute their norms.
     labels : sequence of n labels, optional
-        The training labels, in the order of the matrix; goes with ``kernel``.
+        The training labels, in the order of the matrix.  Required with ``kernel``.
     pairwise : bool
-        The callable takes two single labels and returns a number.
+        Whether the callable takes two single labels and returns a number.
     tolerance : float
-        Share of the trace that the factor may leave out; 0 is exact.
+        Fraction of the trace that the factor may omit; 0 is exact.
     max_rank : int or None
-        Most columns that the factor may have.
+        Maximum number of columns of the factor.
 
     Notes
     -----
-    With ``kernel`` and ``labels`` all but ``fit`` takes and returns labels: scores, candidates and
-    predictions.  Without them other outputs are encoded from their kernel values with the training
-    outputs, (m, n), and have no norms; predictions and candidates are numbers of training outputs.
+    With ``kernel`` and ``labels``, everything except ``fit`` uses labels: scores, candidates and
+    predictions.  Without them, new outputs are encoded by their kernel values with the training
+    outputs, (m, n), and have no norms; predictions and candidates are indices of training outputs.
     """
 
     in_files = True
@@ -65,7 +65,7 @@ class PrecomputedOutput(OutputSpace):
     max_rank: int | None = None
 
     def fit(self, labels: Any) -> KernelEmbedding | PrecomputedEmbedding:
-        """Factor the matrix."""
+        """Factor the Gram matrix."""
         check_accuracy(self.tolerance, self.max_rank)
         if (self.kernel is None) != (self.labels is None):
             given, lacking = ("labels", "kernel") if self.kernel is None else ("kernel", "labels")
@@ -90,7 +90,7 @@ class PrecomputedOutput(OutputSpace):
         return KernelOutput(self.kernel, self.pairwise).embedding(self.labels, known, "labels")
 
     def take_rows(self, labels: Any, rows: NDArray[np.int64]) -> Floats:
-        """The Gram matrix of some training outputs, (m, m)."""
+        """Select the Gram matrix of some training outputs, (m, m)."""
         return _square(labels)[np.ix_(rows, rows)]
 
 
@@ -105,7 +105,7 @@ def _square(labels: Any) -> Floats:
 
 
 def _compare(similarity: Similarity, objects: Any, gram: Floats, rows: NDArray[np.int64]) -> None:
-    """Refuse a function that is not the matrix's, as far as some of its columns tell."""
+    """Reject a kernel that disagrees with the matrix in some of its columns."""
     values = similarity(objects, take(objects, rows))
     bad = ~(np.abs(values - gram[:, rows]) <= _AGREEMENT * float(gram.diagonal().max()))
     if bad.any():
@@ -120,14 +120,14 @@ def _compare(similarity: Similarity, objects: Any, gram: Floats, rows: NDArray[n
 
 @dataclass(frozen=True)
 class PrecomputedEmbedding(Embedding):
-    """Points from columns of a Gram matrix; integers (m,) are numbers of training outputs.
+    """Fitted embedding from columns of a Gram matrix; integers (m,) index training outputs.
 
     Attributes
     ----------
     factor : GramFactor
     diagonal : (n,) float64
     gram : (n, n) float64 or None
-        The matrix, kept where the factor leaves some of it out.
+        The matrix, stored only if the factor omits some of it.
     """
 
     factor: GramFactor
@@ -136,21 +136,21 @@ class PrecomputedEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 
     def encode(self, labels: Any) -> Floats:
-        """Points of labels given by kernel values with all training labels, (m, n)."""
+        """Encode labels given by their kernel values with all training labels, (m, n)."""
         if _are_numbers(labels):
             return self.factor.codes[self._numbers(labels)]
         return self.factor.encode(self._values(labels)[:, self.factor.pivots])
 
     def encode_training(self, labels: Any) -> Floats:
-        """The factor's rows."""
+        """Return the rows of the factor."""
         return self.factor.codes
 
     def norms(self, labels: Any) -> Floats:
-        """``k(y, y)``, (m,); known for the training outputs only."""
+        """Kernel values ``k(y, y)``, (m,); available only for training outputs."""
         return self.diagonal[self._known(labels)]
 
     def products(self, labels: Any, others: Any) -> Floats:
-        """``k(y_i, y'_i)`` of training outputs pair by pair, (m,)."""
+        """Kernel values ``k(y_i, y'_i)`` of corresponding training outputs, (m,)."""
         first, second = self._known(labels), self._known(others)
         if self.gram is not None:
             return self.gram[first, second]
@@ -158,7 +158,7 @@ class PrecomputedEmbedding(Embedding):
         return np.einsum("ij,ij->i", codes[first], codes[second])
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """Numbers of training labels."""
+        """Decode points to indices of training labels."""
         return decode(self, raw, way, candidates, lambda: self._own, self._given)
 
     @cached_property
@@ -170,7 +170,7 @@ class PrecomputedEmbedding(Embedding):
         return Candidates(chosen, self.factor.codes[chosen], self.diagonal[chosen])
 
     def _values(self, labels: Any) -> Floats:
-        """Kernel values with all training outputs, (m, n)."""
+        """Validate kernel values with all training outputs, (m, n)."""
         values = as_rows(labels, "Y")
         if values.shape[1] != len(self.diagonal):
             raise InvalidData(
@@ -180,7 +180,7 @@ class PrecomputedEmbedding(Embedding):
         return values
 
     def _known(self, labels: Any) -> NDArray[np.int64]:
-        """Numbers of training outputs, given as such or by their Gram matrix."""
+        """Return indices of training outputs, given as indices or by their Gram matrix."""
         if _are_numbers(labels):
             return self._numbers(labels)
         values = self._values(labels)
@@ -208,7 +208,7 @@ class PrecomputedEmbedding(Embedding):
 
 
 def _are_numbers(labels: Any) -> bool:
-    """Whether labels are whole numbers, (m,)."""
+    """Whether labels are integers, (m,)."""
     try:
         found = np.asarray(labels)
     except ValueError:

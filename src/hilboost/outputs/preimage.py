@@ -1,4 +1,4 @@
-"""Pre-images: the label whose point lies nearest to a predicted one (G2007, eq. 8)."""
+"""Pre-images: labels whose embeddings are closest to the predicted points (G2007, eq. 8)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hilboost.outputs.row_checks import count_rows
 _CELLS_AT_ONCE = 2**22
 
 CANDIDATE_WAYS = ("nearest", "cosine")
-"""Ways to choose among candidates: by distance, or by angle."""
+"""Decoding methods that choose among candidates, by distance or by angle."""
 
 
 def nearest(
@@ -28,35 +28,35 @@ def nearest(
     way: str = "nearest",
     allowed: Sequence[Sequence[int]] | None = None,
 ) -> NDArray[np.int64]:
-    """Number of the best candidate of every row.
+    """Find the index of the best candidate for each row.
 
     Parameters
     ----------
     raw : (n, r) float64
         Predicted points ``F(x)``.
     codes : (c, r) float64
-        Points of the candidates.
+        Embedded candidates.
     norms : (c,) float64
         ``k(y', y')`` of the candidates.
     way : {"nearest", "cosine"}
-        Least ``k(y', y') - 2 ⟨φ(y'), F(x)⟩``, or greatest ``⟨φ(y'), F(x)⟩ / |φ(y')|``, where a
-        candidate at the origin scores zero.
+        ``"nearest"`` minimizes ``k(y', y') - 2 ⟨φ(y'), F(x)⟩``.  ``"cosine"`` maximizes
+        ``⟨φ(y'), F(x)⟩ / |φ(y')|``, where a candidate at the origin has score zero.
     allowed : sequence of sequences of int, or None
-        Candidates each row may take.
+        Indices of the candidates that are allowed for each row.
 
     Returns
     -------
     (n,) int64
-        The first one of equals.
+        Indices of the best candidates.  Ties go to the first candidate.
 
     Raises
     ------
     InvalidData
-        No candidates, for all rows or for one.
+        There are no candidates for all rows or for one row.
 
     Notes
     -----
-    Cost O(n c r), as matrix products over blocks of rows.
+    The cost is O(n c r), in matrix products over blocks of rows.
     """
     if len(codes) == 0:
         raise InvalidData("there are no candidates to choose predictions from; give at least one.")
@@ -91,7 +91,7 @@ def _checked_allowed(
     for i, numbers in enumerate(allowed):
         try:
             among = np.asarray(numbers)
-        except ValueError:  # lists of several lengths
+        except ValueError:  # nested lists of unequal lengths
             among = np.empty((0, 0))
         if among.ndim != 1 or len(among) == 0 or among.dtype.kind not in "iu":
             raise InvalidData(
@@ -108,13 +108,13 @@ def _checked_allowed(
 
 
 def take(labels: Any, index: NDArray[np.int64]) -> Any:
-    """``labels[index]`` for arrays and for lists."""
+    """Return ``labels[index]`` for arrays and lists."""
     return labels[index] if isinstance(labels, np.ndarray) else [labels[i] for i in index]
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Labels with their points, ready to be chosen from.
+    """Candidate labels with their embeddings.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Candidates:
 
     @classmethod
     def of(cls, labels: Any, codes: Floats) -> Candidates:
-        """Labels whose points leave nothing out: ``k(y, y) = |φ(y)|²``.
+        """Create candidates with exact embeddings, for which ``k(y, y) = |φ(y)|²``.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Candidates:
         return cls(labels, codes, np.einsum("ij,ij->i", codes, codes))
 
     def choose(self, raw: Floats, way: str, allowed: Sequence[Sequence[int]] | None = None) -> Any:
-        """The best label of every row.
+        """Choose the best label for each row.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Candidates:
             Predicted points.
         way : {"nearest", "cosine"}
         allowed : sequence of sequences of int, optional
-            Numbers of the candidates that each row may take.
+            Indices of the candidates that are allowed for each row.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Candidates:
         Raises
         ------
         InvalidData
-            No candidates, for all rows or for one.
+            There are no candidates for all rows or for one row.
         """
         return take(self.labels, nearest(raw, self.codes, self.norms, way, allowed))
 
@@ -174,23 +174,24 @@ def decode(
     given: Callable[[Any], Candidates] | None = None,
     formula: Callable[[Floats], Any] | None = None,
 ) -> Any:
-    """Labels chosen among the candidates given, or else among the training labels.
+    """Decode points by choosing among the given candidates, or else among the training labels.
 
     Parameters
     ----------
     embedding : Embedding
     raw : (n, r) float64
     way : str
-        One of the embedding's.  With candidates, one that is not in ``CANDIDATE_WAYS`` counts as
-        ``"nearest"``.
+        One of the embedding's decoding methods.  With candidates, a method that is not in
+        ``CANDIDATE_WAYS`` is treated as ``"nearest"``.
     candidates : Choice or None
     training : callable
-        Returns the candidates where none are given.
+        Returns the default candidates.
     given : callable, optional
-        Checks the labels of ``candidates`` and returns them with their points; by default they are
-        encoded by the embedding.
+        Validates the labels of ``candidates`` and returns them with their embeddings.  By default,
+        the embedding encodes them.
     formula : callable, optional
-        Labels for points in all ways that are not in ``CANDIDATE_WAYS``; these need no candidates.
+        Decodes points with all methods that are not in ``CANDIDATE_WAYS``; these need no
+        candidates.
 
     Returns
     -------
@@ -199,9 +200,9 @@ def decode(
     Raises
     ------
     InvalidParameter
-        ``way`` is not one of the embedding's.
+        ``way`` is not one of the embedding's decoding methods.
     InvalidData
-        Candidates of another kind, or none.
+        The candidates have the wrong type, or there are none.
     """
     if way not in embedding.ways:
         raise unknown_name("decode", way, embedding.ways)

@@ -1,4 +1,4 @@
-"""Rankings of a fixed number of items (label ranking), in three embeddings."""
+"""Rankings of a fixed number of items (label ranking), with three embeddings."""
 
 from __future__ import annotations
 
@@ -25,27 +25,31 @@ Nearest = Callable[[Floats], Ranks]
 
 @dataclass(frozen=True)
 class Rankings(OutputSpace):
-    """Labels are the ranks of K items, (n, K): 1 is the best, and each rank is there once.
+    """Output space of rankings: the ranks of K items, (n, K), where 1 is best.
+
+    Each rank occurs once, unless ties are accepted.
 
     Parameters
     ----------
     distance : {"kemeny", "spearman", "hamming"}
-        What the squared distance of two rankings counts: pairs of items in another order
-        (Kendall's τ), squared differences of ranks (Spearman's ρ), or items at another rank.
-        Points have length 1 (Korba, Garcia and d'Alché-Buc 2018): signs of all pairs over
-        √(K(K-1)/2); centered ranks over their norm; permutation matrices over √K.
+        Squared distance between rankings: the number of pairs of items in a different order
+        (Kendall's τ), the squared differences of the ranks (Spearman's ρ), or the number of items
+        with a different rank.  Embedded rankings have length 1 (Korba, Garcia and d'Alché-Buc
+        2018): the signs of all pairs divided by √(K(K-1)/2), the centered ranks divided by their
+        norm, or the permutation matrix divided by √K.
     ties : bool
-        Accept tied ranks, such as (1, 2, 2, 4) or (1, 2, 2, 3); "kemeny" only, where a tied pair
-        has the sign 0.  Decoded rankings have no ties unless they are chosen from labels that do.
+        Whether to accept tied ranks, such as (1, 2, 2, 4) or (1, 2, 2, 3).  Only for "kemeny",
+        where a tied pair has sign 0.  Decoded rankings have no ties unless they are chosen from
+        labels with ties.
 
     Notes
     -----
-    Ways to decode: ``"exact"`` finds the nearest of all K! rankings: by sorting for "spearman",
-    O(n K log K), by an assignment problem a row for "hamming", O(n K³), and for "kemeny" by dynamic
-    programming up to K = 8, O(n 2^K K).  *Beyond K = 8 "exact" is a local search for "kemeny"*: the
-    order by Borda's count and the nearest training ranking, improved by moving single items as long
-    as that helps; the better one, O(n K²) a move.  ``"nearest"`` chooses among the distinct
-    training rankings.
+    Decoding methods: ``"exact"`` finds the nearest of all K! rankings.  It uses sorting for
+    "spearman", O(n K log K), one assignment problem per row for "hamming", O(n K³), and dynamic
+    programming for "kemeny" up to K = 8, O(n 2^K K).  *For "kemeny" with K > 8, "exact" is a local
+    search*: the Borda order and the nearest training ranking are improved by moving single items
+    until no move helps, O(n K²) per move, and the better result is returned.  ``"nearest"``
+    chooses among the distinct training rankings.
     """
 
     in_files = True
@@ -67,7 +71,7 @@ class Rankings(OutputSpace):
 
 @dataclass(frozen=True)
 class RankingEmbedding(Embedding):
-    """Points of length 1, where there are no ties.
+    """Fitted embedding of rankings; points have length 1 if there are no ties.
 
     Attributes
     ----------
@@ -83,12 +87,12 @@ class RankingEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
 
     def encode(self, labels: Any) -> Floats:
-        """(n, K(K-1)/2), (n, K) or (n, K²)"""
+        """Encode labels as points, (n, K(K-1)/2), (n, K) or (n, K²)."""
         ranks = _ranks(labels, self.training.shape[1], self.ties)
         return _GEOMETRIES[self.distance].encode(ranks)
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Ranks:
-        """Ranks, (n, K) int64."""
+        """Decode points to ranks, (n, K) int64."""
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
         return np.asarray(found)
 
@@ -110,7 +114,7 @@ class RankingEmbedding(Embedding):
 
 
 def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks:
-    """Checked ranks, (n, K) int64."""
+    """Validate ranks, (n, K) int64."""
     rows = as_table(labels, "the ranks of all items", width, what)
     K = rows.shape[1]
     if K < 2:
@@ -164,14 +168,14 @@ def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks
 
 
 def _ranks_of_orders(orders: Ranks) -> Ranks:
-    """Ranks of items from items in the order of their ranks, (n, K)."""
+    """Convert orders (items sorted by rank) to ranks of items, (n, K)."""
     ranks = np.empty_like(orders)
     np.put_along_axis(ranks, orders, np.arange(1, orders.shape[1] + 1)[None], axis=1)
     return ranks
 
 
 def _encode_pairs(ranks: Ranks) -> Floats:
-    """1 where the first item of a pair is the better one, (n, K(K-1)/2) over the norm."""
+    """Encode the signs of all pairs (1 if the first item is better), normalized, (n, K(K-1)/2)."""
     first, second = np.triu_indices(ranks.shape[1], 1)
     return np.sign(ranks[:, second] - ranks[:, first]) / np.sqrt(len(first))
 
@@ -200,7 +204,7 @@ def _decode_ranks(raw: Floats, nearest: Nearest) -> Ranks:
 
 
 def _encode_places(ranks: Ranks) -> Floats:
-    """Permutation matrices, item by rank, (n, K²) over √K."""
+    """Encode permutation matrices (items by ranks) divided by √K, (n, K²)."""
     n, K = ranks.shape
     places = ranks[:, :, None] == np.arange(1, K + 1)
     return places.reshape(n, K * K) / np.sqrt(K)
@@ -217,9 +221,9 @@ def _decode_places(raw: Floats, nearest: Nearest) -> Ranks:
 
 @dataclass(frozen=True)
 class _Geometry:
-    """How rankings become points, and the nearest ranking of a point.
+    """Functions that encode rankings as points and decode points to the nearest ranking.
 
-    ``decode`` may ask for the nearest training ranking, to search from there.
+    ``decode`` may use the nearest training ranking as the starting point of a search.
     """
 
     encode: Callable[[Ranks], Floats]

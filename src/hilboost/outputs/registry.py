@@ -1,4 +1,4 @@
-"""Output spaces by name, and from whatever may stand for one."""
+"""Registry of output spaces, and conversion of arguments to output spaces."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hilboost.outputs.kernel_output import KernelOutput
 
 @cache
 def output_names() -> Mapping[str, Callable[[], OutputSpace]]:
-    """Names of output spaces.
+    """Return the names of all output spaces.
 
     Returns
     -------
     mapping of str to callable
-        Without arguments they make the space with its default parameters.
+        Each callable takes no arguments and creates the space with default parameters.
     """
     found: dict[str, Callable[[], OutputSpace]] = {}
     for space in classes_in("hilboost.outputs", OutputSpace):  # type: ignore[type-abstract]
@@ -33,7 +33,7 @@ def output_names() -> Mapping[str, Callable[[], OutputSpace]]:
 
 
 class _OutputNames(Mapping[str, Callable[[], OutputSpace]]):
-    """:func:`output_names`, found on first use."""
+    """The mapping of :func:`output_names`, built on first use."""
 
     def __getitem__(self, name: str) -> Callable[[], OutputSpace]:
         return output_names()[name]
@@ -46,17 +46,17 @@ class _OutputNames(Mapping[str, Callable[[], OutputSpace]]):
 
 
 OUTPUT_NAMES: Mapping[str, Callable[[], OutputSpace]] = _OutputNames()
-"""What makes the output space of a name, with its default parameters."""
+"""Maps each name to a function that creates the output space with default parameters."""
 
 
 def as_output(spec: Any) -> OutputSpace:
-    """The output space that an argument stands for.
+    """Convert an argument to an output space.
 
     Parameters
     ----------
     spec : OutputSpace, str, Kernel, scikit-learn kernel or callable
-        A name is one of ``OUTPUT_NAMES`` or of the kernels' names; a kernel or a callable is the
-        output kernel, as in :class:`KernelOutput`.
+        A string is a name in ``OUTPUT_NAMES`` or the name of a kernel.  A kernel or callable is
+        used as the output kernel; see :class:`KernelOutput`.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def as_output(spec: Any) -> OutputSpace:
     Raises
     ------
     InvalidParameter
-        Unknown name.
+        The name is unknown.
     InvalidType
-        It is something else.
+        ``spec`` has an unsupported type.
     """
     if isinstance(spec, OutputSpace):
         return spec

@@ -1,4 +1,4 @@
-"""Checks that structured labels share: tables of rows, lists of single labels, first odd rows."""
+"""Shared validation of structured labels: tables of rows and lists of single labels."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from hilboost.outputs.label_checks import as_rows
 
 
 def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y") -> Floats:
-    """Labels that are plain rows of numbers, (n, c) float64.
+    """Validate labels that are a two-dimensional table of numbers, (n, c) float64.
 
     Parameters
     ----------
     labels : array-like
     meaning : str
-        What a row is, for the message.
+        Description of a row in error messages.
     width : int or None
-        The only ``c`` accepted.
+        Required number of columns ``c``, if any.
     what : str
-        What the labels are called in messages.
+        Name of the labels in error messages.
 
     Raises
     ------
     InvalidData
-        As :func:`~hilboost.outputs.label_checks.as_rows`, or rows that are single numbers or have
-        more dimensions.
+        See :func:`~hilboost.outputs.label_checks.as_rows`.  Also raised if the labels are not
+        two-dimensional.
     """
     rows = as_rows(labels, what)
     if np.ndim(labels) != 2:
@@ -46,12 +46,12 @@ def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y
 
 
 def as_objects(labels: Any, meaning: str, what: str = "Y") -> list[Any]:
-    """Labels that are single objects, as a list.
+    """Convert labels that are single objects to a list.
 
     Raises
     ------
     InvalidData
-        As :func:`refuse_no_list`, or a table.
+        See :func:`refuse_no_list`.  Also raised if the labels are a table.
     """
     refuse_no_list(labels, meaning, what)
     if hasattr(labels, "columns"):
@@ -60,24 +60,24 @@ def as_objects(labels: Any, meaning: str, what: str = "Y") -> list[Any]:
 
 
 def refuse_no_list(labels: Any, meaning: str, what: str = "Y") -> None:
-    """Refuse an empty list, and what is none.
+    """Reject empty lists and objects that are not lists.
 
     Raises
     ------
     InvalidData
-        As :func:`count_rows`, or an empty list.
+        See :func:`count_rows`.  Also raised if the list is empty.
     """
     if not count_rows(labels, meaning, what):
         raise InvalidData(f"{what} is empty; give at least one of {meaning}.")
 
 
 def count_rows(labels: Any, meaning: str, what: str = "Y") -> int:
-    """Number of labels.
+    """Count the labels.
 
     Raises
     ------
     InvalidData
-        One string, a number or something without an order in place of a list.
+        ``labels`` is a single string, a number or an unordered collection instead of a list.
     """
     shape = getattr(labels, "shape", None)  # sparse matrices have a shape and no length
     listed = hasattr(labels, "__len__") if shape is None else len(shape) > 0
@@ -87,19 +87,19 @@ def count_rows(labels: Any, meaning: str, what: str = "Y") -> int:
 
 
 def refuse_rows(bad: NDArray[np.bool_], sentence: Callable[[int], str]) -> None:
-    """Refuse the first row that is ``bad``, (n,), with the sentence about it."""
+    """Raise an error about the first row that is ``bad``, (n,), with the message ``sentence``."""
     if bad.any():
         raise InvalidData(sentence(int(np.flatnonzero(bad)[0])))
 
 
 def in_words(numbers: Sequence[Any] | NDArray[Any]) -> str:
-    """A row for a message, cut where it is long."""
+    """Format a row for an error message, truncated if long."""
     row = np.asarray(numbers).ravel()
     shown = ", ".join(f"{number:g}" for number in row[:8])
     return f"({shown}{', …' if len(row) > 8 else ''})"
 
 
 def check_choice(name: str, value: Any, known: Sequence[str]) -> None:
-    """Refuse a parameter that is not one of some names."""
+    """Reject a parameter value that is not one of the known names."""
     if value not in known:
         raise InvalidParameter(f"{name} must be {' or '.join(map(repr, known))}; got {value!r}.")

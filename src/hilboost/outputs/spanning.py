@@ -1,4 +1,4 @@
-"""Training outputs whose points span all others, for predictions as combinations of outputs."""
+"""Selection of training outputs whose embeddings span those of all training outputs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NEGLIGIBLE = 1e-10  # of the largest pivot
 
 
 def spanning_rows(embedding: Embedding, codes: Floats) -> NDArray[np.int64]:
-    """Rows of ``codes`` (n, r) that all rows are combinations of.
+    """Find rows of ``codes`` (n, r) that span all rows.
 
-    Those of a pivoted Cholesky factor are its pivots; others are found by a pivoted QR
-    factorisation, O(n r²).
+    For a pivoted Cholesky factor, these are its pivots.  Otherwise, they are found by a pivoted QR
+    factorization in O(n r²).
     """
     if isinstance(embedding, KernelEmbedding | PrecomputedEmbedding):
         return embedding.factor.pivots

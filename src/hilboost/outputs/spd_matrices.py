@@ -1,4 +1,4 @@
-"""Symmetric positive definite matrices under the log-Euclidean distance."""
+"""Symmetric positive definite matrices with the log-Euclidean distance."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _ASYMMETRY = 1e-6  # relative to the largest entry; covariances in float32 have 
 
 @dataclass(frozen=True)
 class PositiveMatrices(OutputSpace):
-    """Labels are symmetric positive definite matrices (n, p, p), such as covariances.
+    """Output space of symmetric positive definite matrices (n, p, p), such as covariances.
 
-    ``φ(Y) = log Y`` (Arsigny et al. 2006), as a vector of its upper triangle with off-diagonal
-    entries times √2: the distance of points is ``‖log A - log B‖_F``.
+    The embedding is ``φ(Y) = log Y`` (Arsigny et al. 2006), stored as the vector of its upper
+    triangle with off-diagonal entries multiplied by √2.  The distance between points is
+    ``‖log A - log B‖_F``.
 
     Notes
     -----
-    Ways to decode: ``"exact"`` is the matrix exponential, which is positive definite for any
-    point; ``"nearest"`` and ``"cosine"`` choose among the training matrices.  Cost O(n p³).
+    Decoding methods: ``"exact"`` is the matrix exponential, which is positive definite for any
+    point; ``"nearest"`` and ``"cosine"`` choose among the training matrices.  The cost is O(n p³).
     """
 
     in_files = True
@@ -41,7 +42,7 @@ class PositiveMatrices(OutputSpace):
 
 @dataclass(frozen=True)
 class PositiveMatrixEmbedding(Embedding):
-    """Logarithms of matrices.
+    """Fitted embedding of matrices by their logarithms.
 
     Attributes
     ----------
@@ -52,11 +53,11 @@ class PositiveMatrixEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:
-        """(n, p(p+1)/2)"""
+        """Encode labels as points, (n, p(p+1)/2)."""
         return _logarithms(_matrices(labels, self.training.shape[1]))
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Matrices (n, p, p)."""
+        """Decode points to matrices (n, p, p)."""
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
         return np.asarray(found)
 
@@ -73,7 +74,7 @@ class PositiveMatrixEmbedding(Embedding):
 
 
 def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:
-    """Checked matrices, (n, p, p), symmetric to the last bit."""
+    """Validate matrices, (n, p, p), and make them exactly symmetric."""
     rows = as_rows(labels, what)
     shape = np.shape(labels)
     if len(shape) != 3 or shape[1] != shape[2]:
@@ -98,7 +99,7 @@ def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:
     )
     matrices = (given + other) / 2
     values = np.linalg.eigvalsh(matrices)
-    # Below it eigenvalues are rounding errors, and their logarithms noise.
+    # Smaller eigenvalues are rounding errors, and their logarithms are meaningless.
     least = values[:, -1] * shape[1] * np.finfo(np.float64).eps
     refuse_rows(
         values[:, 0] <= np.maximum(least, 0),
@@ -112,7 +113,7 @@ def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:
 
 
 def _logarithms(matrices: Floats) -> Floats:
-    """(n, p, p) to (n, p(p+1)/2)
+    """Compute matrix logarithms, from (n, p, p) to (n, p(p+1)/2).
 
     ::
 
@@ -126,7 +127,7 @@ def _logarithms(matrices: Floats) -> Floats:
 
 
 def _exponentials(codes: Floats, p: int) -> Floats:
-    """(n, p(p+1)/2) to (n, p, p)"""
+    """Compute matrix exponentials, from (n, p(p+1)/2) to (n, p, p)."""
     first, second = np.triu_indices(p)
     log = np.empty((len(codes), p, p))
     log[:, first, second] = codes / np.where(first == second, 1.0, np.sqrt(2))

@@ -1,4 +1,4 @@
-"""Strings under the n-gram spectrum kernel."""
+"""Strings with the n-gram spectrum kernel."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from hilboost.outputs.row_checks import as_objects
 
 @dataclass(frozen=True)
 class Strings(OutputSpace):
-    """Labels are strings, and ``φ(y)`` the counts of their n-grams (Leslie, Eskin, Noble 2002).
+    """Output space of strings, embedded by n-gram counts ``φ(y)`` (Leslie, Eskin, Noble 2002).
 
     Parameters
     ----------
     n : int or (int, int)
-        Length of the n-grams, in characters, or the shortest and the longest.
+        Length of the n-grams in characters, or the minimum and maximum length.
     normalize : bool
-        Divide by the norm, so that ``k(y, y) = 1``.
+        Whether to divide by the norm, so that ``k(y, y) = 1``.
 
     Notes
     -----
-    A string without n-grams, such as the empty one or one shorter than ``n``, lies at the origin;
-    ``n=(1, 3)`` tells short strings apart.  Strings are taken as they are: change of case or of
-    spaces is the caller's.  The points hold the n-grams of the training strings, (n, r) dense;
-    ``norms`` counts all n-grams.  Ways to decode: ``"nearest"`` and ``"cosine"`` choose among the
-    distinct training strings, and predictions are a list of str.
+    A string without n-grams, such as an empty string or one shorter than ``n``, is embedded at the
+    origin; ``n=(1, 3)`` distinguishes short strings.  Strings are not preprocessed: the caller
+    normalizes case and whitespace if needed.  The dense points (n, r) contain only the n-grams of
+    the training strings, but ``norms`` counts all n-grams.  Decoding methods: ``"nearest"`` and
+    ``"cosine"`` choose among the distinct training strings.  Predictions are a list of str.
     """
 
     in_files = True
@@ -73,16 +73,16 @@ class Strings(OutputSpace):
 
 @dataclass(frozen=True)
 class StringEmbedding(Embedding):
-    """Counts of the training strings' n-grams.
+    """Fitted embedding of strings by counts of the n-grams of the training strings.
 
     Attributes
     ----------
     training : list of str
-        Distinct.
+        The distinct training strings.
     vocabulary : mapping of str to int
-        Column of every n-gram.
+        Column of each n-gram.
     lengths : range
-        Of the n-grams.
+        Lengths of the n-grams.
     normalize : bool
     """
 
@@ -93,15 +93,15 @@ class StringEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 
     def encode(self, labels: Any) -> Floats:
-        """(n, r)"""
+        """Encode labels as points, (n, r)."""
         return self._codes_and_squares(_strings(labels))[0]
 
     def norms(self, labels: Any) -> Floats:
-        """``k(y, y)``, (n,), n-grams that no training string has included."""
+        """Kernel values ``k(y, y)``, (n,), including n-grams absent from the training strings."""
         return self._norms(self._codes_and_squares(_strings(labels))[1])
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[str]:
-        """The training strings, or the candidates, that lie nearest."""
+        """Return the nearest training strings or candidates."""
         return list(decode(self, raw, way, candidates, lambda: self._own, self._given))
 
     @cached_property
@@ -119,7 +119,7 @@ class StringEmbedding(Embedding):
         return np.where(squares > 0, 1.0, 0.0) if self.normalize else squares
 
     def _codes_and_squares(self, strings: list[str]) -> tuple[Floats, Floats]:
-        """Points, and squared lengths of all counts before normalization."""
+        """Compute points, and squared norms of all counts before normalization."""
         codes = np.zeros((len(strings), len(self.vocabulary)))
         squares = np.zeros(len(strings))
         for i, string in enumerate(strings):
@@ -134,7 +134,7 @@ class StringEmbedding(Embedding):
 
 
 def _count(string: str, lengths: range) -> Counter[str]:
-    """How often each n-gram occurs."""
+    """Count the occurrences of each n-gram."""
     return Counter(
         string[begin : begin + length]
         for length in range(lengths.start, min(lengths.stop, len(string) + 1))
@@ -143,7 +143,7 @@ def _count(string: str, lengths: range) -> Counter[str]:
 
 
 def _strings(labels: Any, what: str = "Y") -> list[str]:
-    """Checked strings."""
+    """Validate strings."""
     strings = as_objects(labels, "strings", what)
     for i, string in enumerate(strings):
         if not isinstance(string, str):

@@ -1,4 +1,4 @@
-"""Rows of real numbers under the linear kernel: ordinary vector-valued regression."""
+"""Vectors of real numbers with the linear kernel: ordinary multi-output regression."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
 @dataclass(frozen=True)
 class Vectors(OutputSpace):
-    """Labels are rows of numbers (n, c), and ``φ(y) = y``.
+    """Output space of rows of numbers (n, c), with ``φ(y) = y``.
 
-    Arrays of more dimensions, such as images, are rows with a shape, which predictions have again.
+    Arrays with more dimensions, such as images, are flattened to rows.  Predictions have the
+    original shape.
     """
 
     in_files = True
@@ -31,19 +32,19 @@ class Vectors(OutputSpace):
 
 
 def shape_of_one(labels: Any) -> tuple[int, ...]:
-    """Shape of one label: () for numbers."""
+    """Return the shape of one label; () for numbers."""
     return tuple(np.shape(labels)[1:])
 
 
 @dataclass(frozen=True)
 class VectorEmbedding(Embedding):
-    """The identity.
+    """Fitted identity embedding.
 
     Attributes
     ----------
     training : (n, c) float64
     shape : tuple of int
-        Of one label.
+        Shape of one label.
     """
 
     training: Floats
@@ -51,11 +52,11 @@ class VectorEmbedding(Embedding):
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:
-        """(n, c)"""
+        """Encode labels as points, (n, c)."""
         return as_rows(labels, width=self.training.shape[1])
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """The points themselves, or the nearest candidates."""
+        """Return the points themselves, or the nearest candidates."""
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, np.asarray)
         return np.asarray(found).reshape(len(raw), *self.shape)
 
