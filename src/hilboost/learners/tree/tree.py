@@ -143,8 +143,8 @@ class Forest:
     def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
         """Add the outputs of all trees to ``raw`` (n, r).
 
-        ``X`` is (n, d) float32 or float64, or sparse.  A sparse table is processed in blocks of rows
-        that are dense and contain only the columns in use.
+        ``X`` is (n, d) float32 or float64, or sparse.  A sparse table is processed in blocks of
+        rows that are dense and contain only the columns in use.
         """
         if isinstance(X, SparseTable):
             used, forest = self._on_used_columns()
