@@ -45,7 +45,7 @@ NAMES = frozenset(
     }
 )
 _DEEPEST = 64
-_SHARED_BY = 64  # A sum copies the basis of each expansion; this bounds its size relative to the file.
+_SHARED_BY = 64  # A sum copies the basis of each expansion; this bounds the expansion of a file.
 
 
 class _Numbered:
