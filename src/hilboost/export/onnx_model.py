@@ -59,10 +59,10 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     onnx.ModelProto
         Input ``X`` (n, d) of ``dtype``, NaN for missing.  If ``fit`` saw text categories, each
         column has its own input (n, 1) instead, of text or of ``dtype``.  Its name is that of the
-        column, or ``x3`` if the column has a number only.  ``"column label"`` stands for
-        ``"label"``, and likewise for other names of outputs, for an empty name and for names that
-        begin with a slash.  The empty string is a missing value, unless ``fit`` saw it as a level;
-        missing text cannot be represented then.
+        column, or ``x3`` if the column has a number only.  The prefix ``"column "``, as in
+        ``"column label"``, is added to names of outputs such as ``"label"``, empty names and names
+        that begin with a slash.  The empty string is a missing value, unless ``fit`` saw it as a
+        level; missing text cannot be represented then.
         The property ``feature_names`` contains the column names as JSON.
 
         Regressors have the output ``prediction``, (n,) or (n, c) float64 as ``predict`` gives it.

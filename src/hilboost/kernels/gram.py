@@ -1,7 +1,7 @@
 """Tiled Gram matrices, kept in memory if they fit into a given budget.
 
-A tile is small enough for the cache: one matrix product and a few passes over it.  Kernel values
-are float32 (or float64, where asked for); sums over rows are float64.  The tiles, and the order in
+A tile fits into the cache and takes one matrix product and a few passes over it.  Kernel values
+are float32 (or float64, if requested); sums over rows are float64.  The tiles, and the order in
 which their results are added, do not depend on the number of threads.
 """
 
