@@ -82,7 +82,11 @@ def test_kernels_of_low_rank(stages, regularization):
 def test_length_scales_that_collapse(stages, scale, regularization):
     for make in (Gaussian, lambda s: Matern(s, 1.5), lambda s: Matern(s, 0.5)):
         model = build(stages=stages, kernel=make(scale), regularization=regularization)
-        assert outcome(model, X, Y) == "finite"
+        became = outcome(model, X, Y)
+        if scale == 1e-8 and stages != "full" and became == "refused":
+            continue  # distances within a row's rounding: kernel values are arbitrary
+        assert became == "finite"
+        assert np.mean((model.predict(X) - Y) ** 2) <= Y.var() * (1 + 1e-6)
         new = np.random.default_rng(1).normal(size=(20, 3))
         assert np.isfinite(model.predict(new)).all()
         if scale == 1e8 and regularization:

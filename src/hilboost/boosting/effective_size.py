@@ -5,12 +5,12 @@ multiplying all weights by a constant changes nothing.  The effective size is th
 of the masses of the *distinct* rows that is invariant to a common factor:
 
 * If the masses are integer multiples of the smallest one, they are frequencies, and the row of the
-smallest mass counts as one row.  Unweighted data in which some row occurs once thus count as
-their number of rows.
+  smallest mass counts as one row.  Unweighted data in which some row occurs once thus count as
+  their number of rows.
 * Otherwise the masses are proportions, and the data count as ``(sum m)² / sum m²`` rows (Kish
-1965).
+  1965).
 * For a table of a few distinct rows this is not informative.  Such a table counts as the smallest
-number of equally weighted rows that represent it, if there is one.
+  number of equally weighted rows that represent it, if there is one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Models for other programs, and for the eye.
+"""Export of models to other formats, tables and plots.
 
-A module declares its formats in ``FORMATS``, and :mod:`hilboost.export.registry` finds it.  The
-names below are those that type checkers know.
+Each module declares its formats in ``FORMATS``, and :mod:`hilboost.export.registry` finds it.  The
+names listed below are those that type checkers see.
 """
 
 from typing import Any
@@ -15,10 +15,10 @@ __all__ = ["plot_tree", "to_onnx", "to_xgboost_json", "tree_table"]
 
 
 def __getattr__(name: str) -> Any:
-    """Exports found in the package that the list above does not name."""
+    """Look up exports of the package that the list above does not name."""
     from hilboost.export.registry import export_function
 
-    # Not for submodules: the registry imports them, and they may ask for each other.
+    # Skip submodules: the registry imports them, and they may import each other.
     if name.startswith("to_") and (found := export_function(name)) is not None:
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What the columns of a model's trees hold, and which levels of a category a split sends left."""
+"""Names and levels of the columns that the trees of a model see."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Columns:
     Attributes
     ----------
     names : list of str or int
-        Indices where ``X`` had no names.  The target encodings follow the columns of ``X``, member
-        by member of a cross-validated ensemble: ``"mean by town"``, ``"mean by town × street"``, and
-        ``"mean 2 by town"`` where there are several targets or classes (of more than five classes,
-        the five most frequent in their order).  A column of many levels, whose trees see how
-        frequent each is, is ``"share of town"``.
+        Numbers if ``X`` had no names.  The columns of ``X`` are followed by those of the target
+        encoding, for each member of an ensemble: ``"mean by town"``, ``"mean by town × street"``,
+        and ``"mean 2 by town"`` if there are several targets or classes (for more than five
+        classes, the five most frequent in their order).  A column with many levels, of which trees
+        see only the frequencies, is ``"share of town"``.
     levels : dict of int to sequence of tuple
-        For columns whose levels are divided, the levels that each code stands for.
+        For columns with splits on levels, the levels that each code stands for.
     """
 
     names: list[Any]
@@ -33,7 +33,7 @@ class Columns:
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Those of a fitted estimator."""
+        """Create them from a fitted estimator."""
         if hasattr(model, "feature_names_in_"):
             names: list[Any] = [str(name) for name in model.feature_names_in_]
         else:
@@ -63,9 +63,9 @@ class Columns:
         return cls(names, levels)
 
     def left_levels(self, tree: Tree, node: int) -> tuple[tuple[Any, ...], bool]:
-        """The levels that an inner node sends left, and whether those unseen in fit go there.
+        """Return the levels that a split sends left, and whether unknown levels go left too.
 
-        Of a learner's own ``categorical`` columns they are codes.
+        For the ``categorical`` columns of a learner, the levels are codes.
         """
         groups = self.levels[int(tree.column[node])]
         goes_left, unseen = left_codes(tree, node, len(groups))
@@ -74,7 +74,7 @@ class Columns:
 
 
 def left_codes(tree: Tree, node: int, n_codes: int) -> tuple[NDArray[np.bool_], bool]:
-    """The codes that a node which divides levels sends left, (n_codes,), and whether others go."""
+    """Return the codes that a split on levels sends left, (n_codes,), and whether others do."""
     words = tree.left_sets[int(tree.by_level[:node].sum())]
     bits = np.arange(MAX_LEVELS + 1, dtype=np.uint64)
     goes_left = (words[bits // 64] >> (bits % 64)) & np.uint64(1) == 1
@@ -82,5 +82,5 @@ def left_codes(tree: Tree, node: int, n_codes: int) -> tuple[NDArray[np.bool_], 
 
 
 def named(name: str | int) -> str:
-    """A name for people: ``x3`` where the column has a number only."""
+    """Return a readable name: ``x3`` for a column that has a number only."""
     return f"x{name}" if isinstance(name, int) else name

@@ -1,4 +1,4 @@
-"""Which estimators the exports take."""
+"""Validation of the estimators that exports support."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hilboost.model.fitted import FittedModel
 
 
 def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> FittedModel:
-    """The record of a fitted estimator.
+    """Return the record of a fitted estimator.
 
     Parameters
     ----------
@@ -19,16 +19,16 @@ def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> Fitte
     purpose : str
         The name of the export, for messages.
     kinds : str
-        Names of the estimators that it takes, for messages.
+        Names of the supported estimators, for messages.
     accepted : bool
-        Whether this estimator is one of them.
+        Whether this estimator is supported.
 
     Raises
     ------
     InvalidType
-        It is no estimator of hilboost.
+        The model is not a hilboost estimator.
     sklearn.exceptions.NotFittedError
-        It is not fitted.
+        The model is not fitted.
     """
     if not accepted:
         raise InvalidType(f"{purpose} takes {kinds}; got {type(model).__name__}.")

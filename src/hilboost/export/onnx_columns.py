@@ -1,4 +1,4 @@
-"""Columns of a table as ONNX inputs, and categories as the numbers that a model sees.
+"""Table columns as ONNX inputs, and conversion of categories to the numbers of a model.
 
 ::
 
@@ -28,13 +28,13 @@ OUTPUTS = ("prediction", "label", "probabilities", "scores")
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the graph.
+    """An input of an ONNX graph.
 
     Attributes
     ----------
     name : str
     width : int
-        It is (n, width).
+        The shape of the input is (n, width).
     is_text : bool
     """
 
@@ -44,7 +44,7 @@ class Input:
 
 
 def require_levels(schema: Schema, dtype: str) -> None:
-    """Refuse levels that inputs of text, or of numbers of this dtype, cannot hold.
+    """Reject levels that text inputs, or numeric inputs of this dtype, cannot represent.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _is_held(level: Level, dtype: str) -> bool:
 
 
 def inputs_of(schema: Schema) -> list[Input]:
-    """One matrix of numbers, or an input for each column where some hold text."""
+    """Return one numeric matrix, or one input for each column if some contain text."""
     if not any(column.holds_text for column in schema.columns):
         return [Input("X", schema.n_columns, False)]
     inputs: list[Input] = []
@@ -89,12 +89,12 @@ def inputs_of(schema: Schema) -> list[Input]:
 
 
 def _is_reserved(name: str) -> bool:
-    """Whether an output is called so, a value within the graph may be, or nothing."""
+    """Whether a name is empty or belongs to an output or, possibly, to an internal value."""
     return not name or name in OUTPUTS or name.startswith("/")
 
 
 def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encoding | None) -> str:
-    """The matrix that the model sees, (n, d) or wider, from inputs of float64 and text."""
+    """Build the matrix that the model sees, (n, d) or wider, from float64 and text inputs."""
     if not schema.categories:
         return inputs[0].name
     if len(inputs) == 1 and not inputs[0].is_text:
@@ -111,7 +111,7 @@ def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encod
             values = kept[k].astype(np.float64)
         elif k in shares:
             values, unseen = shares[k], 0.0
-        of_code = graph.constant([*values, np.nan, unseen])  # the code -1 takes the last one
+        of_code = graph.constant([*values, np.nan, unseen])  # the code -1 selects the last one
         seen[k] = graph.add("Gather", of_code, codes[k], axis=0)
     if encoding is not None and encoding.statistics:
         seen.append(_add_statistics(graph, codes, encoding))
@@ -119,14 +119,14 @@ def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encod
 
 
 def _column(graph: Graph, X: str, k: int) -> str:
-    """(n, 1)"""
+    """Select column ``k``, (n, 1)."""
     return graph.add("Gather", X, graph.integers(k), axis=1)
 
 
 def _codes(graph: Graph, name: str, column: Column) -> str:
-    """Codes of the levels of a column, the next one where missing, -1 for others; (n, 1) int64.
+    """Compute level codes: the next code for missing values, -1 for others; (n, 1) int64.
 
-    A missing text is the empty one, unless this is a level.
+    An empty string is a missing value, unless it is a level.
     """
     levels: list[Any] = list(column.levels)
     if column.holds_text:
@@ -137,7 +137,7 @@ def _codes(graph: Graph, name: str, column: Column) -> str:
 
 
 def _places(graph: Graph, name: str, keys: NDArray[Any], other: int) -> str:
-    """Place of every value among the keys, ``other`` where it is none of them."""
+    """Find the index of every value among the keys, ``other`` if there is none."""
     return graph.add(
         "LabelEncoder",
         name,
@@ -149,7 +149,7 @@ def _places(graph: Graph, name: str, keys: NDArray[Any], other: int) -> str:
 
 
 def _add_statistics(graph: Graph, codes: Mapping[int, str], encoding: Encoding) -> str:
-    """Target encoding of all members, (n, width); members have the same sources."""
+    """Compute the target encoding of all members, (n, width); members share their sources."""
     first = encoding.statistics[0]
     blocks: list[str] = []
     order: list[int] = []
@@ -169,7 +169,7 @@ def _add_statistics(graph: Graph, codes: Mapping[int, str], encoding: Encoding) 
 
 
 def _key_numbers(graph: Graph, codes: Mapping[int, str], source: LevelKeys) -> str:
-    """Number of the key of every row, (n,) int64, as :meth:`LevelKeys.numbers` has it."""
+    """Compute the key number of every row, (n,) int64, as :meth:`LevelKeys.numbers` does."""
     key, is_unseen = "", ""
     for k, size in zip(source.columns, source.sizes, strict=True):
         unseen = graph.add("Less", codes[k], graph.integers(0))

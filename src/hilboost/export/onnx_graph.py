@@ -1,4 +1,4 @@
-"""A graph of ONNX operators while it grows."""
+"""Construction of graphs of ONNX operators."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ML = "ai.onnx.ml"
 
 @dataclass
 class Graph:
-    """Operators in the order in which they are added, and constants; values go by name.
+    """Operators in the order of their addition, and constants; values are referred to by name.
 
-    Numbers are float64, codes and places int64.  Names of values within begin with a slash.
+    Numbers are float64, codes and indices int64.  Names of internal values begin with a slash.
     """
 
     nodes: list[tuple[str, tuple[str, ...], tuple[str, ...], str, dict[str, Any]]] = field(
@@ -24,7 +24,7 @@ class Graph:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
 
     def constant(self, value: Any, dtype: Any = np.float64) -> str:
-        """A constant array, or number."""
+        """Add a constant array or number."""
         name = f"/{len(self.constants)}"
         self.constants[name] = np.asarray(value, dtype=dtype)
         return name
@@ -32,41 +32,41 @@ class Graph:
     def add(
         self, operator: str, *inputs: str, domain: str = "", n_outputs: int = 1, **attributes: Any
     ) -> str:
-        """One operator more; the name of its last output."""
+        """Add an operator and return the name of its last output."""
         outputs = tuple(f"/{operator}_{len(self.nodes)}_{k}" for k in range(n_outputs))
         self.nodes.append((operator, inputs, outputs, domain, attributes))
         return outputs[-1]
 
     def integers(self, *values: int) -> str:
-        """A constant list of int64, such as axes."""
+        """Add a constant list of int64, such as axes."""
         return self.constant(values, np.int64)
 
     def times(self, name: str, factor: float) -> str:
-        """A value times a number."""
+        """Multiply a value by a number."""
         return self.add("Mul", name, self.constant(factor))
 
     def plus(self, name: str, offset: float) -> str:
-        """A value plus a number."""
+        """Add a number to a value."""
         return self.add("Add", name, self.constant(offset))
 
     def row_sums(self, name: str) -> str:
-        """(n, 1) from (n, d)."""
+        """Sum the columns of (n, d), giving (n, 1)."""
         return self.add("ReduceSum", name, self.integers(1), keepdims=1)
 
     def as_numbers(self, name: str) -> str:
-        """As float64; 1 and 0 for true and false."""
+        """Convert to float64, with 1 and 0 for true and false."""
         return self.add("Cast", name, to=_type_number(np.float64))
 
     def rounded(self, name: str) -> str:
-        """The nearest float32, as float64."""
+        """Round to float32, stored as float64."""
         return self.as_numbers(self.add("Cast", name, to=_type_number(np.float32)))
 
     def rename(self, name: str, public: str) -> None:
-        """Give a value the name it has outside."""
+        """Give a value its public name."""
         self.nodes.append(("Identity", (name,), (public,), "", {}))
 
     def proto(self, name: str, inputs: list[Any], outputs: list[Any]) -> Any:
-        """The graph as ONNX has it."""
+        """Convert the graph to an ONNX object."""
         from onnx import helper, numpy_helper
 
         nodes = []

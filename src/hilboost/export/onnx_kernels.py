@@ -1,4 +1,4 @@
-"""Kernel machines as ONNX operators: matrix products and functions of entries, in float64."""
+"""Kernel machines as ONNX operators: matrix products and elementwise functions, in float64."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hilboost.learners.kernel_machine.inputs import _FARTHEST
 
 
 def add_expansion(graph: Graph, X: str, model: KernelExpansion) -> str:
-    """``k(x, basis) weights``, (n, r) or (1, r)."""
+    """Add ``k(x, basis) weights``, (n, r) or (1, r)."""
     centered = graph.add("Sub", X, graph.constant(model.inputs.center))
     scaled = graph.add("Div", centered, graph.constant(model.inputs.scale))
     rows = graph.add("Clip", scaled, graph.constant(-_FARTHEST), graph.constant(_FARTHEST))
     if model.basis.dtype == np.float32:
-        rows = graph.rounded(rows)  # as the basis vectors are: codes stay equal
+        rows = graph.rounded(rows)  # as for the basis vectors, so that codes stay equal
     basis = np.asarray(model.basis, dtype=np.float64)
     block = block_operators(model.kernel, graph, rows, basis)
     return graph.add("MatMul", block, graph.constant(model.weights))

@@ -1,4 +1,4 @@
-"""Inverse links as ONNX operators: from ``raw`` (n, r) to what the estimator predicts."""
+"""Inverse links as ONNX operators: from ``raw`` (n, r) to predictions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from hilboost.export.onnx_graph import Graph
 
 
 def add_inverse_link(graph: Graph, raw: str, loss: Loss) -> str:
-    """What ``loss.inverse_link(raw)`` gives.
+    """Add the operators of ``loss.inverse_link(raw)``.
 
     Raises
     ------
     IncompatibleParts
-        The loss has an inverse link of its own, which is Python code.
+        The loss has a custom inverse link, which is Python code.
     """
     link = loss.link
     write = None if link is None else _LINKS.get(type(link))
@@ -62,7 +62,7 @@ def _softmax(graph: Graph, raw: str, link: SoftmaxLink) -> str:
 
 
 def _sorted(graph: Graph, raw: str, link: SortedLink) -> str:
-    """Rows in ascending order, then in that of the levels: quantiles never cross."""
+    """Sort each row and reorder it by level, so that quantiles never cross."""
     k = len(link.quantiles)
     graph.add("TopK", raw, graph.integers(k), n_outputs=2, axis=1, largest=0, sorted=1)
     ascending = graph.nodes[-1][2][0]

@@ -1,4 +1,4 @@
-"""Fitted estimators as ONNX models."""
+"""Export of fitted estimators to ONNX."""
 
 from __future__ import annotations
 
@@ -39,30 +39,31 @@ _KINDS = (
 
 
 def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64") -> Any:
-    """A fitted estimator as an ONNX model, which predicts without hilboost.
+    """Convert a fitted estimator to an ONNX model, which predicts without hilboost.
 
     Parameters
     ----------
     model : estimator
         Fitted: ``BoostingRegressor`` or ``BoostingClassifier`` with trees or ``learner="kernel"``,
         ``KernelBoostingRegressor``, ``KernelBoostingClassifier``, ``SparseKernelRidge`` or
-        ``SparseKernelClassifier`` with hilboost's own kernels; the loss is a built-in one, or one
-        of your own that declares its ``link`` or has no ``inverse_link``.
+        ``SparseKernelClassifier`` with hilboost's own kernels.  The loss is a built-in one, or a
+        user-defined one that declares its ``link`` or has no ``inverse_link``.
     path : str or Path, optional
-        Where to write it, all of it or nothing.
+        File to write atomically.
     dtype : {"float64", "float32"}, default "float64"
-        Of the input.  Arithmetic is in float64 either way, so that a row of float32 goes through
-        the same leaves as in hilboost.
+        Dtype of the input.  Arithmetic is in float64 in either case, so that float32 rows reach the
+        same leaves as in hilboost.
 
     Returns
     -------
     onnx.ModelProto
-        Input ``X`` (n, d) of ``dtype``, NaN for missing.  Where ``fit`` saw categories of text,
-        there is an input (n, 1) for each column in its place, of text or of ``dtype``, called as
-        the column is: ``x3`` where it has a number only, ``"column label"`` for ``"label"`` and
-        other names of outputs, for an empty name and for one that begins with a slash.  The empty
-        text is a missing value, unless ``fit`` saw it as a level: there is none then for text.
-        The property ``feature_names`` has the names of the columns as JSON.
+        Input ``X`` (n, d) of ``dtype``, NaN for missing.  If ``fit`` saw text categories, each
+        column has its own input (n, 1) instead, of text or of ``dtype``.  Its name is that of the
+        column, or ``x3`` if the column has a number only.  The prefix ``"column "``, as in
+        ``"column label"``, is added to names of outputs such as ``"label"``, empty names and names
+        that begin with a slash.  The empty string is a missing value, unless ``fit`` saw it as a
+        level; missing text cannot be represented then.
+        The property ``feature_names`` contains the column names as JSON.
 
         Regressors have the output ``prediction``, (n,) or (n, c) float64 as ``predict`` gives it.
         Classifiers have ``label`` (n,) and ``probabilities`` (n, n_classes) float64, or ``scores``
@@ -73,21 +74,21 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     MissingPackage
         The package onnx is not installed.
     InvalidType
-        It is another estimator, or its class labels are neither numbers nor text.
+        The estimator is not supported, or its class labels are neither numbers nor strings.
     IncompatibleParts
-        A base model, a kernel or a link is Python code that ONNX has no operators for; a level of
-        a category is a number that ``dtype`` does not hold, or no valid text.
+        A base model, a kernel or a link is Python code without ONNX operators, or a category level
+        is a number that ``dtype`` cannot represent or invalid text.
     InvalidParameter
-        Another dtype.
+        The dtype is not supported.
     OSError
         The file cannot be written.
 
     Notes
     -----
-    Operators of ai.onnx 18 and ai.onnx.ml 5 (``TreeEnsemble``).  A tree with vector leaves is
-    written once for every output.  A kernel machine computes its whole block (n, m) of kernel
-    values at once: predict in batches of rows.  Input is not checked; a row with NaN gives NaN in
-    a kernel machine, and its label then means nothing.
+    The model uses operators of ai.onnx 18 and ai.onnx.ml 5 (``TreeEnsemble``).  A tree with vector
+    leaves is written once for every output.  A kernel machine computes its whole block (n, m) of
+    kernel values at once: predict in batches of rows.  Inputs are not validated; a row with NaN
+    gives NaN in a kernel machine, and its label is then meaningless.
     """
     onnx = required("onnx", "to_onnx")
     if dtype not in ("float32", "float64"):
@@ -131,7 +132,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
 
 
 def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, int]) -> str:
-    """The sum of the start value and all stages, (n, r)."""
+    """Add the sum of the start value and all stages, (n, r)."""
     trees, expansions, others = [], [], []
     for stage, parts in enumerate(model.stages):
         for number, part in enumerate(parts.terms):
@@ -152,7 +153,7 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
         sums.append(add_expansion(graph, X, _with_weights(expansion, outputs)))
     sums += others
     if expansions:
-        # NaN, which clipping and comparisons would hide, makes the whole row NaN.
+        # Make the whole row NaN, because clipping and comparisons would hide NaN.
         sums.append(graph.row_sums(graph.add("Mul", X, graph.constant(0.0))))
     elif forest is None and not others:
         n_rows = graph.add("Shape", X, start=0, end=1)
@@ -165,9 +166,9 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
 
 
 def _add_term(graph: Graph, X: str, term: Term, r: int) -> str:
-    """What a base model that writes its own operators adds, (n, r)."""
+    """Add the output of a base model that writes its own operators, (n, r)."""
     kind = type(term.model)
-    # A class derived from one that writes them may compute something else.
+    # A derived class may compute something other than the inherited operators.
     written = term.model.operators(graph, X) if "operators" in vars(kind) else None
     if written is None:
         raise IncompatibleParts(
@@ -184,7 +185,7 @@ def _with_weights(model: KernelExpansion, weights: np.ndarray) -> KernelExpansio
 
 
 def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
-    """Public outputs, and their types."""
+    """Add the public outputs and their types."""
     from onnx import TensorProto, helper
 
     info, double = helper.make_tensor_value_info, TensorProto.DOUBLE
@@ -208,7 +209,7 @@ def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
 
 
 def _labels(classes: np.ndarray) -> np.ndarray:
-    """Class labels in a dtype that ONNX has: int64, bool, float64 or text."""
+    """Convert class labels to a dtype of ONNX: int64, bool, float64 or text."""
     if classes.dtype.kind == "b":
         return classes
     if classes.dtype.kind in "iu":

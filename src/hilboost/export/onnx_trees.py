@@ -1,4 +1,4 @@
-"""Trees as one operator TreeEnsemble of ai.onnx.ml 5, in float64."""
+"""Trees as one ``TreeEnsemble`` operator of ai.onnx.ml 5, in float64."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LESS_OR_EQUAL, _MEMBER, _SUM = 0, 6, 1
 def add_trees(
     graph: Graph, X: str, trees: list[ScalarTree], n_outputs: int, n_codes: Mapping[int, int]
 ) -> str | None:
-    """The sum of all trees that split, (n, n_outputs); ``None`` where there are none.
+    """Add the sum of all trees with splits, (n, n_outputs); ``None`` if there are none.
 
-    ``n_codes`` says how many levels the columns have whose levels are divided.
+    ``n_codes`` holds the numbers of levels of the columns with splits on levels.
     """
     columns: dict[str, list[Any]] = {name: [] for name in _NODES}
     roots, weights, targets = [], [], []
@@ -57,7 +57,7 @@ def add_trees(
 
 
 def constants_of(trees: list[ScalarTree], n_outputs: int) -> Floats:
-    """What trees of a single leaf add to every output, (n_outputs,)."""
+    """Sum the values of the trees with a single leaf, (n_outputs,)."""
     total = np.zeros(n_outputs)
     for tree in trees:
         if len(tree.values) == 1:
@@ -81,9 +81,9 @@ _NODES = (
 def _nodes(
     tree: ScalarTree, first_node: int, first_leaf: int, n_codes: Mapping[int, int]
 ) -> dict[str, np.ndarray]:
-    """Inner nodes in their order; "true" is the left child, ``x <= threshold``.
+    """List the inner nodes in order; "true" is the left child, ``x <= threshold``.
 
-    Where levels are divided, unseen ones are not listed: "true" is then the side without them.
+    Splits on levels do not list unknown levels: "true" is then the side without them.
     """
     nodes, is_leaf = tree.tree, tree.is_leaf
     inner = np.flatnonzero(~is_leaf)
@@ -102,7 +102,7 @@ def _nodes(
         listed = np.flatnonzero(goes_left != unseen_left).tolist()
         if listed:
             members += [*listed, np.nan]
-        else:  # it divides missing values from all others
+        else:  # the split separates missing values from all others
             by_level[i], splits[i] = False, -np.inf
     return {
         "nodes_featureids": nodes.column[inner],

@@ -1,4 +1,4 @@
-"""Packages that only some exports need."""
+"""Optional packages that some exports need."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from hilboost.core.errors import MissingPackage
 
 
 def required(package: str, purpose: str) -> Any:
-    """An optional package, imported.
+    """Import an optional package.
 
     Parameters
     ----------
     package : str
-        Its name, to import and to install.
+        Name of the package, for import and installation.
     purpose : str
-        What needs it.
+        The feature that needs the package.
 
     Raises
     ------
     MissingPackage
-        It is not installed.
+        The package is not installed.
     """
     try:
         return import_module(package)

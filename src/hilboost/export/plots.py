@@ -1,4 +1,4 @@
-"""One tree as a picture."""
+"""Plots of single trees."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def plot_tree(
 ) -> Axes:
     """Draw one tree of a model, from the root on the left to the leaves on the right.
 
-    Rows that pass a test take the upper branch; those whose value is missing take the thick one.
-    Leaves are colored by what they add to the raw output.  Columns made of categories are called
-    as in :func:`tree_table`.
+    Rows that pass a test follow the upper branch; rows with a missing value follow the thick one.
+    Leaves are colored by their contributions to the raw output.  Columns derived from categories
+    are named as in :func:`tree_table`.
 
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
         Fitted, with trees.
     stage : int, default 0
-        Negative numbers count from the last one.
+        Negative numbers count from the last stage.
     output : int, default 0
-        Class, target or quantile level.
+        Number of the class, target or quantile level.
     tree : int, default 0
-        Where a stage has several trees for one output (a fit with ``cv_folds``), which of them.
+        Number of the tree, if a stage has several trees for one output (a fit with ``cv_folds``).
     ax : matplotlib axes, optional
-        Where to draw; by default a new figure that is large enough.
+        Axes to draw on; by default those of a new, large enough figure.
 
     Returns
     -------
@@ -52,11 +52,11 @@ def plot_tree(
     Raises
     ------
     InvalidType
-        It is another estimator.
+        The estimator is not supported.
     IncompatibleParts
         The base models are not trees.
     InvalidParameter
-        There is no such stage, output or tree.
+        The stage, output or tree does not exist.
     """
     chosen = _chosen(model, stage, output, tree)
     depth = depths(chosen)
@@ -90,7 +90,7 @@ def _chosen(model: Any, stage: int, output: int, number: int) -> ScalarTree:
 
 
 def _checked(name: str, value: int, n: int, owner: str, from_the_end: bool = False) -> int:
-    """A number from 0 to n - 1."""
+    """Validate an index and return it as a number from 0 to n - 1."""
     if isinstance(value, Integral) and (-n if from_the_end else 0) <= value < n:
         return int(value) % n
     raise InvalidParameter(
@@ -108,7 +108,7 @@ def _title(model: Any, tree: ScalarTree) -> str:
 
 
 def _heights(tree: ScalarTree) -> Floats:
-    """Leaves one below the other, every other node in the middle of its children."""
+    """Place leaves below each other, and every other node in the middle of its children."""
     child, is_leaf = tree.tree.child, tree.is_leaf
     y = np.zeros(len(is_leaf))
     next_row = 0
@@ -120,7 +120,7 @@ def _heights(tree: ScalarTree) -> Floats:
             next_row += 1
         else:
             waiting += [child[node] + 1, child[node]]
-    for node in np.flatnonzero(~is_leaf)[::-1]:  # children stand behind their parents
+    for node in np.flatnonzero(~is_leaf)[::-1]:  # children come after their parents
         y[node] = (y[child[node]] + y[child[node] + 1]) / 2
     return y
 
@@ -153,7 +153,7 @@ def _draw_nodes(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats, texts: lis
 
     largest = float(np.abs(tree.values).max()) or 1.0
     colors = colormaps["RdBu_r"]
-    scale = TwoSlopeNorm(0.0, -1.8 * largest, 1.8 * largest)  # pale, so that text stays legible
+    scale = TwoSlopeNorm(0.0, -1.8 * largest, 1.8 * largest)  # pale colors keep the text legible
     values = tree.node_values
     for node, text in enumerate(texts):
         leaf = bool(tree.is_leaf[node])
@@ -166,7 +166,7 @@ def _draw_nodes(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats, texts: lis
 
 
 def _texts(tree: ScalarTree, seen: Columns) -> list[str]:
-    """What stands in every node."""
+    """Compose the text of every node."""
     values = tree.node_values
     return [
         _number(values[node], signed=True) if leaf else _test(tree, node, seen)
@@ -175,7 +175,7 @@ def _texts(tree: ScalarTree, seen: Columns) -> list[str]:
 
 
 def _test(tree: ScalarTree, node: int, seen: Columns) -> str:
-    """The test of an inner node; a dollar sign in a name is not mathematics."""
+    """Compose the test of an inner node; dollar signs in names do not start mathematics."""
     name = _shortened(named(seen.names[tree.tree.column[node]]), _LONGEST_NAME)
     threshold = tree.tree.threshold[node]
     if len(tree.tree.by_level) and tree.tree.by_level[node]:
@@ -189,7 +189,7 @@ def _test(tree: ScalarTree, node: int, seen: Columns) -> str:
 
 
 def _listed(levels: list[str]) -> str:
-    """As many as there is room for, and how many more there are."""
+    """List as many levels as there is room for, and the number of the others."""
     shown: list[str] = []
     for level in levels:
         level = _shortened(level, _LONGEST_NAME)
@@ -200,12 +200,12 @@ def _listed(levels: list[str]) -> str:
 
 
 def _shortened(text: str, longest: int) -> str:
-    """In one line, cut where it is long."""
+    """Put text on one line and truncate it if it is long."""
     text = " ".join(text.split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _number(value: float, signed: bool = False) -> str:
-    """Four digits; a true minus sign."""
+    """Format a number with four digits and a typographic minus sign."""
     text = f"{value:+.4g}" if signed else f"{value:.4g}"
     return text.replace("-", "−")

@@ -1,4 +1,4 @@
-"""Formats that models are exported to: each module declares its own in ``FORMATS``."""
+"""Export formats, which each module declares in ``FORMATS``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hilboost.core.discovery import modules_in
 
 @cache
 def export_formats() -> Mapping[str, Callable[..., Any]]:
-    """Functions ``export(model, path)`` by the names of their formats.
+    """Return the functions ``export(model, path)`` by the names of their formats.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def export_formats() -> Mapping[str, Callable[..., Any]]:
 
 
 def export_function(name: str) -> Callable[..., Any] | None:
-    """The function of some format by its own name, such as ``"to_onnx"``.
+    """Return an export function by its own name, such as ``"to_onnx"``.
 
     Parameters
     ----------

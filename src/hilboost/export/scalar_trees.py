@@ -1,4 +1,4 @@
-"""The trees of a model one by one, each adding to one output, as other libraries have them."""
+"""Trees with one output each, as in other libraries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ScalarTree:
         The tree is the ``number``-th of its stage.
     tree : Tree
     values : (n_leaves,) float64
-        What the leaves add to the raw output, the coefficient multiplied in.
+        Contributions of the leaves to the raw output, including the coefficient.
     """
 
     stage: int
@@ -36,35 +36,35 @@ class ScalarTree:
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
-        """(n_nodes,)"""
+        """Whether each node is a leaf, (n_nodes,)."""
         return self.tree.leaf_number >= 0
 
     @property
     def node_values(self) -> Floats:
-        """(n_nodes,) float64, NaN at inner nodes."""
+        """Values of the nodes, (n_nodes,) float64, NaN at inner nodes."""
         return np.where(self.is_leaf, self.values[self.tree.leaf_number], np.nan)
 
 
 def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[ScalarTree]:
-    """All trees of a fitted estimator, stage by stage and in their order within each.
+    """Return all trees of a fitted estimator, stage by stage and in their order within each.
 
-    A tree with vector leaves is there once for every output it has.
+    A tree with vector leaves is included once for every output.
 
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
         Fitted.
     purpose : str
-        What the trees are wanted for, such as ``"plot_tree"``.
+        The purpose of the trees for messages, such as ``"plot_tree"``.
     numbers_only : bool
-        Whether to refuse categories.
+        Whether to reject categories.
 
     Raises
     ------
     InvalidType
-        It is something else.
+        The model is of another type.
     IncompatibleParts
-        Its base models are not trees, or have categories that are not wanted.
+        Its base models are not trees, or have categories although ``numbers_only`` is set.
     """
     kinds = "a BoostingRegressor or BoostingClassifier with trees"
     fitted_record(model, purpose, kinds, hasattr(type(model), "apply"))
@@ -83,7 +83,7 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
 
 
 def scalar_trees(stage: int, number: int, part: Term) -> list[ScalarTree]:
-    """One tree for every output of a part, which holds a :class:`Tree`."""
+    """Return one tree for every output of a part, which holds a :class:`Tree`."""
     tree = part.model
     assert isinstance(tree, Tree)
     values = part.coefficient * tree.values
@@ -94,7 +94,7 @@ def scalar_trees(stage: int, number: int, part: Term) -> list[ScalarTree]:
 
 
 def constant_tree(output: int, value: float) -> ScalarTree:
-    """A single leaf, before the first stage's trees."""
+    """Create a single leaf, placed before the trees of the first stage."""
     tree = Tree(
         column=np.zeros(1, dtype=np.int32),
         threshold=np.full(1, np.inf),
@@ -109,7 +109,7 @@ def constant_tree(output: int, value: float) -> ScalarTree:
 
 
 def require_numbers(model: Any, purpose: str) -> None:
-    """Refuse models of categories, for formats that know splits ``x <= threshold`` only.
+    """Reject models with categories, for formats that support splits ``x <= threshold`` only.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The nodes of all trees as a data frame."""
+"""Tree nodes as a data frame."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def tree_table(model: Any) -> pandas.DataFrame:
-    """Every node of every tree, a row each.
+    """Return a data frame with one row for every node of every tree.
 
     Parameters
     ----------
@@ -24,21 +24,21 @@ def tree_table(model: Any) -> pandas.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``stage``, ``tree`` (number within the stage), ``output``, ``node`` (0 is the root),
-        ``depth``; of inner nodes ``column`` (its name where ``X`` had names, else its number),
-        ``threshold`` (a row goes left where its value is at most this) or ``levels`` (a tuple: a
-        row goes left where its category is among these), ``missing`` and ``unseen`` ("left" or
-        "right": where values that are missing go, and categories that fit did not see), ``left``,
-        ``right`` (nodes), ``gain``; of leaves ``value``, what is added to the raw output.  What a
-        node does not have is missing.  A tree with vector leaves is there once for every output.
-        Columns made of categories are called "mean by town" (target encoding), "mean by town ×
-        street", "mean 2 by town" (of target 2, or of the third class; of more than five classes
-        the five most frequent count) and "share of town" (how frequent the row's category was).
+        All nodes: ``stage``, ``tree`` (number within the stage), ``output``, ``node`` (0 is the
+        root), ``depth``.  Inner nodes: ``column`` (its name if ``X`` had names, otherwise its
+        number), ``threshold`` (rows with at most this value go left) or ``levels`` (a tuple: rows
+        with these categories go left), ``missing`` and ``unseen`` ("left" or "right": the side of
+        missing values, and of categories that fit did not see), ``left``, ``right`` (nodes),
+        ``gain``.  Leaves: ``value``, the contribution to the raw output.  Entries that do not apply
+        to a node are missing.  A tree with vector leaves is included once for every output.
+        Columns derived from categories are named "mean by town" (target encoding), "mean by town ×
+        street", "mean 2 by town" (for target 2, or the third class; only the five most frequent
+        classes are counted) and "share of town" (the frequency of the category of the row).
 
     Raises
     ------
     InvalidType
-        It is another estimator.
+        The estimator is not supported.
     IncompatibleParts
         The base models are not trees.
     """
@@ -62,9 +62,9 @@ def tree_table(model: Any) -> pandas.DataFrame:
 
 
 def depths(tree: ScalarTree) -> np.ndarray:
-    """Splits between the root and each node, (n_nodes,)."""
+    """Return the number of splits between the root and each node, (n_nodes,)."""
     depth = np.zeros(len(tree.is_leaf), dtype=np.int64)
-    for node in np.flatnonzero(~tree.is_leaf):  # children stand behind their parents
+    for node in np.flatnonzero(~tree.is_leaf):  # children come after their parents
         child = tree.tree.child[node]
         depth[child : child + 2] = depth[node] + 1
     return depth

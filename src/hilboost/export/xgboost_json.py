@@ -1,4 +1,4 @@
-"""Fitted trees in XGBoost's JSON model format."""
+"""Export of fitted trees to XGBoost's JSON model format."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _EMPTY_LEAF = 1e-6
 
 
 def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: Any = None) -> str:
-    """Fitted trees as a model of XGBoost, for its tools and those that read its files.
+    """Convert fitted trees to an XGBoost model, for XGBoost and tools that read its files.
 
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
-        Fitted, with trees and at most one quantile level.  The loss is a built-in one, or one of
-        your own that declares its ``link`` or, for regression, has no ``inverse_link``.
+        Fitted, with trees and at most one quantile level.  The loss is a built-in one, or a
+        user-defined one that declares its ``link`` or, for regression, has no ``inverse_link``.
     path : str or Path, optional
-        Where to write it, all of it or nothing; XGBoost wants a name that ends in ``.json``.
+        File to write atomically; XGBoost expects a name that ends in ``.json``.
     background : array-like (n, d), optional
-        Rows, such as those of the training, that are counted in every leaf.  SHAP values that
-        follow the paths of a tree (XGBoost's ``pred_contribs``, ``shap.TreeExplainer`` without data
-        of its own) weigh leaves by these counts; without them these values are NaN.
+        Rows to count in every leaf, such as the training rows.  Path-dependent SHAP values
+        (XGBoost's ``pred_contribs``, ``shap.TreeExplainer`` without its own data) weight leaves by
+        these counts; without counts they are NaN.
 
     Returns
     -------
@@ -47,24 +47,24 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     Raises
     ------
     InvalidType
-        It is another estimator.
+        The estimator is not supported.
     IncompatibleParts
-        Base models that are not trees, or a loss whose predictions XGBoost cannot make of their
-        sum.
+        The base models are not trees, or XGBoost cannot compute the predictions of the loss from
+        their sum.
     OSError
         The file cannot be written.
 
     Notes
     -----
-    XGBoost holds rows, thresholds and leaf values in float32.  Rows of float32 go through the same
-    leaves as in hilboost; of float64, those that lie within half a step of float32 from a threshold
-    may go the other way, and predictions agree to about the seventh digit.  Classes are numbered in
-    the order of ``classes_``.  A round (``iteration_range``) is a stage; of an ensemble, one
-    member's part of it.  Raw outputs (``output_margin=True``) are those of hilboost, but for
-    the losses ``"exponential"`` and ``"squared_error"`` of a classifier, where they are multiplied
-    by the factor that makes them logits.  A tree with vector leaves is written once for every
-    output.  Feature names are left out where XGBoost would refuse one (``[``, ``]``, ``<``, line
-    breaks and the like).
+    XGBoost stores rows, thresholds and leaf values in float32.  Float32 rows reach the same leaves
+    as in hilboost; float64 rows within half a float32 step of a threshold may take the other
+    branch, and predictions agree to about seven digits.  Classes are numbered in the order of
+    ``classes_``.  A round (``iteration_range``) is a stage or, for a cross-validated ensemble, the part
+    of a stage from one member.  Raw outputs (``output_margin=True``) equal those of hilboost,
+    except for the losses ``"exponential"`` and ``"squared_error"`` of a classifier, where they are
+    multiplied by a factor that makes them logits.  A tree with vector leaves is written once for
+    every output.  Feature names are omitted if XGBoost would reject one of them (``[``, ``]``,
+    ``<``, line breaks and the like).
     """
     trees = fitted_trees(model, "to_xgboost_json")
     counts = None if background is None else _leaf_counts(model, background)
@@ -121,7 +121,7 @@ def _document(
 
 
 def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
-    """XGBoost's objective, the base score that adds nothing, and a factor of the raw outputs."""
+    """Return XGBoost's objective, the neutral base score, and a factor of the raw outputs."""
     link = loss.link
     if isinstance(link, SortedLink) and len(link.levels) > 1:
         raise IncompatibleParts(
@@ -163,9 +163,9 @@ _OF_CLASSES: _Described = {
 
 
 def _rounds(trees: list[ScalarTree], start: Floats) -> list[list[ScalarTree]]:
-    """One tree an output in every round; the first one of an output has its start value too.
+    """Group trees into rounds of one per output; the first tree includes the start value.
 
-    XGBoost's own base score is in the space of the mean, and one number in older versions.
+    XGBoost's own base score is on the scale of the mean, and a single number in older versions.
     """
     by_output: list[list[ScalarTree]] = [[] for _ in start]
     for tree in trees:
@@ -213,7 +213,7 @@ def _tree(
 
 
 def _first_above(threshold: Floats) -> Floats:
-    """The smallest float32 above: ``x <= threshold`` is ``x < it`` for every float32 ``x``."""
+    """Find the next larger float32 ``t``: ``x <= threshold`` equals ``x < t`` for float32 ``x``."""
     with np.errstate(over="ignore"):
         near = threshold.astype(np.float32)
         above = np.nextafter(near, np.float32(np.inf))
@@ -221,13 +221,13 @@ def _first_above(threshold: Floats) -> Floats:
 
 
 def _single(values: Floats) -> list[float]:
-    """Float32 numbers in as few digits as tell them apart."""
+    """Convert float32 numbers to the fewest digits that identify them."""
     with np.errstate(over="ignore"):
         return [float(str(value)) for value in np.asarray(values).astype(np.float32)]
 
 
 def _leaf_counts(model: Any, background: Any) -> dict[tuple[int, int], Floats]:
-    """Background rows in every leaf of every tree, by stage and number of the tree."""
+    """Count the background rows in every leaf of every tree, by stage and tree number."""
     cells = model.apply(background)
     trees: Iterator[tuple[int, int, Any]] = (
         (stage, number, part.model)
@@ -241,11 +241,11 @@ def _leaf_counts(model: Any, background: Any) -> dict[tuple[int, int], Floats]:
 
 
 def _covers(tree: ScalarTree, leaf_counts: Floats) -> Floats:
-    """Background rows that pass each node, (n_nodes,)."""
+    """Count the background rows that pass through each node, (n_nodes,)."""
     counts = np.maximum(leaf_counts, _EMPTY_LEAF)
     covers = np.where(tree.is_leaf, counts[tree.tree.leaf_number], 0.0)
     child = tree.tree.child
-    for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children stand behind their parents
+    for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children come after their parents
         covers[node] = covers[child[node]] + covers[child[node] + 1]
     return covers
 

@@ -1,7 +1,7 @@
-"""Kernels: similarity functions of rows, their algebra, blocked Gram matrices, their fitting.
+"""Kernels: similarity functions of rows, their algebra, blocked Gram matrices, and fitting.
 
-A kernel of the library declares its names in its own class, and :mod:`hilboost.kernels.registry`
-finds it.  The names below are those that type checkers know.
+Each built-in kernel declares its names in its own class, and :mod:`hilboost.kernels.registry`
+finds it.  The names listed below are those that type checkers see.
 """
 
 from typing import Any
@@ -52,10 +52,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Kernels found in the package that the list above does not name."""
+    """Look up kernels of the package that the list above does not name."""
     from hilboost.kernels.registry import kernel_classes
 
-    # Not for submodules: the registry imports them, and they may ask for each other.
+    # Skip submodules: the registry imports them, and they may import each other.
     if name[:1].isupper():
         for kernel in kernel_classes().values():
             if kernel.__name__ == name:

@@ -1,6 +1,7 @@
-"""Kernels that others wrote: scikit-learn's, plain functions, Gram matrices.
+"""Adapters for external kernels: scikit-learn kernels, plain functions, Gram matrices.
 
-They work on NumPy arrays only, and what they return is checked: its shape, and that it is finite.
+They support NumPy arrays only.  The shape of the values that they return is checked, and that the
+values are finite.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class SklearnKernel(Kernel):
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        Without a ``WhiteKernel``: that is noise of the target, not likeness of rows.
+        Must not contain a ``WhiteKernel``, which models target noise, not similarity of rows.
 
     Raises
     ------
@@ -34,8 +35,8 @@ class SklearnKernel(Kernel):
 
     Notes
     -----
-    Rows are handed over in float64.  ``parameter_gradient`` takes O(n² p) memory, as scikit-learn's
-    gradients do.
+    Rows are passed as float64.  ``parameter_gradient`` takes O(n² p) memory, as the gradients of
+    scikit-learn do.
     """
 
     kernel: Any
@@ -57,41 +58,41 @@ class SklearnKernel(Kernel):
             )
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         return _checked_block(self.kernel(_double(A), _double(B)), A, B, "the scikit-learn kernel")
 
     def diag(self, A: Array) -> Array:
-        """(a,)"""
+        """Diagonal (a,)."""
         return np.array(self.kernel.diag(_double(A)), dtype=np.float64)
 
     @property
     def log_parameters(self) -> Floats:
-        """Its ``theta``."""
+        """The ``theta`` of the kernel."""
         return np.array(self.kernel.theta, dtype=np.float64)
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """A clone with another ``theta``."""
+        """Return a clone with another ``theta``."""
         return replace(self, kernel=self.kernel.clone_with_theta(np.asarray(theta)))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """From its own gradient, (n, n, p)."""
+        """Compute the gradient from that of scikit-learn, (n, n, p)."""
         _, gradient = self.kernel(_double(A), eval_gradient=True)
         return np.einsum("ij,ijp->p", W, gradient)
 
 
 @dataclass(frozen=True, eq=False)
 class CallableKernel(Kernel):
-    """A plain function as a kernel.
+    """A kernel computed by a plain function.
 
     Parameters
     ----------
     function : callable
         ``function(A, B) -> (a, b)`` array of similarities of all rows of ``A`` (a, d) and ``B``
-        (b, d), float64.  It is called with parts of the rows, and by several threads at once, so an
-        entry may depend on its own two rows alone.
+        (b, d), float64.  It is called on subsets of the rows and from several threads at once, so
+        each entry must depend on its own two rows only.
     pairwise : bool
-        ``True`` for a ``function(a, b) -> number`` of two rows (d,): simpler to write, and slow,
-        one call a pair.
+        Set it to ``True`` for a ``function(a, b) -> number`` of two rows (d,).  This is simpler to
+        write but slow, with one call per pair.
 
     Raises
     ------
@@ -108,7 +109,7 @@ class CallableKernel(Kernel):
             )
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         rows, columns = _double(A), _double(B)
         if self.pairwise:
             result: Any = [[self._number(a, b) for b in columns] for a in rows]
@@ -117,7 +118,7 @@ class CallableKernel(Kernel):
         return _checked_block(result, A, B, "the kernel function")
 
     def diag(self, A: Array) -> Array:
-        """(a,)"""
+        """Diagonal (a,)."""
         A = _double(A)
         if self.pairwise:
             return np.array([self._number(a, a) for a in A], dtype=np.float64)
@@ -147,9 +148,9 @@ class CallableKernel(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Precomputed(Kernel):
-    """Similarities from a table: points are numbers of its rows and columns.
+    """Precomputed similarities; points are row and column numbers of a table.
 
-    A point is a row of one column, (n, 1), that holds a row number.  ``block(A, B)`` looks up
+    A point is a row number, stored in a table with one column, (n, 1).  ``block(A, B)`` looks up
     ``gram[A[:, 0], B[:, 0]]``::
 
         A = 2     B = 0 1          gram =  1  .5 .2      block = .2 .4
@@ -159,8 +160,8 @@ class Precomputed(Kernel):
     Parameters
     ----------
     gram : (p, q) float32 or float64
-        Similarities of p rows to the q rows learned from.  For learning, p = q and the matrix is
-        symmetric positive semidefinite; for predicting, one row a new point.
+        Similarities of p rows to the q training rows.  For training, p = q and the matrix is
+        symmetric positive semidefinite; for prediction, it has one row for each new point.
 
     Raises
     ------
@@ -183,19 +184,19 @@ class Precomputed(Kernel):
         object.__setattr__(self, "gram", gram)
 
     def check(self, n_columns: int) -> None:
-        """One column of row numbers."""
+        """Check that there is one column, of row numbers."""
         if n_columns != 1:
             raise InvalidParameter(
                 f"points of Precomputed are one column of row numbers; X has {n_columns} columns."
             )
 
     def block(self, A: Array, B: Array) -> Array:
-        """A copy of some rows and columns, (a, b)."""
+        """Copy the selected rows and columns, (a, b)."""
         rows, columns = self._numbers(A, 0), self._numbers(B, 1)
         return self.gram[rows[:, None], columns].astype(A.dtype, copy=False)
 
     def diag(self, A: Array) -> Array:
-        """``gram[i, i]``, (a,); of points learned from only."""
+        """``gram[i, i]``, (a,); for training points only."""
         return self.gram[self._numbers(A, 0), self._numbers(A, 1)].astype(np.float64)
 
     def _numbers(self, A: Array, axis: int) -> np.ndarray:
@@ -224,7 +225,7 @@ def _require_numpy(A: Array) -> None:
 
 
 def _checked_block(result: Any, A: Array, B: Array, owner: str) -> Array:
-    """A new array (a, b) in the dtype of ``A``, or a refusal."""
+    """Validate a block and copy it to the dtype of ``A``, (a, b)."""
     expected = (A.shape[0], B.shape[0])
     values = np.asarray(result)
     if values.shape != expected or values.dtype.kind not in "biuf":
@@ -233,7 +234,7 @@ def _checked_block(result: Any, A: Array, B: Array, owner: str) -> Array:
             f"{expected[0]} and {expected[1]} rows; it must give numbers of shape {expected}."
         )
     _require_finite(values, owner)
-    return values.astype(A.dtype)  # a copy: the function may keep its own
+    return values.astype(A.dtype)  # a copy, because the function may keep its array
 
 
 def _require_finite(values: np.ndarray, owner: str) -> None:

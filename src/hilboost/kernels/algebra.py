@@ -1,4 +1,4 @@
-"""Kernels made of kernels: constants, multiples, sums, products, restriction to columns."""
+"""Kernel algebra: constants, multiples, sums, products, and restriction to columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _require_kernels(owner: Kernel, parts: list[Any]) -> None:
 
 @dataclass(frozen=True)
 class Constant(Kernel):
-    """The same for every pair; ``θ_b`` of SY2006, eq. (23).
+    """Constant kernel; ``θ_b`` of SY2006, eq. (23).
 
     Parameters
     ----------
@@ -43,36 +43,36 @@ class Constant(Kernel):
         object.__setattr__(self, "value", positive("value", self.value))
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         block = dense.empty((A.shape[0], B.shape[0]), A, dense.precision(A))
         block[...] = self.value
         return block
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """One row for all."""
+        """Write one row, which is the same for all rows."""
         return graph.constant(np.full((1, len(B)), self.value))
 
     def diag(self, A: Array) -> Array:
-        """(a,)"""
+        """Diagonal (a,)."""
         return dense.zeros((A.shape[0],), A, "float64") + self.value
 
     @property
     def log_parameters(self) -> Floats:
-        """Its logarithm."""
+        """The logarithm of the constant."""
         return np.log([self.value])
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """Another constant."""
+        """Return a kernel with another constant."""
         return replace(self, value=float(np.exp(theta[0])))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """The sum of ``W`` times the value."""
+        """The sum of ``W``, multiplied by the constant."""
         return np.array([self.value * float(dense.namespace(W).sum(W))])
 
 
 @dataclass(frozen=True)
 class Scaled(Kernel):
-    """A multiple of a kernel; ``θ0`` of SY2006, eq. (23).
+    """A kernel multiplied by a factor; ``θ0`` of SY2006, eq. (23).
 
     Parameters
     ----------
@@ -91,39 +91,39 @@ class Scaled(Kernel):
         object.__setattr__(self, "factor", positive("factor", self.factor))
 
     def check(self, n_columns: int) -> None:
-        """The kernel's own check."""
+        """Run the check of the kernel."""
         self.kernel.check(n_columns)
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         block = self.kernel.block(A, B)
         block *= self.factor
         return block
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """A multiple."""
+        """Write the block of the kernel multiplied by the factor."""
         return graph.times(block_operators(self.kernel, graph, A, B), self.factor)
 
     def diag(self, A: Array) -> Array:
-        """(a,)"""
+        """Diagonal (a,)."""
         return self.kernel.diag(A) * self.factor
 
     def stretched(self, factor: float) -> Kernel:
-        """Its kernel's length scales times the factor."""
+        """Multiply the length scales of the kernel by the factor."""
         return replace(self, kernel=self.kernel.stretched(factor))
 
     @property
     def log_parameters(self) -> Floats:
-        """The kernel's, then the factor's."""
+        """Parameters of the kernel, followed by the logarithm of the factor."""
         return np.append(self.kernel.log_parameters, np.log(self.factor))
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """Another kernel, another factor."""
+        """Return the kernel and the factor with other values."""
         kernel = self.kernel.with_log_parameters(theta[:-1])
         return replace(self, kernel=kernel, factor=float(np.exp(theta[-1])))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """The kernel's, and ``sum W k`` for the factor."""
+        """The gradient of the kernel, and ``sum W k`` for the factor."""
         inner = self.factor * self.kernel.parameter_gradient(A, W)
         total = self.factor * float(dense.namespace(W).sum(W * self.kernel.block(A, A)))
         return np.append(inner, total)
@@ -131,7 +131,7 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True)
 class _Combination(Kernel):
-    """Several kernels of the same rows.
+    """Base class for combinations of several kernels on the same rows.
 
     Parameters
     ----------
@@ -157,21 +157,21 @@ class _Combination(Kernel):
         return total
 
     def check(self, n_columns: int) -> None:
-        """Each part's own check."""
+        """Run the check of every part."""
         for part in self.parts:
             part.check(n_columns)
 
     def stretched(self, factor: float) -> Kernel:
-        """All length scales times the factor."""
+        """Multiply all length scales by the factor."""
         return replace(self, parts=tuple(part.stretched(factor) for part in self.parts))
 
     @property
     def log_parameters(self) -> Floats:
-        """Part by part."""
+        """Process the parts one by one."""
         return np.concatenate([part.log_parameters for part in self.parts])
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """Part by part."""
+        """Process the parts one by one."""
         ends = np.cumsum([len(part.log_parameters) for part in self.parts])[:-1]
         pieces = np.split(np.asarray(theta), ends)
         parts = (part.with_log_parameters(t) for part, t in zip(self.parts, pieces, strict=True))
@@ -179,69 +179,69 @@ class _Combination(Kernel):
 
 
 class Sum(_Combination):
-    """``k_1 + k_2 + …``: functions that are sums of a function of each kernel.
+    """``k_1 + k_2 + …``: its functions are sums of functions of the individual kernels.
 
     Parameters
     ----------
     parts : sequence of Kernel
-        At least one; a sum among them is taken apart.
+        At least one; nested sums are flattened.
     """
 
     file_name = "sum"
     file_fields: ClassVar[Fields] = {"parts": "kernels"}
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """A sum of blocks."""
+        """Write the sum of the blocks."""
         return self._combined("Add", graph, A, B)
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         total = self.parts[0].block(A, B)
         for part in self.parts[1:]:
             total += part.block(A, B)
         return total
 
     def diag(self, A: Array) -> Array:
-        """(a,)"""
+        """Diagonal (a,)."""
         return sum((part.diag(A) for part in self.parts[1:]), start=self.parts[0].diag(A))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """Part by part."""
+        """Process the parts one by one."""
         return np.concatenate([part.parameter_gradient(A, W) for part in self.parts])
 
 
 class Product(_Combination):
-    """``k_1 · k_2 · …``: rows are alike where all kernels say so.
+    """``k_1 · k_2 · …``: rows are similar if they are similar under all kernels.
 
     Parameters
     ----------
     parts : sequence of Kernel
-        At least one; a product among them is taken apart.
+        At least one; nested products are flattened.
     """
 
     file_name = "product"
     file_fields: ClassVar[Fields] = {"parts": "kernels"}
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """A product of blocks."""
+        """Write the product of the blocks."""
         return self._combined("Mul", graph, A, B)
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         product = self.parts[0].block(A, B)
         for part in self.parts[1:]:
             product *= part.block(A, B)
         return product
 
     def diag(self, A: Array) -> Array:
-        """(a,)"""
+        """Diagonal (a,)."""
         product = self.parts[0].diag(A)
         for part in self.parts[1:]:
             product = product * part.diag(A)
         return product
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """Each part's, ``W`` multiplied by all other parts."""
+        """The gradient of each part, with ``W`` multiplied by all other parts."""
         blocks = [part.block(A, A) for part in self.parts]
         pieces = []
         for k, part in enumerate(self.parts):
@@ -254,7 +254,7 @@ class Product(_Combination):
 
 @dataclass(frozen=True)
 class OnColumns(Kernel):
-    """A kernel that sees some columns only.
+    """A kernel restricted to some columns.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class OnColumns(Kernel):
         object.__setattr__(self, "columns", tuple(int(c) for c in columns))
 
     def check(self, n_columns: int) -> None:
-        """Columns that exist, and the kernel's own check."""
+        """Check that the columns exist, and run the check of the kernel."""
         for column in self.columns:
             if not 0 <= column < n_columns:
                 raise InvalidParameter(
@@ -287,34 +287,34 @@ class OnColumns(Kernel):
         self.kernel.check(len(self.columns))
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         return self.kernel.block(self._part(A), self._part(B))
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """The kernel's, of some columns."""
+        """Write the block of the kernel on the selected columns."""
         part = graph.add("Gather", A, graph.integers(*self.columns), axis=1)
         return block_operators(self.kernel, graph, part, self._part(B))
 
     def diag(self, A: Array) -> Array:
-        """(a,)"""
+        """Diagonal (a,)."""
         return self.kernel.diag(self._part(A))
 
     def _part(self, A: Array) -> Array:
         return A[:, list(self.columns)]
 
     def stretched(self, factor: float) -> Kernel:
-        """Its kernel's length scales times the factor."""
+        """Multiply the length scales of the kernel by the factor."""
         return replace(self, kernel=self.kernel.stretched(factor))
 
     @property
     def log_parameters(self) -> Floats:
-        """The kernel's."""
+        """Same as for the kernel."""
         return self.kernel.log_parameters
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """The kernel with others."""
+        """Return the kernel with other parameters."""
         return replace(self, kernel=self.kernel.with_log_parameters(theta))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """The kernel's."""
+        """Same as for the kernel."""
         return self.kernel.parameter_gradient(self._part(A), W)

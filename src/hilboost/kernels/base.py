@@ -1,6 +1,6 @@
-"""The contract of a kernel: a similarity ``k(a, b)`` of two rows.
+"""The kernel contract: a similarity ``k(a, b)`` of two rows.
 
-Arrays: ``A`` (a, d) and ``B`` (b, d) in one floating dtype, of NumPy or any array-API library.
+Arrays ``A`` (a, d) and ``B`` (b, d) share one floating dtype, of NumPy or any array-API library.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Names = Mapping[str, Mapping[str, Any]]
 class Kernel(ABC):
     """A positive semidefinite similarity of rows.
 
-    The first three attributes are declarations of a kernel of the library, each in its own class:
-    a class derived from it has them no more, as it may change the formula.
+    Each built-in kernel declares the first three attributes in its own class.  Derived classes do
+    not inherit these declarations, because they may change the formula.
     """
 
     short_names: ClassVar[Names] = {}
@@ -43,7 +43,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def block(self, A: Array, B: Array) -> Array:
-        """Gram block; cost O(a b d).
+        """Compute a Gram block; cost O(a b d).
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def diag(self, A: Array) -> Array:
-        """``k(a, a)`` of every row.
+        """Compute ``k(a, a)`` of every row.
 
         Parameters
         ----------
@@ -70,21 +70,21 @@ class Kernel(ABC):
         """
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """Write the Gram block as operators of ONNX; by default it is Python code only.
+        """Write the Gram block as ONNX operators; not supported by default.
 
-        Call :func:`block_operators` for the kernels that a kernel is made of.
+        Call :func:`block_operators` for the kernels that a kernel is composed of.
 
         Parameters
         ----------
         graph : OperatorGraph
         A : str
-            Name of rows (n, d) in the graph.
+            Name of the rows (n, d) in the graph.
         B : (m, d) float64
 
         Returns
         -------
         str
-            Name of the block (n, m); (1, m) where all rows are equal.
+            Name of the block (n, m); (1, m) if all rows are equal.
 
         Raises
         ------
@@ -95,15 +95,15 @@ class Kernel(ABC):
             "function that ONNX does not have. Fit with a kernel that hilboost names."
         )
 
-    # What can be fitted; a kernel that has nothing to fit leaves these as they are.
+    # Fitting of hyperparameters; kernels without any keep these defaults.
 
     @property
     def log_parameters(self) -> Floats:
-        """Logarithms of the positive hyperparameters, and others as they are, (p,)."""
+        """Logarithms of the positive hyperparameters, and the other ones unchanged, (p,)."""
         return np.empty(0)
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """The same kernel with other hyperparameters.
+        """Return the kernel with other hyperparameters.
 
         Parameters
         ----------
@@ -117,9 +117,9 @@ class Kernel(ABC):
         return self
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """``sum_ij W_ij ∂k(a_i, a_j)/∂t_p`` for symmetric ``W``.
+        """Compute ``sum_ij W_ij ∂k(a_i, a_j)/∂t_p`` for symmetric ``W``.
 
-        ``t`` are the ``log_parameters``.
+        Here, ``t`` are the ``log_parameters``.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class Kernel(ABC):
         return np.empty(0)
 
     def stretched(self, factor: float) -> Kernel:
-        """The same kernel with its length scales multiplied; itself where it has none.
+        """Multiply the length scales; kernels without length scales are returned unchanged.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Kernel(ABC):
         return self
 
     def check(self, n_columns: int) -> None:
-        """Refuse inputs of the wrong width.
+        """Reject inputs with the wrong number of columns.
 
         Parameters
         ----------
@@ -174,25 +174,25 @@ class Kernel(ABC):
 
 
 def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> str:
-    """The Gram block as operators, unless the class is derived from one that writes another block.
+    """Write the Gram block as operators, unless a derived class may compute another block.
 
     Parameters
     ----------
     kernel : Kernel
     graph : OperatorGraph
     A : str
-        Name of rows (n, d) in the graph.
+        Name of the rows (n, d) in the graph.
     B : (m, d) float64
 
     Returns
     -------
     str
-        Name of the block (n, m); (1, m) where all rows are equal.
+        Name of the block (n, m); (1, m) if all rows are equal.
 
     Raises
     ------
     IncompatibleParts
-        The kernel is Python code.
+        The kernel is available as Python code only.
     """
     own = vars(type(kernel))
     if "file_name" in own or "operators" in own:

@@ -1,7 +1,7 @@
-"""Kernels of categories: columns of codes that are equal or not.
+"""Categorical kernels, which compare codes for equality.
 
-Codes are finite numbers, whole ones below 2^24 where the rows are float32.  A missing code (NaN) is
-a category of its own: it equals another missing code, and nothing else.
+Codes are finite numbers; with float32 rows, they are integers below 2^24.  A missing code (NaN) is
+a category of its own: it equals other missing codes only.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from hilboost.kernels.validation import check_length_scales, length_scales
 
 @dataclass(frozen=True, eq=False)
 class Delta(Kernel):
-    """``exp(-sum_l [a_l ≠ b_l] / length_scale_l)``: each differing column takes its factor away.
+    """``exp(-sum_l [a_l ≠ b_l] / length_scale_l)``: every differing column reduces the similarity.
 
     Parameters
     ----------
     length_scale : float or (d,) floats
-        One for all columns, or one a column.  Small: rows are alike only where all codes are
-        equal; large: the column does not count.
+        One for all columns, or one for each.  With small values, rows are similar only if all codes
+        are equal; with a large value, the column is ignored.
 
     Notes
     -----
-    The product over columns of ``ρ + (1 - ρ) [a_l = b_l]`` with ``ρ = exp(-1 / length_scale_l)``,
+    This is the product over columns of ``ρ + (1 - ρ) [a_l = b_l]`` with
+    ``ρ = exp(-1 / length_scale_l)``,
     each positive semidefinite (the exchangeable correlation function of Qian, Wu & Wu 2008,
     "Gaussian process models for computer experiments with qualitative and quantitative factors").
-    With one length scale it is the Gaussian kernel of one-hot codes.  Cost O(a b d), a few passes
-    over the block a column.
+    With one length scale, it is the Gaussian kernel of one-hot codes.  Cost O(a b d), a few passes
+    over the block for each column.
     """
 
     short_names: ClassVar[Names] = {"delta": {}}
@@ -49,11 +50,11 @@ class Delta(Kernel):
         object.__setattr__(self, "length_scale", length_scales(self.length_scale))
 
     def check(self, n_columns: int) -> None:
-        """One length scale, or as many as there are columns."""
+        """Check that there is one length scale, or one for each column."""
         check_length_scales(self.length_scale, n_columns)
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         exponent = _zeros(A, B)
         for differs, rate in zip(_differing(A, B), self._rates(A), strict=True):
             differs *= -rate
@@ -61,7 +62,7 @@ class Delta(Kernel):
         return dense.exp(exponent)
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """``exp`` of a sum over columns."""
+        """Write ``exp`` of a sum over columns."""
         rates = np.broadcast_to(1 / self.length_scale, (B.shape[1],))
         return graph.add("Exp", _differing_operators(graph, A, B, -rates))
 
@@ -78,7 +79,7 @@ class Delta(Kernel):
         return np.log(self.length_scale)
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """Other length scales."""
+        """Return the kernel with other length scales."""
         return replace(self, length_scale=np.exp(theta))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
@@ -96,13 +97,13 @@ class Delta(Kernel):
 
 @dataclass(frozen=True)
 class Hamming(Kernel):
-    """Share of the columns that are equal."""
+    """Fraction of the columns that are equal."""
 
     short_names: ClassVar[Names] = {"hamming": {}}
     file_name = "hamming"
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b); a few passes over the block a column."""
+        """Gram block (a, b), in a few passes over it for each column."""
         count = _zeros(A, B)
         for differs in _differing(A, B):
             count += differs
@@ -111,7 +112,7 @@ class Hamming(Kernel):
         return count
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """One less a sum over columns."""
+        """Write one minus a sum over columns."""
         d = B.shape[1]
         return graph.plus(_differing_operators(graph, A, B, np.full(d, -1 / d)), 1.0)
 
@@ -125,7 +126,7 @@ def _zeros(A: Array, B: Array) -> Array:
 
 
 def _differing(A: Array, B: Array) -> Iterator[Array]:
-    """For each column, 1 where the codes differ and 0 where they are equal, (a, b)."""
+    """Yield for each column 1 where the codes differ and 0 where they are equal, (a, b)."""
     xp = dense.namespace(A)
     A, B = _filled(A), _filled(B)
     for column in range(A.shape[1]):
@@ -133,7 +134,7 @@ def _differing(A: Array, B: Array) -> Iterator[Array]:
 
 
 def _differing_operators(graph: OperatorGraph, A: str, B: Floats, factors: Floats) -> str:
-    """``sum_l factor_l [a_l ≠ b_l]``, (n, m), column by column."""
+    """Write ``sum_l factor_l [a_l ≠ b_l]``, (n, m), column by column."""
     total = ""
     for column, factor in enumerate(factors):
         codes = graph.add("Gather", A, graph.integers(column), axis=1)
@@ -144,7 +145,7 @@ def _differing_operators(graph: OperatorGraph, A: str, B: Floats, factors: Float
 
 
 def _filled(A: Array) -> Array:
-    """NaN replaced by a number that is no code, so that it equals itself."""
+    """Replace NaN by a number that is not a code, so that it equals itself."""
     xp = dense.namespace(A)
     missing = xp.isnan(A)
     if not bool(xp.any(missing)):

@@ -1,7 +1,7 @@
-"""Kernels as plain data, for files: nested dicts, lists, numbers and names.
+"""Kernels as plain data for files: nested dicts, lists, numbers and names.
 
 A description is ``{"type": name, field: value, …}``; the fields are the parameters of the class.
-Floats come back bit for bit, by way of JSON as well, whose decimals tell every two floats apart.
+Floats are restored bit for bit, also from JSON, whose decimal digits identify every float.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Description = dict[str, Any]
 
 
 def to_description(kernel: Kernel) -> Description:
-    """What :func:`from_description` makes the same kernel from.
+    """Convert a kernel to a description, from which :func:`from_description` restores it.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ def to_description(kernel: Kernel) -> Description:
     Returns
     -------
     dict
-        As JSON takes it.
+        Serializable to JSON.
 
     Raises
     ------
     IncompatibleParts
-        The kernel, or a part of it, is a function, a scikit-learn kernel, a Gram matrix or a class
-        of the user's own.
+        The kernel, or a part of it, is a function, a scikit-learn kernel, a Gram matrix or an
+        instance of a user-defined class.
     """
     name = vars(type(kernel)).get("file_name")
     if name is not None and kernel_classes().get(name) is type(kernel):
@@ -51,7 +51,7 @@ def to_description(kernel: Kernel) -> Description:
 
 
 def from_description(description: Any) -> Kernel:
-    """The kernel of a description; nothing in it is executed.
+    """Create the kernel of a description, without executing any code from it.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def from_description(description: Any) -> Kernel:
     Raises
     ------
     ValueError
-        An unknown type, a field too many or too few, a value that is not of its field's kind.
+        The type is unknown, fields are missing or unexpected, or a value has the wrong kind.
     """
     try:
         return _read_kernel(description)
@@ -116,13 +116,13 @@ def _read_integer(value: Any) -> int:
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a field is written and read."""
+    """Writer and reader of a kind of fields."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
 
     def listed(self) -> _Kind:
-        """A list of them, not empty."""
+        """The kind of nonempty lists of such values."""
 
         def read(values: Any) -> list[Any]:
             if not isinstance(values, list) or not values:

@@ -1,4 +1,4 @@
-"""Kernels of the scalar product ``a·b``."""
+"""Kernels of the dot product ``a·b``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hilboost.kernels.validation import not_negative, positive, positive_integer
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """``a·b + offset``: linear functions, with a constant where the offset is positive.
+    """``a·b + offset``: linear functions, with an intercept if the offset is positive.
 
     Parameters
     ----------
     offset : float
-        Zero or positive; the prior variance of the constant.
+        Nonnegative; the prior variance of the intercept.
     """
 
     short_names: ClassVar[Names] = {"linear": {}}
@@ -35,14 +35,14 @@ class Linear(Kernel):
         object.__setattr__(self, "offset", not_negative("offset", self.offset))
 
     def block(self, A: Array, B: Array) -> Array:
-        """One matrix product, (a, b)."""
+        """Gram block (a, b), from one matrix product."""
         block = A @ B.T
         if self.offset:
             block += self.offset
         return block
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """One matrix product."""
+        """Write one matrix product."""
         return graph.plus(graph.add("MatMul", A, graph.constant(B.T)), self.offset)
 
     def diag(self, A: Array) -> Array:
@@ -59,9 +59,9 @@ class Polynomial(Kernel):
     degree : int
         Positive.
     offset : float
-        Zero (products of exactly ``degree`` columns only) or positive.
+        Nonnegative; zero gives products of exactly ``degree`` columns.
     scale : float
-        Positive; about one over the number of columns keeps values near one.
+        Positive; values near one over the number of columns keep kernel values near one.
     """
 
     short_names: ClassVar[Names] = {"polynomial": {}}
@@ -78,11 +78,11 @@ class Polynomial(Kernel):
         object.__setattr__(self, "scale", positive("scale", self.scale))
 
     def block(self, A: Array, B: Array) -> Array:
-        """A matrix product, and about ``2 log2(degree)`` passes over it, (a, b)."""
+        """Gram block (a, b), from a matrix product and about ``2 log2(degree)`` passes over it."""
         return self._power(A @ B.T)
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """A power of a matrix product."""
+        """Write a power of a matrix product."""
         product = graph.add("MatMul", A, graph.constant(self.scale * B.T))
         return graph.add("Pow", graph.plus(product, self.offset), graph.constant(self.degree))
 
@@ -91,7 +91,7 @@ class Polynomial(Kernel):
         return self._power(_squares(A))
 
     def _power(self, block: Array) -> Array:
-        """By repeated squaring: a general power costs as much as a logarithm and an exponential."""
+        """Square repeatedly: a general power costs as much as a logarithm and an exponential."""
         block *= self.scale
         block += self.offset
         power, rest = None, self.degree
@@ -106,21 +106,21 @@ class Polynomial(Kernel):
 
 @dataclass(frozen=True)
 class Cosine(Kernel):
-    """``a·b / (|a| |b|)``: the angle between two rows, whatever their lengths.
+    """``a·b / (|a| |b|)``: the cosine of the angle between two rows, whatever their lengths.
 
-    A row of zeros has no angle.  It is like other rows of zeros (1) and unlike all others (0); the
-    kernel stays positive semidefinite, and ones stand on its diagonal.
+    For rows of zeros, the angle is undefined.  Their similarity is 1 to other rows of zeros and 0
+    to all other rows; the kernel remains positive semidefinite with ones on the diagonal.
     """
 
     short_names: ClassVar[Names] = {"cosine": {}}
     file_name = "cosine"
 
     def block(self, A: Array, B: Array) -> Array:
-        """One matrix product of the scaled rows, (a, b)."""
+        """Gram block (a, b), from one matrix product of the scaled rows."""
         return _unit(A) @ _unit(B).T
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """One matrix product of the scaled rows."""
+        """Write one matrix product of the scaled rows."""
         is_zero = ~B.any(axis=1)
         B = B / (np.abs(B).max(axis=1) + is_zero)[:, None]
         B = B / np.sqrt((B * B).sum(axis=1) + is_zero)[:, None]
@@ -139,10 +139,10 @@ class Cosine(Kernel):
 
 @dataclass(frozen=True)
 class Tanimoto(Kernel):
-    """``a·b / (|a|² + |b|² - a·b)``: for sets as rows of zeros and ones, the share they share.
+    """``a·b / (|a|² + |b|² - a·b)``: for sets as binary rows, intersection over union.
 
-    Meant for fingerprints and counts.  Two rows of zeros are alike (1), as two empty sets are; a
-    row of zeros is unlike all others (0).
+    Suited to fingerprints and counts.  The similarity of two rows of zeros is 1, as for two empty
+    sets; that of a row of zeros to all other rows is 0.
 
     Notes
     -----
@@ -155,7 +155,7 @@ class Tanimoto(Kernel):
     file_name = "tanimoto"
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """One matrix product, and sums of squares."""
+        """Write one matrix product, and sums of squares."""
         is_zero = ~B.any(axis=1)
         _, zero = _zero_rows(graph, A)
         product = graph.add("MatMul", A, graph.constant(B.T))
@@ -166,7 +166,7 @@ class Tanimoto(Kernel):
         return graph.add("Div", shared, graph.add("Sub", total, shared))
 
     def block(self, A: Array, B: Array) -> Array:
-        """One matrix product and three passes over it, (a, b)."""
+        """Gram block (a, b), from one matrix product and three passes over it."""
         xp = dense.namespace(A)
         A, B = _with_zero_column(A), _with_zero_column(B)
         shared = A @ B.T
@@ -181,7 +181,7 @@ class Tanimoto(Kernel):
 
 
 def _zero_rows(graph: OperatorGraph, A: str) -> tuple[str, str]:
-    """Largest absolute entry of each row, and 1 where it is zero, (n, 1) each."""
+    """Write the largest absolute entry of each row, and 1 where it is zero, (n, 1) each."""
     largest = graph.add("ReduceMax", graph.add("Abs", A), graph.integers(1), keepdims=1)
     return largest, graph.as_numbers(graph.add("Equal", largest, graph.constant(0.0)))
 
@@ -193,7 +193,7 @@ def _squares(A: Array) -> Array:
 
 
 def _with_zero_column(A: Array) -> Array:
-    """One more column, which is 1 in rows of zeros: a direction of their own.
+    """Append a column that is 1 in rows of zeros, which gives them a direction of their own.
 
     2 3        2 3 0
     0 0   →    0 0 1
@@ -205,8 +205,8 @@ def _with_zero_column(A: Array) -> Array:
 
 
 def _unit(A: Array) -> Array:
-    """Rows of length one; those of zeros get a direction of their own."""
+    """Scale rows to length one; rows of zeros get a direction of their own."""
     xp = dense.namespace(A)
     A = _with_zero_column(A)
-    A = A / xp.max(xp.abs(A), axis=1)[:, None]  # squares of tiny or huge numbers are lost
+    A = A / xp.max(xp.abs(A), axis=1)[:, None]  # avoids underflow and overflow of squares
     return A / xp.sqrt(xp.sum(A * A, axis=1))[:, None]

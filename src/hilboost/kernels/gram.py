@@ -1,7 +1,7 @@
-"""Gram matrices in tiles, kept whole where they fit into a stated memory budget.
+"""Tiled Gram matrices, kept in memory if they fit into a given budget.
 
-A tile is small enough for the cache: one matrix product and a few passes over it.  Kernel values
-are float32 (or float64, where asked for); sums over rows are float64.  The tiles, and the order in
+A tile fits into the cache and takes one matrix product and a few passes over it.  Kernel values
+are float32 (or float64, if requested); sums over rows are float64.  The tiles, and the order in
 which their results are added, do not depend on the number of threads.
 """
 
@@ -29,12 +29,12 @@ _COLUMNS_OF_A_SUM = 4096  # float32 products of more terms lose digits that smal
 def require_memory(
     needed: float, budget: float, what: str, fewer: str = "basis vectors (n_basis)"
 ) -> None:
-    """Refuse a budget that cannot be kept.
+    """Reject a memory budget that is too small.
 
     Raises
     ------
     InvalidParameter
-        Says how many MiB are needed.
+        The message states how many MiB are needed.
     """
     if needed > budget:
         raise InvalidParameter(
@@ -48,23 +48,23 @@ def _mebibytes(n_bytes: float) -> int:
 
 
 def fill(out: Array, kernel: Kernel, A: Array, B: Array) -> None:
-    """``out[i, j] = k(a_i, b_j)``, tile by tile."""
+    """Compute ``out[i, j] = k(a_i, b_j)``, tile by tile."""
     for rows, columns in _tiles(out, A.shape[1]):
         out[rows, columns] = kernel.block(A[rows], B[columns])
 
 
 def _tiles(out: Array, d: int) -> list[tuple[slice, slice]]:
-    """Rows and columns of each tile of a block, for rows ``d`` long; on a device, one tile."""
+    """Rows and columns of each tile of a block, for rows of length ``d``; one tile on a device."""
     if not isinstance(out, np.ndarray):
         return [(slice(None), slice(None))]
-    wide = d > 64  # long rows: the product costs more than the passes, larger tiles pay
+    wide = d > 64  # the product of long rows dominates, so larger tiles are faster
     tile_rows, tile_columns = (1024, 2048) if wide else (_TILE_ROWS, _TILE_COLUMNS)
     columns = row_blocks(out.shape[1], tile_columns)
     return [(rows, part) for rows in row_blocks(out.shape[0], tile_rows) for part in columns]
 
 
 def row_blocks(n: int, size: int = _ROWS_AT_ONCE) -> list[slice]:
-    """Slices of ``size`` rows."""
+    """Split rows into slices of ``size`` rows."""
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
@@ -76,12 +76,12 @@ class Gram:
     ----------
     kernel : Kernel
     A : (a, d) array
-        Its dtype is that of the kernel values.
+        Its dtype determines that of the kernel values.
     B : (b, d) array
     memory : float
-        Bytes the whole of ``K`` may take; if it takes more, blocks are evaluated anew in each use.
+        Maximum number of bytes of ``K``; larger matrices are evaluated in blocks on each use.
     team : ThreadTeam
-        Threads that share out blocks of rows.
+        Threads that share the blocks of rows.
     """
 
     kernel: Kernel
@@ -93,7 +93,7 @@ class Gram:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(a, b)"""
+        """Shape of the matrix, (a, b)."""
         return self.A.shape[0], self.B.shape[0]
 
     @property
@@ -108,11 +108,11 @@ class Gram:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the whole matrix fits, and is therefore evaluated once."""
+        """Whether the whole matrix fits into memory and is evaluated only once."""
         return self.n_bytes <= self.memory
 
     def whole(self) -> Array:
-        """The matrix itself, evaluated on first use."""
+        """Return the matrix, which is evaluated on first use."""
         if self._whole is None:
             whole = dense.empty(self.shape, self.A, dense.precision(self.A))
 
@@ -124,11 +124,11 @@ class Gram:
         return self._whole
 
     def release(self) -> None:
-        """Forget kept values."""
+        """Release the stored values."""
         self._whole = None
 
     def block(self, rows: slice) -> Array:
-        """``K[rows]``"""
+        """Compute ``K[rows]``."""
         if self.is_kept:
             return self.whole()[rows]
         block = dense.empty(
@@ -148,7 +148,7 @@ class Gram:
             return self.team.map(function, blocks)
 
     def times(self, V: Array) -> Array:
-        """``K V`` for ``V`` (b, r), float64."""
+        """Compute ``K V`` for ``V`` (b, r), float64."""
         if self.is_kept:
             self.whole()
         out = dense.empty((self.shape[0], V.shape[1]), self.A, "float64")
@@ -161,7 +161,7 @@ class Gram:
         return out
 
     def transposed_times(self, U: Array) -> Array:
-        """``K' U`` for ``U`` (a, r), float64."""
+        """Compute ``K' U`` for ``U`` (a, r), float64."""
         if self.is_kept:
             self.whole()
         short = dense.cast(U, dense.precision(self.A))
@@ -169,7 +169,7 @@ class Gram:
         return _sum(parts)
 
     def normal_times(self, V: Array, weight: Array | None = None) -> Array:
-        """``K' W K V`` in one pass over the rows, float64."""
+        """Compute ``K' W K V`` in one pass over the rows, float64."""
         if self.is_kept:
             self.whole()
         short = dense.cast(V, dense.precision(self.A))
@@ -184,7 +184,7 @@ class Gram:
         return _sum(self._map(both))
 
     def sums(self, weight: Array | None, right: Array | None) -> tuple[Array, Array | None]:
-        """``K' W K`` (b, b) and ``K' R`` (b, r) for ``R`` (a, r), in float64 sums."""
+        """Compute ``K' W K`` (b, b) and ``K' R`` (b, r) for ``R`` (a, r), summed in float64."""
         if self.is_kept:
             self.whole()
         b = self.shape[1]
@@ -212,7 +212,7 @@ class Gram:
         return gram, product
 
     def _fill_together(self, block: Array, rows: slice) -> None:
-        """All threads evaluate tiles of one block of rows, the same ones as one thread would."""
+        """Evaluate the tiles of a block of rows on all threads, with the same tiles as on one."""
         if self.team.n_threads == 1 or not isinstance(block, np.ndarray):
             fill(block, self.kernel, self.A[rows], self.B)
             return
@@ -226,12 +226,12 @@ class Gram:
 
 
 def namespace_sqrt(values: Array) -> Array:
-    """A new array of square roots."""
+    """Return a new array of square roots."""
     return dense.namespace(values).sqrt(values)
 
 
 def _product(block: Array, short: Array) -> Array:
-    """``block @ short`` in float64 sums of float32 products of a few thousand terms."""
+    """Compute ``block @ short``: float64 sums of float32 products of a few thousand terms."""
     b = block.shape[1]
     total = dense.cast(block[:, :_COLUMNS_OF_A_SUM] @ short[:_COLUMNS_OF_A_SUM], "float64")
     for j in range(_COLUMNS_OF_A_SUM, b, _COLUMNS_OF_A_SUM):
@@ -247,13 +247,13 @@ def _sum(parts: list[Array]) -> Array:
 
 
 def evaluate(kernel: Kernel, A: Array, B: Array, team: ThreadTeam | None = None) -> Array:
-    """The whole Gram matrix, in the dtype of ``A``."""
+    """Evaluate the whole Gram matrix in the dtype of ``A``."""
     return Gram(kernel, A, B, np.inf, team or ThreadTeam()).whole()
 
 
 def predict(
     kernel: Kernel, X: Array, basis: Array, weights: Array, team: ThreadTeam, memory: float
 ) -> Floats:
-    """``k(X, basis) weights``, (n, r), never holding more than blocks of ``k(X, basis)``."""
+    """Compute ``k(X, basis) weights``, (n, r), with only blocks of ``k(X, basis)`` in memory."""
     gram = Gram(kernel, X, basis, 0.0, team)
     return dense.to_numpy(gram.times(weights))

@@ -1,4 +1,4 @@
-"""A kernel of the distance after a linear map of the rows: a full metric instead of a diagonal."""
+"""Stationary kernels of linearly mapped rows, with a full metric instead of a diagonal one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hilboost.kernels.stationary import Stationary
 class Mapped(Kernel):
     """``k(M'a, M'b)``: a kernel of ``s² = (a - b)' M diag(1/length_scale²) M' (a - b)``.
 
-    A function that varies along sums or differences of columns is smooth in a metric that is not
+    Functions that vary along sums or differences of columns are smooth in a metric that is not
     diagonal (Vivarelli & Williams 1999; Rasmussen & Williams 2006, section 5.1).
 
     Parameters
@@ -28,12 +28,12 @@ class Mapped(Kernel):
     kernel : Stationary
         A kernel of the distance, such as a Gaussian.
     matrix : (d, q) floats
-        What the rows are multiplied by, from the right.
+        The rows are multiplied by it from the right.
 
     Notes
     -----
-    A block costs O((a + b) d q) beside the kernel's own O(a b q).  ``matrix`` is fitted like length
-    scales; its entries, which may be negative, stand as they are in ``log_parameters``.
+    A block costs O((a + b) d q) in addition to the O(a b q) of the kernel.  ``matrix`` is fitted
+    like length scales; ``log_parameters`` contains its entries, which may be negative, unchanged.
     """
 
     file_name = "mapped"
@@ -52,7 +52,7 @@ class Mapped(Kernel):
         self.kernel.check(self.matrix.shape[1])
 
     def check(self, n_columns: int) -> None:
-        """As many columns as the matrix has rows."""
+        """Check that there are as many columns as the matrix has rows."""
         if n_columns != len(self.matrix):
             raise InvalidParameter(
                 f"the matrix of Mapped has {len(self.matrix)} rows and X {n_columns} columns; "
@@ -60,11 +60,11 @@ class Mapped(Kernel):
             )
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         return self.kernel.block(self._image(A), self._image(B))
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """The kernel's, of the images."""
+        """Write the block of the kernel on the mapped rows."""
         image = graph.add("MatMul", A, graph.constant(self.matrix))
         return block_operators(self.kernel, graph, image, B @ self.matrix)
 
@@ -76,16 +76,16 @@ class Mapped(Kernel):
         return A @ dense.like(self.matrix, A)
 
     def stretched(self, factor: float) -> Self:
-        """The kernel's length scales times the factor."""
+        """Multiply the length scales of the kernel by the factor."""
         return replace(self, kernel=self.kernel.stretched(factor))
 
     @property
     def log_parameters(self) -> Floats:
-        """The kernel's, then the entries of the matrix, row by row."""
+        """Parameters of the kernel, followed by the entries of the matrix, row by row."""
         return np.append(self.kernel.log_parameters, self.matrix)
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """Another kernel, another matrix."""
+        """Return the kernel and the matrix with other values."""
         p = len(self.kernel.log_parameters)
         kernel = self.kernel.with_log_parameters(theta[:p])
         return replace(self, kernel=kernel, matrix=np.reshape(theta[p:], self.matrix.shape))
@@ -102,7 +102,7 @@ class Mapped(Kernel):
 
 
 def _matrix(value: Any) -> Floats:
-    """A matrix of its own, float64."""
+    """Copy a matrix to float64."""
     try:
         matrix = np.array(value)
     except ValueError:  # a ragged list

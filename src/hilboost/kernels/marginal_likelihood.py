@@ -1,4 +1,4 @@
-"""Hyperparameters by the marginal likelihood of a Gaussian process on a subset of rows."""
+"""Hyperparameter fitting by the marginal likelihood of a Gaussian process on some rows."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hilboost.kernels.base import Kernel
 
 _LOWEST, _HIGHEST = -6.0, 5.0  # of logarithms of hyperparameters, in units of the start value
 _LOWEST_NOISE = -16.0
-_FAILED = 1e10  # where there is no likelihood: finite, for the line search to turn back
+_FAILED = 1e10  # finite value for undefined likelihoods, so that the line search backtracks
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A kernel, the noise variance beside it, and the value they reached.
+    """A kernel and a noise variance, and the objective value for them.
 
     Attributes
     ----------
     kernel : Kernel
     noise : float
     value : float
-        Negative log marginal likelihood, per row and target, without the constant.
+        Negative log marginal likelihood per row and target, without the constant.
     """
 
     kernel: Kernel
@@ -36,7 +36,7 @@ class Evidence:
 def negative_log_likelihood(
     kernel: Kernel, noise: float, X: Floats, Y: Floats
 ) -> tuple[float, Floats]:
-    """``½ y'C⁻¹y + ½ log|C|`` for ``C = K + noise I``, summed over targets, and its gradient.
+    """Compute ``½ y'C⁻¹y + ½ log|C|`` for ``C = K + noise I``, summed over targets, with gradient.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def negative_log_likelihood(
     -------
     value : float
     gradient : (p + 1,) float64
-        By the logarithms of the kernel's hyperparameters and of the noise.
+        With respect to the logarithms of the kernel's hyperparameters and of the noise.
 
     Raises
     ------
@@ -58,12 +58,12 @@ def negative_log_likelihood(
 
     Notes
     -----
-    Rasmussen & Williams 2006, eq. (5.9).  Cost O(n³); the gradient by length scales is a matrix
-    product each, whatever their number.
+    Rasmussen & Williams 2006, eq. (5.9).  Cost O(n³); the gradient with respect to length scales
+    takes one matrix product for each kernel, whatever the number of length scales.
     """
     n, c = Y.shape
     K = kernel.block(X, X)
-    # The diagonal of a block has the rounding error of s² = 0, and its root is not small.
+    # On the diagonal of a block, s² = 0 has a rounding error, whose root is not small.
     dense.set_diagonal(K, kernel.diag(X) + noise)
     factor = dense.cholesky(K)
     alpha = dense.solve_cholesky(factor, Y.copy())
@@ -76,21 +76,21 @@ def negative_log_likelihood(
 def maximize(
     kernel: Kernel, noise: float, X: Floats, Y: Floats, max_iterations: int = 50
 ) -> Evidence:
-    """Follow the gradient (L-BFGS) from one start.
+    """Maximize the likelihood by L-BFGS from one start.
 
     Parameters
     ----------
     kernel : Kernel
-        Where to start.
+        Initial kernel.
     noise : float
-        Noise variance to start from.
+        Initial noise variance.
     X, Y : (n, d), (n, c) float64
     max_iterations : int
 
     Returns
     -------
     Evidence
-        The best found; the start, with the value infinity, where the start has no likelihood.
+        The best result; the start, with value infinity, if its likelihood is undefined.
     """
     start = np.append(kernel.log_parameters, np.log(noise))
     scale = Y.size
@@ -124,5 +124,5 @@ def maximize(
 
 
 def mean_squared_distance(X: Floats) -> float:
-    """``1/N² sum_ij |x_i - x_j|²`` (SY2006, section 4), twice the sum of the variances."""
+    """Compute ``1/N² sum_ij |x_i - x_j|²`` (SY2006, section 4): twice the sum of the variances."""
     return float(2 * X.var(axis=0).sum())

@@ -1,7 +1,7 @@
-"""Pivoted Cholesky factors of Gram matrices: ``K ≈ Φ Φ'`` with the fewest columns that do.
+"""Pivoted Cholesky factors of Gram matrices: low-rank approximations ``K ≈ Φ Φ'``.
 
-The greedy choice of pivots takes in each step the row that is explained worst, so that the trace
-of what is left falls fast (Harbrecht, Peters and Schneider 2012).
+The greedy choice of pivots selects in each step the row with the largest residual, so that the
+trace of the residual decreases fast (Harbrecht, Peters and Schneider 2012).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class GramFactor:
     pivots : (r,) int64
         Rows whose columns of ``K`` span the approximation.
     codes : (n, r) float64
-        ``Φ``; its rows at ``pivots`` are a lower triangle.
+        ``Φ``; its rows at ``pivots`` form a lower triangular matrix.
     """
 
     pivots: NDArray[np.int64]
@@ -39,11 +39,11 @@ class GramFactor:
 
     @property
     def triangle(self) -> Floats:
-        """``L`` (r, r) with ``L L' = K[pivots, pivots]``."""
+        """The factor ``L`` (r, r) with ``L L' = K[pivots, pivots]``."""
         return self.codes[self.pivots]
 
     def encode(self, cross: Floats) -> Floats:
-        """Points (m, r) of new objects from their kernel values with the pivots, (m, r)."""
+        """Encode new objects as points (m, r), from their kernel values with the pivots, (m, r)."""
         if cross.shape[1] == 0:
             return np.empty((len(cross), 0))
         return np.ascontiguousarray(
@@ -51,7 +51,7 @@ class GramFactor:
         )
 
     def weights(self, raw: Floats) -> Floats:
-        """``W`` (m, r) with ``raw = W Φ[pivots]``: points as combinations of the pivots'."""
+        """Find ``W`` (m, r) with ``raw = W Φ[pivots]``: points as combinations of the pivots."""
         if raw.shape[1] == 0:
             return np.empty((len(raw), 0))
         return np.ascontiguousarray(
@@ -68,10 +68,10 @@ def factor_gram(
     ----------
     gram : (n, n) float64
     tolerance : float
-        Share of the trace that may be left out; 0 is exact up to rounding.
+        Fraction of the trace that may be omitted; 0 is exact up to rounding.
     max_rank : int or None
     what : str
-        Names the matrix in errors.
+        Name of the matrix in error messages.
 
     Returns
     -------
@@ -80,9 +80,9 @@ def factor_gram(
     Raises
     ------
     InvalidData
-        NaN or infinity, or not symmetric; the message names the rows.
+        The matrix contains NaN or infinity, or is not symmetric; the message names the rows.
     NotPositive
-        Not positive semidefinite.
+        The matrix is not positive semidefinite.
 
     Notes
     -----
@@ -117,7 +117,7 @@ def factor_columns(
     max_rank: int | None = None,
     what: str = "the kernel",
 ) -> GramFactor:
-    """The same from single columns, for matrices too large to be held.
+    """Factor a Gram matrix from single columns, for matrices that do not fit into memory.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def factor_columns(
     column : callable
         ``column(i)`` is ``K[:, i]``, (n,).
     tolerance : float
-        Share of the trace that may be left out.
+        Fraction of the trace that may be omitted.
     max_rank : int or None
-        ``None`` is 4,096, with a warning where these leave out more than ``tolerance``.
+        ``None`` means 4,096, with a warning if more than ``tolerance`` is omitted.
     what : str
-        Names the matrix in errors.
+        Name of the matrix in error messages.
 
     Returns
     -------
@@ -138,9 +138,9 @@ def factor_columns(
     Raises
     ------
     InvalidData
-        NaN or infinity, or not symmetric, as far as the pivots tell; the message names the rows.
+        NaN, infinity or asymmetry is found at the pivots; the message names the rows.
     NotPositive
-        Not positive semidefinite, as far as the columns looked at tell.
+        The evaluated columns show that the matrix is not positive semidefinite.
 
     Warns
     -----
@@ -193,7 +193,7 @@ def factor_columns(
 
 
 def check_symmetric(gram: Floats, what: str) -> None:
-    """Refuse NaN and matrices that are not symmetric.
+    """Reject NaN and matrices that are not symmetric.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def check_symmetric(gram: Floats, what: str) -> None:
 def _check_against_pivots(
     new: Floats, values: Floats, pivots: list[int], pivot: int, what: str
 ) -> None:
-    """What is left of a column is zero in the rows of earlier pivots, if ``K_ij = K_ji``."""
+    """Check symmetry: the residual of a column is zero in rows of earlier pivots."""
     gap = np.abs(new[pivots])
     if gap.max(initial=0.0) > _ROUNDING * np.abs(values).max():
         i = pivots[int(gap.argmax())]
@@ -227,7 +227,7 @@ def _not_symmetric(i: int, j: int, value: float, mirrored: float, what: str) -> 
 
 
 def _check_positive(gram: Floats, factor: GramFactor, largest: float, what: str) -> None:
-    """What is left of a positive semidefinite matrix is one too: ``|R_ij|² <= R_ii R_jj``."""
+    """Check that the residual is positive semidefinite: ``|R_ij|² <= R_ii R_jj``."""
     n = len(gram)
     left = gram.diagonal() - (factor.codes**2).sum(axis=1)
     slack = _ROUNDING * max(largest, float(np.abs(gram).max(initial=0.0)))
@@ -236,7 +236,7 @@ def _check_positive(gram: Floats, factor: GramFactor, largest: float, what: str)
     if not bad and n:
         step = max(1, n // _ROWS_CHECKED)
         rest = gram[::step] - factor.codes[::step] @ factor.codes.T
-        # An entry of the diagonal that is zero by rounding allows for its root beside it.
+        # For a diagonal entry that is zero up to rounding, entries may be as large as its root.
         bound = np.sqrt(np.maximum(left, 0.0) + n * np.finfo(float).eps * largest)
         excess = np.abs(rest) - bound[::step, None] * bound
         worst = int(excess.argmax())
@@ -247,12 +247,12 @@ def _check_positive(gram: Floats, factor: GramFactor, largest: float, what: str)
 
 
 def refuse_unfinished(values: Floats, what: str) -> None:
-    """Refuse NaN and infinity.
+    """Reject NaN and infinity.
 
     Raises
     ------
     InvalidData
-        With the first row that has one.
+        The message names the first row that contains one.
     """
     if not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])

@@ -1,4 +1,4 @@
-"""Kernels by name, and from whatever may stand for one."""
+"""Kernels by name, and conversion of arguments to kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hilboost.kernels.base import Kernel
 
 @cache
 def kernel_classes() -> Mapping[str, type[Kernel]]:
-    """Kernels that declare a name in model files, by this name.
+    """Kernels that declare a name for model files, by this name.
 
     Returns
     -------
@@ -33,13 +33,13 @@ def kernel_classes() -> Mapping[str, type[Kernel]]:
 
 @cache
 def kernel_names() -> Mapping[str, Callable[[], Kernel]]:
-    """Names that :func:`as_kernel` and the parameter ``kernel`` of estimators take.
+    """Names that :func:`as_kernel` and the parameter ``kernel`` of estimators accept.
 
     Returns
     -------
     mapping of str to callable
-        Without arguments they make the kernel with its default hyperparameters: length scales of
-        one, for instance, in units of the columns.
+        Functions without arguments that create the kernel with its default hyperparameters, such as
+        length scales of one, in units of the columns.
     """
     found: dict[str, Callable[[], Kernel]] = {}
     for kernel in kernel_classes().values():
@@ -51,7 +51,7 @@ def kernel_names() -> Mapping[str, Callable[[], Kernel]]:
 
 
 class _KernelNames(Mapping[str, Callable[[], Kernel]]):
-    """:func:`kernel_names`, found on first use."""
+    """The mapping of :func:`kernel_names`, created on first use."""
 
     def __getitem__(self, name: str) -> Callable[[], Kernel]:
         return kernel_names()[name]
@@ -68,7 +68,7 @@ KERNEL_NAMES: Mapping[str, Callable[[], Kernel]] = _KernelNames()
 
 
 def as_kernel(spec: Any) -> Kernel:
-    """The kernel that an argument stands for.
+    """Convert an argument to a kernel.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def as_kernel(spec: Any) -> Kernel:
     Raises
     ------
     InvalidParameter
-        Unknown name.
+        The name is unknown.
     InvalidType
-        It is something else.
+        The argument is of another type.
     """
     if isinstance(spec, Kernel):
         return spec

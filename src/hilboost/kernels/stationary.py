@@ -16,19 +16,19 @@ from hilboost.core.operators import OperatorGraph
 from hilboost.kernels.base import Fields, Kernel, Names
 from hilboost.kernels.validation import check_length_scales, length_scales, positive
 
-_SMALLEST_SQUARE = 1e-30  # keeps a division finite whose result is not used
+_SMALLEST_SQUARE = 1e-30  # keeps an unused quotient finite
 
-_LARGEST_SQUARE = 1e30  # further off, every kernel is zero; powers of it stay finite in float32
+_LARGEST_SQUARE = 1e30  # beyond it every kernel is zero; its powers stay finite in float32
 
 
 @dataclass(frozen=True, eq=False)
 class Stationary(Kernel):
-    """A function of ``s²``; a subclass is the formula and its slope.
+    """A function of ``s²``; subclasses define the formula and its slope.
 
     Parameters
     ----------
     length_scale : float or (d,) floats
-        One for all columns, or one a column; in the units of the columns.
+        One for all columns, or one for each, in the units of the columns.
     """
 
     file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
@@ -39,7 +39,7 @@ class Stationary(Kernel):
         object.__setattr__(self, "length_scale", length_scales(self.length_scale))
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """The profile of ``s²``."""
+        """Write the profile of ``s²``."""
         scale = np.broadcast_to(self.length_scale, (B.shape[1],))
         middle = (B / scale).mean(axis=0)  # cancellation is least around the middle
         B = B / scale - middle
@@ -53,7 +53,7 @@ class Stationary(Kernel):
         return self.profile_operators(graph, S)
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
-        """Write the kernel from ``s²`` as operators of ONNX; by default it is Python code only.
+        """Write the kernel as ONNX operators of ``s²``; not supported by default.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Stationary(Kernel):
 
     @abstractmethod
     def profile(self, S: Array) -> Array:
-        """The kernel from ``s²``.
+        """Compute the kernel from ``s²``.
 
         Parameters
         ----------
@@ -88,9 +88,9 @@ class Stationary(Kernel):
 
     @abstractmethod
     def slope(self, S: Array) -> Array:
-        """Derivative of the kernel by ``s²``.
+        """Compute the derivative of the kernel with respect to ``s²``.
 
-        Where it is infinite, at ``s² = 0``, any finite number will do.
+        Where it is infinite, at ``s² = 0``, any finite number may be returned.
 
         Parameters
         ----------
@@ -103,11 +103,11 @@ class Stationary(Kernel):
         """
 
     def check(self, n_columns: int) -> None:
-        """One length scale, or as many as there are columns."""
+        """Check that there is one length scale, or one for each column."""
         check_length_scales(self.length_scale, n_columns)
 
     def block(self, A: Array, B: Array) -> Array:
-        """(a, b)"""
+        """Gram block (a, b)."""
         return self.profile(squared_distances(self._scaled(A), self._scaled(B)))
 
     def diag(self, A: Array) -> Array:
@@ -118,7 +118,7 @@ class Stationary(Kernel):
         return A / dense.like(self.length_scale, A)
 
     def stretched(self, factor: float) -> Self:
-        """Length scales times the factor."""
+        """Multiply the length scales by the factor."""
         return replace(self, length_scale=self.length_scale * factor)
 
     @property
@@ -127,11 +127,11 @@ class Stationary(Kernel):
         return np.log(self.length_scale)
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """Other length scales."""
+        """Return the kernel with other length scales."""
         return replace(self, length_scale=np.exp(theta))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """By matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
+        """Use matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
         Z, M = self.pulls(A, W)
         xp = dense.namespace(A)
         rows = xp.sum(M, axis=1)
@@ -140,7 +140,7 @@ class Stationary(Kernel):
         return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
 
     def pulls(self, A: Array, W: Array) -> tuple[Array, Array]:
-        """Scaled rows around their mean, and the pull between each two of them.
+        """Compute the centered scaled rows, and the weight of each squared distance.
 
         Parameters
         ----------
@@ -154,10 +154,10 @@ class Stationary(Kernel):
             ``M_ij = W_ij ∂k_ij/∂s²_ij``.
         """
         Z = self._scaled(A)
-        # Differences of sums over these rows cancel least around the middle.
+        # Centering minimizes cancellation in differences of sums over these rows.
         Z = Z - dense.namespace(A).mean(Z, axis=0)
         S = squared_distances(Z, Z)
-        # Rows that rounding cannot tell apart add nothing; a steep slope would multiply the noise.
+        # Rows that are equal up to rounding add nothing; a steep slope would amplify the noise.
         equal = _rounding_error(Z) >= S
         M = self.slope(S)
         M *= W
@@ -166,7 +166,7 @@ class Stationary(Kernel):
 
 
 def squared_distances(A: Array, B: Array) -> Array:
-    """``|a - b|²``, (a, b), from one matrix product."""
+    """Compute ``|a - b|²``, (a, b), from one matrix product."""
     xp = dense.namespace(A)
     middle = xp.mean(B, axis=0)  # cancellation is least around the middle
     A, B = A - middle, B - middle
@@ -177,7 +177,7 @@ def squared_distances(A: Array, B: Array) -> Array:
 
 
 def _rounding_error(Z: Array) -> float:
-    """Bound on the error of ``squared_distances(Z, Z)``: (d + 2) terms of at most ``4 |z|²``."""
+    """Bound the error of ``squared_distances(Z, Z)``: (d + 2) terms of at most ``4 |z|²``."""
     xp = dense.namespace(Z)
     largest = float(xp.max(xp.sum(Z * Z, axis=1)))
     return 4 * (Z.shape[1] + 2) * float(xp.finfo(Z.dtype).eps) * largest
@@ -189,18 +189,18 @@ class Gaussian(Stationary):
     Parameters
     ----------
     length_scale : float or (d,) floats
-        One for all columns, or one a column; in the units of the columns.
+        One for all columns, or one for each, in the units of the columns.
     """
 
     short_names: ClassVar[Names] = {"gaussian": {}}
     file_name = "gaussian"
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
-        """One exponential."""
+        """Compute one exponential."""
         return graph.add("Exp", graph.times(S, -0.5))
 
     def profile(self, S: Array) -> Array:
-        """One exponential."""
+        """Compute one exponential."""
         S *= -0.5
         return dense.exp(S)
 
@@ -215,18 +215,18 @@ class Laplace(Stationary):
     Parameters
     ----------
     length_scale : float or (d,) floats
-        One for all columns, or one a column; in the units of the columns.
+        One for all columns, or one for each, in the units of the columns.
     """
 
     short_names: ClassVar[Names] = {"laplace": {}}
     file_name = "laplace"
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
-        """One root, one exponential."""
+        """Compute one root and one exponential."""
         return _exponential_operators(graph, S)
 
     def profile(self, S: Array) -> Array:
-        """One root, one exponential."""
+        """Compute one root and one exponential."""
         return _exponential(S)
 
     def slope(self, S: Array) -> Array:
@@ -235,7 +235,7 @@ class Laplace(Stationary):
 
 
 def _exponential(S: Array) -> Array:
-    """``exp(-s)`` from ``s²``, which may be overwritten."""
+    """Compute ``exp(-s)`` from ``s²``, which may be overwritten."""
     S = dense.sqrt(S)
     S *= -1
     return dense.exp(S)
@@ -246,7 +246,7 @@ def _exponential_operators(graph: OperatorGraph, S: str) -> str:
 
 
 def _exponential_slope(S: Array) -> Array:
-    """``-exp(-s) / (2 s)`` from ``s²``, which may be overwritten."""
+    """Compute ``-exp(-s) / (2 s)`` from ``s²``, which may be overwritten."""
     s = dense.sqrt(dense.floor_at(S, _SMALLEST_SQUARE))
     return dense.exp(-s) / (-2 * s)
 
@@ -325,7 +325,7 @@ class RationalQuadratic(Stationary):
     ----------
     length_scale : float or (d,) floats
     alpha : float
-        Small: many length scales; large: a Gaussian.
+        Small values mix many length scales; large values approach a Gaussian.
     """
 
     short_names: ClassVar[Names] = {"rational_quadratic": {}}
@@ -339,12 +339,12 @@ class RationalQuadratic(Stationary):
         object.__setattr__(self, "alpha", positive("alpha", self.alpha))
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
-        """One power."""
+        """Compute one power."""
         base = graph.plus(graph.times(S, 1 / (2 * self.alpha)), 1.0)
         return graph.add("Pow", base, graph.constant(-self.alpha))
 
     def profile(self, S: Array) -> Array:
-        """One power."""
+        """Compute one power."""
         S *= 1 / (2 * self.alpha)
         S += 1
         return S**-self.alpha
@@ -361,7 +361,7 @@ class RationalQuadratic(Stationary):
         return np.append(np.log(self.length_scale), np.log(self.alpha))
 
     def with_log_parameters(self, theta: Floats) -> Self:
-        """Other length scales, another ``alpha``."""
+        """Return the kernel with other length scales and another ``alpha``."""
         return replace(self, length_scale=np.exp(theta[:-1]), alpha=float(np.exp(theta[-1])))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:

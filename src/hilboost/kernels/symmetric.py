@@ -1,4 +1,4 @@
-"""The Gram matrix of rows with themselves: only its lower triangle is evaluated and kept."""
+"""Symmetric Gram matrices, of which only the lower triangle is evaluated and stored."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _COLUMNS = 1024  # a tile is read twice, the second time from the cache
 class SymmetricGram:
     """``K = [k(a_i, a_j)]``, (n, n), as a linear map.
 
-    Row block i is kept as ``K[i, : end of i]``: half the memory, half the evaluations, and one
-    pass over them in a product.
+    Row block i is stored as ``K[i, : end of i]``.  This takes half the memory, half the
+    evaluations, and one pass over the values in a product.
 
     Parameters
     ----------
     kernel : Kernel
     A : (n, d) array
     memory : float
-        Bytes the triangle may take; if it takes more, tiles are evaluated anew in each product.
+        Maximum number of bytes of the triangle; a larger one is evaluated anew in each product.
     team : ThreadTeam
     """
 
@@ -52,7 +52,7 @@ class SymmetricGram:
         return 0.5 * n * (n + _ROWS) * self.A.itemsize
 
     def _blocks(self) -> list[slice]:
-        # The longest first, so that threads end together.
+        # Process the longest blocks first, so that threads finish together.
         return row_blocks(self.A.shape[0], _ROWS)[::-1]
 
     def _map(self, function: Callable[[int], Any]) -> list[Any]:
@@ -67,7 +67,7 @@ class SymmetricGram:
         return block
 
     def times(self, V: Array) -> Array:
-        """``K V`` for ``V`` (n, r), float64."""
+        """Compute ``K V`` for ``V`` (n, r), float64."""
         blocks = self._blocks()
         if self._triangle is None and self.n_bytes <= self.memory:
             self._triangle = self._map(lambda i: self._evaluated(blocks[i]))
@@ -87,7 +87,7 @@ class SymmetricGram:
 
 
 def _both_products(block: Array, short: Array, rows: slice) -> tuple[Array, Array]:
-    """``block V`` for its own rows and ``block' V`` for the columns left of the diagonal."""
+    """Compute ``block V`` for its own rows and ``block' V`` for columns left of the diagonal."""
     own = short[rows]
     across = dense.zeros(tuple(own.shape), own, "float64")
     down = dense.zeros((rows.start, own.shape[1]), own, "float64")

@@ -1,4 +1,4 @@
-"""Validation of hyperparameters, which become plain numbers."""
+"""Validation of hyperparameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hilboost.core.errors import InvalidParameter
 
 
 def positive(name: str, value: Any) -> float:
-    """A positive, finite number as a float.
+    """Return a number as a float after checking that it is positive and finite.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def positive(name: str, value: Any) -> float:
 
 
 def not_negative(name: str, value: Any) -> float:
-    """Zero, or a positive, finite number, as a float.
+    """Return a number as a float after checking that it is nonnegative and finite.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def not_negative(name: str, value: Any) -> float:
 
 
 def positive_integer(name: str, value: Any) -> int:
-    """A positive whole number as an int.
+    """Return a number as an int after checking that it is a positive integer.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def positive_integer(name: str, value: Any) -> int:
 
 
 def length_scales(value: Any) -> Floats:
-    """Length scales as an array of their own, (1,) or (d,).
+    """Copy length scales to an array, (1,) or (d,).
 
     Raises
     ------
@@ -69,7 +69,7 @@ def length_scales(value: Any) -> Floats:
 
 
 def check_length_scales(scales: Floats, n_columns: int) -> None:
-    """One length scale, or as many as there are columns.
+    """Check that there is one length scale, or one for each column.
 
     Raises
     ------

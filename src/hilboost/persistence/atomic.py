@@ -1,4 +1,4 @@
-"""Output files that are either whole or absent."""
+"""Atomic output files: either complete or absent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO
 
 try:
     import fcntl
-except ImportError:  # not on Windows, where stale files stay
+except ImportError:  # not available on Windows, where stale files remain
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX = ".hilboost-"
@@ -24,21 +24,21 @@ _LONGEST_SUFFIX = 32
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary path that takes the place of ``path`` if the block succeeds.
+    """Yield a temporary path that replaces ``path`` if the block succeeds.
 
-    A file that is there keeps its permissions, owner and group.  Temporary files that killed
-    processes of the same user left in the folder are removed.
+    An existing file keeps its permissions, owner and group.  Temporary files that killed processes
+    of the same user left in the folder are removed.
 
     Parameters
     ----------
     path : Path
-        The final place of the file.  A pipe, a device or ``/dev/stdout`` is written to at the end
-        of the block, never replaced by a file.
+        Final path of the file.  A pipe, a device or ``/dev/stdout`` is written to at the end of the
+        block and never replaced by a file.
 
     Yields
     ------
     Path
-        Where to write; of the same suffix, because writers choose a format by it.
+        Path to write to, with the same suffix, because writers choose a format by it.
     """
     with _naming(path):
         if is_stream(path):
@@ -50,15 +50,15 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether it is a pipe, a device or an open file of a process, such as ``/dev/stdout``."""
+    """Whether a path is a pipe, a device or an open file of a process, such as ``/dev/stdout``."""
     if path.exists() and not path.is_file():
         return True
     return _open_file(path) is not None
 
 
 def _open_file(path: Path) -> tuple[Path, int] | None:
-    """Folder and number of the open file that a path such as ``/dev/stdout`` is a name of."""
-    for _ in range(8):  # links of links
+    """Folder and number of the open file that a path such as ``/dev/stdout`` refers to."""
+    for _ in range(8):  # follow chained links
         folder = Path(os.path.realpath(path.parent))
         of_process = folder.name == "fd" and folder.parts[:2] in {("/", "proc"), ("/", "dev")}
         if of_process and path.name.isdecimal():
@@ -76,7 +76,7 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         temporary = isinstance(error.filename, str) and _PREFIX in error.filename
-        if error.errno is not None and (error.filename is None or temporary):  # a full disk, say
+        if error.errno is not None and (error.filename is None or temporary):  # e.g., a full disk
             error.filename = str(path)
             error.filename2 = None
         raise
@@ -84,7 +84,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _buffered(path: Path) -> Iterator[Path]:
-    """A file elsewhere, whose content is written to a stream when it is whole."""
+    """Yield a file elsewhere, whose content is copied to a stream once complete."""
     with tempfile.TemporaryDirectory(prefix=_PREFIX[1:]) as folder:
         temporary = Path(folder) / f"content{_suffix(path)}"
         yield temporary
@@ -96,7 +96,7 @@ def _stream(path: Path) -> IO[bytes]:
     found = _open_file(path)
     if found is None or found[0] not in {Path(f"/proc/{os.getpid()}/fd"), Path("/dev/fd")}:
         return path.open("wb")
-    # An open file of this process keeps its position; opened anew it would be emptied.
+    # Keep the position of an open file of this process; reopening would truncate it.
     for text in (sys.stdout, sys.stderr):
         if text is not None:
             text.flush()
@@ -105,7 +105,7 @@ def _stream(path: Path) -> IO[bytes]:
 
 @contextmanager
 def _replacing(final: Path) -> Iterator[Path]:
-    """A file in the same folder: a rename is atomic only within a file system."""
+    """Yield a file in the same folder: renaming is atomic only within a file system."""
     _remove_stale(final.parent)
     try:
         old: os.stat_result | None = final.stat()
@@ -125,14 +125,14 @@ def _replacing(final: Path) -> Iterator[Path]:
 
 
 def _new_file(final: Path, mode: int) -> tuple[Path, int | None]:
-    """An empty file, and a handle whose lock says that its process lives."""
+    """Create an empty file, and a handle whose lock shows that its process is alive."""
     while True:
         temporary = final.with_name(f"{_PREFIX}{uuid.uuid4().hex[:12]}{_suffix(final)}")
         held = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
-        if fcntl is None:  # Windows renames no open files
+        if fcntl is None:  # Windows cannot rename open files
             os.close(held)
             return temporary, None
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # the file system may not support locks
             fcntl.flock(held, fcntl.LOCK_EX)
         if temporary.exists():
             return temporary, held
@@ -140,7 +140,7 @@ def _new_file(final: Path, mode: int) -> tuple[Path, int | None]:
 
 
 def _suffix(path: Path) -> str:
-    """The last two suffixes, as of ``.csv.gz``, where they are short."""
+    """Return the last two suffixes, such as ``.csv.gz``, if they are short."""
     suffix = "".join(path.suffixes[-2:])
     if len(os.fsencode(suffix)) > _LONGEST_SUFFIX:
         suffix = path.suffix
@@ -148,7 +148,7 @@ def _suffix(path: Path) -> str:
 
 
 def _take_over(temporary: Path, old: os.stat_result) -> int:
-    """Give a new file the owner and group of the old one; its mode for the end."""
+    """Give a new file the owner and group of the old one; return the mode to set at the end."""
     mode = stat.S_IMODE(old.st_mode)
     if not hasattr(os, "chown"):
         return mode
@@ -157,21 +157,21 @@ def _take_over(temporary: Path, old: os.stat_result) -> int:
         if new.st_gid != old.st_gid:
             os.chown(temporary, -1, old.st_gid)
     except PermissionError:
-        # Another group gets no more than all others have.
+        # A different group gets no more permissions than others have.
         mode = mode & ~0o070 | (mode & 0o007) << 3
     if new.st_uid != old.st_uid:
-        with suppress(PermissionError):  # only root gives files away
+        with suppress(PermissionError):  # only root may change owners
             os.chown(temporary, old.st_uid, -1)
     return mode
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove temporary files of processes that were killed: nobody holds their locks."""
+    """Remove temporary files of killed processes, whose locks are no longer held."""
     if fcntl is None:
         return
-    with suppress(OSError):  # a folder that cannot be listed
+    with suppress(OSError):  # the folder may not be readable
         for path in folder.glob(f"{_PREFIX}*"):
-            with suppress(OSError):  # locked, or of another user
+            with suppress(OSError):  # it may be locked or owned by another user
                 _remove_unlocked(path)
 
 

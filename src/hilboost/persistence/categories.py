@@ -1,8 +1,8 @@
-"""How trees see categories, in model files.
+"""The encoding of category columns in model files.
 
 Header ``encoding``: ``merged`` and ``shares`` (columns), ``sources`` (lists of columns),
 ``n_keys``, ``n_members``, ``strength``, ``n_columns`` (of the trees).
-Arrays, one behind the other: ``category_merged``, ``category_shares``, ``statistic_keys``,
+Concatenated arrays: ``category_merged``, ``category_shares``, ``statistic_keys``,
 ``statistic_weights``, ``statistic_sums``, ``statistic_prior``.
 """
 
@@ -21,7 +21,7 @@ from hilboost.tables import Schema, category_columns
 
 
 def to_file(encoding: Encoding) -> tuple[dict[str, Any], Arrays]:
-    """A part of the header, and arrays."""
+    """Convert an encoding to a part of the header, and arrays."""
     statistics = encoding.statistics
     sources = statistics[0].sources if statistics else ()
     header = {
@@ -50,12 +50,12 @@ def _joined(arrays: Iterable[NDArray], dtype: type) -> NDArray:
 
 
 def from_file(header: dict[str, Any], arrays: Arrays, schema: Schema) -> Encoding:
-    """What :func:`to_file` wrote.
+    """Read what :func:`to_file` wrote.
 
     Raises
     ------
     KeyError, ValueError, TypeError
-        An array is missing, or has what cannot be.
+        An array is missing or has invalid values.
     """
     of_column = dict(category_columns(schema))
     merged, shares = (_integers(header[name], schema.n_columns) for name in ("merged", "shares"))

@@ -1,15 +1,15 @@
-"""Model files: safetensors arrays and a JSON header; nothing in them is ever executed.
+"""Model files: safetensors arrays and a JSON header.  Reading them never executes code.
 
 Formats 1 and 2
 ---------------
 Metadata: ``format`` (the number), ``header`` (JSON).  Arrays: ``start`` (r,); those of the trees,
-as :mod:`~hilboost.persistence.trees` says, unless there are base models of other kinds only; those
-of the kernel expansions, as :mod:`~hilboost.persistence.kernel_expansions` says, and their kernels
-in the header (``kernels``), if there are any.  Linear base models and those of classes of the
-user's own are in the header (``others``), as :mod:`~hilboost.persistence.values` writes them, and
-so are the names of all such classes (``imports``).  The owners of other arrays check them.
-Format 2 is format 1 with category columns (``categories`` in the header, for trees ``encoding``
-too), which a reader must not overlook.
+if any, as :mod:`~hilboost.persistence.trees` specifies; those of the kernel expansions, if any, as
+:mod:`~hilboost.persistence.kernel_expansions` specifies, with their kernels in the header
+(``kernels``).  The header also contains linear base models and those of user-defined classes
+(``others``), as :mod:`~hilboost.persistence.values` writes them, and the names of all such classes
+(``imports``).  The modules that define other arrays validate them.
+Format 2 is format 1 with category columns (``categories`` in the header and, for trees,
+``encoding``), which a reader must not ignore.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ DAMAGE = (
     *(OverflowError, RecursionError),
 )
 """What building a model from a damaged file may raise."""
-_HEADER_BYTES = 10**8  # more is not read
+_HEADER_BYTES = 10**8  # larger headers are rejected
 _PICKLE = "Keep such a model with pickle or joblib, where you trust the file."
 
 
@@ -61,24 +61,24 @@ def write(
     arrays: Mapping[str, np.ndarray] | None = None,
     writer: ValueWriter | None = None,
 ) -> None:
-    """Write a model, all of it or nothing: the old file stays until the new one is done.
+    """Write a model atomically: the old file remains until the new one is complete.
 
     Parameters
     ----------
     path : str or Path
     model : AdditiveModel
-        Of trees, kernel expansions and base models of the user's own.
+        Made of trees, kernel expansions and user-defined base models.
     header : dict
-        As JSON takes it, with ``n_features_in``.
+        Serializable to JSON, with ``n_features_in``.
     arrays : mapping of str to array, optional
-        Further arrays, to be had back from :func:`read`.
+        Additional arrays, which :func:`read` returns.
     writer : ValueWriter, optional
-        That wrote values in the header.
+        The writer of values in the header.
 
     Raises
     ------
     IncompatibleParts
-        A base model or a kernel is of no kind that files hold, or the header is not JSON.
+        Files do not support a base model or a kernel, or the header is not JSON.
     OSError
         The file cannot be written.
     """
@@ -112,18 +112,18 @@ def write(
 def read(
     path: str | Path, trusted: Collection[str] = ()
 ) -> tuple[AdditiveModel, dict[str, Any], Arrays]:
-    """Read a model, its header and all arrays: parse, check every bound, then build.
+    """Read a model, its header and all arrays: parse, check all bounds, then build.
 
     Parameters
     ----------
     path : str or Path
     trusted : collection of str
-        Names ``"module:Class"`` of classes that may be imported; no others are.
+        Names ``"module:Class"`` of the only classes that may be imported.
 
     Raises
     ------
     InvalidModelFile
-        The file is damaged, of another kind, or of a newer format, or needs other classes.
+        The file is damaged, of another kind or a newer format, or requires other classes.
     OSError
         The file cannot be read.
     """
@@ -167,14 +167,14 @@ def _has_categories(arrays: Arrays, header: dict[str, Any]) -> bool:
 
 
 def _check_trust(imports: Any, trusted: Collection[str]) -> None:
-    """All names at once, before anything is imported."""
+    """Check all names before anything is imported."""
     require(isinstance(imports, list) and all(type(name) is str for name in imports), "imports")
     if not set(imports) <= set(trusted):
         raise InvalidModelFile(refusal(imports))
 
 
 def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[str, Any]]:
-    """Arrays, and what they need in the header."""
+    """Convert a model to arrays and their entries in the header."""
     of_trees: list[tuple[int, Term]] = []
     of_kernels: list[tuple[int, int, Term]] = []
     others: list[Any] = []
@@ -197,7 +197,7 @@ def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[
 
 
 def _other(number: int, place: int, part: Term, writer: ValueWriter) -> dict[str, Any]:
-    """A linear base model, or one of the user's own."""
+    """Write a linear or user-defined base model."""
     model = part.model
     linear = LinearModel.of(model) if isinstance(model, WrappedModel) else None
     if linear is None and is_hilboost(type(model)) and not vars(type(model)).get("in_files"):
@@ -235,7 +235,7 @@ def _from_arrays(
 def _others(
     described: Any, n_outputs: int, n_features: int, reader: ValueReader
 ) -> list[tuple[int, int, Term]]:
-    """Stage, place and part of every linear base model and of every one of the user's own."""
+    """Read the stage, place and part of every linear or user-defined base model."""
     require(isinstance(described, list), "others")
     found = []
     for entry in described:
@@ -257,7 +257,7 @@ def _others(
 def _stages(
     of_trees: list[tuple[int, Term]], of_kernels: list[tuple[int, int, Term]]
 ) -> tuple[Stage, ...]:
-    """Expansions at their places within each stage, trees in order at the others."""
+    """Merge the parts of each stage: expansions at their places, trees in order at the others."""
     numbers = [number for number, _ in of_trees] + [number for number, _, _ in of_kernels]
     n_stages = 1 + max(numbers, default=-1)
     require(n_stages <= len(numbers), "stage")

@@ -1,4 +1,4 @@
-"""The record of a fit to and from the header and arrays of a model file."""
+"""Conversion of the record of a fit to and from the contents of a model file."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from hilboost.persistence.stored import Header, StoredModel
 from hilboost.persistence.values import PLAIN, ValueReader, ValueWriter
 from hilboost.tables import Level, Schema, category_choice
 
-_TEXT_BYTES = 2**24  # of class labels, which all take as much memory as the longest
+_TEXT_BYTES = 2**24  # of class labels, each of which takes as much memory as the longest
 
 
 def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
-    """Fields for the header, and arrays.
+    """Convert the record to fields of the header, and arrays.
 
     Raises
     ------
     IncompatibleParts
-        A part is of no kind that files hold.
+        Files do not support a part of the model.
     """
     header: Header = {"n_features_in": fitted.schema.n_columns, "seed": fitted.seed}
     arrays: Arrays = {}
@@ -64,12 +64,12 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
 def from_file(
     additive: AdditiveModel, header: Header, arrays: Arrays, reader: ValueReader, choice: Any
 ) -> StoredModel:
-    """What :func:`to_file` wrote; ``choice`` is the parameter ``categorical_features``.
+    """Read what :func:`to_file` wrote; ``choice`` is the parameter ``categorical_features``.
 
     Raises
     ------
     KeyError, ValueError, TypeError, OverflowError
-        Something is missing, or cannot be.
+        Something is missing or invalid.
     """
     schema = _read_schema(header, choice)
     codec, stages = _read_codec(header, arrays, len(additive.initial_raw), reader)
@@ -97,7 +97,7 @@ def from_file(
 
 
 def feature_names(header: Header) -> np.ndarray | None:
-    """Names of the columns, where the table of the fit had some."""
+    """Column names, if the table of the fit had any."""
     if "feature_names_in" not in header:
         return None
     names = np.array(header["feature_names_in"], dtype=object)
@@ -126,7 +126,7 @@ def _span(codec: OutputCodec) -> output_spaces.Span:
 def _read_codec(
     header: Header, arrays: Arrays, n_outputs: int, reader: ValueReader
 ) -> tuple[TargetCodec, str | None]:
-    """The codec, and the name of the kernel stages, if any."""
+    """Read the codec, and the name of the kernel stages, if any."""
     if "output" in header:
         embedding, span = output_spaces.from_arrays(header["output"], arrays, n_outputs, reader)
         return OutputCodec(embedding, *span), _stages(header["output"])
@@ -143,7 +143,7 @@ def _stages(fields: Header) -> str | None:
 
 
 def _label_dtype(classes: Any) -> np.dtype[Any]:
-    """The dtype of class labels, text no longer than it is."""
+    """The dtype of class labels; strings are as long as the longest label."""
     dtype: np.dtype[Any] = classes.dtype
     if dtype.kind != "U" or classes.nbytes <= _TEXT_BYTES:
         return dtype
@@ -170,7 +170,7 @@ def _read_classes(header: Header) -> Any:
 
 
 def _read_schema(header: Header, choice: Any) -> Schema:
-    """Levels of category columns; none in files of format 1."""
+    """Read the levels of category columns; files of format 1 have none."""
     d, entries = int(header["n_features_in"]), header.get("categories", [])
     names = header.get("feature_names_in")
     chosen = category_choice(choice, d, names)
@@ -205,7 +205,7 @@ def _numbers(values: Any, name: str) -> Any:
 
 
 def _resolved_to_file(resolved: ResolvedParameters) -> Header:
-    """Plain values by their names."""
+    """Convert resolved parameters to plain values by name."""
     kinds = get_type_hints(ResolvedParameters)
     return {
         name: value if type(value) is int else kinds[name](value)
@@ -214,7 +214,7 @@ def _resolved_to_file(resolved: ResolvedParameters) -> Header:
 
 
 def _resolved_from_file(entry: Any) -> ResolvedParameters:
-    """What :func:`_resolved_to_file` made: known names, types, and values that a fit can choose."""
+    """Read resolved parameters: known names, types, and values that a fit can choose."""
     kinds = get_type_hints(ResolvedParameters)
     if not isinstance(entry, dict) or set(entry) != set(kinds):
         raise ValueError("chosen is inconsistent")

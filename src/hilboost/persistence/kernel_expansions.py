@@ -1,7 +1,7 @@
 """Kernel expansions in model files.
 
-A sum names an expansion many times, expansions share basis vectors, and nested machines the first
-of one array; each is written once::
+A sum refers to an expansion many times, expansions share basis vectors, and nested machines share
+the first rows of an array.  Each of these is written once::
 
     part ──→ expansion ──→ basis ──→ rows.0, rows.1, …
     stage, place           │ length, kernel, inputs
@@ -45,37 +45,37 @@ NAMES = frozenset(
     }
 )
 _DEEPEST = 64
-_SHARED_BY = 64  # A sum copies the basis of each expansion: so much larger than the file, at most.
+_SHARED_BY = 64  # A sum copies the basis of each expansion; this bounds the expansion of a file.
 
 
 class _Numbered:
-    """Objects and their numbers, in the order of first appearance."""
+    """Objects numbered in the order of first appearance."""
 
     def __init__(self) -> None:
         self.items: list[Any] = []
         self._numbers: dict[Any, int] = {}
 
     def number(self, key: Any, item: Any) -> int:
-        """That of a key; a new one comes with its item."""
+        """Return the number of a key; the item of a new key is stored."""
         if key not in self._numbers:
             self._numbers[key] = len(self.items)
             self.items.append(item)
         return self._numbers[key]
 
     def by_identity(self, item: Any) -> int:
-        """That of an object, which the caller keeps alive."""
+        """Return the number of an object, which the caller must keep alive."""
         return self.number(id(item), item)
 
 
 def to_arrays(
     parts: list[tuple[int, int, Term]], n_outputs: int, writer: ValueWriter | None = None
 ) -> tuple[Arrays, list[Any]]:
-    """From stage, place and part of every expansion; also the descriptions of the kernels.
+    """Convert the stage, place and part of every expansion; also return the kernel descriptions.
 
     Raises
     ------
     IncompatibleParts
-        A kernel is not one of hilboost's own, or an expansion has some of the outputs only.
+        A kernel is not from hilboost, or an expansion does not have all outputs.
     """
     kernels, inputs, expansions, bases = (_Numbered() for _ in range(4))
     named: list[int] = []
@@ -110,7 +110,7 @@ def to_arrays(
 
 
 def _rows_to_arrays(bases: list[np.ndarray]) -> Arrays:
-    """Basis vectors; where some begin one array in memory, the longest of them is all."""
+    """Collect basis vectors; of those that share the start of an array, only the longest."""
     longest = _Numbered()
     users: Counter[Any] = Counter()
     numbers: list[int] = []
@@ -135,12 +135,12 @@ def from_arrays(
     n_features: int,
     reader: ValueReader | None = None,
 ) -> list[tuple[int, int, Term]]:
-    """Stage, place and part of every expansion.
+    """Read the stage, place and part of every expansion.
 
     Raises
     ------
     KeyError, ValueError, TypeError, OverflowError
-        An array is missing, or has what cannot be.
+        An array is missing or has invalid values.
     """
     require(isinstance(descriptions, list), "kernels")
     kernels = [read_kernel(description, n_features, reader) for description in descriptions]
@@ -150,7 +150,7 @@ def from_arrays(
     coefficient = require_finite(arrays, "part.coefficient", 2)
     n = len(coefficient)
     require(n > 0 and coefficient.shape[1] == n_outputs, "part.coefficient")
-    # Each stage has a part at least, and each place one before it.
+    # Each stage has at least one part, and each place one before it.
     most = n + len(arrays.get("stage", ()))
     columns = (
         require_below(arrays, "part.stage", most, n),
@@ -164,14 +164,14 @@ def from_arrays(
 
 
 def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
-    """The description of a kernel, as files hold it.
+    """Return the description of a kernel for files.
 
-    With a writer it may be of a class of the user's own.
+    With a writer, user-defined classes are supported.
 
     Raises
     ------
     IncompatibleParts
-        The kernel is not one of hilboost's own, or nested too deeply.
+        The kernel is not from hilboost, or nested too deeply.
     """
     if writer is not None and not is_hilboost(type(kernel)):
         return writer.write(kernel, "the kernel")
@@ -185,7 +185,7 @@ def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
 
 
 def read_kernel(description: Any, n_features: int, reader: ValueReader | None = None) -> Kernel:
-    """The kernel of a description, for rows with so many columns.
+    """Create the kernel of a description, for rows with this number of columns.
 
     Raises
     ------
@@ -234,7 +234,7 @@ def _bases(
     of_inputs = require_below(arrays, "basis.inputs", len(scalings), n)
     require(max(Counter(of_rows).values(), default=0) <= _SHARED_BY, "basis.rows")
     rows = {k: _rows(arrays, f"rows.{k}", n_features) for k in set(of_rows)}
-    tried: set[int] = set()  # once each: a long sum takes long
+    tried: set[int] = set()  # evaluate each kernel once: long sums are slow
     bases: list[Basis] = []
     for k, length, kernel, scaling in zip(of_rows, lengths, of_kernel, of_inputs, strict=True):
         require(0 < length <= len(rows[k]), "basis.length")
@@ -254,7 +254,7 @@ def _rows(arrays: Arrays, name: str, n_features: int) -> np.ndarray:
 
 
 def try_kernel(kernel: Kernel, row: np.ndarray) -> None:
-    """What a kernel's parameters still hide, such as a power too large, one value shows."""
+    """Evaluate one value to detect invalid parameters, such as a power that is too large."""
     with np.errstate(all="ignore"):
         value, own = kernel.block(row, row), kernel.diag(row)
     require(value.shape == (1, 1) and bool(np.isfinite(value).all()), "a kernel")

@@ -1,4 +1,4 @@
-"""What a fit of a kernel machine chose, in model files."""
+"""Choices of a kernel machine fit in model files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STAGES = ("full", "sparse", "block")
 def to_file(
     summary: KernelMachineSummary, stages: str | None, writer: ValueWriter, keeps_noise: bool
 ) -> tuple[dict[str, Any], Arrays]:
-    """Fields and arrays; noise and scores only where standard deviations need them."""
+    """Convert to fields and arrays; noise and scores only if standard deviations need them."""
     kernel, regularization = summary.kernel, summary.regularization
     fields: dict[str, Any] = {
         "kernel": None if kernel is None else describe(kernel, writer),
@@ -52,7 +52,7 @@ def from_file(
     n_targets: int,
     reader: ValueReader,
 ) -> tuple[KernelMachineSummary, str | None]:
-    """What :func:`to_file` wrote, and the name of the stages."""
+    """Read what :func:`to_file` wrote, and the name of the stages."""
     require(isinstance(fields, dict), "machine")
     description, regularization = fields["kernel"], fields["regularization"]
     if regularization is not None:

@@ -1,10 +1,10 @@
-"""Output spaces in model files, as they were fitted.
+"""Fitted output spaces in model files.
 
-``output.training``: the training outputs to choose predictions from, one row each; for texts and
-nodes ``output.labels``, JSON in UTF-8.  ``output.pivots`` (r,) and ``output.codes`` (n, r) are the
-factor of a Gram matrix, ``output.diagonal`` and ``output.gram`` what else is known of it.  Spaces
-have the other arrays that their readers below name.  ``span.rows``, ``span.codes``: training
-outputs that span the space.
+``output.training``: the training outputs that predictions are selected from, one in each row; for
+texts and nodes ``output.labels``, JSON in UTF-8.  ``output.pivots`` (r,) and ``output.codes`` (n,
+r) are the factor of a Gram matrix, ``output.diagonal`` and ``output.gram`` its stored entries.
+The readers below name the additional arrays of some spaces.  ``span.rows``, ``span.codes``:
+training outputs that span the space.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ Span = tuple[np.ndarray, Floats, int]
 
 
 def to_arrays(embedding: Embedding, span: Span, writer: ValueWriter) -> tuple[Fields, Arrays]:
-    """Fields for the header, and arrays.
+    """Convert an output space to fields of the header, and arrays.
 
     Raises
     ------
     IncompatibleParts
-        The output kernel is a function, or labels are of no type that files hold.
+        The output kernel is a function, or files do not support the type of the labels.
     """
     rows, codes, n_train = span
     arrays: Arrays = {"span.rows": np.asarray(rows, dtype=np.int64), "span.codes": codes}
@@ -65,12 +65,12 @@ def to_arrays(embedding: Embedding, span: Span, writer: ValueWriter) -> tuple[Fi
 def from_arrays(
     fields: Any, arrays: Arrays, n_outputs: int, reader: ValueReader
 ) -> tuple[Embedding, Span]:
-    """The output space, of ``n_outputs`` dimensions, and its span.
+    """Read the output space, of ``n_outputs`` dimensions, and its span.
 
     Raises
     ------
     KeyError, ValueError, TypeError, OverflowError
-        Something is missing, or cannot be.
+        Something is missing or invalid.
     """
     require(isinstance(fields, dict), "the output space")
     n_train = _whole(fields["n_train"], "n_train")
@@ -97,14 +97,14 @@ def _whole(value: Any, what: str, least: int = 1, most: int = 2**53) -> int:
 
 
 def _training(arrays: Arrays, n_columns: int | None = None) -> Floats:
-    """Rows of numbers, at least one."""
+    """Read at least one row of numbers."""
     rows = require_finite(arrays, "training", 2)
     require(rows.size > 0 and n_columns in (None, rows.shape[1]), "training outputs")
     return rows
 
 
 def _shape(fields: Fields, size: int) -> tuple[int, ...]:
-    """Shape of one label of so many numbers."""
+    """Read the shape of a label with this number of entries."""
     given = fields["shape"]
     require(isinstance(given, list) and len(given) < 32, "shape")
     shape = tuple(_whole(n, "shape") for n in given)
@@ -113,13 +113,13 @@ def _shape(fields: Fields, size: int) -> tuple[int, ...]:
 
 
 def _write_labels(labels: Any) -> np.ndarray:
-    """Single labels, as JSON in UTF-8."""
+    """Encode individual labels as JSON in UTF-8."""
     text = json.dumps(ValueWriter().write(list(labels), "a label"))
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
 def _read_labels(arrays: Arrays, name: str) -> list[Any]:
-    """Single labels, each of them once."""
+    """Read individual labels, which must be distinct."""
     written = json.loads(require_array(arrays, name, np.uint8).tobytes().decode())
     labels = ValueReader({}).read(written)
     require(isinstance(labels, list) and len(labels) == len(set(labels)) > 0, name)
@@ -267,7 +267,7 @@ def _read_strings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -
     require(len(grams) == r and type(fields["normalise"]) is bool, "grams")
     first, last = fields["lengths"]
     lengths = range(_whole(first, "lengths"), _whole(last, "lengths", least=first) + 1)
-    # Texts have n-grams of each length: so their number is not out of proportion to the file.
+    # Texts have n-grams of every length, so their number is in proportion to the file size.
     longest = max(map(len, training))
     require({len(gram) for gram in grams} == set(range(first, min(last, longest) + 1)), "lengths")
     vocabulary = {gram: j for j, gram in enumerate(grams)}
@@ -283,7 +283,7 @@ def _read_hierarchy(fields: Fields, arrays: Arrays, r: int, reader: ValueReader)
     nodes, length = _read_labels(arrays, "labels"), require_finite(arrays, "length")
     parent, depth = (require_array(arrays, name, np.int64) for name in ("parent", "depth"))
     require(len(nodes) == len(length) == len(parent) == len(depth) == r, "labels")
-    # Parents before their children: no path can turn in a circle.
+    # Parents come before their children, so there are no cycles.
     require(bool(((parent >= -1) & (parent < np.arange(r))).all()), "parent")
     levels = np.where(parent < 0, 0, depth[parent] + 1)
     require(bool((depth == levels).all() and (np.diff(depth) >= 0).all()), "depth")
@@ -296,7 +296,7 @@ def _read_hierarchy(fields: Fields, arrays: Arrays, r: int, reader: ValueReader)
 
 @dataclass(frozen=True)
 class _Kind:
-    """How spaces of some classes are written and read."""
+    """Writer and reader of the spaces of some classes."""
 
     classes: tuple[type[Embedding], ...]
     write: Callable[[Any, ValueWriter], tuple[Fields, Arrays]]

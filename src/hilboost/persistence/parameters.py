@@ -1,4 +1,4 @@
-"""Parameters of estimators to and from the headers of model files."""
+"""Conversion of estimator parameters to and from the headers of model files."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _LISTS = ("quantile", "categorical_features", "length_scale_factors")
 _CONSTRAINTS = ("monotonic_cst", "interaction_cst")
 _OF_THE_FIT = ("random_state", "class_weight")
 _PARTS = ("loss", "learner", "output")
-# Names of parameters in files that earlier versions wrote.
+# Parameter names in files of earlier versions.
 _RENAMED = {"standardise": "standardize", "target_statistics": "target_encoding"}
 
 
 def write_parameters(
     parameters: Mapping[str, Any], writer: ValueWriter, machine: Any
 ) -> dict[str, Any]:
-    """Parameters of an estimator as JSON takes them.
+    """Convert the parameters of an estimator to JSON values.
 
     Parameters
     ----------
     parameters : mapping
     writer : ValueWriter
     machine : class
-        The estimator that may be given as a learner.
+        The estimator class that may be used as a learner.
 
     Raises
     ------
     IncompatibleParts
-        A parameter is of a type that files do not hold.
+        Files do not support the type of a parameter.
     """
     return {name: _written(name, value, writer, machine) for name, value in parameters.items()}
 
@@ -70,12 +70,12 @@ def _written(name: str, value: Any, writer: ValueWriter, machine: Any) -> Any:
 def read_parameters(
     written: Any, n_features: int, reader: ValueReader, machine: Any
 ) -> dict[str, Any]:
-    """What :func:`write_parameters` wrote; estimators check the values.
+    """Read what :func:`write_parameters` wrote; estimators validate the values.
 
     Raises
     ------
     KeyError, ValueError, TypeError, OverflowError
-        A parameter is of no type that it may have.
+        A parameter has an invalid type.
     """
     require(isinstance(written, dict), "parameters")
     renamed = {_RENAMED.get(name, name): value for name, value in written.items()}

@@ -10,7 +10,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def require(condition: bool, what: str) -> None:
-    """Refuse what cannot be.
+    """Raise an error if a condition does not hold.
 
     Raises
     ------
@@ -21,7 +21,7 @@ def require(condition: bool, what: str) -> None:
 
 
 def require_array(arrays: Arrays, name: str, dtype: Any, n_axes: int = 1) -> np.ndarray:
-    """An array of this dtype with so many axes.
+    """Return an array after checking its dtype and number of axes.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def require_array(arrays: Arrays, name: str, dtype: Any, n_axes: int = 1) -> np.
 
 
 def require_finite(arrays: Arrays, name: str, n_axes: int = 1) -> np.ndarray:
-    """A float64 array of finite numbers.
+    """Return a float64 array after checking that it is finite.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def require_finite(arrays: Arrays, name: str, n_axes: int = 1) -> np.ndarray:
 
 
 def require_below(arrays: Arrays, name: str, bound: int, length: int) -> list[int]:
-    """Whole numbers from 0 to ``bound - 1``, so many of them.
+    """Return ``length`` integers after checking that they are from 0 to ``bound - 1``.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def require_below(arrays: Arrays, name: str, bound: int, length: int) -> list[in
 
 
 def positive(value: Any, name: str) -> float:
-    """A number above zero."""
+    """Return a number after checking that it is positive."""
     number = float(value)
     require(0 < number < np.inf, name)
     return number

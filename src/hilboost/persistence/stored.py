@@ -1,4 +1,4 @@
-"""What a model file says of a fitted model, besides the parts that its parameters stand for."""
+"""The contents of a model file that do not follow from the parameters of the estimator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hilboost.tables import Schema
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model file, read and checked, from which an estimator makes its fitted record.
+    """A validated model file, from which an estimator creates its fitted record.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class StoredModel:
     stages : str or None
         Name of the learner of kernel stages.
     sharpness : float or None
-        Of least-squares classification.
+        Sharpness of least-squares classification.
     """
 
     model: AdditiveModel
@@ -49,7 +49,7 @@ class StoredModel:
     sharpness: float | None = None
 
     def fitted(self, loss: Loss, learner: Learner) -> FittedModel:
-        """The record with the loss and learner that the parameters stand for."""
+        """Create the record with the loss and learner that the parameters specify."""
         return FittedModel(
             model=self.model,
             loss=loss,

@@ -1,8 +1,8 @@
-"""Trees in model files, one behind the other.
+"""Concatenated trees in model files.
 
 ``stage``, ``n_nodes``, ``n_leaves``, ``first_column``, ``n_columns``, ``depth`` (n_trees,), the
-node arrays of :class:`~hilboost.learners.tree.Tree`, ``values`` and ``coefficient`` (flat).  Where
-some tree splits on categories, ``by_level`` (all nodes) and ``left_sets`` (n_sets, 4) as well.
+node arrays of :class:`~hilboost.learners.tree.Tree`, ``values`` and ``coefficient`` (flat).  If
+any tree splits on categories, also ``by_level`` (all nodes) and ``left_sets`` (n_sets, 4).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAMES = frozenset({*_TREE_ARRAYS, *_NODE_ARRAYS, *_SETS, "values", "coefficient"
 
 
 def to_arrays(parts: list[tuple[int, Term]]) -> Arrays:
-    """From the number of the stage and the part of every tree."""
+    """Convert the stage number and part of every tree to arrays."""
     trees: list[Tree] = []
     rows: list[tuple[int, ...]] = []
     for number, part in parts:
@@ -57,12 +57,12 @@ def to_arrays(parts: list[tuple[int, Term]]) -> Arrays:
 
 
 def from_arrays(arrays: Arrays, n_outputs: int, n_features: int) -> list[tuple[int, Term]]:
-    """The number of the stage and the part of every tree.
+    """Read the stage number and part of every tree.
 
     Raises
     ------
     KeyError, ValueError
-        An array is missing, or has what cannot be.
+        An array is missing or has invalid values.
     """
     coefficient = require_finite(arrays, "coefficient")
     all_values = require_array(arrays, "values", np.float64)
@@ -98,7 +98,7 @@ def from_arrays(arrays: Arrays, n_outputs: int, n_features: int) -> list[tuple[i
 
 
 def _sets(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Where levels are divided, and how."""
+    """Read which nodes split on levels, and their level sets."""
     if "by_level" not in arrays and "left_sets" not in arrays:
         return np.zeros(len(arrays["column"]), bool), np.empty((0, SET_WORDS), np.uint64)
     by_level = require_array(arrays, "by_level", np.bool_)
@@ -109,7 +109,7 @@ def _sets(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_tree(tree: Tree, n_features: int) -> None:
-    """Every walk ends in a leaf and reads no column or value that is not there."""
+    """Check that every path ends in a leaf and all columns and values that it reads exist."""
     n = len(tree.column)
     number = np.arange(n)
     is_leaf = tree.child == number
@@ -117,7 +117,7 @@ def _check_tree(tree: Tree, n_features: int) -> None:
     for name in _NODE_ARRAYS:
         require(len(getattr(tree, name)) == n, name)
     require(bool(((tree.column >= 0) & (tree.column < n_features)).all()), "column")
-    # Children behind their parent: no walk can turn in a circle.
+    # Children come after their parents, so there are no cycles.
     require(bool((is_leaf | ((tree.child > number) & (tree.child < n - 1))).all()), "child")
     first = tree.child[~is_leaf]
     require(np.array_equal(np.sort(np.concatenate([[0], first, first + 1])), number), "child")

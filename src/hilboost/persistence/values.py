@@ -1,14 +1,15 @@
-"""Values in model files: what JSON holds, containers, arrays, and objects of known classes.
+"""Values in model files: JSON values, containers, arrays, and objects of known classes.
 
-Numbers, texts, truth values, ``None`` and lists are themselves.  All else is a dict with one tag::
+Numbers, strings, booleans, ``None`` and lists stand for themselves.  All other values are dicts
+with one tag::
 
     {"tuple": [...]}  {"set": [...]}  {"frozenset": [...]}  {"mapping": [[key, value], ...]}
     {"array": name}                                     an array of the file
     {"kernel": description}                             one of hilboost's kernels
-    {"own": name, "values": {...}}                      a part of hilboost, a linear regressor
-    {"import": "module:Class", "attributes": {...}}     an object of a class of the user's own
+    {"own": name, "values": {...}}                      a component of hilboost, a linear regressor
+    {"import": "module:Class", "attributes": {...}}     an object of a user-defined class
 
-Nothing is imported for the last but names that the reader was told to trust.
+For the last tag, only names that the caller trusts are imported.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)
 
 @cache
 def own_classes() -> Mapping[str, type]:
-    """Classes of the library whose objects files hold, by name: they declare it themselves."""
+    """Classes of the library whose objects files support, by the names they declare."""
     found: dict[str, type] = dict(loss_classes())
     for package in ("hilboost.learners", "hilboost.outputs"):
         for part in classes_in(package, object):
@@ -55,20 +56,20 @@ def own_classes() -> Mapping[str, type]:
 _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
     {"tuple": tuple, "set": set, "frozenset": frozenset}
 )
-# Names of parameters in files that earlier versions wrote.
+# Parameter names in files of earlier versions.
 _RENAMED = {"normalise": "normalize"}
 _DEEPEST = 32
 _PICKLE = "Keep such a model with pickle or joblib, where you trust the file."
 
 
 class ValueWriter:
-    """Writes values, and gathers what these need besides the header.
+    """Writes values, and collects the arrays and class names they need.
 
     Attributes
     ----------
     arrays : dict of str to array
     imports : list of str
-        Names ``"module:Class"`` of the classes of the user's own.
+        Names ``"module:Class"`` of user-defined classes.
     """
 
     def __init__(self) -> None:
@@ -76,20 +77,20 @@ class ValueWriter:
         self.imports: list[str] = []
 
     def write(self, value: Any, what: str, depth: int = 0) -> Any:
-        """A value as JSON takes it.
+        """Convert a value to JSON.
 
         Parameters
         ----------
         value : object
         what : str
-            What it is called in errors.
+            Name of the value in error messages.
         depth : int
-            How many values it is inside of.
+            Nesting depth of the value.
 
         Raises
         ------
         IncompatibleParts
-            It, or something in it, is of no type that files hold.
+            Files do not support the type of the value or of something in it.
         """
         if depth > _DEEPEST:
             raise IncompatibleParts(
@@ -140,7 +141,7 @@ class ValueWriter:
         return {"import": self._named(type(value)), "attributes": attributes}
 
     def _named(self, cls: type) -> str:
-        """The name that a class is imported by."""
+        """Return the name by which a class is imported."""
         found: Any = sys.modules.get(cls.__module__)
         for step in cls.__qualname__.split("."):
             found = getattr(found, step, None)
@@ -166,7 +167,7 @@ def _own(name: str) -> Any:
 
 
 def is_hilboost(cls: type) -> bool:
-    """Whether a class is the package's."""
+    """Whether a class belongs to this package."""
     return cls.__module__.partition(".")[0] == "hilboost"
 
 
@@ -176,23 +177,23 @@ class ValueReader:
     Parameters
     ----------
     arrays : dict of str to array
-        Of the file.
+        Arrays of the file.
     trusted : collection of str
-        Names of classes that may be imported.
+        Names of the classes that may be imported.
     """
 
     def __init__(self, arrays: Arrays, trusted: Collection[str] = ()) -> None:
         self._arrays, self._trusted = arrays, frozenset(trusted)
 
     def read(self, written: Any, depth: int = 0) -> Any:
-        """The value.
+        """Read a value.
 
         Raises
         ------
         KeyError, ValueError, TypeError, OverflowError
-            What was written is damaged.
+            The written value is damaged.
         InvalidModelFile
-            A class that is not trusted, not there, or no part of a model.
+            A class is not trusted, does not exist, or is not part of a model.
         """
         require(depth <= _DEEPEST, "a value nested too deeply")
         if isinstance(written, PLAIN):
@@ -230,7 +231,7 @@ class ValueReader:
         return _CONTAINERS[kind](items)
 
     def part(self, written: Any, base: type) -> Any:
-        """A value that must be an object of ``base``."""
+        """Read a value that must be an instance of ``base``."""
         value = self.read(written)
         require(isinstance(value, base), f"a {base.__name__}")
         return value
@@ -241,13 +242,13 @@ class ValueReader:
         if attributes is None:
             return cls
         require(isinstance(attributes, dict), "attributes")
-        made = object.__new__(cls)  # nothing of the class is called
+        made = object.__new__(cls)  # calls no code of the class
         made.__dict__.update({key: self.read(item, depth + 1) for key, item in attributes.items()})
         return made
 
 
 def _import(name: str, trusted: frozenset[str]) -> Any:
-    """A class of the user's own, if its name is trusted."""
+    """Import a user-defined class if its name is trusted."""
     if name not in trusted:
         raise InvalidModelFile(refusal([name]))
     module, _, path = name.partition(":")
@@ -268,7 +269,7 @@ def _import(name: str, trusted: frozenset[str]) -> Any:
 
 
 def refusal(names: Iterable[str]) -> str:
-    """The sentence for classes that are not trusted."""
+    """Error message for classes that are not trusted."""
     listed = ", ".join(f'"{name}"' for name in names)
     return (
         f"the model uses code that is not in its file: {listed}. If you trust the file and this "
@@ -277,12 +278,12 @@ def refusal(names: Iterable[str]) -> str:
 
 
 def checked_names(trusted: Any) -> frozenset[str]:
-    """Names that a caller trusts.
+    """Validate the names that a caller trusts.
 
     Raises
     ------
     InvalidType, InvalidParameter
-        No list of names, or names without a module.
+        The value is not a list of names, or a name lacks its module.
     """
     if isinstance(trusted, str | bytes) or not isinstance(trusted, Collection):
         raise InvalidType(

@@ -312,10 +312,12 @@ class KernelFinish:
         workspace: Workspace | None = outcome.learner_data
         if workspace is None:
             return outcome
-        if workspace.precision == "float32":
-            member, X = outcome.state.members[0], outcome.data.X
-            predict = member.model().predict_raw
-            check_predictions(predict, X, member.raw, outcome.initial_raw, workspace.seed)
+        member, X = outcome.state.members[0], outcome.data.X
+        check_predictions(
+            *(member.model().predict_raw, X, member.raw, outcome.initial_raw),
+            workspace.precision,
+            workspace.seed,
+        )
         residual = outcome.data.target.y - outcome.initial_raw
         summary = KernelMachineSummary(
             kernel=workspace.kernel,
