@@ -59,8 +59,8 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     XGBoost stores rows, thresholds and leaf values in float32.  Float32 rows reach the same leaves
     as in hilboost; float64 rows within half a float32 step of a threshold may take the other
     branch, and predictions agree to about seven digits.  Classes are numbered in the order of
-    ``classes_``.  A round (``iteration_range``) is a stage or, for a cross-validated ensemble, the part
-    of a stage from one member.  Raw outputs (``output_margin=True``) equal those of hilboost,
+    ``classes_``.  A round (``iteration_range``) is a stage or, for a cross-validated ensemble, the
+    part of a stage from one member.  Raw outputs (``output_margin=True``) equal those of hilboost,
     except for the losses ``"exponential"`` and ``"squared_error"`` of a classifier, where they are
     multiplied by a factor that makes them logits.  A tree with vector leaves is written once for
     every output.  Feature names are omitted if XGBoost would reject one of them (``[``, ``]``,
