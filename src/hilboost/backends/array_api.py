@@ -18,6 +18,10 @@ import scipy.linalg
 from hilboost.core.errors import NotPositive
 
 Array = Any
+NOT_POSITIVE = (
+    "the kernel's matrix is not positive semidefinite; take a kernel that is, or a larger "
+    "regularization."
+)
 _NOT_FINITE = "the kernel's matrix holds NaN or infinity; scale the columns or the sample weights."
 _LARGEST_JITTER = 1e-2  # share of the mean diagonal; a matrix that needs more is not the one meant
 
@@ -139,10 +143,7 @@ def cholesky(matrix: Array, jitter: float = 0.0) -> Array:
             raise NotPositive(_NOT_FINITE)
         added = max(10 * added, smallest)
         if added > max(_LARGEST_JITTER, smallest):
-            raise NotPositive(
-                "the kernel's matrix is not positive semidefinite; take a kernel that is, or a "
-                "larger regularization."
-            )
+            raise NotPositive(NOT_POSITIVE)
         matrix[...] = lower + lower.T
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api as dense
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import NotPositive
 from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
@@ -77,7 +78,10 @@ class DirectNewton:
         diagonal = np.diag(self.K)
         for k in range(b.shape[1]):
             # A unit diagonal: entries of D may be far apart, and rounding is relative to them.
-            scale = 1.0 / np.sqrt(diagonal + D[:, k])
+            total = diagonal + D[:, k]
+            if not (total > 0).all():
+                raise NotPositive(dense.NOT_POSITIVE)
+            scale = 1.0 / np.sqrt(total)
             system = self.K * scale
             system *= scale[:, None]
             factor = dense.cholesky(dense.add_to_diagonal(system, scale**2 * D[:, k]))
