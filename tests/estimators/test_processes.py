@@ -41,9 +41,9 @@ def test_threads_follow_the_limits_of_the_environment(given, expected, tmp_path,
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert team.available_cores() == expected
-    assert BoostingRegressor()._n_threads(10**9) == expected
-    assert BoostingRegressor(n_jobs=-1)._n_threads(10**9) == expected
-    assert BoostingRegressor(n_jobs=7)._n_threads(10**9) == 7
+    assert team.threads_for(None, 10**9) == expected
+    assert team.threads_for(-1, 10**9) == expected
+    assert team.threads_for(7, 10**9) == 7
 
 
 def crowd(event):

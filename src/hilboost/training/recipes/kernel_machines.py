@@ -315,6 +315,7 @@ class KernelFinish:
         member, X = outcome.state.members[0], outcome.data.X
         check_predictions(
             *(member.model().predict_raw, X, member.raw, outcome.initial_raw),
+            outcome.data.target.y,
             workspace.precision,
             workspace.seed,
         )
