@@ -128,7 +128,7 @@ def test_a_report_counts_the_rows_where_a_target_is_known():
     assert facts["warnings"][0].startswith("The loss on these rows equals the training loss")
     nowhere = HOLED[known[:, 0] & known[:, 2]]
     nowhere[:, 1] = np.nan
-    with pytest.raises(InvalidData, match="target 1 of y is missing in every row; give rows"):
+    with pytest.raises(InvalidData, match="target 1 of y is missing in every row; pass rows"):
         model.report_facts(X[: len(nowhere)], nowhere)
 
 

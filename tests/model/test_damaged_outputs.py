@@ -104,7 +104,7 @@ EDITS = {
             "labels": [text(["abc"] * 2), text([1, 2]), text([]), np.array([255], dtype=np.uint8)],
             "grams": [text(["abc", "bcd"]), text(["abc", "bcd", "ca"])],
         },
-        {"lengths": [[0, 3], [3], [3, 2], [3, 10**9 + 0.5], [1, 3], [3, 2**60]], "normalize": [1]},
+        {"lengths": [[0, 3], [3], [3, 2], [3, 10**9 + 0.5], [1, 3], [3, 2**60]], "normalise": [1]},
     ),
     "hierarchy": (
         Hierarchy(PARENTS),
