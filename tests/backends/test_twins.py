@@ -416,7 +416,7 @@ def test_leaf_sums(seed, r, curved, weighted):
 
 @seeded
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_add_cell_values(seed, order):
+def test_add_leaf_values(seed, order):
     rng = np.random.default_rng(seed)
     values, leaf = rng.normal(size=(5, 2)), rng.integers(5, size=30).astype(np.int32)
     raw = rng.normal(size=(30, 4))

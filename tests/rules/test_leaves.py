@@ -70,7 +70,7 @@ def test_bootstrap_draws_count_as_often_as_drawn():
         assert value == pytest.approx(np.median(residual), rel=1e-12)
 
 
-def test_a_loss_without_cell_values_is_refused():
+def test_a_loss_without_leaf_values_is_refused():
     with pytest.raises(IncompatibleParts, match="SquaredError has none"):
         ReestimateLeaves().check(SquaredError(), TreeLearner())
     stage, state = stage_of(RowSample(None, None))

@@ -63,8 +63,8 @@ class ChangesRaw(SquaredError):
 
 
 class WorseLeaves(AbsoluteError):
-    def leaf_values(self, target, raw, cells, n_leaves, columns):
-        return 0.5 * super().leaf_values(target, raw, cells, n_leaves, columns)
+    def leaf_values(self, target, raw, leaves, n_leaves, columns):
+        return 0.5 * super().leaf_values(target, raw, leaves, n_leaves, columns)
 
 
 class NoProbabilities(BinomialLogLoss):
@@ -83,7 +83,7 @@ class NoProbabilities(BinomialLogLoss):
         (MeanOfRows, "test_a_row_depends_on_itself", {}),
         (Overflowing, "test_far_away", {}),
         (ChangesRaw, "test_inputs_are_not_changed", {}),
-        (WorseLeaves, "test_cell_values_are_the_best", {"hessian": "bound"}),
+        (WorseLeaves, "test_leaf_values_are_the_best", {"hessian": "bound"}),
         (NoProbabilities, "a probability for every class", {"classifier": True}),
     ],
 )

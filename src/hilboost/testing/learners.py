@@ -127,12 +127,12 @@ class LearnerContract(BoostingContract):
             ensure((one.term.coefficient == 1).all(), "Base models must not be shrunk by fit.")
 
     def test_outputs_are_predictions_of_the_training_rows(self) -> None:
-        """``outputs``, or ``values[cells]`` of a cell model."""
+        """``outputs``, or ``values[leaves]`` of a leaf model."""
         fitted, X, _ = self.fitted()
         for one in fitted:
             ensure(
                 (one.outputs is None) != (one.leaves is None),
-                "A Fitted must have either outputs or cells.",
+                "A Fitted must have either outputs or leaves.",
             )
             shape = (len(X), len(_columns_of(one.term)))
             predicted = one.term.model.predict_raw(X)
@@ -147,13 +147,13 @@ class LearnerContract(BoostingContract):
             )
 
     def test_values_of_cells_can_be_replaced(self) -> None:
-        """Where the model is constant on cells."""
+        """Where the model is constant on leaves."""
         fitted, X, _ = self.fitted()
         for one in fitted:
             model = one.term.model
             if not isinstance(model, LeafModel):
                 continue
-            ensure_close(model.leaves(X), one.leaves, "cells of the training rows are others.")
+            ensure_close(model.leaves(X), one.leaves, "The leaves of the training rows differ.")
             values = np.random.default_rng(1).normal(size=model.values.shape)
             other = model.with_values(values)
             ensure_close(other.predict_raw(X), values[one.leaves], "with_values is not used.")
@@ -327,6 +327,6 @@ def _outputs(fitted: FittedTerm) -> Floats:
         return fitted.outputs
     model = fitted.term.model
     if fitted.leaves is None or not isinstance(model, LeafModel):
-        raise AssertionError("A Fitted without outputs must have cells, and a LeafModel.")
-    ensure((fitted.leaves >= 0).all(), "Every row must be in a cell.")
+        raise AssertionError("A Fitted without outputs must have leaves, and a LeafModel.")
+    ensure((fitted.leaves >= 0).all(), "Every row must be in a leaf.")
     return model.values[fitted.leaves]

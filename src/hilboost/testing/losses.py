@@ -247,26 +247,26 @@ class LossContract(BoostingContract):
                     f"{name} is not finite where raw is large.",
                 )
 
-    def test_cell_values_are_the_best_constants(self) -> None:
-        """Of a loss with ``leaf_values``; a cell without rows has 0."""
+    def test_leaf_values_are_the_best_constants(self) -> None:
+        """Of a loss with ``leaf_values``; a leaf without rows has 0."""
         for weighted in (False, True):
             loss, target, raw = self.draw(weighted)
             if not isinstance(loss, LeafLoss):
                 return
-            raw = raw - 3  # so that the best constant of every cell is far from 0
-            cells = np.random.default_rng(0).integers(-1, 4, size=_N).astype(np.int32)
-            cells[cells == 2] = 3  # cell 2 is empty
-            values = loss.leaf_values(target, raw, cells, 5, slice(0, raw.shape[1]))
+            raw = raw - 3  # so that the best constant of every leaf is far from 0
+            leaves = np.random.default_rng(0).integers(-1, 4, size=_N).astype(np.int32)
+            leaves[leaves == 2] = 3  # leaf 2 is empty
+            values = loss.leaf_values(target, raw, leaves, 5, slice(0, raw.shape[1]))
             ensure(
                 values.shape == (5, raw.shape[1]),
                 f"leaf_values must return (n_leaves, columns); got the shape {values.shape}.",
             )
-            ensure((values[[2, 4]] == 0).all(), "The value of a cell without rows must be 0.")
-            for cell in (0, 1, 3):
-                rows = np.flatnonzero(cells == cell)
-                self._check_cell(loss, target.rows(rows), raw[rows], values[cell])
+            ensure((values[[2, 4]] == 0).all(), "The value of a leaf without rows must be 0.")
+            for leaf in (0, 1, 3):
+                rows = np.flatnonzero(leaves == leaf)
+                self._check_leaf(loss, target.rows(rows), raw[rows], values[leaf])
 
-    def _check_cell(self, loss: LeafLoss, target: Target, raw: Floats, value: Floats) -> None:
+    def _check_leaf(self, loss: LeafLoss, target: Target, raw: Floats, value: Floats) -> None:
         lowest = _mean_value(loss, target, value, raw)
         ensure(
             lowest < _mean_value(loss, target, 0 * value, raw), "leaf_values do not lower the loss."
@@ -278,15 +278,15 @@ class LossContract(BoostingContract):
                 near = _mean_value(loss, target, value + shift * direction, raw)
                 ensure(near >= lowest - 1e-12, "leaf_values are not the best constants.")
 
-    def test_cell_values_of_some_columns_are_those_of_all(self) -> None:
+    def test_leaf_values_of_some_columns_are_those_of_all(self) -> None:
         """Column by column."""
         loss, target, raw = self.draw()
         if not isinstance(loss, LeafLoss):
             return
-        cells = np.random.default_rng(0).integers(0, 3, size=_N).astype(np.int32)
-        whole = loss.leaf_values(target, raw, cells, 3, slice(0, raw.shape[1]))
+        leaves = np.random.default_rng(0).integers(0, 3, size=_N).astype(np.int32)
+        whole = loss.leaf_values(target, raw, leaves, 3, slice(0, raw.shape[1]))
         for k in range(raw.shape[1]):
-            part = loss.leaf_values(target, raw, cells, 3, slice(k, k + 1))
+            part = loss.leaf_values(target, raw, leaves, 3, slice(k, k + 1))
             ensure_close(part, whole[:, k : k + 1], "leaf_values depend on the columns asked for.")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.estimators import OutputKernelForestRegressor, OutputKernelTreeRegressor
+from hilboost.outputs.preimage import take
 from hilboost.testing.assertions import (
     ensure,
     ensure_close,
@@ -233,7 +234,7 @@ class OutputSpaceContract(ModelContract):
         raw.flags.writeable = False
         order = np.random.default_rng(2).permutation(_N)
         ensure_close(
-            embedding.encode(_pick(labels, order[:7])),
+            embedding.encode(take(labels, order[:7])),
             embedding.encode(labels)[order[:7]],
             "The point of a label depends on other rows.",
         )
@@ -243,7 +244,7 @@ class OutputSpaceContract(ModelContract):
             for rows in (order, np.array([3])):
                 ensure_same_labels(
                     embedding.decode(raw[rows], way),
-                    _pick(whole, rows),
+                    take(whole, rows),
                     f"A label decoded by {way!r} depends on other rows.",
                 )
 
@@ -267,7 +268,7 @@ class OutputSpaceContract(ModelContract):
             return
         one, labels, raw = self.fitted()
         order = np.random.default_rng(3).permutation(_N)
-        other = self.make().fit(_pick(labels, order))
+        other = self.make().fit(take(labels, order))
         ensure_close(
             other.encode(labels), one.encode(labels), "Points depend on the order of the rows."
         )
@@ -289,13 +290,13 @@ class OutputSpaceContract(ModelContract):
             if way != "cosine":
                 ensure_same_labels(
                     embedding.decode(raw, way, Choice(others)),
-                    _pick(settled, cost.argmin(axis=1)),
+                    take(settled, cost.argmin(axis=1)),
                     "Not the nearest candidate is chosen.",
                 )
         own = Choice(others, [[i] for i in numbers])
         ensure_same_labels(
             embedding.decode(raw, embedding.ways[0], own),
-            _pick(settled, numbers),
+            take(settled, numbers),
             "A candidate is chosen that the row may not take.",
         )
 
@@ -318,9 +319,10 @@ class OutputSpaceContract(ModelContract):
         ]
         for way in embedding.ways:
             for choice, pattern in refused:
-                _ensure_refused(
-                    partial(embedding.decode, raw, way, choice),
+                ensure_raises(
+                    InvalidData,
                     pattern,
+                    partial(embedding.decode, raw, way, choice),
                     f"Candidates {choice.labels!r:.60} must be refused.",
                 )
 
@@ -341,9 +343,10 @@ class OutputSpaceContract(ModelContract):
         for odd in _OTHER_TYPES:
             mixed = [*list(labels)[:3], odd, *list(labels)[4:]]
             for use in (self.make().fit, embedding.encode):
-                _ensure_refused(
-                    partial(use, mixed),
+                ensure_raises(
+                    InvalidData,
                     "row 3",
+                    partial(use, mixed),
                     f"{odd!r:.40} in row 3 must be refused.",
                 )
 
@@ -351,8 +354,11 @@ class OutputSpaceContract(ModelContract):
         """In ``fit`` and in ``encode``."""
         embedding, _, _ = self.fitted()
         for use in (self.make().fit, embedding.encode):
-            _ensure_refused(
-                partial(use, []), "Y is empty|must hold", "An empty list must be refused."
+            ensure_raises(
+                InvalidData,
+                "Y is empty|must hold",
+                partial(use, []),
+                "An empty list must be refused.",
             )
 
     def test_training_labels_are_taken_by_position(self) -> None:
@@ -360,7 +366,7 @@ class OutputSpaceContract(ModelContract):
         labels, rows = self.draw(), np.array([7, 0, 3])
         space = self.make()
         taken = space.take_rows(labels, rows)
-        ensure_same_labels(taken, _pick(labels, rows), "take_rows takes other labels.")
+        ensure_same_labels(taken, take(labels, rows), "take_rows takes other labels.")
         embedding = space.fit(labels)
         ensure_close(
             embedding.encode(taken), embedding.encode(labels)[rows], "take_rows takes other labels."
@@ -426,7 +432,7 @@ class _Given(OutputSpaceContract):
         return deepcopy(self._space)
 
     def labels(self, rng: np.random.Generator, n: int) -> Any:
-        return _pick(self._labels, rng.choice(len(self._labels), n, replace=len(self._labels) < n))
+        return take(self._labels, rng.choice(len(self._labels), n, replace=len(self._labels) < n))
 
 
 def check_output_space(
@@ -465,11 +471,3 @@ def check_output_space(
     contract.exact, contract.distinct, contract.ordered = exact, distinct, ordered
     contract.saved = saved
     contract.run()
-
-
-def _pick(labels: Any, rows: Any) -> Any:
-    return labels[rows] if isinstance(labels, np.ndarray) else [labels[i] for i in rows]
-
-
-def _ensure_refused(call: Callable[[], Any], pattern: str, sentence: str) -> None:
-    ensure_raises(InvalidData, pattern, call, sentence)
