@@ -10,6 +10,7 @@ from hilboost import (
     KernelBoostingRegressor,
     SparseKernelClassifier,
     SparseKernelRidge,
+    load,
 )
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.kernels import Gaussian, Laplace, Linear
@@ -176,3 +177,38 @@ def test_the_model_does_not_depend_on_free_memory(monkeypatch):
         assert isinstance(kernel_learner(KernelParameters(), n, ()), full.FullLearner)
     with pytest.raises(InvalidParameter, match=r"needs \d+ MiB, and 1 MiB .* are free"):
         model.fit(X, y)
+
+
+@settings(max_examples=8, deadline=None)
+@given(factor=st.sampled_from([1e-6, 0.3, 2.0, 7.3, 1e5]), kind=st.sampled_from(["one", "spread"]))
+def test_standard_deviations_do_not_depend_on_the_unit_of_weights(factor, kind):
+    X, y = draw()
+    weight = {"one": np.ones(len(X)), "spread": np.random.default_rng(1).uniform(0.5, 2, len(X))}
+    weight = weight[kind]
+    one = KernelBoostingRegressor(random_state=0).fit(X, y, weight)
+    other = KernelBoostingRegressor(random_state=0).fit(X, y, factor * weight)
+    for found, expected in zip(
+        other.predict(X[:9], return_std=True), one.predict(X[:9], return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_given_regularization_is_the_noise_of_a_row_of_weight_one():
+    X, y = draw()
+    model = KernelBoostingRegressor(regularization=0.1, stages="full", **PLAIN)
+    model.fit(X, y, np.full(len(X), 4.0))
+    K, k = Gaussian(1.0).block(X, X), Gaussian(1.0).block(X, X[:5])
+    noisy = K + 0.1 / 4 * np.eye(len(X))
+    variance = 1 - np.einsum("ij,ij->j", k, np.linalg.solve(noisy, k)) + 0.1
+    std = model.predict(X[:5], return_std=True)[1]
+    np.testing.assert_allclose(std, np.sqrt(variance), rtol=1e-8)
+
+
+def test_the_weight_of_a_new_observation_is_saved(tmp_path):
+    X, y = draw()
+    model = KernelBoostingRegressor(random_state=0).fit(X, y, np.full(len(X), 4.0))
+    model.save(tmp_path / "model.hilboost")
+    loaded = load(tmp_path / "model.hilboost")
+    np.testing.assert_array_equal(
+        loaded.predict(X, return_std=True)[1], model.predict(X, return_std=True)[1]
+    )

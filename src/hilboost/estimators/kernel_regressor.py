@@ -232,9 +232,11 @@ default "from_dtype"
         X : array-like (n, d)
         return_std : bool, default False
             Whether to also return the standard deviation of a new observation, including noise,
-            under the Gaussian process with this kernel and noise variance ``regularization_``.  If
-            either was selected automatically, both are multiplied by ``amplitude_``, the
-            maximum-likelihood factor.
+            under the Gaussian process with this kernel and noise variance ``regularization_`` over
+            the weight of the row.  If either was selected automatically, both are multiplied by
+            ``amplitude_``, the maximum-likelihood factor.  A new observation has weight 1 if
+            ``regularization`` is a number.  If it was selected automatically, only ratios of
+            weights matter, and a new observation has the weight of a typical row.
 
         Returns
         -------

@@ -39,6 +39,8 @@ def to_file(
     arrays: Arrays = {}
     if summary.noise is not None and keeps_noise:
         arrays["noise"] = np.ascontiguousarray(summary.noise)
+        if summary.row_weight != 1:
+            fields["row_weight"] = float(summary.row_weight)
         if summary.scores is not None:
             arrays["scores"] = np.ascontiguousarray(summary.scores)
     return fields, arrays
@@ -71,6 +73,7 @@ def from_file(
         regularization=regularization,
         amplitude=positive(fields["amplitude"], "amplitude"),
         noise=noise,
+        row_weight=positive(fields.get("row_weight", 1.0), "row_weight"),
         path=path,
         n_iter=n_iter,
         scores=_scores(arrays, n_targets) if "scores" in arrays else None,

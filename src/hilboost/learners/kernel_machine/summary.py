@@ -27,6 +27,9 @@ class KernelMachineSummary:
         Most likely factor of kernel and noise.
     noise : (n,) float64 or None
         Diagonal of the linear system of full stages under squared error, λ over the weights.
+    row_weight : float
+        Weight of a new observation: the variance of its noise is λ over this weight.  One where λ
+        was given, else the weight that counts as one row.
     path : (n_stages,) int64 or None
         Numbers of basis vectors of nested machines.
     n_iter : int or None
@@ -39,6 +42,7 @@ class KernelMachineSummary:
     regularization: float | None
     amplitude: float = 1.0
     noise: Floats | None = None
+    row_weight: float = 1.0
     path: NDArray[np.int64] | None = None
     n_iter: int | None = None
     scores: Floats | None = None
@@ -57,6 +61,7 @@ class KernelMachineSummary:
         if not self._variance:
             assert self.noise is not None
             assert self.regularization is not None
-            found = PosteriorVariance.of(model, self.noise, float(self.regularization), team)
+            noise = float(self.regularization) / self.row_weight
+            found = PosteriorVariance.of(model, self.noise, noise, team)
             self._variance[:] = [found]
         return self.amplitude * self._variance[0](np.asarray(X, dtype=np.float64), team)

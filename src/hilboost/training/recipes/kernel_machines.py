@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.boosting import EarlyStopping, RowSampling
+from hilboost.boosting.effective_size import weight_scale
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
@@ -144,7 +145,7 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         stopping=EarlyStopping(p.n_iter_no_change, 0.0) if early else None,
         time_budget=p.time_budget,
         choose_penalty=penalty_choice(loss, data, initial_raw),
-        finish=KernelFinish(p.is_given),
+        finish=KernelFinish(p.is_given, is_auto(p.regularization)),
     )
 
 
@@ -159,7 +160,7 @@ def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         choose_penalty=None,
         # The number of steps on one machine never triggers early stopping.
         stopping=EarlyStopping(_ENDLESS, 0.0) if recipe.data.held_out is not None else None,
-        finish=NestedFinish(p.is_given),
+        finish=NestedFinish(p.is_given, is_auto(p.regularization)),
     )
 
 
@@ -303,9 +304,12 @@ class KernelFinish:
     ----------
     given : bool
         Whether the user specified both kernel and regularization, leaving no free factor.
+    relative : bool
+        Whether λ was selected for the weights as they are, so that only their ratios matter.
     """
 
     given: bool
+    relative: bool
 
     def __call__(self, outcome: Outcome) -> Outcome:
         """Add a summary of the kernel machine to the outcome."""
@@ -325,6 +329,7 @@ class KernelFinish:
             regularization=workspace.regularization,
             amplitude=1.0 if self.given else workspace.amplitude(residual),
             noise=workspace.noise if isinstance(outcome.learner, FullLearner) else None,
+            row_weight=weight_scale(X, outcome.data.target).plain_row if self.relative else 1.0,
         )
         loss = outcome.loss
         if isinstance(loss, OneHotSquaredError) and workspace.trial is not None:
