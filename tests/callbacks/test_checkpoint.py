@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -78,6 +79,11 @@ def test_killed_fits_end_in_the_same_model(tmp_path):
 # Resuming
 
 
+def name_of(value):
+    """The name of a case, without the addresses of objects."""
+    return re.sub(r" object at 0x\w+", "", str(value))
+
+
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -98,7 +104,7 @@ def test_killed_fits_end_in_the_same_model(tmp_path):
         {"learner": TreeLearner(max_leaf_nodes=5, min_samples_leaf=3)},
         {"early_stopping": True, "n_estimators": 400, "cv_folds": 1, "learning_rate": 0.3},
     ],
-    ids=str,
+    ids=name_of,
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_resumed_fit_is_the_whole_one(parameters, dtype, path):
@@ -171,7 +177,7 @@ def test_to_begin_anew(path):
         ({"every_stages": 3}, [(2, 999, 0, False), (3, 0, 9, True)]),
         ({"every_stages": 3, "every_seconds": 5}, [(2, 4, 0, False), (2, 5, 0, True)]),
     ],
-    ids=str,
+    ids=name_of,
 )
 def test_when_it_is_due(checkpoint, due, path):
     for stages, seconds, cost, answer in due:
@@ -289,7 +295,7 @@ def test_other_data(written):
         ({"loss": SquaredError()}, "here it is 'hilboost.losses"),
         ({"random_state": 77}, "another random_state"),
     ],
-    ids=str,
+    ids=name_of,
 )
 def test_other_parameters(written, changed, match):
     settings = PLAIN | {"learning_rate": 0.3} | changed
