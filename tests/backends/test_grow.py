@@ -8,8 +8,8 @@ from tests.reference.grow import Limits, Numbers, grow
 from tests.reference.histogram import table_of
 from tests.reference.isotonic import pairs_in_order
 
-from hilboost.backends.grow import Growth
-from hilboost.backends.nodes import (
+from hilboost.backends.trees.grow import Growth
+from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
     BUFFER,

@@ -7,10 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.backends.grow import awaited, decide, divide, grow, sum_histograms
-from hilboost.backends.nodes import BEGIN, BUFFER, END, LEFT, N_LEFT, N_NODES, N_ROWS, NODE, SLOT
 from hilboost.backends.sync import SYNC_SIZE, Threads
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.grow import awaited, decide, divide, grow, sum_histograms
+from hilboost.backends.trees.nodes import (
+    BEGIN,
+    BUFFER,
+    END,
+    LEFT,
+    N_LEFT,
+    N_NODES,
+    N_ROWS,
+    NODE,
+    SLOT,
+)
 from hilboost.learners.tree import TreeLearner, buffers
 from hilboost.learners.tree.binning import bin_table
 from hilboost.learners.tree.packing import pack

@@ -15,8 +15,8 @@ from tests.reference import nodes as nodes_twin
 from tests.reference import split_constraints as constraints_twin
 from tests.reference import split_search as search_twin
 
-from hilboost.backends import draws, nodes, split_constraints, split_search
-from hilboost.backends.nodes import (
+from hilboost.backends.trees import draws, nodes, split_constraints, split_search
+from hilboost.backends.trees.nodes import (
     COLUMN,
     LEFT,
     N_LEFT,

@@ -32,20 +32,17 @@ from tests.reference import partition as partition_twin
 from tests.reference import traverse as traverse_twin
 
 import hilboost.backends
-from hilboost.backends import (
+from hilboost.backends import fixed_point, isotonic
+from hilboost.backends.trees import (
     binning,
     category_splits,
     column_splits,
-    fixed_point,
     histogram,
-    isotonic,
     partition,
     traverse,
 )
-from hilboost.backends import (
-    leaves as compiled_leaves,
-)
-from hilboost.backends import nodes as fields
+from hilboost.backends.trees import leaves as compiled_leaves
+from hilboost.backends.trees import nodes as fields
 from hilboost.core.base_model import Term
 from hilboost.learners.tree import Forest, Tree
 
@@ -69,12 +66,13 @@ def kernels_of(module):
 
 def test_every_kernel_has_a_twin_and_a_test_that_calls_both():
     n_kernels = 0
-    for info in pkgutil.iter_modules(hilboost.backends.__path__):
-        module = importlib.import_module(f"hilboost.backends.{info.name}")
+    for info in pkgutil.walk_packages(hilboost.backends.__path__, "hilboost.backends."):
+        module = importlib.import_module(info.name)
+        reference = f"tests.reference.{info.name.rpartition('.')[2]}"
         for name in kernels_of(module) - STEPS:
             n_kernels += 1
-            twin = getattr(importlib.import_module(f"tests.reference.{info.name}"), name)
-            assert twin.__module__ == f"tests.reference.{info.name}", name
+            twin = getattr(importlib.import_module(reference), name)
+            assert twin.__module__ == reference, name
             assert twin.__code__ is not getattr(module, name).py_func.__code__
             called = len(re.findall(rf"\b{name}\(", TESTS))
             by_name = len(re.findall(rf"\b\w+\.{name}\b", TESTS))

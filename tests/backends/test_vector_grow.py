@@ -10,9 +10,9 @@ from tests.reference import vector_grow as twin
 from tests.reference.histogram import bins_of
 from tests.reference.histogram import table_of as bins_in
 
-from hilboost.backends import vector_cuts, vector_grow
-from hilboost.backends.category_splits import CategorySplits
-from hilboost.backends.nodes import (
+from hilboost.backends.trees import vector_cuts, vector_grow
+from hilboost.backends.trees.category_splits import CategorySplits
+from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
     BUFFER,
@@ -24,8 +24,8 @@ from hilboost.backends.nodes import (
     N_NODES,
     RIGHT,
 )
-from hilboost.backends.partition import RowBuffers
-from hilboost.backends.vector_cuts import CutScratch, NodeRows, VectorGradients, empty_ranges
+from hilboost.backends.trees.partition import RowBuffers
+from hilboost.backends.trees.vector_cuts import CutScratch, NodeRows, VectorGradients, empty_ranges
 from hilboost.core.learner import RowSample
 from hilboost.learners.tree import VectorTreeLearner, vector
 

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.binning`."""
+"""Naive twins of :mod:`hilboost.backends.trees.binning`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.category_splits`, in Python numbers and sets."""
+"""Naive twins of :mod:`hilboost.backends.trees.category_splits`, in Python numbers and sets."""
 
 import math
 

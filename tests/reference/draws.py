@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.draws`, in Python integers."""
+"""Naive twins of :mod:`hilboost.backends.trees.draws`, in Python integers."""
 
 import numpy as np
 

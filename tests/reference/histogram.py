@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.histogram`."""
+"""Naive twins of :mod:`hilboost.backends.trees.histogram`."""
 
 import numpy as np
 

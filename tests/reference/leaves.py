@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.leaves`."""
+"""Naive twins of :mod:`hilboost.backends.trees.leaves`."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
-"""Naive twins of :mod:`hilboost.backends.nodes`."""
+"""Naive twins of :mod:`hilboost.backends.trees.nodes`."""
 
 import math
 
-from hilboost.backends.nodes import (
+from hilboost.backends.trees.nodes import (
     BEGIN,
     BUFFER,
     DEPTH,

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.partition`."""
+"""Naive twins of :mod:`hilboost.backends.trees.partition`."""
 
 from tests.reference.histogram import bins_of
 

@@ -1,12 +1,12 @@
-"""Naive twins of :mod:`hilboost.backends.split_search`, by the twins for one column."""
+"""Naive twins of :mod:`hilboost.backends.trees.split_search`, by the twins for one column."""
 
 import math
 
 from tests.reference import category_splits as levels_twin
 from tests.reference import column_splits as split_twin
 
-from hilboost.backends.column_splits import Column
-from hilboost.backends.nodes import BIN, COLUMN, MISSING_LEFT
+from hilboost.backends.trees.column_splits import Column
+from hilboost.backends.trees.nodes import BIN, COLUMN, MISSING_LEFT
 
 NO_GAIN = -math.inf
 

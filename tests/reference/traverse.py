@@ -1,10 +1,10 @@
-"""Naive twins of :mod:`hilboost.backends.traverse`: one row, one tree, one step at a time."""
+"""Naive twins of :mod:`hilboost.backends.trees.traverse`: one row, one tree, one step at a time."""
 
 import numpy as np
 from tests.reference.category_splits import level_goes_left
 from tests.reference.histogram import table_of
 
-from hilboost.backends.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
+from hilboost.backends.trees.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 
 
 def binned_leaves(table, nodes, leaf_of, categories, rows, begin, end, leaf_of_row):

@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.leaves import add_leaf_values
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.leaves import add_leaf_values
 from hilboost.core import dtypes
 from hilboost.core.base_model import LeafModel, Stage
 from hilboost.core.dtypes import Floats

@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.category_splits import MAX_LEVELS
+from hilboost.backends.trees.category_splits import MAX_LEVELS
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Target
 from hilboost.encoders.rare_levels import kept_levels, level_weights

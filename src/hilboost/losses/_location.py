@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.leaves import leaf_quantiles, weighted_quantile
+from hilboost.backends.trees.leaves import leaf_quantiles, weighted_quantile
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.loss import Loss, Target, TargetUnits

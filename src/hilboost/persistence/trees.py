@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hilboost.backends.category_splits import SET_WORDS
+from hilboost.backends.trees.category_splits import SET_WORDS
 from hilboost.core.base_model import Term
 from hilboost.learners.tree import Tree
 from hilboost.persistence.require import Arrays, require, require_array, require_finite

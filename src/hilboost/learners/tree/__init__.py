@@ -1,6 +1,6 @@
 """Histogram trees: bin once, grow best first, predict from flat arrays.  Output kernel trees."""
 
-from hilboost.backends.category_splits import MAX_LEVELS
+from hilboost.backends.trees.category_splits import MAX_LEVELS
 from hilboost.learners.tree.learner import TreeLearner
 from hilboost.learners.tree.tree import Forest, Tree
 from hilboost.learners.tree.vector import VectorTreeLearner

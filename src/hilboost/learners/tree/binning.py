@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.binning import BinTable, pack_bins
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.binning import BinTable, pack_bins
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.tables import SparseTable

@@ -8,12 +8,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.category_splits import SET_WORDS
-from hilboost.backends.histogram import STRIDE, Histograms
-from hilboost.backends.nodes import empty_nodes, open_root
-from hilboost.backends.partition import RowBuffers
-from hilboost.backends.split_search import NodeSums, SearchScratch
 from hilboost.backends.sync import ABORT, SYNC_SIZE
+from hilboost.backends.trees.category_splits import SET_WORDS
+from hilboost.backends.trees.histogram import STRIDE, Histograms
+from hilboost.backends.trees.nodes import empty_nodes, open_root
+from hilboost.backends.trees.partition import RowBuffers
+from hilboost.backends.trees.split_search import NodeSums, SearchScratch
 from hilboost.core import dtypes
 
 HISTOGRAM_BUDGET = 2**29

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.isotonic import nearest_in_order
-from hilboost.backends.split_constraints import SplitConstraints
+from hilboost.backends.trees.split_constraints import SplitConstraints
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import LeafOrder
 from hilboost.learners.tree.tree import Tree

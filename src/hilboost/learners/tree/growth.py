@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hilboost.backends.grow import Growth, grow
 from hilboost.backends.sync import Threads
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.grow import Growth, grow
 from hilboost.learners.tree.buffers import TreeBuffers
 
 

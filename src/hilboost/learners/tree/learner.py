@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.category_splits import MAX_LEVELS, CategorySplits
-from hilboost.backends.column_splits import SplitLimits
-from hilboost.backends.grow import Growth, GrowthLimits
-from hilboost.backends.nodes import BIN, COLUMN, N_NODES
-from hilboost.backends.split_constraints import SplitConstraints
-from hilboost.backends.split_search import SplitRules
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.traverse import binned_leaves
+from hilboost.backends.trees.category_splits import MAX_LEVELS, CategorySplits
+from hilboost.backends.trees.column_splits import SplitLimits
+from hilboost.backends.trees.grow import Growth, GrowthLimits
+from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
+from hilboost.backends.trees.split_constraints import SplitConstraints
+from hilboost.backends.trees.split_search import SplitRules
+from hilboost.backends.trees.traverse import binned_leaves
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter

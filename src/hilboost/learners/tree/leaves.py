@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.category_splits import CategorySplits
-from hilboost.backends.leaves import leaf_sums, mark_leaves
-from hilboost.backends.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.category_splits import CategorySplits
+from hilboost.backends.trees.leaves import leaf_sums, mark_leaves
+from hilboost.backends.trees.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.learners.tree.tree import Tree

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.column_splits import Packing
 from hilboost.backends.fixed_point import (
     Rounding,
     WeightedGradients,
@@ -19,6 +18,7 @@ from hilboost.backends.fixed_point import (
     packed_sums,
 )
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.column_splits import Packing
 from hilboost.core.dtypes import Floats
 from hilboost.learners.tree.buffers import TreeBuffers
 

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.category_splits import SET_WORDS
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.traverse import (
+from hilboost.backends.trees.category_splits import SET_WORDS
+from hilboost.backends.trees.traverse import (
     BLOCK,
     FEWEST_ROWS_FOR_BITS,
     FlatLeaves,

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.category_splits import SET_WORDS, CategorySplits
-from hilboost.backends.nodes import N_NODES, empty_nodes, open_root
-from hilboost.backends.partition import RowBuffers
 from hilboost.backends.sync import ABORT, SYNC_SIZE, Threads
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.vector_cuts import (
+from hilboost.backends.trees.category_splits import SET_WORDS, CategorySplits
+from hilboost.backends.trees.nodes import N_NODES, empty_nodes, open_root
+from hilboost.backends.trees.partition import RowBuffers
+from hilboost.backends.trees.vector_cuts import (
     FOUND_SIZE,
     Candidates,
     ValueRanges,
@@ -21,7 +21,7 @@ from hilboost.backends.vector_cuts import (
     empty_ranges,
     value_ranges,
 )
-from hilboost.backends.vector_grow import (
+from hilboost.backends.trees.vector_grow import (
     VectorGrowth,
     VectorLimits,
     VectorScratch,

@@ -21,20 +21,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.binning import BinTable
-from hilboost.backends.category_splits import CategorySplits
-from hilboost.backends.column_splits import NO_GAIN
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.draws import draw_columns
-from hilboost.backends.histogram import (
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.sync import ABORT, barrier, share
+from hilboost.backends.trees.binning import BinTable
+from hilboost.backends.trees.category_splits import CategorySplits
+from hilboost.backends.trees.column_splits import NO_GAIN
+from hilboost.backends.trees.draws import draw_columns
+from hilboost.backends.trees.histogram import (
     Histograms,
     fill_histogram,
     global_sums,
     own_cells,
     subtract,
 )
-from hilboost.backends.intrinsics import keep_apart
-from hilboost.backends.nodes import (
+from hilboost.backends.trees.nodes import (
     BIG,
     BIN,
     COLUMN,
@@ -53,9 +54,13 @@ from hilboost.backends.nodes import (
     choose_node,
     open_children,
 )
-from hilboost.backends.partition import RowBuffers, divide_rows
-from hilboost.backends.split_constraints import SplitConstraints, bound_children, permit_columns
-from hilboost.backends.split_search import (
+from hilboost.backends.trees.partition import RowBuffers, divide_rows
+from hilboost.backends.trees.split_constraints import (
+    SplitConstraints,
+    bound_children,
+    permit_columns,
+)
+from hilboost.backends.trees.split_search import (
     NodeSums,
     SearchScratch,
     SplitRules,
@@ -64,7 +69,6 @@ from hilboost.backends.split_search import (
     search_columns,
     settle_split,
 )
-from hilboost.backends.sync import ABORT, barrier, share
 
 
 class GrowthLimits(NamedTuple):

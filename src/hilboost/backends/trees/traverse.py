@@ -10,11 +10,11 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.binning import offset_of
-from hilboost.backends.category_splits import UNSEEN, level_goes_left
 from hilboost.backends.compiled import allocating, compiled, inner
 from hilboost.backends.intrinsics import keep_apart, lowest_bit
-from hilboost.backends.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
+from hilboost.backends.trees.binning import offset_of
+from hilboost.backends.trees.category_splits import UNSEEN, level_goes_left
+from hilboost.backends.trees.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 
 BLOCK = 64
 FEWEST_ROWS_FOR_BITS = 8

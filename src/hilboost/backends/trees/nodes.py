@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.column_splits import NO_GAIN
 from hilboost.backends.compiled import compiled
+from hilboost.backends.trees.column_splits import NO_GAIN
 
 # Columns of ``NodeStore.fields``.  COLUMN, BIN, MISSING_LEFT are the best split found so far while
 # LEFT is -1, and the node's split after.  The rows of a node are ``rows[BUFFER, BEGIN:END]``;

@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.category_splits import scan_levels, settle_levels
-from hilboost.backends.column_splits import (
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.trees.category_splits import scan_levels, settle_levels
+from hilboost.backends.trees.column_splits import (
     NO_GAIN,
     Column,
     Packing,
@@ -16,10 +18,8 @@ from hilboost.backends.column_splits import (
     scan,
     scan_channels,
 )
-from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.histogram import STRIDE
-from hilboost.backends.intrinsics import keep_apart
-from hilboost.backends.nodes import BIN, COLUMN, MISSING_LEFT
+from hilboost.backends.trees.histogram import STRIDE
+from hilboost.backends.trees.nodes import BIN, COLUMN, MISSING_LEFT
 
 
 class SplitRules(NamedTuple):

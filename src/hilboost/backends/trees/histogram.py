@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
-from hilboost.backends.nodes import BEGIN, BUFFER, END
-from hilboost.backends.partition import ROWS_WORTH_SHARING
 from hilboost.backends.sync import barrier, share
+from hilboost.backends.trees.nodes import BEGIN, BUFFER, END
+from hilboost.backends.trees.partition import ROWS_WORTH_SHARING
 
 _AHEAD = 32
 STRIDE = 256
@@ -193,6 +193,6 @@ def global_sums(local):
 
     The only place where rows elsewhere enter a tree: counts of rows and histograms pass through it.
     On one machine it returns its argument; several machines exchange such sums between the steps
-    of :mod:`hilboost.backends.grow`.
+    of :mod:`hilboost.backends.trees.grow`.
     """
     return local

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.column_splits import bounded_score
 from hilboost.backends.compiled import compiled
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.backends.nodes import COLUMN, LEFT, RIGHT
+from hilboost.backends.trees.column_splits import bounded_score
+from hilboost.backends.trees.nodes import COLUMN, LEFT, RIGHT
 
 
 class SplitConstraints(NamedTuple):

@@ -11,13 +11,14 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.binning import BinTable, offset_of
-from hilboost.backends.category_splits import CategorySplits
-from hilboost.backends.column_splits import NO_GAIN
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.draws import mix
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.backends.nodes import (
+from hilboost.backends.sync import ABORT, barrier
+from hilboost.backends.trees.binning import BinTable, offset_of
+from hilboost.backends.trees.category_splits import CategorySplits
+from hilboost.backends.trees.column_splits import NO_GAIN
+from hilboost.backends.trees.draws import mix
+from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
     BUFFER,
@@ -34,9 +35,8 @@ from hilboost.backends.nodes import (
     choose_node,
     open_children,
 )
-from hilboost.backends.partition import RowBuffers, divide_rows
-from hilboost.backends.sync import ABORT, barrier
-from hilboost.backends.vector_cuts import (
+from hilboost.backends.trees.partition import RowBuffers, divide_rows
+from hilboost.backends.trees.vector_cuts import (
     CUT,
     GAIN,
     SIDE,
@@ -108,7 +108,7 @@ class VectorSums(NamedTuple):
 
 
 class VectorScratch(NamedTuple):
-    """Memory of all threads; see :class:`~hilboost.backends.vector_cuts.CutScratch`.
+    """Memory of all threads; see :class:`~hilboost.backends.trees.vector_cuts.CutScratch`.
 
     Attributes
     ----------

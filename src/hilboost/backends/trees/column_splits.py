@@ -52,7 +52,7 @@ class SplitLimits(NamedTuple):
         Least sums of weights and of hessians (over all outputs) on either side.
     min_gain : float
     level_smoothing, level_count, level_l2 : float
-        For categories: see :mod:`hilboost.backends.category_splits`.
+        For categories: see :mod:`hilboost.backends.trees.category_splits`.
     """
 
     l2: float

@@ -6,7 +6,7 @@ Cells are numbered ``0 … n_leaves - 1``; ``leaf_of_row`` (n,) int32 holds the 
 import numpy as np
 
 from hilboost.backends.compiled import allocating, compiled
-from hilboost.backends.nodes import BEGIN, BUFFER, END
+from hilboost.backends.trees.nodes import BEGIN, BUFFER, END
 
 
 @compiled

@@ -17,10 +17,10 @@ import numpy as np
 from numba import int64, uint8, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.binning import offset_of
-from hilboost.backends.column_splits import NO_GAIN, bounded_score, unpack
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
+from hilboost.backends.trees.binning import offset_of
+from hilboost.backends.trees.column_splits import NO_GAIN, bounded_score, unpack
 
 UNSEEN = 255
 """The bit of a set that stands for levels which the fit did not see."""

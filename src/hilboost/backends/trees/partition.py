@@ -13,12 +13,12 @@ import numpy as np
 from numba import int64, uint8, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.binning import offset_of
-from hilboost.backends.category_splits import flag_level_rows
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
-from hilboost.backends.nodes import BEGIN, BIN, BUFFER, COLUMN, END, MISSING_LEFT
 from hilboost.backends.sync import barrier, share
+from hilboost.backends.trees.binning import offset_of
+from hilboost.backends.trees.category_splits import flag_level_rows
+from hilboost.backends.trees.nodes import BEGIN, BIN, BUFFER, COLUMN, END, MISSING_LEFT
 
 _AHEAD = 32
 ROWS_WORTH_SHARING = 4096

@@ -11,11 +11,11 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.binning import BinTable, offset_of
-from hilboost.backends.column_splits import NO_GAIN
 from hilboost.backends.compiled import compiled, inner, reordered
-from hilboost.backends.draws import mix
 from hilboost.backends.intrinsics import keep_apart, prefetch
+from hilboost.backends.trees.binning import BinTable, offset_of
+from hilboost.backends.trees.column_splits import NO_GAIN
+from hilboost.backends.trees.draws import mix
 
 # Rows of ``Candidates.found``: what was found out about each candidate column.
 GAIN, CUT, SIDE, VALUE = range(4)

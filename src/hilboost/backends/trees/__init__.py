@@ -1,0 +1,1 @@
+"""Compiled loops that grow trees on binned rows, and walk them."""
