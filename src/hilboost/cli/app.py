@@ -4,11 +4,11 @@ Heavy imports are inside the commands, so that ``hilboost --help`` starts quickl
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import typer
 
-from hilboost.cli import model_commands
+from hilboost.cli import model_commands, options
 from hilboost.cli.errors import one_line_errors
 
 __all__ = ["app", "main"]
@@ -62,11 +62,6 @@ REPRODUCE_EXAMPLES = """[bold]Examples[/bold]
 
   hilboost reproduce sy2006-table3 --runs 1"""
 
-LOSS_HELP = (
-    "squared_error, absolute_error, huber, quantile, poisson, gamma, or tweedie for regression; "
-    "log_loss or exponential for classification."
-)
-
 app = typer.Typer(
     name="hilboost",
     help="Gradient boosting for tabular data: fit, predict, and evaluate models.",
@@ -76,8 +71,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback of errors.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -107,142 +100,58 @@ def _options(
 
 @app.command(epilog=FIT_EXAMPLES)
 def fit(
-    train: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="TABLE",
-            help="Table with a header row: CSV, CSV.GZ, or Parquet; - reads standard input.",
-            show_default=False,
-        ),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column to predict.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Output model file.", show_default=False)
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="TOML file with these options (keys table, target, out, loss, n-estimators, …) "
-            r"and a table \[set] of estimator parameters; the command line takes precedence.",
-        ),
-    ] = None,
-    task: Annotated[
-        Literal["auto", "regression", "classification"] | None,
-        typer.Option(
-            metavar="TASK",
-            help="auto, regression, or classification. auto selects classification if the target "
-            "is text, boolean, or has at most 20 distinct integers.",
-        ),
-    ] = None,
-    family: Annotated[
-        Literal["tree", "kernel"] | None,
-        typer.Option(
-            metavar="FAMILY",
-            help="tree (boosted trees) or kernel (kernel machines, for smooth targets).",
-        ),
-    ] = None,
-    loss: Annotated[str | None, typer.Option(help=LOSS_HELP, metavar="NAME")] = None,
-    quantile: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; repeatable."
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of sample weights."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Column to ignore, such as a row identifier; repeatable."
-        ),
-    ] = None,
-    valid: Annotated[
-        Path | None,
-        typer.Option(metavar="TABLE", help="Table of validation data for early stopping."),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Metric to report on --valid, such as rmse; repeatable."),
-    ] = None,
-    n_estimators: Annotated[int | None, typer.Option(metavar="N", help="Number of rounds.")] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(metavar="RATE", help="Shrinkage factor of each round.")
-    ] = None,
-    time_budget: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="Stop training after about this time."),
-    ] = None,
-    random_state: Annotated[
-        int | None, typer.Option(metavar="SEED", help="Random seed; default 0.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of threads; default all cores.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set any parameter of the estimator; repeatable.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    debug: Debug = False,
+    table: options.TrainingTable = None,
+    target: options.Target = None,
+    out: options.ModelOutput = None,
+    config: options.Config = None,
+    task: options.TaskChoice = None,
+    family: options.Family = None,
+    loss: options.Loss = None,
+    quantile: options.Quantile = None,
+    weights: options.Weights = None,
+    ignore: options.Ignore = None,
+    valid: options.ValidationTable = None,
+    metric: options.ValidationMetric = None,
+    n_estimators: options.Rounds = None,
+    learning_rate: options.LearningRate = None,
+    time_budget: options.TimeBudget = None,
+    random_state: options.RandomState = None,
+    threads: options.Threads = None,
+    settings: options.Settings = None,
+    as_json: options.AsJson = False,
+    debug: options.Debug = False,
 ) -> None:
     """Fit a model to a table. Text columns are categorical; empty fields are missing values."""
-    given = {
-        "table": train,
-        "target": target,
-        "out": out,
-        "task": task,
-        "family": family,
-        "loss": loss,
-        "quantile": tuple(quantile or ()) or None,
-        "weights": weights,
-        "ignore": tuple(ignore or ()) or None,
-        "valid": valid,
-        "metric": tuple(metric or ()) or None,
-        "n_estimators": n_estimators,
-        "learning_rate": learning_rate,
-        "time_budget": time_budget,
-        "random_state": random_state,
-        "threads": threads,
-    }
     with one_line_errors(debug):
         from hilboost.cli.jobs import FitJob, run_fit
-        from hilboost.cli.settings import parse_settings, read_config
+        from hilboost.cli.settings import options_of_fit
 
-        options: dict[str, Any] = {"table": None, "target": None, "out": None}
-        parameters: dict[str, Any] = {}
-        if config is not None:
-            found, parameters = read_config(config)
-            options |= found
-        options |= {name: value for name, value in given.items() if value is not None}
-        parameters |= parse_settings(settings or ())
-        typer.echo(run_fit(FitJob(**options, settings=parameters), as_json=as_json))
+        given = {
+            "table": table,
+            "target": target,
+            "out": out,
+            "task": task,
+            "family": family,
+            "loss": loss,
+            "quantile": quantile,
+            "weights": weights,
+            "ignore": ignore,
+            "valid": valid,
+            "metric": metric,
+            "n_estimators": n_estimators,
+            "learning_rate": learning_rate,
+            "time_budget": time_budget,
+            "random_state": random_state,
+            "threads": threads,
+        }
+        job = FitJob(**options_of_fit(given, config, settings or ()))
+        typer.echo(run_fit(job, as_json=as_json))
 
 
 @app.command(epilog=PREDICT_EXAMPLES)
 def predict(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL", help="Model file written by hilboost fit.", show_default=False
-        ),
-    ],
-    table: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TABLE",
-            help="Table with a header row: CSV, CSV.GZ, or Parquet; - reads standard input.",
-            show_default=False,
-        ),
-    ],
+    model: options.Model,
+    table: options.Table,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="CSV file for the predictions; default stdout."),
@@ -257,7 +166,7 @@ def predict(
             help="Prefix text that a spreadsheet would execute as a formula with an apostrophe.",
         ),
     ] = True,
-    debug: Debug = False,
+    debug: options.Debug = False,
 ) -> None:
     """Predict the rows of a table. Columns are matched by name."""
     with one_line_errors(debug):
@@ -275,7 +184,7 @@ def demo(
         "hilboost-demo"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Use few rounds and few rows.")] = False,
-    debug: Debug = False,
+    debug: options.Debug = False,
 ) -> None:
     """Compare hilboost with scikit-learn on bundled data and draw plots (under a minute)."""
     with one_line_errors(debug):
@@ -285,7 +194,7 @@ def demo(
 
 
 @app.command()
-def warmup(debug: Debug = False) -> None:
+def warmup(debug: options.Debug = False) -> None:
     """Compile all code once, so that later fits start without delay."""
     with one_line_errors(debug):
         from hilboost.cli.progress import StageProgress
@@ -316,7 +225,7 @@ def reproduce(
         Path | None,
         typer.Option(metavar="DIR", help="Folder for the page; default next to the claim."),
     ] = None,
-    debug: Debug = False,
+    debug: options.Debug = False,
 ) -> None:
     """Reproduce published results; needs a clone of the repository."""
     with one_line_errors(debug):

@@ -36,9 +36,9 @@ __all__ = ["FitJob", "PredictJob", "chosen_scores", "model_columns", "run_fit", 
 class FitJob:
     """The options of ``hilboost fit``; ``None`` selects the library's default."""
 
-    table: Path | None
-    target: str | None
-    out: Path | None
+    table: Path | None = None
+    target: str | None = None
+    out: Path | None = None
     task: Literal["auto", "regression", "classification"] = "auto"
     family: Literal["tree", "kernel"] = "tree"
     loss: str | None = None

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hilboost.cli.errors import one_line_errors
+from hilboost.cli.options import AsJson, Debug, Model
 
 __all__ = ["add_to"]
 
@@ -33,11 +34,7 @@ EXPORT_EXAMPLES = """[bold]Examples[/bold]
 
   hilboost export houses.model --format xgboost-json --out houses.json"""
 
-Model = Annotated[
-    Path,
-    typer.Argument(metavar="MODEL", help="Model file written by hilboost fit.", show_default=False),
-]
-Table = Annotated[
+LabeledTable = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
@@ -52,8 +49,6 @@ Target = Annotated[
         help="Column of the true values; default: the only column that the model does not use.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback of errors.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -71,7 +66,7 @@ def add_to(app: typer.Typer) -> None:
 
 def evaluate(
     model: Model,
-    table: Table,
+    table: LabeledTable,
     target: Target = None,
     metric: Annotated[
         list[str] | None,
@@ -89,7 +84,7 @@ def evaluate(
 
 def report(
     model: Model,
-    table: Table,
+    table: LabeledTable,
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Output HTML file.", show_default=False)
     ],

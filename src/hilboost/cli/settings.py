@@ -1,4 +1,4 @@
-"""Parameters given by ``--set name=value`` and by TOML files."""
+"""Options and parameters of ``hilboost fit``, from the command line and from TOML files."""
 
 import ast
 import tomllib
@@ -11,7 +11,7 @@ from typing import Any
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import check_input
 
-__all__ = ["parameters_of", "parse_settings", "read_config"]
+__all__ = ["options_of_fit", "parameters_of"]
 
 # Keys of a configuration file, and their types.
 _TEXT, _WHOLE, _NUMBER = "a string", "an integer", "a number"
@@ -41,18 +41,35 @@ _CHOICES = {
 }
 
 
-def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """Parse parameters of the form ``name=value``.
+def options_of_fit(
+    given: dict[str, Any], config: Path | None, settings: Iterable[str]
+) -> dict[str, Any]:
+    """Complete the options of the command line by those of a TOML file.
 
     Parameters
     ----------
-    texts : iterable of str
-        Values are Python literals (``5``, ``0.1``, ``None``, ``[0, 1]``); others are strings.
+    given : dict
+        Options of the command line; ``None`` or an empty list where one is not given.
+    config : Path or None
+        Its keys are the options, with "-" or "_"; paths are relative to its folder.  The table
+        ``[set]`` holds parameters of the estimator.
+    settings : iterable of str
+        Parameters of the estimator, ``name=value``, which take precedence over ``[set]``.  Values
+        are Python literals (``5``, ``0.1``, ``None``, ``[0, 1]``); others are strings.
 
     Returns
     -------
     dict
+        Keys are the fields of :class:`hilboost.cli.jobs.FitJob`.
     """
+    options, parameters = ({}, {}) if config is None else _read_config(config)
+    for name, value in given.items():
+        if value not in (None, [], ()):
+            options[name] = tuple(value) if isinstance(value, list) else value
+    return {**options, "settings": parameters | _parse_settings(settings)}
+
+
+def _parse_settings(texts: Iterable[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -101,22 +118,8 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near}?" if near else f"valid names are {', '.join(known)}."
 
 
-def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of ``hilboost fit`` from a TOML file.
-
-    Parameters
-    ----------
-    path : Path
-        Its keys are the options, with "-" or "_"; paths are relative to its folder.  The table
-        ``[set]`` holds parameters of the estimator.
-
-    Returns
-    -------
-    options : dict
-        Keys are the fields of :class:`hilboost.cli.jobs.FitJob`.
-    settings : dict
-        Parameters of the estimator.
-    """
+def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options and parameters from a TOML file."""
     check_input(path)
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))

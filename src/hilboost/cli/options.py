@@ -1,0 +1,87 @@
+"""Arguments and options that several commands share, and those of ``hilboost fit``."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument, Option
+
+Debug = Annotated[bool, Option("--debug", help="Show the full traceback of errors.")]
+AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+Model = Annotated[
+    Path, Argument(metavar="MODEL", help="Model file written by hilboost fit.", show_default=False)
+]
+_TABLE = Argument(
+    metavar="TABLE",
+    help="Table with a header row: CSV, CSV.GZ, or Parquet; - reads standard input.",
+    show_default=False,
+)
+Table = Annotated[Path, _TABLE]
+
+# Of ``hilboost fit``, where ``None`` means that an option is not given.
+TrainingTable = Annotated[Path | None, _TABLE]
+Target = Annotated[
+    str | None, Option(metavar="COLUMN", help="Column to predict.", show_default=False)
+]
+ModelOutput = Annotated[
+    Path | None, Option(metavar="FILE", help="Output model file.", show_default=False)
+]
+Config = Annotated[
+    Path | None,
+    Option(
+        metavar="FILE",
+        help="TOML file with these options (keys table, target, out, loss, n-estimators, …) "
+        r"and a table \[set] of estimator parameters; the command line takes precedence.",
+    ),
+]
+TaskChoice = Annotated[
+    Literal["auto", "regression", "classification"] | None,
+    Option(
+        metavar="TASK",
+        help="auto, regression, or classification. auto selects classification if the target "
+        "is text, boolean, or has at most 20 distinct integers.",
+    ),
+]
+Family = Annotated[
+    Literal["tree", "kernel"] | None,
+    Option(
+        metavar="FAMILY",
+        help="tree (boosted trees) or kernel (kernel machines, for smooth targets).",
+    ),
+]
+Loss = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="squared_error, absolute_error, huber, quantile, poisson, gamma, or tweedie for "
+        "regression; log_loss or exponential for classification.",
+    ),
+]
+Quantile = Annotated[
+    list[float] | None,
+    Option("--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; repeatable."),
+]
+Weights = Annotated[str | None, Option(metavar="COLUMN", help="Column of sample weights.")]
+Ignore = Annotated[
+    list[str] | None,
+    Option(metavar="COLUMN", help="Column to ignore, such as a row identifier; repeatable."),
+]
+ValidationTable = Annotated[
+    Path | None, Option(metavar="TABLE", help="Table of validation data for early stopping.")
+]
+ValidationMetric = Annotated[
+    list[str] | None,
+    Option(metavar="NAME", help="Metric to report on --valid, such as rmse; repeatable."),
+]
+Rounds = Annotated[int | None, Option(metavar="N", help="Number of rounds.")]
+LearningRate = Annotated[
+    float | None, Option(metavar="RATE", help="Shrinkage factor of each round.")
+]
+TimeBudget = Annotated[
+    float | None, Option(metavar="SECONDS", help="Stop training after about this time.")
+]
+RandomState = Annotated[int | None, Option(metavar="SEED", help="Random seed; default 0.")]
+Threads = Annotated[int | None, Option(metavar="N", help="Number of threads; default all cores.")]
+Settings = Annotated[
+    list[str] | None,
+    Option("--set", metavar="NAME=VALUE", help="Set any parameter of the estimator; repeatable."),
+]
