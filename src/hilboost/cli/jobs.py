@@ -7,23 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.files import check_input, check_output
-from hilboost.cli.looks import numbers_as_text
-from hilboost.cli.settings import parameters_of
-from hilboost.cli.tables import (
-    TaskName,
+from hilboost.cli.columns import (
     align_columns,
-    choose_task,
     features_for_fit,
     prepare_target,
-    read_table,
     refuse_text,
     split_target,
     split_weights,
     without_columns,
-    write_table,
 )
+from hilboost.cli.errors import CliError, UsageError, note
+from hilboost.cli.files import check_input, check_output
+from hilboost.cli.looks import numbers_as_text
+from hilboost.cli.settings import parameters_of
+from hilboost.cli.tables import read_table, write_table
+from hilboost.cli.task import TaskName, choose_task
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hilboost.cli.columns import near_names
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_input, check_output
 from hilboost.cli.jobs import chosen_scores, model_columns, text_columns
-from hilboost.cli.tables import near_names, read_table
+from hilboost.cli.tables import read_table
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,248 @@
+"""Columns of a table: the target, the weights, and the features, checked and converted."""
+
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from hilboost.cli.errors import CliError
+from hilboost.cli.task import TaskName
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+__all__ = [
+    "align_columns",
+    "features_for_fit",
+    "near_names",
+    "prepare_target",
+    "refuse_text",
+    "split_target",
+    "split_weights",
+    "without_columns",
+]
+
+NAMES_SHOWN = 8
+
+
+def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "pd.Series[Any]"]:
+    """Split a training table into features and target.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The training table.
+    target : str
+        Name of the target column.
+
+    Returns
+    -------
+    features : pandas.DataFrame
+        All other columns.
+    target : pandas.Series
+        The target, without missing values.
+    """
+    if target not in frame.columns:
+        raise CliError(f"There is no column '{target}'; {near_names(target, frame)}.")
+    features, column = frame.drop(columns=target), frame[target]
+    if features.shape[1] == 0:
+        raise CliError(f"'{target}' is the only column; add at least one feature column.")
+    unnamed = [name for name in features.columns if name.startswith("Unnamed: ")]
+    if unnamed:
+        place = list(frame.columns).index(unnamed[0]) + 1
+        raise CliError(
+            f"Column {place} has no name in the header; name it, or remove it if it only holds "
+            "row numbers."
+        )
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise CliError(
+            f"The target '{target}' is missing in {missing.sum()} of {len(column)} rows (first "
+            f"in data row {missing.argmax() + 1}; NA, None, null, and similar words count as "
+            "missing); fill in the values or remove these rows."
+        )
+    return features, column
+
+
+def without_columns(features: "pd.DataFrame", names: Collection[str]) -> "pd.DataFrame":
+    """Drop columns, such as customer numbers.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+    names : collection of str
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    for name in names:
+        if name not in features.columns:
+            raise CliError(f"There is no feature '{name}' to ignore; {near_names(name, features)}.")
+    rest = features.drop(columns=list(names))
+    if rest.shape[1] == 0:
+        raise CliError("No feature column is left; ignore fewer columns.")
+    return rest
+
+
+def split_weights(
+    features: "pd.DataFrame", name: str | None
+) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
+    """Split the weight column from the features, if there is one.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+    name : str or None
+        Name of the weight column.
+
+    Returns
+    -------
+    features : pandas.DataFrame
+        The other columns.
+    weights : numpy.ndarray of shape (n_rows,) or None
+    """
+    from pandas.api import types
+
+    if name is None:
+        return features, None
+    if name not in features.columns:
+        raise CliError(
+            f"There is no column '{name}' for the weights; {near_names(name, features)}."
+        )
+    column = features[name]
+    if not types.is_numeric_dtype(column) or column.isna().any():
+        raise CliError(
+            f"The weights '{name}' must be numbers without missing values; fill in the values or "
+            "remove the rows."
+        )
+    rest = features.drop(columns=name)
+    if rest.shape[1] == 0:
+        raise CliError(f"The weights '{name}' leave no feature column; add at least one feature.")
+    return rest, column.to_numpy(dtype=float)
+
+
+def near_names(wanted: str, frame: "pd.DataFrame") -> str:
+    """Suggest columns of a table for a name that it does not have."""
+    names = list(frame.columns)
+    folded = {name.strip().casefold(): name for name in names}
+    near = get_close_matches(wanted.strip().casefold(), list(folded), n=3, cutoff=0.5)
+    if near:
+        return f"similar names are {_listed([folded[name] for name in near])}"
+    return f"the columns are {_listed(names)}"
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])
+    more = len(names) - NAMES_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]":
+    """Convert the target to an array of numbers or class labels.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        The target, without missing values.
+    task : {"regression", "classification"}
+        The task.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n_rows,)
+        Floats for regression; booleans, numbers, or fixed-width text for classification.
+    """
+    from pandas.api import types
+
+    if types.is_numeric_dtype(column):
+        return column.to_numpy(dtype=float) if task == "regression" else column.to_numpy()
+    if task == "classification":
+        return column.astype(str).to_numpy(dtype=str)
+    row, value = _first_text(column)
+    raise CliError(
+        f"The target '{column.name}' holds text ('{value}' in data row {row}), which regression "
+        "cannot use; drop the regression --task or --loss, or choose another target."
+    )
+
+
+def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Convert feature columns for an estimator, in the same way for fit and predict.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns of numbers, booleans, or text.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Numbers and booleans as floats; text unchanged.
+    """
+    from pandas.api import types
+
+    found: dict[str, Any] = {}
+    for name, column in frame.items():
+        if types.is_numeric_dtype(column):
+            found[str(name)] = column.to_numpy(dtype=float)
+        elif types.infer_dtype(column, skipna=True) == "boolean":
+            found[str(name)] = column.map({True: 1.0, False: 0.0}).to_numpy(dtype=float)
+        else:
+            found[str(name)] = column.array
+    return type(frame)(found)
+
+
+def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
+    """Reject text in numeric columns.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+        As returned by :func:`features_for_fit`.
+    names : collection of str
+        The numeric columns.
+    """
+    for name in names:
+        column = features[name]
+        if column.dtype.kind != "f" and column.notna().any():
+            row, value = _first_text(column)
+            raise CliError(
+                f"Column '{name}' held numbers (or nothing) in fit and holds text now ('{value}' "
+                f"in data row {row}); replace the text by a number, or leave the field empty."
+            )
+
+
+def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
+    import pandas as pd
+
+    text = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+    position = int(text.to_numpy().argmax())
+    value = str(column.iloc[position])
+    return position + 1, value if len(value) <= 40 else f"{value[:37]}..."
+
+
+def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFrame", list[str]]:
+    """Select the columns of a model, in the order of fit.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table with these columns in any order.
+    names : list of str
+        The columns of the model.
+
+    Returns
+    -------
+    features : pandas.DataFrame
+        The columns of the model.
+    extra : list of str
+        Names of the other columns.
+    """
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise CliError(
+            f"The table lacks {len(missing)} of the {len(names)} columns that the model needs; "
+            f"add {_listed(missing)}."
+        )
+    known = set(names)
+    return frame[names], [name for name in frame.columns if name not in known]
