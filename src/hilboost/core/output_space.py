@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.labels import take_labels
 
 ShortNames = Mapping[str, Mapping[str, Any]]
 """Names, each with the parameters that it stands for."""
@@ -65,11 +66,7 @@ class OutputSpace(ABC):
         -------
         sequence of m labels
         """
-        if hasattr(labels, "iloc"):
-            return labels.iloc[rows]
-        if hasattr(labels, "tocsr"):
-            return labels.tocsr()[rows]
-        return labels[rows] if hasattr(labels, "shape") else [labels[i] for i in rows]
+        return take_labels(labels, rows)
 
 
 class Embedding(ABC):

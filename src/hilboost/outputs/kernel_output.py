@@ -12,6 +12,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
@@ -24,7 +25,7 @@ from hilboost.kernels.pivoted_cholesky import (
 )
 from hilboost.outputs.fixed_point_iteration import climb
 from hilboost.outputs.label_checks import as_numbers, as_rows
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode, take
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import refuse_no_list
 from hilboost.outputs.vectors import shape_of_one
 
@@ -283,7 +284,7 @@ class KernelEmbedding(Embedding):
         return decode(self, raw, way, candidates, lambda: self._own, self._given)
 
     def _codes(self, labels: Any) -> Floats:
-        cross = self.similarity(labels, take(self.training, self.factor.pivots))
+        cross = self.similarity(labels, take_labels(self.training, self.factor.pivots))
         refuse_unfinished(cross, _WHAT)
         return self.factor.encode(cross)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels.pivoted_cholesky import GramFactor, factor_gram
 from hilboost.outputs.kernel_output import (
@@ -20,7 +21,7 @@ from hilboost.outputs.kernel_output import (
     check_accuracy,
 )
 from hilboost.outputs.label_checks import as_rows
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode, take
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import count_rows
 
 _WHAT = "the Gram matrix Y"
@@ -106,7 +107,7 @@ def _square(labels: Any) -> Floats:
 
 def _compare(similarity: Similarity, objects: Any, gram: Floats, rows: NDArray[np.int64]) -> None:
     """Reject a kernel that disagrees with the matrix in some of its columns."""
-    values = similarity(objects, take(objects, rows))
+    values = similarity(objects, take_labels(objects, rows))
     bad = ~(np.abs(values - gram[:, rows]) <= _AGREEMENT * float(gram.diagonal().max()))
     if bad.any():
         i, k = (int(number) for number in np.argwhere(bad)[0])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.outputs.row_checks import count_rows
 
@@ -107,11 +108,6 @@ def _checked_allowed(
     return checked
 
 
-def take(labels: Any, index: NDArray[np.int64]) -> Any:
-    """Return ``labels[index]`` for arrays and lists."""
-    return labels[index] if isinstance(labels, np.ndarray) else [labels[i] for i in index]
-
-
 @dataclass(frozen=True)
 class Candidates:
     """Candidate labels with their embeddings.
@@ -162,7 +158,7 @@ class Candidates:
         InvalidData
             There are no candidates for all rows or for one row.
         """
-        return take(self.labels, nearest(raw, self.codes, self.norms, way, allowed))
+        return take_labels(self.labels, nearest(raw, self.codes, self.norms, way, allowed))
 
 
 def decode(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.labels import take_labels
 from hilboost.outputs.distances import to_labels, to_points
 from hilboost.outputs.distributions import DistributionEmbedding
 from hilboost.outputs.label_sets import LabelSetEmbedding
@@ -24,13 +25,6 @@ _DECODED_ROWS = 2000
 _SHOWN = 8
 _LARGEST_PICTURE = 128  # rows or columns of pixels; larger pictures are subsampled
 _CURVE_POINTS = 400
-
-
-def take(labels: Any, rows: NDArray[np.intp]) -> Any:
-    """Select labels: rows of arrays and tables, or items of lists."""
-    if hasattr(labels, "iloc"):
-        return labels.iloc[rows]
-    return labels[rows] if hasattr(labels, "shape") else [labels[i] for i in rows]
 
 
 def structured_facts(
@@ -64,7 +58,7 @@ def structured_facts(
     if isinstance(model.output_, PrecomputedEmbedding):
         return facts
     rows = draw_rows(columns.n_rows, _DECODED_ROWS)
-    truth = take(y, rows)
+    truth = take_labels(y, rows)
     predicted = model.decode_raw(raw[rows])
     distance = to_labels(model.output_, truth, predicted)
     says = "mean squared distance between decoded and true outputs, in the output space"

@@ -5,11 +5,12 @@ at once.  Both raise ``AssertionError``; neither needs pytest.
 """
 
 from hilboost.testing.contract import Contract
-from hilboost.testing.kernels import KernelContract, check_kernel
-from hilboost.testing.learners import LearnerContract, check_learner
-from hilboost.testing.losses import LossContract, check_loss
+from hilboost.testing.given import check_kernel, check_learner, check_loss, check_output_space
+from hilboost.testing.kernels import KernelContract
+from hilboost.testing.learners import LearnerContract
+from hilboost.testing.losses import LossContract
 from hilboost.testing.models import BoostingContract, ModelContract
-from hilboost.testing.outputs import OutputSpaceContract, check_output_space
+from hilboost.testing.outputs import OutputSpaceContract
 
 __all__ = [
     "BoostingContract",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.estimators import KernelBoostingRegressor
-from hilboost.kernels import Kernel
 from hilboost.testing.assertions import ensure, ensure_close, read_only
 from hilboost.testing.models import ModelContract
 
@@ -240,48 +238,6 @@ class KernelContract(ModelContract):
             "A kernel machine with this kernel is not kernel ridge regression.",
             atol=1e-6 * max(1.0, np.abs(y).max()),
         )
-
-
-class _Given(KernelContract):
-    """The contract of a given object."""
-
-    def __init__(self, kernel: Kernel, X: Any) -> None:
-        self._kernel, self._X = kernel, X
-
-    def make(self) -> Kernel:
-        return deepcopy(self._kernel)
-
-    def data(self, rng: np.random.Generator, n: int) -> Floats:
-        if self._X is None:
-            return super().data(rng, n)
-        return self._X[rng.choice(len(self._X), n, replace=len(self._X) < n)]
-
-
-def check_kernel(
-    kernel: Kernel, X: Any = None, *, single: float = 1e-5, saved: bool = True
-) -> None:
-    """Run all contract tests of a kernel.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    X : array-like (n, d), optional
-        Rows that the kernel takes, from which some are drawn.  By default three columns of normal
-        numbers.
-    single : float, default 1e-5
-        As :attr:`KernelContract.single`.
-    saved : bool, default True
-        Whether the class can be imported by a model file; False for classes of a script or a
-        notebook.
-
-    Raises
-    ------
-    AssertionError
-        The kernel breaks its contract; the message names the check and says what is wrong.
-    """
-    contract = _Given(kernel, None if X is None else np.asarray(X, dtype=np.float64))
-    contract.single, contract.saved = single, saved
-    contract.run()
 
 
 def symmetric_weights(n: int) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from hilboost.core.base_model import BaseModel, LeafModel, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import FittedTerm, RowSample
 from hilboost.core.loss import Gradients
 from hilboost.estimators import BoostingRegressor
 from hilboost.testing.assertions import ensure, ensure_close, ensure_raises, read_only
@@ -243,78 +242,6 @@ class LearnerContract(BoostingContract):
             parts = [part for part in scaled if type(part.model) is kind]
             kind.sum_of(parts).add_to(raw, X, 1)
         ensure_close(raw, expected, "sum_of adds something else.", rtol=1e-9, atol=1e-9)
-
-
-class _Given(LearnerContract):
-    """The contract of a given object."""
-
-    def __init__(self, learner: Learner, X: Any, y: Any) -> None:
-        self._learner, self._X, self._y = learner, X, y
-        if y is not None:
-            self.n_outputs = y.shape[1]
-
-    def make(self) -> Learner:
-        return deepcopy(self._learner)
-
-    def data(self, rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
-        if self._X is None:
-            return super().data(rng, n)
-        rows = rng.choice(len(self._X), n, replace=len(self._X) < n)
-        return self._X[rows], self._y[rows]
-
-
-def check_learner(
-    learner: Learner,
-    X: Any = None,
-    y: Any = None,
-    *,
-    takes_weights: bool = True,
-    takes_samples: bool = True,
-    continues: bool = True,
-    monotone: bool = True,
-    saved: bool = True,
-    trusted: tuple[type, ...] = (),
-) -> None:
-    """Run all contract tests of a learner.
-
-    Parameters
-    ----------
-    learner : Learner
-    X : array-like (n, d), optional
-        Inputs, from which rows are drawn.  By default four columns of noisy targets and noise.
-    y : array-like (n,) or (n, r), optional
-        Targets of ``X``.
-    takes_weights : bool, default True
-        As :attr:`LearnerContract.takes_weights`.
-    takes_samples : bool, default True
-        As :attr:`LearnerContract.takes_samples`.
-    continues : bool, default True
-        As :attr:`LearnerContract.continues`.
-    monotone : bool, default True
-        As :attr:`LearnerContract.monotone`.
-    saved : bool, default True
-        Whether the classes can be imported by a model file; False for classes of a script or a
-        notebook.
-    trusted : tuple of type, optional
-        Further classes that the model file names, besides the learner and its base models.
-
-    Raises
-    ------
-    AssertionError
-        The learner breaks its contract; the message names the check and says what is wrong.
-    ValueError
-        Only one of ``X`` and ``y`` is given.
-    """
-    if (X is None) != (y is None):
-        raise ValueError("Give both X and y, or neither.")
-    if X is not None:
-        X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        y = y[:, None] if y.ndim == 1 else y
-    contract = _Given(learner, X, y)
-    contract.takes_weights, contract.takes_samples = takes_weights, takes_samples
-    contract.continues, contract.monotone = continues, monotone
-    contract.saved, contract.trusted = saved, trusted
-    contract.run()
 
 
 def _columns_of(part: Term) -> range:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss, Target
+from hilboost.core.loss import LeafLoss, Loss, Target
 from hilboost.estimators import BoostingClassifier, BoostingRegressor
 from hilboost.testing.assertions import ensure, ensure_close, read_only
 from hilboost.testing.models import BoostingContract
@@ -288,60 +287,6 @@ class LossContract(BoostingContract):
         for k in range(raw.shape[1]):
             part = loss.leaf_values(target, raw, leaves, 3, slice(k, k + 1))
             ensure_close(part, whole[:, k : k + 1], "leaf_values depend on the columns asked for.")
-
-
-class _Given(LossContract):
-    """The contract of a given object."""
-
-    def __init__(self, loss: Loss, y: Any) -> None:
-        self._loss, self._y = loss, y
-
-    def make(self) -> Loss:
-        return deepcopy(self._loss)
-
-    def targets(self, rng: np.random.Generator, n: int) -> Any:
-        if self._y is None:
-            return super().targets(rng, n)
-        return self._y[rng.choice(len(self._y), n, replace=len(self._y) < n)]
-
-
-def check_loss(
-    loss: Loss,
-    y: Any = None,
-    *,
-    classifier: bool = False,
-    hessian: Literal["exact", "bound"] | float = "exact",
-    best_leaves: bool = True,
-    saved: bool = True,
-) -> None:
-    """Run all contract tests of a loss.
-
-    Parameters
-    ----------
-    loss : Loss
-    y : array-like (n,) or (n, c), optional
-        Valid targets, from which rows are drawn: class codes for a classifier.  By default normal,
-        or codes of two classes.
-    classifier : bool, default False
-        As :attr:`LossContract.classifier`.
-    hessian : {"exact", "bound"} or float, default "exact"
-        As :attr:`LossContract.hessian`.
-    best_leaves : bool, default True
-        As :attr:`LossContract.best_leaves`.
-    saved : bool, default True
-        Whether the class can be imported by a model file; False for classes of a script or a
-        notebook.
-
-    Raises
-    ------
-    AssertionError
-        The loss breaks its contract; the message names the check and says what is wrong.
-    """
-    contract = _Given(loss, None if y is None else np.asarray(y))
-    contract.classifier, contract.hessian = classifier, hessian
-    contract.best_leaves, contract.saved = best_leaves, saved
-    contract.monotone = not isinstance(loss, AdaptiveLoss)
-    contract.run()
 
 
 def _columns(y: Any) -> Floats:

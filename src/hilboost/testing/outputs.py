@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
-from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.labels import take_labels
+from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators import OutputKernelForestRegressor, OutputKernelTreeRegressor
-from hilboost.outputs.preimage import take
 from hilboost.testing.assertions import (
     ensure,
     ensure_close,
@@ -234,7 +233,7 @@ class OutputSpaceContract(ModelContract):
         raw.flags.writeable = False
         order = np.random.default_rng(2).permutation(_N)
         ensure_close(
-            embedding.encode(take(labels, order[:7])),
+            embedding.encode(take_labels(labels, order[:7])),
             embedding.encode(labels)[order[:7]],
             "The point of a label depends on other rows.",
         )
@@ -244,7 +243,7 @@ class OutputSpaceContract(ModelContract):
             for rows in (order, np.array([3])):
                 ensure_same_labels(
                     embedding.decode(raw[rows], way),
-                    take(whole, rows),
+                    take_labels(whole, rows),
                     f"A label decoded by {way!r} depends on other rows.",
                 )
 
@@ -268,7 +267,7 @@ class OutputSpaceContract(ModelContract):
             return
         one, labels, raw = self.fitted()
         order = np.random.default_rng(3).permutation(_N)
-        other = self.make().fit(take(labels, order))
+        other = self.make().fit(take_labels(labels, order))
         ensure_close(
             other.encode(labels), one.encode(labels), "Points depend on the order of the rows."
         )
@@ -290,13 +289,13 @@ class OutputSpaceContract(ModelContract):
             if way != "cosine":
                 ensure_same_labels(
                     embedding.decode(raw, way, Choice(others)),
-                    take(settled, cost.argmin(axis=1)),
+                    take_labels(settled, cost.argmin(axis=1)),
                     "Not the nearest candidate is chosen.",
                 )
         own = Choice(others, [[i] for i in numbers])
         ensure_same_labels(
             embedding.decode(raw, embedding.ways[0], own),
-            take(settled, numbers),
+            take_labels(settled, numbers),
             "A candidate is chosen that the row may not take.",
         )
 
@@ -366,7 +365,7 @@ class OutputSpaceContract(ModelContract):
         labels, rows = self.draw(), np.array([7, 0, 3])
         space = self.make()
         taken = space.take_rows(labels, rows)
-        ensure_same_labels(taken, take(labels, rows), "take_rows takes other labels.")
+        ensure_same_labels(taken, take_labels(labels, rows), "take_rows takes other labels.")
         embedding = space.fit(labels)
         ensure_close(
             embedding.encode(taken), embedding.encode(labels)[rows], "take_rows takes other labels."
@@ -420,54 +419,3 @@ class OutputSpaceContract(ModelContract):
             abs(tree.embedding_loss(X, labels)) < 1e-8,
             "A tree with a leaf a row does not give the points of its training labels.",
         )
-
-
-class _Given(OutputSpaceContract):
-    """The contract of a given object."""
-
-    def __init__(self, space: OutputSpace, labels: Any) -> None:
-        self._space, self._labels = space, labels
-
-    def make(self) -> OutputSpace:
-        return deepcopy(self._space)
-
-    def labels(self, rng: np.random.Generator, n: int) -> Any:
-        return take(self._labels, rng.choice(len(self._labels), n, replace=len(self._labels) < n))
-
-
-def check_output_space(
-    space: OutputSpace,
-    labels: Any,
-    *,
-    exact: tuple[str, ...] = (),
-    distinct: bool = True,
-    ordered: bool = False,
-    saved: bool = True,
-) -> None:
-    """Run all contract tests of an output space.
-
-    Parameters
-    ----------
-    space : OutputSpace
-    labels : array or list of labels
-        Valid ones, from which some are drawn: 40 or more, and in the form in which ``decode``
-        returns them.
-    exact : tuple of str, optional
-        As :attr:`OutputSpaceContract.exact`.
-    distinct : bool, default True
-        As :attr:`OutputSpaceContract.distinct`.
-    ordered : bool, default False
-        As :attr:`OutputSpaceContract.ordered`.
-    saved : bool, default True
-        Whether the classes can be imported by a model file; False for classes of a script or a
-        notebook.
-
-    Raises
-    ------
-    AssertionError
-        The space breaks its contract; the message names the check and says what is wrong.
-    """
-    contract = _Given(space, labels)
-    contract.exact, contract.distinct, contract.ordered = exact, distinct, ordered
-    contract.saved = saved
-    contract.run()
