@@ -13,12 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
-from hilboost.boosting import EnsembleMember, TrainingState
 from hilboost.callbacks import Checkpoint
 from hilboost.callbacks.printer import with_printer
 from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, unknown_name
+from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, Target
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
@@ -221,7 +220,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         relay: Relay | None,
     ) -> TrainingResult:
         """Train on validated data."""
-        continuation = None if before is None else continuation_of(before)
+        continuation = None if before is None else Continuation.of(before)
         seed = self._seed() if continuation is None else continuation.seed
         checkpoint, resumable = checkpoint_among(callbacks), None
         if checkpoint is not None:
@@ -383,45 +382,3 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         from hilboost.report import facts
 
         return facts(self, X, y)
-
-
-def continuation_of(fitted: FittedModel) -> Continuation:
-    """Create the state from which the training of a fitted model continues."""
-    assert fitted.members is not None
-    assert fitted.history is not None
-    kept, history = fitted.n_stages, fitted.history
-    state = TrainingState(
-        [EnsembleMember(model.initial_raw, stages=list(model.stages)) for model in fitted.members],
-        train=list(history.train[: kept + 1]),
-        validation=[] if history.validation is None else list(history.validation[: kept + 1]),
-    )
-    return Continuation(state, fitted.seed, fitted.resolved, fitted.encoding)
-
-
-def named_or_own_loss(loss: Any, names: Any, make: Any) -> Loss:
-    """Create the loss that a parameter specifies.
-
-    Parameters
-    ----------
-    loss : str, Loss or Loss class
-    names : collection of str
-        Known names.
-    make : callable
-        Creates the loss of a known name.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
-    """
-    if isinstance(loss, str):
-        if loss not in names:
-            raise unknown_name("loss", loss, names)
-        made: Loss = make(loss)
-        return made
-    if isinstance(loss, type) and issubclass(loss, Loss):
-        loss = loss()
-    if not isinstance(loss, Loss):
-        raise InvalidType(
-            f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {loss!r}."
-        )
-    return loss

@@ -1,47 +1,17 @@
-"""Prediction mixins of regressors and classifiers, and their named losses."""
+"""Prediction mixins of regressors and classifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss, Target
-from hilboost.estimators.base import named_or_own_loss
-from hilboost.losses.registry import (
-    classification_losses,
-    make_classification_loss,
-    make_regression_loss,
-    regression_losses,
-)
+from hilboost.estimators.losses import class_loss, number_loss
 from hilboost.model.codecs import ClassCodec, NumberCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
-
-
-def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
-    """Create the loss of a regressor from its parameters.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
-    """
-    return named_or_own_loss(
-        loss, regression_losses(), lambda name: make_regression_loss(name, parameters)
-    )
-
-
-def class_loss(loss: Any, n_classes: int) -> Loss:
-    """Create the loss of a classifier.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
-    """
-    return named_or_own_loss(
-        loss, classification_losses(), lambda name: make_classification_loss(name, n_classes)
-    )
 
 
 class NumberPredictions:

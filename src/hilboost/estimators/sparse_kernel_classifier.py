@@ -13,7 +13,8 @@ from sklearn.utils.metaestimators import available_if
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
-from hilboost.estimators.predictions import ClassPredictions, class_loss
+from hilboost.estimators.losses import class_loss
+from hilboost.estimators.predictions import ClassPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model.codecs import ClassCodec, TargetCodec

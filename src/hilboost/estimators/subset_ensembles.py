@@ -27,7 +27,8 @@ from hilboost.backends import array_api as dense
 from hilboost.backends.threads import ThreadTeam, threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
-from hilboost.estimators.predictions import ClassPredictions, NumberPredictions, class_loss
+from hilboost.estimators.losses import class_loss
+from hilboost.estimators.predictions import ClassPredictions, NumberPredictions
 from hilboost.estimators.random_subsets import Maker, SubsetEnsemble
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine import KernelExpansion

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hilboost.boosting import EarlyStopping, RowSampling, TrainingState
+from hilboost.boosting import EarlyStopping, EnsembleMember, RowSampling, TrainingState
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.rule import Rule
 from hilboost.encoders import Encoder, Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.data import TrainingData
 
@@ -147,3 +148,20 @@ class Continuation:
     resolved: ResolvedParameters | None = None
     encoding: Encoding | None = None
     in_units: bool = False
+
+    @classmethod
+    def of(cls, fitted: FittedModel) -> Continuation:
+        """The fit of a model that was not read from a file."""
+        assert fitted.members is not None
+        assert fitted.history is not None
+        kept, history = fitted.n_stages, fitted.history
+        validation = history.validation
+        state = TrainingState(
+            [
+                EnsembleMember(model.initial_raw, stages=list(model.stages))
+                for model in fitted.members
+            ],
+            train=list(history.train[: kept + 1]),
+            validation=[] if validation is None else list(validation[: kept + 1]),
+        )
+        return cls(state, fitted.seed, fitted.resolved, fitted.encoding)

@@ -1,0 +1,54 @@
+"""Losses that parameters of estimators specify."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from hilboost.core.errors import InvalidType, unknown_name
+from hilboost.core.loss import Loss
+from hilboost.losses.registry import (
+    classification_losses,
+    make_classification_loss,
+    make_regression_loss,
+    regression_losses,
+)
+
+
+def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
+    """Create the loss of a regressor from its parameters.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    return _named_or_own(
+        loss, regression_losses(), lambda name: make_regression_loss(name, parameters)
+    )
+
+
+def class_loss(loss: Any, n_classes: int) -> Loss:
+    """Create the loss of a classifier.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    return _named_or_own(
+        loss, classification_losses(), lambda name: make_classification_loss(name, n_classes)
+    )
+
+
+def _named_or_own(loss: Any, names: Collection[str], make: Callable[[str], Loss]) -> Loss:
+    """Create the loss of a known name, or take an object or a class of the user's."""
+    if isinstance(loss, str):
+        if loss not in names:
+            raise unknown_name("loss", loss, names)
+        return make(loss)
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        loss = loss()
+    if not isinstance(loss, Loss):
+        raise InvalidType(
+            f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {loss!r}."
+        )
+    return loss
