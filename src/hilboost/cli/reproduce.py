@@ -132,22 +132,6 @@ def _facts(claim: Claim, measured: dict[str, Any], seconds: float) -> dict[str, 
         raise CliError(
             f"{claim.path} has no value {sorted(odd)[0]!r}; add it, or rename the measured value."
         )
-    values = []
-    for value in claim.values:
-        runs = [float(x) for x in measured["values"].get(value.name, [])]
-        mean = float(np.mean(runs)) if runs else None
-        values.append(
-            {
-                "name": value.name,
-                "published": value.published,
-                "published_deviation": value.deviation,
-                "tolerance": value.tolerance,
-                "measured": mean,
-                "measured_deviation": float(np.std(runs, ddof=1)) if len(runs) > 1 else None,
-                "runs": len(runs),
-                "verdict": verdict(value, mean),
-            }
-        )
     recorded = measured.get("recorded")
     return {
         "key": claim.key,
@@ -168,9 +152,27 @@ def _facts(claim: Claim, measured: dict[str, Any], seconds: float) -> dict[str, 
             for name, number in (measured.get("versions") or _versions()).items()
             if name in _PACKAGES and number
         },
-        "values": values,
+        "values": [
+            _compared(value, measured["values"].get(value.name, [])) for value in claim.values
+        ],
         "curves": measured.get("curves", {}),
         "axes": measured.get("axes", ["", ""]),
+    }
+
+
+def _compared(value: Value, measured: list[Any]) -> dict[str, Any]:
+    """A published value beside the mean of its runs."""
+    runs = [float(x) for x in measured]
+    mean = float(np.mean(runs)) if runs else None
+    return {
+        "name": value.name,
+        "published": value.published,
+        "published_deviation": value.deviation,
+        "tolerance": value.tolerance,
+        "measured": mean,
+        "measured_deviation": float(np.std(runs, ddof=1)) if len(runs) > 1 else None,
+        "runs": len(runs),
+        "verdict": verdict(value, mean),
     }
 
 

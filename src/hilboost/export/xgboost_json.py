@@ -83,30 +83,25 @@ def _document(
     start = model.model_.initial_raw
     r = len(start)
     rounds = _rounds(trees, start)
-    written: list[dict[str, Any]] = []
-    for several in rounds:
-        for tree in several:
-            scaled = replace(tree, values=factor * tree.values)
-            count = None if counts is None else counts.get((tree.stage, tree.number))
-            written.append(_tree(scaled, len(written), model.n_features_in_, count))
+    ordered = [tree for several in rounds for tree in several]
+    written = []
+    for number, tree in enumerate(ordered):
+        scaled = replace(tree, values=factor * tree.values)
+        count = None if counts is None else counts.get((tree.stage, tree.number))
+        written.append(_tree(scaled, number, model.n_features_in_, count))
+    booster = {
+        "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(written))},
+        "iteration_indptr": np.cumsum([0, *map(len, rounds)]).tolist(),
+        "tree_info": [tree.output for tree in ordered],
+        "trees": written,
+    }
     by_class = objective["name"] == "multi:softprob"
     return {
         "learner": {
             "attributes": {},
             "feature_names": _feature_names(model),
             "feature_types": [],
-            "gradient_booster": {
-                "model": {
-                    "gbtree_model_param": {
-                        "num_parallel_tree": "1",
-                        "num_trees": str(len(written)),
-                    },
-                    "iteration_indptr": np.cumsum([0, *map(len, rounds)]).tolist(),
-                    "tree_info": [tree.output for several in rounds for tree in several],
-                    "trees": written,
-                },
-                "name": "gbtree",
-            },
+            "gradient_booster": {"model": booster, "name": "gbtree"},
             "learner_model_param": {
                 "base_score": base_score,
                 "boost_from_average": "0",

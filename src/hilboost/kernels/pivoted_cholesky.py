@@ -168,10 +168,7 @@ def factor_columns(
     while len(pivots) < len(codes) and not enough():
         pivot = int(np.argmax(left))
         k = len(pivots)
-        values = column(pivot)
-        refuse_unfinished(values, what)
-        new = values - codes[:k, pivot] @ codes[:k]
-        _check_against_pivots(new, values, pivots, pivot, what)
+        new = _residual(column(pivot), codes[:k], pivots, pivot, what)
         new /= np.sqrt(left[pivot])
         new[pivots] = 0.0
         codes[k] = new
@@ -209,14 +206,15 @@ def check_symmetric(gram: Floats, what: str) -> None:
             raise _not_symmetric(i, j, gram[i, j], gram[j, i], what)
 
 
-def _check_against_pivots(
-    new: Floats, values: Floats, pivots: list[int], pivot: int, what: str
-) -> None:
-    """Check symmetry: the residual of a column is zero in rows of earlier pivots."""
-    gap = np.abs(new[pivots])
+def _residual(values: Floats, codes: Floats, pivots: list[int], pivot: int, what: str) -> Floats:
+    """What earlier pivots leave of the column at ``pivot``: nothing in rows of theirs."""
+    refuse_unfinished(values, what)
+    left = values - codes[:, pivot] @ codes
+    gap = np.abs(left[pivots])
     if gap.max(initial=0.0) > _ROUNDING * np.abs(values).max():
         i = pivots[int(gap.argmax())]
-        raise _not_symmetric(i, pivot, values[i], values[i] - new[i], what)
+        raise _not_symmetric(i, pivot, values[i], values[i] - left[i], what)
+    return left
 
 
 def _not_symmetric(i: int, j: int, value: float, mirrored: float, what: str) -> InvalidData:

@@ -121,50 +121,38 @@ def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks
         raise InvalidData(
             f"{what} has one rank a row, from row 0 on; a ranking needs at least 2 items."
         )
-    refuse_rows(
-        (rows != np.floor(rows)).any(axis=1),
-        lambda i: (
-            f"row {i} of {what}, {in_words(rows[i])}, must hold whole numbers: ranks 1 to {K}."
-        ),
-    )
-    refuse_rows(
+
+    def refuse(bad: NDArray[np.bool_], reason: str) -> None:
+        refuse_rows(bad, lambda i: f"row {i} of {what}, {in_words(rows[i])}, {reason}")
+
+    refuse((rows != np.floor(rows)).any(axis=1), f"must hold whole numbers: ranks 1 to {K}.")
+    refuse(
         rows.min(axis=1) == 0,
-        lambda i: (
-            f"row {i} of {what}, {in_words(rows[i])}, has the rank 0; ranks count from 1, the "
-            "best. Add 1 to all ranks if they count from 0."
-        ),
+        "has the rank 0; ranks count from 1, the best. Add 1 to all ranks if they count from 0.",
     )
-    sorted_ = np.sort(rows, axis=1)
-    tied = (np.diff(sorted_, axis=1) == 0).any(axis=1)
-    whole = (sorted_ == np.arange(1, K + 1)).all(axis=1)
-    refuse_rows(
-        ~whole & ~tied,
-        lambda i: (
-            f"row {i} of {what}, {in_words(rows[i])}, leaves out a rank; it must hold each of 1 "
-            f"to {K} once."
-        ),
-    )
-    if not ties:
-        refuse_rows(
+    ascending = np.sort(rows, axis=1)
+    tied = (np.diff(ascending, axis=1) == 0).any(axis=1)
+    whole = (ascending == np.arange(1, K + 1)).all(axis=1)
+    refuse(~whole & ~tied, f"leaves out a rank; it must hold each of 1 to {K} once.")
+    if ties:
+        usual = _counts_as_usual(ascending)
+        refuse(~usual, "has gaps; tied ranks count like (1, 2, 2, 4) or (1, 2, 2, 3).")
+    else:
+        refuse(
             tied,
-            lambda i: (
-                f"row {i} of {what}, {in_words(rows[i])}, has tied ranks; it must hold each of "
-                f"1 to {K} once, or set Rankings('kemeny', ties=True)."
-            ),
+            f"has tied ranks; it must hold each of 1 to {K} once, or set "
+            "Rankings('kemeny', ties=True).",
         )
-        return rows.astype(np.int64)
-    new = np.diff(sorted_, axis=1, prepend=0) != 0
-    dense = new.cumsum(axis=1)
-    gapped = np.maximum.accumulate(np.where(new, np.arange(1, K + 1), 0), axis=1)
-    usual = (sorted_ == dense).all(axis=1) | (sorted_ == gapped).all(axis=1)
-    refuse_rows(
-        ~usual,
-        lambda i: (
-            f"row {i} of {what}, {in_words(rows[i])}, has gaps; tied ranks count like (1, 2, 2, 4) "
-            "or (1, 2, 2, 3)."
-        ),
-    )
     return rows.astype(np.int64)
+
+
+def _counts_as_usual(ascending: Floats) -> NDArray[np.bool_]:
+    """Whether the ranks of a row count like (1, 2, 2, 4) or like (1, 2, 2, 3)."""
+    new = np.diff(ascending, axis=1, prepend=0) != 0
+    places = np.arange(1, ascending.shape[1] + 1)
+    gapped = np.maximum.accumulate(np.where(new, places, 0), axis=1)
+    gapless = new.cumsum(axis=1)
+    return (ascending == gapless).all(axis=1) | (ascending == gapped).all(axis=1)
 
 
 def _ranks_of_orders(orders: Ranks) -> Ranks:

@@ -92,14 +92,7 @@ def _statistics(
     require(0 <= n_members < 2**31 and len(groups) == len(n_keys), "sources")
     require((n_members > 0) == (len(groups) > 0), "sources")
     keys = _split(require_array(arrays, "statistic_keys", np.int64), n_keys, "statistic_keys")
-    sources = []
-    for group, found in zip(groups, keys, strict=True):
-        columns = tuple(_integers(group, 2**31))
-        require(0 < len(columns) <= 2 and set(columns) <= of_column.keys(), "sources")
-        require(_all_different(columns), "sources")
-        require(bool((np.diff(found) > 0).all() and (found >= 0).all()), "statistic_keys")
-        sources.append(LevelKeys(columns, tuple(of_column[k] for k in columns), found))
-    require(_all_different([source.columns for source in sources]), "sources")
+    sources = _sources(groups, keys, of_column)
     prior = require_finite(arrays, "statistic_prior")
     weights = require_finite(arrays, "statistic_weights")
     require(bool((weights >= 0).all()), "statistic_weights")
@@ -117,7 +110,7 @@ def _statistics(
     k = len(sizes)
     return tuple(
         TargetEncoding(
-            tuple(sources),
+            sources,
             tuple(all_weights[m * k : (m + 1) * k]),
             tuple(x.reshape(-1, q) for x in all_sums[m * k : (m + 1) * k]),
             prior[m * q : (m + 1) * q],
@@ -125,6 +118,21 @@ def _statistics(
         )
         for m in range(n_members)
     )
+
+
+def _sources(
+    groups: Sequence[Any], keys: Sequence[NDArray], of_column: dict[int, int]
+) -> tuple[LevelKeys, ...]:
+    """The columns, or pairs of columns, whose levels have statistics."""
+    sources = []
+    for group, found in zip(groups, keys, strict=True):
+        columns = tuple(_integers(group, 2**31))
+        require(0 < len(columns) <= 2 and set(columns) <= of_column.keys(), "sources")
+        require(_all_different(columns), "sources")
+        require(bool((np.diff(found) > 0).all() and (found >= 0).all()), "statistic_keys")
+        sources.append(LevelKeys(columns, tuple(of_column[k] for k in columns), found))
+    require(_all_different([source.columns for source in sources]), "sources")
+    return tuple(sources)
 
 
 def _integers(values: Any, below: int) -> list[int]:

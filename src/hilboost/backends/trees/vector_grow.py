@@ -107,6 +107,16 @@ class VectorSums(NamedTuple):
     seeds: NDArray[np.uint64]
 
 
+def empty_sums(n_nodes: int, k: int, seed: int) -> VectorSums:
+    """Room for so many nodes, of which nothing is known but the seed of node 0."""
+    return VectorSums(
+        np.empty((n_nodes, k)),
+        np.empty((n_nodes, 3)),
+        np.zeros(n_nodes),
+        np.full(n_nodes, seed, dtype=np.uint64),
+    )
+
+
 class VectorScratch(NamedTuple):
     """Memory of all threads; see :class:`~hilboost.backends.trees.vector_cuts.CutScratch`.
 

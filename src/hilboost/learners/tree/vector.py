@@ -25,7 +25,7 @@ from hilboost.backends.trees.vector_grow import (
     VectorGrowth,
     VectorLimits,
     VectorScratch,
-    VectorSums,
+    empty_sums,
     grow_vector,
 )
 from hilboost.core import dtypes
@@ -40,6 +40,9 @@ from hilboost.learners.tree.tree import Tree
 _TIE = 1e-10
 _PURE = 1e-12
 _UNLIMITED = 2**31
+_NO_CATEGORIES = CategorySplits(
+    np.zeros(0, dtype=np.uint8), np.zeros((0, SET_WORDS), dtype=np.uint64)
+)
 
 
 @dataclass
@@ -187,15 +190,8 @@ class VectorTreeLearner(Learner):
             gradients=gradients,
             limits=limits,
             nodes=nodes,
-            sums=VectorSums(
-                np.empty((n_nodes, k)),
-                np.empty((n_nodes, 3)),
-                np.zeros(n_nodes),
-                np.full(n_nodes, rng.integers(2**62), dtype=np.uint64),
-            ),
-            categories=CategorySplits(
-                np.zeros(0, dtype=np.uint8), np.zeros((0, SET_WORDS), dtype=np.uint64)
-            ),
+            sums=empty_sums(n_nodes, k, int(rng.integers(2**62))),
+            categories=_NO_CATEGORIES,
             buffers=RowBuffers(
                 rows,
                 np.zeros((2, 0), dtype=np.int64),

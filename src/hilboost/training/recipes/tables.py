@@ -27,7 +27,7 @@ from hilboost.model.codecs import ClassCodec
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
-from hilboost.training.begin import start_in_units
+from hilboost.training.begin import Start, start_in_units
 from hilboost.training.categories import told_of_categories
 from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
@@ -66,40 +66,17 @@ def table_recipe(
     InvalidParameter, InvalidType, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    p, held_out = dict(parameters), data.held_out is not None
+    p = dict(parameters)
     scale = _weight_scale(p, data)
     data = replace(data, target=scale.divided(data.target))
     begun = start_in_units(loss, data, continuation)
     loss, data, initial_raw = begun.loss, begun.data, begun.initial_raw
     if continuation is not None and continuation.resolved is not None:
         p = continuation.resolved.fill(p)
-    n_trees = 1 if p["multi_output"] == "shared" else len(initial_raw)
-    two_classes = isinstance(data.codec, ClassCodec) and len(data.codec.classes) == 2
-    resolved = resolve(
-        in_rows(p, scale),
-        data.target.total_weight() / scale.row,
-        data.X.shape[1],
-        n_trees,
-        held_out,
-        isinstance(loss, LeafLoss),
-        two_classes and not loss.quadratic,
-    )
-    resolved = in_given_weights(resolved, p, scale)
+    resolved = _resolved(p, begun, scale)
     learner = table_learner(p, in_fit_weights(resolved, scale), data.schema)
-    if p["warm_start"] and learner.penalizes:
-        raise InvalidParameter(
-            "warm_start works with trees; a kernel machine penalizes the whole "
-            "function and cannot go on from its stages. Set warm_start=False."
-        )
-    _check_classes(learner, data)
-    name = f"learner {learner_name(p['learner'])}"
-    check_learner(learner, data.schema, name, "set learner='tree'")
-    early = resolved.early_stopping
-    n_folds = min(resolved.cv_folds, len(data.X)) if early and not held_out else 1
-    if not learner.works_on_folds:
-        n_folds = 1
-    if early and not held_out and n_folds == 1:
-        data = data.hold_out(p["validation_fraction"], seed)
+    _check_learner(p, learner, data)
+    data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
     if isinstance(learner, TreeLearner):
@@ -114,16 +91,50 @@ def table_recipe(
         rules=table_rules(p["line_search"], loss, learner),
         learning_rate=float(resolved.learning_rate),
         sampling=RowSampling(resolved.subsample, p["bootstrap"]),
-        stopping=EarlyStopping(resolved.n_iter_no_change, p["tol"]) if early else None,
+        stopping=_early_stopping(p, resolved),
         n_folds=n_folds,
         encoder=encoder,
         resolved=resolved,
         units=begun.units,
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
     )
-    if early and is_auto(p["max_features"]) and recipe.width >= _FEWEST_COLUMNS_TO_DRAW:
-        return replace(recipe, candidates=_candidates(p, recipe, learner, resolved))
-    return recipe
+    return replace(recipe, candidates=_candidates(p, recipe, learner, resolved))
+
+
+def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedParameters:
+    """Choose the automatic parameters, in the units of the user's weights."""
+    loss, data = begun.loss, begun.data
+    two_classes = isinstance(data.codec, ClassCodec) and len(data.codec.classes) == 2
+    resolved = resolve(
+        in_rows(p, scale),
+        data.target.total_weight() / scale.row,
+        data.X.shape[1],
+        1 if p["multi_output"] == "shared" else len(begun.initial_raw),
+        data.held_out is not None,
+        isinstance(loss, LeafLoss),
+        two_classes and not loss.quadratic,
+    )
+    return in_given_weights(resolved, p, scale)
+
+
+def _with_held_out_rows(
+    p: Mapping[str, Any],
+    resolved: ResolvedParameters,
+    learner: Learner,
+    data: TrainingData,
+    seed: int,
+) -> tuple[TrainingData, int]:
+    """Hold out rows for early stopping, unless there are some, or folds; return their number."""
+    if not resolved.early_stopping or data.held_out is not None:
+        return data, 1
+    n_folds = min(resolved.cv_folds, len(data.X)) if learner.works_on_folds else 1
+    return (data if n_folds > 1 else data.hold_out(p["validation_fraction"], seed)), n_folds
+
+
+def _early_stopping(p: Mapping[str, Any], resolved: ResolvedParameters) -> EarlyStopping | None:
+    if not resolved.early_stopping:
+        return None
+    return EarlyStopping(resolved.n_iter_no_change, p["tol"])
 
 
 def _penalty_choice(
@@ -144,7 +155,11 @@ def work(recipe: Recipe, multi_output: str) -> int:
 def _candidates(
     p: Mapping[str, Any], recipe: Recipe, learner: Learner, resolved: ResolvedParameters
 ) -> tuple[Candidate, ...]:
-    """Tree learners whose nodes see half or all of the columns."""
+    """Tree learners whose nodes see half or all of the columns, where early stopping compares."""
+    if recipe.stopping is None or not is_auto(p["max_features"]):
+        return ()
+    if recipe.width < _FEWEST_COLUMNS_TO_DRAW:
+        return ()
     if not (isinstance(p["learner"], str) and isinstance(learner, TreeLearner)):
         return ()
     if recipe.data.held_out is None and recipe.n_folds == 1:
@@ -233,6 +248,18 @@ def _tree_learner(
         monotonic=monotonic,
         groups=interaction_groups(p["interaction_cst"], schema.n_columns),
     )
+
+
+def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
+    """Check that the learner goes with the other parameters and with the data."""
+    if p["warm_start"] and learner.penalizes:
+        raise InvalidParameter(
+            "warm_start works with trees; a kernel machine penalizes the whole "
+            "function and cannot go on from its stages. Set warm_start=False."
+        )
+    _check_classes(learner, data)
+    name = f"learner {learner_name(p['learner'])}"
+    check_learner(learner, data.schema, name, "set learner='tree'")
 
 
 def _check_classes(learner: Learner, data: TrainingData) -> None:
