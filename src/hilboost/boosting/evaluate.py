@@ -39,11 +39,11 @@ def mean_loss(
     """Compute the weighted mean loss over all rows, or over those ``inside`` (n,)."""
 
     def total(rows: slice) -> tuple[float, float]:
-        part = target.rows(rows)
-        value = _checked_values(loss, part, raw[rows])
-        if part.weight is None and inside is None:
+        block = target.rows(rows)
+        value = _checked_values(loss, block, raw[rows])
+        if block.weight is None and inside is None:
             return float(value.sum()), float(len(value))
-        weight = np.ones(len(value)) if part.weight is None else part.weight
+        weight = np.ones(len(value)) if block.weight is None else block.weight
         if inside is not None:
             weight = weight * inside[rows]
         return float(weight @ value), float(weight.sum())
@@ -54,20 +54,21 @@ def mean_loss(
 
 def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Gradients:
     """Compute the gradients of all rows."""
-    parts = blocks(*raw.shape)
-    if len(parts) == 1:
+    ranges = blocks(*raw.shape)
+    if len(ranges) == 1:
         return checked(loss, loss.gradients(target, raw), raw.shape)
-    first = checked(loss, loss.gradients(target.rows(parts[0]), raw[parts[0]]), raw[parts[0]].shape)
+    head = ranges[0]
+    first = checked(loss, loss.gradients(target.rows(head), raw[head]), raw[head].shape)
     negative = np.empty_like(raw)
     hessian = None if first.hessian is None else np.empty_like(raw)
 
     def fill(rows: slice) -> None:
-        part = checked(loss, loss.gradients(target.rows(rows), raw[rows]), raw[rows].shape)
-        negative[rows] = part.negative_gradient
+        block = checked(loss, loss.gradients(target.rows(rows), raw[rows]), raw[rows].shape)
+        negative[rows] = block.negative_gradient
         if hessian is not None:
-            hessian[rows] = part.hessian
+            hessian[rows] = block.hessian
 
-    team.map(fill, parts)
+    team.map(fill, ranges)
     return Gradients(negative, hessian, first.bound)
 
 
@@ -126,16 +127,16 @@ def checked_initial_raw(loss: Loss, target: Target) -> Floats:
 
 def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: ThreadTeam) -> None:
     """Add ``coefficient · model`` to ``raw`` on the training rows."""
-    for part, result in zip(stage.terms, fitted, strict=True):
+    for term, result in zip(stage.terms, fitted, strict=True):
         if result.leaves is None:
             assert result.outputs is not None
-            raw[:, part.columns] += part.coefficient * result.outputs
+            raw[:, term.columns] += term.coefficient * result.outputs
             continue
-        assert isinstance(part.model, LeafModel)
+        assert isinstance(term.model, LeafModel)
         add = partial(
-            _add_cells, part.coefficient * part.model.values, result.leaves, raw, part.columns.start
+            _add_cells, term.coefficient * term.model.values, result.leaves, raw, term.columns.start
         )
-        team.map(add, blocks(len(raw), part.columns.stop - part.columns.start))
+        team.map(add, blocks(len(raw), term.columns.stop - term.columns.start))
 
 
 def _add_cells(

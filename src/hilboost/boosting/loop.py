@@ -188,8 +188,8 @@ def _add_stages(
 
         team.map(step, range(len(state.members)))
         if validation is not None:
-            for part in state.members[0].stages[-1].terms:
-                addend = type(part.model).sum_of([part])
+            for term in state.members[0].stages[-1].terms:
+                addend = type(term.model).sum_of([term])
                 addend.add_to(validation.raw, validation.X, team.n_threads)
         _note_losses(config, target, state, team, validation)
         state.seconds.append(time.perf_counter() - began)

@@ -134,14 +134,14 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
 def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, int]) -> str:
     """Add the sum of the start value and all stages, (n, r)."""
     trees, expansions, others = [], [], []
-    for stage, parts in enumerate(model.stages):
-        for number, part in enumerate(parts.terms):
-            if isinstance(part.model, Tree):
-                trees += scalar_trees(stage, number, part)
-            elif isinstance(part.model, KernelExpansion):
-                expansions.append(part)
+    for i, stage in enumerate(model.stages):
+        for number, term in enumerate(stage.terms):
+            if isinstance(term.model, Tree):
+                trees += scalar_trees(i, number, term)
+            elif isinstance(term.model, KernelExpansion):
+                expansions.append(term)
             else:
-                others.append(_add_term(graph, X, part, len(model.initial_raw)))
+                others.append(_add_term(graph, X, term, len(model.initial_raw)))
     r = len(model.initial_raw)
     sums = [graph.constant((model.initial_raw + constants_of(trees, r))[None, :])]
     forest = add_trees(graph, X, trees, r, n_codes)
@@ -160,8 +160,8 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
         shape = graph.add("Concat", n_rows, graph.integers(1), axis=0)
         sums[0] = graph.add("Tile", sums[0], shape)
     total = sums[0]
-    for term in sums[1:]:
-        total = graph.add("Add", total, term)
+    for addend in sums[1:]:
+        total = graph.add("Add", total, addend)
     return total
 
 

@@ -71,23 +71,23 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
     if numbers_only:
         require_numbers(model, purpose)
     trees = []
-    for stage, parts in enumerate(model.model_.stages):
-        for number, part in enumerate(parts.terms):
-            if not isinstance(part.model, Tree):
+    for i, stage in enumerate(model.model_.stages):
+        for number, term in enumerate(stage.terms):
+            if not isinstance(term.model, Tree):
                 raise IncompatibleParts(
                     f"{purpose} takes a model of trees; the learner of this one is "
                     f"{type(model.learner_).__name__}. Fit with learner='tree'."
                 )
-            trees += scalar_trees(stage, number, part)
+            trees += scalar_trees(i, number, term)
     return trees
 
 
-def scalar_trees(stage: int, number: int, part: Term) -> list[ScalarTree]:
-    """Return one tree for every output of a part, which holds a :class:`Tree`."""
-    tree = part.model
+def scalar_trees(stage: int, number: int, term: Term) -> list[ScalarTree]:
+    """Return one tree for every output of a term, which holds a :class:`Tree`."""
+    tree = term.model
     assert isinstance(tree, Tree)
-    values = part.coefficient * tree.values
-    outputs = range(part.columns.start, part.columns.stop)
+    values = term.coefficient * tree.values
+    outputs = range(term.columns.start, term.columns.stop)
     return [
         ScalarTree(stage, number, output, tree, values[:, k]) for k, output in enumerate(outputs)
     ]
@@ -122,8 +122,8 @@ def require_numbers(model: Any, purpose: str) -> None:
             f"{purpose} takes models of numbers; column {column.name!r} of this one holds "
             f"categories. {remedy}"
         )
-    parts = [part.model for stage in model.model_.stages for part in stage.terms]
-    if any(isinstance(part, Tree) and len(part.left_sets) for part in parts):
+    models = [term.model for stage in model.model_.stages for term in stage.terms]
+    if any(isinstance(tree, Tree) and len(tree.left_sets) for tree in models):
         raise IncompatibleParts(
             f"{purpose} takes splits x <= threshold; trees of this model divide the levels of "
             f"categories. {remedy}"

@@ -225,9 +225,9 @@ def _leaf_counts(model: Any, background: Any) -> dict[tuple[int, int], Floats]:
     """Count the background rows in every leaf of every tree, by stage and tree number."""
     cells = model.apply(background)
     trees: Iterator[tuple[int, int, Any]] = (
-        (stage, number, part.model)
-        for stage, parts in enumerate(model.model_.stages)
-        for number, part in enumerate(parts.terms)
+        (i, number, term.model)
+        for i, stage in enumerate(model.model_.stages)
+        for number, term in enumerate(stage.terms)
     )
     return {
         (stage, number): np.bincount(column, minlength=len(tree.values)).astype(np.float64)

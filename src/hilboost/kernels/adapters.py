@@ -123,8 +123,8 @@ class CallableKernel(Kernel):
         if self.pairwise:
             return np.array([self._number(a, a) for a in A], dtype=np.float64)
         starts = range(0, len(A), _ROWS_OF_A_DIAGONAL)
-        parts = (A[i : i + _ROWS_OF_A_DIAGONAL] for i in starts)
-        return np.concatenate([np.diagonal(self.block(part, part)) for part in parts])
+        blocks = (A[i : i + _ROWS_OF_A_DIAGONAL] for i in starts)
+        return np.concatenate([np.diagonal(self.block(block, block)) for block in blocks])
 
     def _number(self, a: Floats, b: Floats) -> Any:
         number = self._call(a, b)

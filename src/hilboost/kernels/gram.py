@@ -59,8 +59,8 @@ def _tiles(out: Array, d: int) -> list[tuple[slice, slice]]:
         return [(slice(None), slice(None))]
     wide = d > 64  # the product of long rows dominates, so larger tiles are faster
     tile_rows, tile_columns = (1024, 2048) if wide else (_TILE_ROWS, _TILE_COLUMNS)
-    columns = row_blocks(out.shape[1], tile_columns)
-    return [(rows, part) for rows in row_blocks(out.shape[0], tile_rows) for part in columns]
+    blocks = row_blocks(out.shape[1], tile_columns)
+    return [(rows, columns) for rows in row_blocks(out.shape[0], tile_rows) for columns in blocks]
 
 
 def row_blocks(n: int, size: int = _ROWS_AT_ONCE) -> list[slice]:
@@ -239,10 +239,10 @@ def _product(block: Array, short: Array) -> Array:
     return total
 
 
-def _sum(parts: list[Array]) -> Array:
-    total = parts[0]
-    for part in parts[1:]:
-        total += part
+def _sum(terms: list[Array]) -> Array:
+    total = terms[0]
+    for term in terms[1:]:
+        total += term
     return total
 
 

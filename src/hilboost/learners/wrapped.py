@@ -102,5 +102,5 @@ class WrappedLearner(Learner):
             regressor.set_params(**seeds)
             fitted.append(regressor.fit(data[rows], negative[rows], **arguments))
         model = WrappedModel(tuple(fitted))
-        part = Term.of(model, slice(0, gradients.negative_gradient.shape[1]))
-        return [FittedTerm(part, outputs=model.predict_raw(data))]
+        term = Term.of(model, slice(0, gradients.negative_gradient.shape[1]))
+        return [FittedTerm(term, outputs=model.predict_raw(data))]

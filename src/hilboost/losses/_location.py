@@ -25,8 +25,8 @@ def mean(target: Target) -> Floats:
     if np.isfinite(found).all():
         return found
     # The sum may exceed the range of float64 even though the mean does not.
-    part = 2.0**-64
-    return np.average(target.y * part, axis=0, weights=target.weight) / part
+    unit = 2.0**-64
+    return np.average(target.y * unit, axis=0, weights=target.weight) / unit
 
 
 def extreme_units(

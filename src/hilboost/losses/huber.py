@@ -92,15 +92,15 @@ class Huber(AdaptiveLoss, LeafLoss):
             if low < high:
                 span = high - low
                 # In units of the span and delta: precision does not depend on the scale of y.
-                part = brentq(
-                    lambda part, y=y, low=low, span=span: float(
-                        weight @ np.clip((y - (low + part * span)) / delta, -1.0, 1.0)
+                fraction = brentq(
+                    lambda fraction, y=y, low=low, span=span: float(
+                        weight @ np.clip((y - (low + fraction * span)) / delta, -1.0, 1.0)
                     ),
                     0.0,
                     1.0,
                     xtol=_PRECISION,
                 )
-                result[k] = low + part * span
+                result[k] = low + fraction * span
         return result
 
     def value(self, target: Target, raw: Floats) -> Floats:

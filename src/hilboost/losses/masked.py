@@ -45,14 +45,14 @@ class MaskedLoss(Loss):
             return found and replace(found, plain=self, loss=MaskedLoss(found.loss))
         columns = range(target.y.shape[1])
         units = [self.loss.units(_known(target, k)) for k in columns]
-        parts = [u for u in units if u is not None]
-        if len(parts) < len(units):
+        known = [u for u in units if u is not None]
+        if len(known) < len(units):
             return None
-        shifts = [u.shift for u in parts if u.shift is not None]
+        shifts = [u.shift for u in known if u.shift is not None]
         return TargetUnits(
             self,
-            MaskedLoss(self.loss, [u.loss for u in parts]),
-            np.concatenate([u.size for u in parts]),
+            MaskedLoss(self.loss, [u.loss for u in known]),
+            np.concatenate([u.size for u in known]),
             np.concatenate(shifts),
         )
 

@@ -37,20 +37,19 @@ class AdditiveModel:
     @property
     def cost_per_row(self) -> int:
         """Approximate number of operations to predict one row."""
-        return max(1, len(self.stages), sum(part.cost_per_row for part in self.summations()))
+        return max(1, len(self.stages), sum(s.cost_per_row for s in self.summations()))
 
     @property
     def n_basis(self) -> int:
         """Number of distinct basis vectors of kernel machines."""
-        sums = self.summations()
-        return sum(part.n_basis for part in sums if isinstance(part, MergedExpansions))
+        return sum(s.n_basis for s in self.summations() if isinstance(s, MergedExpansions))
 
     def predict_raw(self, X: Floats, n_threads: int = 1) -> Floats:
         """Raw predictions (n, r) for inputs (n, d)."""
         raw = np.empty((len(X), len(self.initial_raw)))
         raw[:] = self.initial_raw
-        for part in self.summations():
-            part.add_to(raw, X, n_threads)
+        for summation in self.summations():
+            summation.add_to(raw, X, n_threads)
         return raw
 
     def staged_raw(self, X: Floats, n_threads: int = 1) -> Iterator[Floats]:
@@ -58,8 +57,8 @@ class AdditiveModel:
         raw = np.empty((len(X), len(self.initial_raw)))
         raw[:] = self.initial_raw
         for stage in self.stages:
-            for part in _summations((stage,)):
-                part.add_to(raw, X, n_threads)
+            for summation in _summations((stage,)):
+                summation.add_to(raw, X, n_threads)
             yield raw
 
     def __getstate__(self) -> dict[str, object]:
@@ -76,7 +75,7 @@ def mean_of(models: Sequence[AdditiveModel]) -> AdditiveModel:
         return models[0]
     factor = 1 / len(models)
     stages = [
-        Stage(tuple(part for stage in together for part in stage.scaled(factor).terms))
+        Stage(tuple(term for stage in together for term in stage.scaled(factor).terms))
         for together in zip(*(model.stages for model in models), strict=True)
     ]
     start = factor * np.sum([model.initial_raw for model in models], axis=0)
@@ -84,6 +83,6 @@ def mean_of(models: Sequence[AdditiveModel]) -> AdditiveModel:
 
 
 def _summations(stages: tuple[Stage, ...]) -> Iterator[Summation]:
-    parts = [part for stage in stages for part in stage.terms]
-    for model_class, group in groupby(parts, key=lambda part: type(part.model)):
+    terms = [term for stage in stages for term in stage.terms]
+    for model_class, group in groupby(terms, key=lambda term: type(term.model)):
         yield model_class.sum_of(list(group))

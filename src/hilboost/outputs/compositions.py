@@ -121,13 +121,13 @@ def _shares(labels: Any, width: int | None, geometry: str, what: str = "Y") -> F
 def _decode_roots(raw: Floats) -> Floats:
     """Find the nearest non-negative point of the unit sphere, and square it."""
     largest = raw.argmax(axis=1)[:, None]
-    part = raw.clip(0)
+    roots = raw.clip(0)
     # If no coordinate is positive, the nearest composition has a single nonzero share.
-    nothing = np.take_along_axis(part, largest, axis=1) == 0
+    nothing = np.take_along_axis(roots, largest, axis=1) == 0
     vertex = np.arange(raw.shape[1]) == largest
-    part = np.where(nothing, vertex, part)
-    part /= part.max(axis=1, keepdims=True)
-    squares = part**2
+    roots = np.where(nothing, vertex, roots)
+    roots /= roots.max(axis=1, keepdims=True)
+    squares = roots**2
     return squares / squares.sum(axis=1, keepdims=True)
 
 

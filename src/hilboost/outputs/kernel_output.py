@@ -166,8 +166,8 @@ def _column(similarity: Similarity, labels: Any, i: int) -> Floats:
 
 def _blockwise(similarity: Similarity, A: Any, B: Any, size: int) -> Floats:
     """Compute the diagonal in blocks of ``size`` rows."""
-    parts = [slice(i, i + size) for i in range(0, len(A), size)]
-    return np.concatenate([np.diagonal(similarity(A[part], B[part])) for part in parts])
+    blocks = [slice(i, i + size) for i in range(0, len(A), size)]
+    return np.concatenate([np.diagonal(similarity(A[block], B[block])) for block in blocks])
 
 
 @dataclass(frozen=True)

@@ -179,13 +179,13 @@ def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[
     of_kernels: list[tuple[int, int, Term]] = []
     others: list[Any] = []
     for number, stage in enumerate(model.stages):
-        for place, part in enumerate(stage.terms):
-            if isinstance(part.model, Tree):
-                of_trees.append((number, part))
-            elif isinstance(part.model, KernelExpansion):
-                of_kernels.append((number, place, part))
+        for place, term in enumerate(stage.terms):
+            if isinstance(term.model, Tree):
+                of_trees.append((number, term))
+            elif isinstance(term.model, KernelExpansion):
+                of_kernels.append((number, place, term))
             else:
-                others.append(_other(number, place, part, writer))
+                others.append(_other(number, place, term, writer))
     arrays: Arrays = {"start": model.initial_raw}
     more: dict[str, Any] = {"others": others} if others else {}
     if of_kernels:
@@ -196,9 +196,9 @@ def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[
     return arrays, more
 
 
-def _other(number: int, place: int, part: Term, writer: ValueWriter) -> dict[str, Any]:
+def _other(number: int, place: int, term: Term, writer: ValueWriter) -> dict[str, Any]:
     """Write a linear or user-defined base model."""
-    model = part.model
+    model = term.model
     linear = LinearModel.of(model) if isinstance(model, WrappedModel) else None
     if linear is None and is_hilboost(type(model)) and not vars(type(model)).get("in_files"):
         inside = model.regressors[0] if isinstance(model, WrappedModel) else model
@@ -209,8 +209,8 @@ def _other(number: int, place: int, part: Term, writer: ValueWriter) -> dict[str
     return {
         "stage": number,
         "place": place,
-        "columns": [part.columns.start, part.columns.stop],
-        "coefficient": part.coefficient.tolist(),
+        "columns": [term.columns.start, term.columns.stop],
+        "coefficient": term.coefficient.tolist(),
         "model": writer.write(linear or model, "a base model"),
     }
 
@@ -235,7 +235,7 @@ def _from_arrays(
 def _others(
     described: Any, n_outputs: int, n_features: int, reader: ValueReader
 ) -> list[tuple[int, int, Term]]:
-    """Read the stage, place and part of every linear or user-defined base model."""
+    """Read the stage, place and term of every linear or user-defined base model."""
     require(isinstance(described, list), "others")
     found = []
     for entry in described:
@@ -249,31 +249,31 @@ def _others(
         model = reader.part(entry["model"], BaseModel)
         if is_hilboost(type(model)):
             require(model.has_shape(n_features, last - first), "a base model")
-        part = Term(model, slice(first, last), coefficient)
-        found.append((entry["stage"], entry["place"], part))
+        term = Term(model, slice(first, last), coefficient)
+        found.append((entry["stage"], entry["place"], term))
     return found
 
 
 def _stages(
     of_trees: list[tuple[int, Term]], of_kernels: list[tuple[int, int, Term]]
 ) -> tuple[Stage, ...]:
-    """Merge the parts of each stage: expansions at their places, trees in order at the others."""
+    """Merge the terms of each stage: expansions at their places, trees in order at the others."""
     numbers = [number for number, _ in of_trees] + [number for number, _, _ in of_kernels]
     n_stages = 1 + max(numbers, default=-1)
     require(n_stages <= len(numbers), "stage")
-    tree_parts: list[list[Term]] = [[] for _ in range(n_stages)]
-    for number, part in of_trees:
-        tree_parts[number].append(part)
+    tree_terms: list[list[Term]] = [[] for _ in range(n_stages)]
+    for number, term in of_trees:
+        tree_terms[number].append(term)
     placed: list[list[tuple[int, Term]]] = [[] for _ in range(n_stages)]
-    for number, place, part in of_kernels:
-        placed[number].append((place, part))
+    for number, place, term in of_kernels:
+        placed[number].append((place, term))
     stages = []
-    for own_trees, own_expansions in zip(tree_parts, placed, strict=True):
-        parts: list[Term] = []
+    for own_trees, own_expansions in zip(tree_terms, placed, strict=True):
+        terms: list[Term] = []
         rest = iter(own_trees)
-        for place, part in own_expansions:
-            parts.extend(islice(rest, max(0, place - len(parts))))
-            require(place == len(parts), "place")
-            parts.append(part)
-        stages.append(Stage((*parts, *rest)))
+        for place, term in own_expansions:
+            terms.extend(islice(rest, max(0, place - len(terms))))
+            require(place == len(terms), "place")
+            terms.append(term)
+        stages.append(Stage((*terms, *rest)))
     return tuple(stages)

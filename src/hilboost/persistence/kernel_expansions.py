@@ -68,9 +68,9 @@ class _Numbered:
 
 
 def to_arrays(
-    parts: list[tuple[int, int, Term]], n_outputs: int, writer: ValueWriter | None = None
+    terms: list[tuple[int, int, Term]], n_outputs: int, writer: ValueWriter | None = None
 ) -> tuple[Arrays, list[Any]]:
-    """Convert the stage, place and part of every expansion; also return the kernel descriptions.
+    """Convert the stage, place and term of every expansion; also return the kernel descriptions.
 
     Raises
     ------
@@ -80,13 +80,13 @@ def to_arrays(
     kernels, inputs, expansions, bases = (_Numbered() for _ in range(4))
     named: list[int] = []
     of_expansions: list[int] = []
-    for _, _, part in parts:
-        model = part.model
+    for _, _, term in terms:
+        model = term.model
         assert isinstance(model, KernelExpansion)
-        if (part.columns.start, part.columns.stop) != (0, n_outputs):
+        if (term.columns.start, term.columns.stop) != (0, n_outputs):
             raise IncompatibleParts(
                 f"model files hold kernel expansions of all {n_outputs} outputs; this model has "
-                f"one of the columns {part.columns.start} to {part.columns.stop - 1}. Keep such a "
+                f"one of the columns {term.columns.start} to {term.columns.stop - 1}. Keep such a "
                 "model with pickle or joblib, where you trust the file."
             )
         named.append(expansions.by_identity(model))
@@ -95,10 +95,10 @@ def to_arrays(
             of_expansions.append(bases.number((id(model.basis), *own), (model.basis, *own)))
     arrays = _rows_to_arrays([basis for basis, _, _ in bases.items])
     arrays |= {
-        "part.stage": np.array([number for number, _, _ in parts], dtype=np.int64),
-        "part.place": np.array([place for _, place, _ in parts], dtype=np.int64),
+        "part.stage": np.array([number for number, _, _ in terms], dtype=np.int64),
+        "part.place": np.array([place for _, place, _ in terms], dtype=np.int64),
         "part.expansion": np.array(named, dtype=np.int64),
-        "part.coefficient": np.stack([part.coefficient for _, _, part in parts]),
+        "part.coefficient": np.stack([term.coefficient for _, _, term in terms]),
         "expansion.basis": np.array(of_expansions, dtype=np.int64),
         "expansion.weights": np.concatenate([m.weights.ravel() for m in expansions.items]),
         "basis.kernel": np.array([kernel for _, kernel, _ in bases.items], dtype=np.int64),
@@ -135,7 +135,7 @@ def from_arrays(
     n_features: int,
     reader: ValueReader | None = None,
 ) -> list[tuple[int, int, Term]]:
-    """Read the stage, place and part of every expansion.
+    """Read the stage, place and term of every expansion.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def from_arrays(
     coefficient = require_finite(arrays, "part.coefficient", 2)
     n = len(coefficient)
     require(n > 0 and coefficient.shape[1] == n_outputs, "part.coefficient")
-    # Each stage has at least one part, and each place one before it.
+    # Each stage has at least one term, and each place one before it.
     most = n + len(arrays.get("stage", ()))
     columns = (
         require_below(arrays, "part.stage", most, n),

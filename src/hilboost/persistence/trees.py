@@ -29,19 +29,19 @@ _SETS = ("by_level", "left_sets")
 NAMES = frozenset({*_TREE_ARRAYS, *_NODE_ARRAYS, *_SETS, "values", "coefficient"})
 
 
-def to_arrays(parts: list[tuple[int, Term]]) -> Arrays:
-    """Convert the stage number and part of every tree to arrays."""
+def to_arrays(terms: list[tuple[int, Term]]) -> Arrays:
+    """Convert the stage number and term of every tree to arrays."""
     trees: list[Tree] = []
     rows: list[tuple[int, ...]] = []
-    for number, part in parts:
-        tree = part.model
+    for number, term in terms:
+        tree = term.model
         assert isinstance(tree, Tree)
         trees.append(tree)
-        first, last = part.columns.start, part.columns.stop
+        first, last = term.columns.start, term.columns.stop
         rows.append((number, len(tree.column), len(tree.values), first, last - first, tree.depth))
     table = np.array(rows, dtype=np.int64).reshape(-1, len(_TREE_ARRAYS))
     arrays: Arrays = {
-        "coefficient": np.concatenate([part.coefficient for _, part in parts] or [np.empty(0)]),
+        "coefficient": np.concatenate([term.coefficient for _, term in terms] or [np.empty(0)]),
         "values": np.concatenate([t.values.ravel() for t in trees] or [np.empty(0)]),
     }
     for k, name in enumerate(_TREE_ARRAYS):
@@ -57,7 +57,7 @@ def to_arrays(parts: list[tuple[int, Term]]) -> Arrays:
 
 
 def from_arrays(arrays: Arrays, n_outputs: int, n_features: int) -> list[tuple[int, Term]]:
-    """Read the stage number and part of every tree.
+    """Read the stage number and term of every tree.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def from_arrays(arrays: Arrays, n_outputs: int, n_features: int) -> list[tuple[i
     require(bool((table >= 0).all() and (table[:, 1] < 2**31).all()), "tree sizes")
     require(int(table[:, 1].sum()) == len(arrays["column"]), "node counts")
     by_level, left_sets = _sets(arrays)
-    parts: list[tuple[int, Term]] = []
+    terms: list[tuple[int, Term]] = []
     node, value, output, first_set = 0, 0, 0, 0
     for number, n_nodes, n_leaves, first, width, depth in table.tolist():
         require(first + width <= n_outputs and width > 0, "first_column")
@@ -91,10 +91,10 @@ def from_arrays(arrays: Arrays, n_outputs: int, n_features: int) -> list[tuple[i
         _check_tree(tree, n_features)
         factors = coefficient[output : output + width]
         require(len(factors) == width, "coefficient")
-        parts.append((number, Term(tree, slice(first, first + width), factors)))
+        terms.append((number, Term(tree, slice(first, first + width), factors)))
         node, value, output = node + n_nodes, value + size, output + width
     require(value == len(all_values) and output == len(coefficient), "values")
-    return parts
+    return terms
 
 
 def _sets(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:

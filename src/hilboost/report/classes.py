@@ -111,14 +111,15 @@ def _calibration(codes: NDArray[np.intp], proba: Floats, best: NDArray[np.intp])
     stated = proba[:, 1] if binary else proba.max(axis=1)
     hit = (codes == 1 if binary else codes == best).astype(float)
     order = np.argsort(stated, kind="stable")
-    parts = [part for part in np.array_split(order, min(10, max(1, len(order) // 10))) if len(part)]
+    groups = np.array_split(order, min(10, max(1, len(order) // 10)))
     bins = [
         {
-            "stated": float(stated[part].mean()),
-            "observed": float(hit[part].mean()),
-            "count": len(part),
+            "stated": float(stated[rows].mean()),
+            "observed": float(hit[rows].mean()),
+            "count": len(rows),
         }
-        for part in parts
+        for rows in groups
+        if len(rows)
     ]
     gap = sum(b["count"] * abs(b["stated"] - b["observed"]) for b in bins) / len(codes)
     counts, edges = np.histogram(stated, bins=20, range=(0, 1))

@@ -34,22 +34,22 @@ class ReestimateLeaves:
         if not isinstance(state.loss, LeafLoss):
             raise IncompatibleParts(f"{type(state.loss).__name__} has no leaf values.")
         target = Target(state.target.y, state.sample.weight)
-        parts = []
-        for part, fitted in zip(stage.terms, state.fitted, strict=True):
-            if not isinstance(part.model, LeafModel) or fitted.leaves is None:
-                parts.append(part)
+        terms = []
+        for term, fitted in zip(stage.terms, state.fitted, strict=True):
+            if not isinstance(term.model, LeafModel) or fitted.leaves is None:
+                terms.append(term)
                 continue
             leaves = fitted.leaves
             if state.sample.rows is not None:
                 leaves = np.full_like(fitted.leaves, -1)
                 leaves[state.sample.rows] = fitted.leaves[state.sample.rows]
             values = state.loss.leaf_values(
-                target, state.raw, leaves, len(part.model.values), part.columns
+                target, state.raw, leaves, len(term.model.values), term.columns
             )
             if fitted.order is not None:
                 inside = leaves >= 0
                 weight = None if target.weight is None else target.weight[inside]
                 mass = np.bincount(leaves[inside], weights=weight, minlength=len(values))
                 values = fitted.order.nearest(values, mass[:, None].astype(np.float64))
-            parts.append(part.with_model(part.model.with_values(values)))
-        return Stage(tuple(parts))
+            terms.append(term.with_model(term.model.with_values(values)))
+        return Stage(tuple(terms))

@@ -43,14 +43,14 @@ class LineSearch:
     def __call__(self, stage: Stage, state: State) -> Stage:
         """Multiply the coefficient by the step length."""
         step = np.ones(state.raw.shape[1])
-        for part, fitted in zip(stage.terms, state.fitted, strict=True):
+        for term, fitted in zip(stage.terms, state.fitted, strict=True):
             outputs = fitted.outputs
             if outputs is None:
                 if self.skip_leaves:
                     continue
-                assert isinstance(part.model, LeafModel)
-                outputs = part.model.values[fitted.leaves]
-            for k, column in enumerate(range(part.columns.start, part.columns.stop)):
+                assert isinstance(term.model, LeafModel)
+                outputs = term.model.values[fitted.leaves]
+            for k, column in enumerate(range(term.columns.start, term.columns.stop)):
                 step[column] = self._search(state, column, outputs[:, k])
         return stage.scaled(step)
 

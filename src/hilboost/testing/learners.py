@@ -67,7 +67,7 @@ class LearnerContract(BoostingContract):
 
     def own_classes(self, model: Any) -> Iterable[type]:
         """The learner's class and those of its base models."""
-        base_models = (part.model for stage in model.model_.stages for part in stage.terms)
+        base_models = (term.model for stage in model.model_.stages for term in stage.terms)
         return (type(self.make()), *map(type, base_models))
 
     def fitted(
@@ -235,17 +235,17 @@ class LearnerContract(BoostingContract):
             Term(one.term.model, one.term.columns, 0.3 * one.term.coefficient) for one in fitted
         ]
         expected = np.zeros((len(X), n_outputs))
-        for part in scaled:
-            expected[:, part.columns] += part.coefficient * part.model.predict_raw(X)
+        for term in scaled:
+            expected[:, term.columns] += term.coefficient * term.model.predict_raw(X)
         raw = np.zeros((len(X), n_outputs))
-        for kind in {type(part.model) for part in scaled}:
-            parts = [part for part in scaled if type(part.model) is kind]
-            kind.sum_of(parts).add_to(raw, X, 1)
+        for kind in {type(term.model) for term in scaled}:
+            terms = [term for term in scaled if type(term.model) is kind]
+            kind.sum_of(terms).add_to(raw, X, 1)
         ensure_close(raw, expected, "sum_of adds something else.", rtol=1e-9, atol=1e-9)
 
 
-def _columns_of(part: Term) -> range:
-    return range(part.columns.start, part.columns.stop)
+def _columns_of(term: Term) -> range:
+    return range(term.columns.start, term.columns.stop)
 
 
 def _outputs(fitted: FittedTerm) -> Floats:

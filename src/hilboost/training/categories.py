@@ -49,17 +49,17 @@ def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveMod
     if by == 0:
         return model
     stages = (
-        Stage(tuple(_shifted(part, encoding.n_columns, by) for part in stage.terms))
+        Stage(tuple(_shifted(term, encoding.n_columns, by) for term in stage.terms))
         for stage in model.stages
     )
     return AdditiveModel(model.initial_raw, tuple(stages))
 
 
-def _shifted(part: Term, first: int, by: int) -> Term:
-    tree = part.model
+def _shifted(term: Term, first: int, by: int) -> Term:
+    tree = term.model
     assert isinstance(tree, Tree)
     column = np.where(tree.column >= first, tree.column + by, tree.column).astype(np.int32)
-    return part.with_model(replace(tree, column=column))
+    return term.with_model(replace(tree, column=column))
 
 
 def check_levels(schema: Schema, codes: Floats) -> None:

@@ -356,9 +356,9 @@ def _side_by_side(members: Sequence[EnsembleMember]) -> AdditiveModel:
         tuple(
             Stage(
                 tuple(
-                    replace(part, columns=_shifted(part.columns, k * r))
+                    replace(term, columns=_shifted(term.columns, k * r))
                     for k, stage in enumerate(stages)
-                    for part in stage.terms
+                    for term in stage.terms
                 )
             )
             for stages in together
@@ -373,9 +373,9 @@ def _apart(model: AdditiveModel, n_members: int) -> list[EnsembleMember]:
     members = [EnsembleMember(start) for start in starts]
     for stage in model.stages:
         for k, member in enumerate(members):
-            parts = [part for part in stage.terms if part.columns.start // r == k]
+            own = [term for term in stage.terms if term.columns.start // r == k]
             member.stages.append(
-                Stage(tuple(replace(p, columns=_shifted(p.columns, -k * r)) for p in parts))
+                Stage(tuple(replace(term, columns=_shifted(term.columns, -k * r)) for term in own))
             )
     return members
 

@@ -250,8 +250,8 @@ def scan(column, total, packing, limits, direction, bounds, scratch):
 def _score_channels(sums, n_outputs, packing, l2):
     total_score, total_hessian, count = 0.0, 0.0, 0.0
     for k in range(n_outputs):
-        part, hessian, count_k = score(sums[k], packing, l2)
-        total_score += part
+        score_k, hessian, count_k = score(sums[k], packing, l2)
+        total_score += score_k
         total_hessian += hessian
         if k == 0:
             count = count_k

@@ -227,18 +227,18 @@ def score_cut(table, column, here, gradients, min_weight, cut, missing_left, sum
         n_left += int64(b <= cut or (missing_left != 0 and b == missing))
     summed = 2 * n_left <= here.end - here.begin  # whether the left side is
     sums[:] = 0.0
-    part = 0.0
+    weight = 0.0
     for i in range(here.begin, here.end):
         row = here.rows[i]
         b = bin_of(table, offset, row)
         if (b <= cut or (missing_left != 0 and b == missing)) == summed:
             add_row(sums, gradients.values, row)
-            part += weights[row] if weights.shape[0] > 0 else 1.0
-    rest = here.weight - part
-    if part < min_weight or rest < min_weight or part <= 0.0 or rest <= 0.0:
+            weight += weights[row] if weights.shape[0] > 0 else 1.0
+    other_weight = here.weight - weight
+    if weight < min_weight or other_weight < min_weight or weight <= 0.0 or other_weight <= 0.0:
         return NO_GAIN
     a, c = squares(sums, here.totals)
-    return a / part + c / rest
+    return a / weight + c / other_weight
 
 
 @inner

@@ -92,9 +92,9 @@ class Tree(LeafModel):
         return self.leaf_values[self.leaves(X)]
 
     @classmethod
-    def sum_of(cls, parts: Sequence[Term]) -> Forest:
+    def sum_of(cls, terms: Sequence[Term]) -> Forest:
         """Combine all trees into one forest."""
-        return Forest.of(parts)
+        return Forest.of(terms)
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ class Forest:
         return len(self.depths)
 
     @classmethod
-    def of(cls, parts: Sequence[Term]) -> Forest:
-        """Concatenate the trees of the parts."""
-        models: list[Any] = [part.model for part in parts]
+    def of(cls, terms: Sequence[Term]) -> Forest:
+        """Concatenate the trees of the terms."""
+        models: list[Any] = [term.model for term in terms]
         trees = _flat_trees(models)
         order = np.empty(len(trees.child), dtype=np.int64)
         masks = np.empty(len(trees.child), dtype=np.uint64)
@@ -133,7 +133,7 @@ class Forest:
             masks,
             masks.astype(np.uint32),
         )
-        return cls(trees, leaf_masks, _flat_leaves(parts, trees.roots, order))
+        return cls(trees, leaf_masks, _flat_leaves(terms, trees.roots, order))
 
     @property
     def depths(self) -> NDArray[np.int32]:
@@ -209,19 +209,19 @@ def _flat_trees(trees: Sequence[Tree]) -> FlatTrees:
 
 
 def _flat_leaves(
-    parts: Sequence[Term], roots: NDArray[np.int64], order: NDArray[np.int64]
+    terms: Sequence[Term], roots: NDArray[np.int64], order: NDArray[np.int64]
 ) -> FlatLeaves:
     """Concatenate the leaf values; ``order`` (n_nodes,) numbers leaves from left to right."""
-    trees: list[Any] = [part.model for part in parts]
+    trees: list[Any] = [term.model for term in terms]
     sizes = np.diff(roots)
     widths = np.array([t.leaf_values.shape[1] for t in trees], dtype=np.int32)
     per_tree = np.array([len(t.leaf_values) for t in trees], dtype=np.int32)
     start = np.concatenate([[0], np.cumsum(widths * per_tree)[:-1]]).astype(np.int64)
     values = []
-    for t, part, root in zip(trees, parts, roots[:-1], strict=True):
+    for t, term, root in zip(trees, terms, roots[:-1], strict=True):
         leaves = np.flatnonzero(t.leaf_number >= 0)
         from_left = leaves[np.argsort(order[root + leaves])]
-        values.append((part.coefficient * t.leaf_values[t.leaf_number[from_left]]).ravel())
+        values.append((term.coefficient * t.leaf_values[t.leaf_number[from_left]]).ravel())
     return FlatLeaves(
         number=np.concatenate([t.leaf_number for t in trees]),
         offset=np.repeat(start, sizes) + order * np.repeat(widths, sizes),
@@ -229,7 +229,7 @@ def _flat_leaves(
         start=start,
         per_tree=per_tree,
         widths=widths,
-        first_output=np.array([part.columns.start for part in parts], dtype=np.int32),
+        first_output=np.array([term.columns.start for term in terms], dtype=np.int32),
     )
 
 

@@ -212,14 +212,14 @@ class VectorTreeLearner(Learner):
 
     def _limits(self, d: int, m: int, pure: float) -> VectorLimits:
         most = m if self.max_splits is None else min(m, int(self.max_splits) + 1)
-        part = 1 / np.sqrt(d) if isinstance(self.max_features, str) else self.max_features
+        fraction = 1 / np.sqrt(d) if isinstance(self.max_features, str) else self.max_features
         return VectorLimits(
             min_weight=float(self.min_samples_leaf),
             tie=_TIE,
             pure=pure,
             max_leaves=most,
             max_depth=_UNLIMITED if self.max_depth is None else int(self.max_depth),
-            n_columns=max(1, round(part * d)),
+            n_columns=max(1, round(fraction * d)),
             random_cuts=bool(self.random_cuts),
             in_turn=most >= m,  # one leaf per row: the order does not matter
         )

@@ -165,8 +165,8 @@ def _candidates(
     if recipe.data.held_out is None and recipe.n_folds == 1:
         return ()
     return tuple(
-        Candidate(replace(learner, max_features=part), replace(resolved, max_features=part))
-        for part in _MAX_FEATURES_TRIED
+        Candidate(replace(learner, max_features=f), replace(resolved, max_features=f))
+        for f in _MAX_FEATURES_TRIED
     )
 
 
