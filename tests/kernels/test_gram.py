@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import CallableKernel, Gaussian, Matern
@@ -77,7 +77,7 @@ def test_threads_do_not_change_a_bit(a, b, d, memory, dtype):
     results = []
     for n_threads in (1, 2):
         # One thread of BLAS: with more of them, its own sums of products are ordered otherwise.
-        with dense.blas_threads(1), ThreadTeam(n_threads) as team:
+        with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
             gram = Gram(Matern(1.0, 2.5), A, B, memory, team)
             results.append(
                 [
@@ -156,7 +156,7 @@ def test_a_triangle_stands_for_the_symmetric_matrix(n, memory, dtype):
     K = Gaussian().block(A.astype(float), A.astype(float))
     results = []
     for n_threads in (1, 2):
-        with dense.blas_threads(1), ThreadTeam(n_threads) as team:
+        with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
             gram = SymmetricGram(Gaussian(), A, memory, team)
             results += [gram.times(V), gram.times(V)]
     assert_close(results[0], K @ V, dtype)

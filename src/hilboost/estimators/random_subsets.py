@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.threads import threads_for
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.callback import Callback
@@ -78,19 +78,19 @@ class Maker:
         O(m³).
         """
         data = self.data
-        X = dense.to_numpy(data.X[data.rows_of(rows)])
+        X = array_api.to_numpy(data.X[data.rows_of(rows)])
         weight = self.training.target.weight
         weight = np.ones(len(rows)) if weight is None else weight[rows]
         weight = weight if copies is None else weight * copies
-        K = dense.add_to_diagonal(evaluate(self.kernel, X, X), self.regularization / weight)
-        factor = dense.cholesky(K)
-        alpha = dense.solve_cholesky(factor, self.residual[rows])
+        K = array_api.add_to_diagonal(evaluate(self.kernel, X, X), self.regularization / weight)
+        factor = array_api.cholesky(K)
+        alpha = array_api.solve_cholesky(factor, self.residual[rows])
         basis = X.astype(data.precision)
         return KernelExpansion(self.kernel, data.inputs, basis, alpha, rows), factor
 
     def members(self, subsets: list[NDArray[np.int64]]) -> list[tuple[KernelExpansion, Floats]]:
         """Fit one member per subset, in parallel."""
-        with dense.blas_threads(1):
+        with array_api.blas_threads(1):
             return self.data.team.map(self.member, subsets)
 
 

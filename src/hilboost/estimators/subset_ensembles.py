@@ -23,7 +23,7 @@ from scipy.linalg import qr
 from scipy.optimize import nnls
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam, threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
@@ -123,7 +123,7 @@ class ConvexKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
     def _learn(self, maker: Maker) -> AdditiveModel:
         members = [model for model, _ in self._on_random_subsets(maker)]
         X, target = maker.training.held_out or (maker.training.X, maker.training.target)
-        with dense.blas_threads(1):
+        with array_api.blas_threads(1):
             outputs = maker.data.team.map(lambda model: model.predict_raw(X), members)
         root = 1.0 if target.weight is None else np.sqrt(target.weight)[:, None]
         errors = np.column_stack(
@@ -216,7 +216,7 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
         require_complete(X)
         blocks = row_blocks(len(X))
         n_threads = threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)
-        with ThreadTeam(n_threads) as team, dense.blas_threads(1):
+        with ThreadTeam(n_threads) as team, array_api.blas_threads(1):
             parts = team.map(lambda rows: self._committee(X[rows]), blocks)
         return np.concatenate(parts)
 
@@ -232,7 +232,7 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
         total = np.zeros((len(X), len(self.fitted_.model.initial_raw)))
         for model, factor in zip(self.members_, self._factors, strict=True):
             k = evaluate(kernel, scaled, model.basis.astype(np.float64))
-            half = dense.solve_lower(factor, k.T.copy())
+            half = array_api.solve_lower(factor, k.T.copy())
             variance = prior - np.einsum("ij,ij->j", half, half)
             inverse = 1 / np.maximum(variance, _SMALLEST_VARIANCE * prior)
             precision += inverse

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType
@@ -44,7 +44,7 @@ class Constant(Kernel):
 
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b)."""
-        block = dense.empty((A.shape[0], B.shape[0]), A, dense.precision(A))
+        block = array_api.empty((A.shape[0], B.shape[0]), A, array_api.precision(A))
         block[...] = self.value
         return block
 
@@ -54,7 +54,7 @@ class Constant(Kernel):
 
     def diag(self, A: Array) -> Array:
         """Diagonal (a,)."""
-        return dense.zeros((A.shape[0],), A, "float64") + self.value
+        return array_api.zeros((A.shape[0],), A, "float64") + self.value
 
     @property
     def log_parameters(self) -> Floats:
@@ -67,7 +67,7 @@ class Constant(Kernel):
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """The sum of ``W``, multiplied by the constant."""
-        return np.array([self.value * float(dense.namespace(W).sum(W))])
+        return np.array([self.value * float(array_api.namespace(W).sum(W))])
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Scaled(Kernel):
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """The gradient of the kernel, and ``sum W k`` for the factor."""
         inner = self.factor * self.kernel.parameter_gradient(A, W)
-        total = self.factor * float(dense.namespace(W).sum(W * self.kernel.block(A, A)))
+        total = self.factor * float(array_api.namespace(W).sum(W * self.kernel.block(A, A)))
         return np.append(inner, total)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
@@ -59,7 +59,7 @@ class Delta(Kernel):
         for differs, rate in zip(_differing(A, B), self._rates(A), strict=True):
             differs *= -rate
             exponent += differs
-        return dense.exp(exponent)
+        return array_api.exp(exponent)
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
         """Write ``exp`` of a sum over columns."""
@@ -68,7 +68,7 @@ class Delta(Kernel):
 
     def diag(self, A: Array) -> Array:
         """Ones."""
-        return dense.zeros((A.shape[0],), A, "float64") + 1.0
+        return array_api.zeros((A.shape[0],), A, "float64") + 1.0
 
     def _rates(self, A: Array) -> list[float]:
         return [float(rate) for rate in np.broadcast_to(1 / self.length_scale, (A.shape[1],))]
@@ -84,7 +84,7 @@ class Delta(Kernel):
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """``sum_ij W_ij k_ij [a_l ≠ b_l] / length_scale_l``, column by column."""
-        xp = dense.namespace(A)
+        xp = array_api.namespace(A)
         M = W * self.block(A, A)
         by_column = np.array(
             [
@@ -118,16 +118,16 @@ class Hamming(Kernel):
 
     def diag(self, A: Array) -> Array:
         """Ones."""
-        return dense.zeros((A.shape[0],), A, "float64") + 1.0
+        return array_api.zeros((A.shape[0],), A, "float64") + 1.0
 
 
 def _zeros(A: Array, B: Array) -> Array:
-    return dense.zeros((A.shape[0], B.shape[0]), A, dense.precision(A))
+    return array_api.zeros((A.shape[0], B.shape[0]), A, array_api.precision(A))
 
 
 def _differing(A: Array, B: Array) -> Iterator[Array]:
     """Yield for each column 1 where the codes differ and 0 where they are equal, (a, b)."""
-    xp = dense.namespace(A)
+    xp = array_api.namespace(A)
     A, B = _filled(A), _filled(B)
     for column in range(A.shape[1]):
         yield xp.astype(A[:, column, None] != B[None, :, column], A.dtype)
@@ -146,7 +146,7 @@ def _differing_operators(graph: OperatorGraph, A: str, B: Floats, factors: Float
 
 def _filled(A: Array) -> Array:
     """Replace NaN by a number that is not a code, so that it equals itself."""
-    xp = dense.namespace(A)
+    xp = array_api.namespace(A)
     missing = xp.isnan(A)
     if not bool(xp.any(missing)):
         return A

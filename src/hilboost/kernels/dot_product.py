@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
@@ -134,7 +134,7 @@ class Cosine(Kernel):
 
     def diag(self, A: Array) -> Array:
         """Ones."""
-        return dense.zeros((A.shape[0],), A, "float64") + 1.0
+        return array_api.zeros((A.shape[0],), A, "float64") + 1.0
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Tanimoto(Kernel):
 
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b), from one matrix product and three passes over it."""
-        xp = dense.namespace(A)
+        xp = array_api.namespace(A)
         A, B = _with_zero_column(A), _with_zero_column(B)
         shared = A @ B.T
         total = xp.sum(A * A, axis=1)[:, None] + xp.sum(B * B, axis=1)[None, :]
@@ -177,7 +177,7 @@ class Tanimoto(Kernel):
 
     def diag(self, A: Array) -> Array:
         """Ones."""
-        return dense.zeros((A.shape[0],), A, "float64") + 1.0
+        return array_api.zeros((A.shape[0],), A, "float64") + 1.0
 
 
 def _zero_rows(graph: OperatorGraph, A: str) -> tuple[str, str]:
@@ -188,8 +188,8 @@ def _zero_rows(graph: OperatorGraph, A: str) -> tuple[str, str]:
 
 def _squares(A: Array) -> Array:
     """``|a|²``, (a,) float64."""
-    A = dense.cast(A, "float64")
-    return dense.namespace(A).sum(A * A, axis=1)
+    A = array_api.cast(A, "float64")
+    return array_api.namespace(A).sum(A * A, axis=1)
 
 
 def _with_zero_column(A: Array) -> Array:
@@ -199,14 +199,14 @@ def _with_zero_column(A: Array) -> Array:
     0 0   →    0 0 1
     0 4        0 4 0
     """
-    xp = dense.namespace(A)
+    xp = array_api.namespace(A)
     is_zero = xp.all(A == 0, axis=1)
     return xp.concat([A, xp.astype(is_zero, A.dtype)[:, None]], axis=1)
 
 
 def _unit(A: Array) -> Array:
     """Scale rows to length one; rows of zeros get a direction of their own."""
-    xp = dense.namespace(A)
+    xp = array_api.namespace(A)
     A = _with_zero_column(A)
     A = A / xp.max(xp.abs(A), axis=1)[:, None]  # avoids underflow and overflow of squares
     return A / xp.sqrt(xp.sum(A * A, axis=1))[:, None]

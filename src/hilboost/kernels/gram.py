@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
@@ -99,7 +99,7 @@ class Gram:
     @property
     def precision(self) -> str:
         """Dtype of the kernel values."""
-        return dense.precision(self.A)
+        return array_api.precision(self.A)
 
     @property
     def n_bytes(self) -> float:
@@ -114,7 +114,7 @@ class Gram:
     def whole(self) -> Array:
         """Return the matrix, which is evaluated on first use."""
         if self._whole is None:
-            whole = dense.empty(self.shape, self.A, dense.precision(self.A))
+            whole = array_api.empty(self.shape, self.A, array_api.precision(self.A))
 
             def evaluate(rows: slice) -> None:
                 fill(whole[rows], self.kernel, self.A[rows], self.B)
@@ -131,8 +131,8 @@ class Gram:
         """Compute ``K[rows]``."""
         if self.is_kept:
             return self.whole()[rows]
-        block = dense.empty(
-            (rows.stop - rows.start, self.shape[1]), self.A, dense.precision(self.A)
+        block = array_api.empty(
+            (rows.stop - rows.start, self.shape[1]), self.A, array_api.precision(self.A)
         )
         fill(block, self.kernel, self.A[rows], self.B)
         return block
@@ -144,15 +144,15 @@ class Gram:
         blocks = row_blocks(self.shape[0], size)
         if self.team.n_threads == 1 or not isinstance(self.A, np.ndarray):
             return [function(rows) for rows in blocks]
-        with dense.blas_threads(1):
+        with array_api.blas_threads(1):
             return self.team.map(function, blocks)
 
     def times(self, V: Array) -> Array:
         """Compute ``K V`` for ``V`` (b, r), float64."""
         if self.is_kept:
             self.whole()
-        out = dense.empty((self.shape[0], V.shape[1]), self.A, "float64")
-        short = dense.cast(V, dense.precision(self.A))
+        out = array_api.empty((self.shape[0], V.shape[1]), self.A, "float64")
+        short = array_api.cast(V, array_api.precision(self.A))
 
         def multiply(rows: slice) -> None:
             out[rows] = _product(self.block(rows), short)
@@ -164,22 +164,24 @@ class Gram:
         """Compute ``K' U`` for ``U`` (a, r), float64."""
         if self.is_kept:
             self.whole()
-        short = dense.cast(U, dense.precision(self.A))
-        parts = self._map(lambda rows: dense.cast(self.block(rows).T @ short[rows], "float64"))
+        short = array_api.cast(U, array_api.precision(self.A))
+        parts = self._map(lambda rows: array_api.cast(self.block(rows).T @ short[rows], "float64"))
         return _sum(parts)
 
     def normal_times(self, V: Array, weight: Array | None = None) -> Array:
         """Compute ``K' W K V`` in one pass over the rows, float64."""
         if self.is_kept:
             self.whole()
-        short = dense.cast(V, dense.precision(self.A))
+        short = array_api.cast(V, array_api.precision(self.A))
 
         def both(rows: slice) -> Array:
             block = self.block(rows)
             product = _product(block, short)
             if weight is not None:
                 product *= weight[rows, None]
-            return dense.cast(block.T @ dense.cast(product, dense.precision(self.A)), "float64")
+            return array_api.cast(
+                block.T @ array_api.cast(product, array_api.precision(self.A)), "float64"
+            )
 
         return _sum(self._map(both))
 
@@ -188,8 +190,8 @@ class Gram:
         if self.is_kept:
             self.whole()
         b = self.shape[1]
-        gram = dense.zeros((b, b), self.A, "float64")
-        product = None if right is None else dense.zeros((b, right.shape[1]), self.A, "float64")
+        gram = array_api.zeros((b, b), self.A, "float64")
+        product = None if right is None else array_api.zeros((b, right.shape[1]), self.A, "float64")
         size = max(256, min(4096, int(2**28 // (8 * b))))
         buffer = None
         for rows in row_blocks(self.shape[0], size):
@@ -197,13 +199,13 @@ class Gram:
                 block = self.whole()[rows]
             else:
                 if buffer is None:
-                    buffer = dense.empty((size, b), self.A, dense.precision(self.A))
+                    buffer = array_api.empty((size, b), self.A, array_api.precision(self.A))
                 block = buffer[: rows.stop - rows.start]
                 self._fill_together(block, rows)
-            double = dense.cast(block, "float64")
+            double = array_api.cast(block, "float64")
             if product is not None:
                 assert right is not None
-                product += double.T @ dense.cast(right[rows], "float64")
+                product += double.T @ array_api.cast(right[rows], "float64")
             if weight is None:
                 gram += double.T @ double
             else:
@@ -221,19 +223,19 @@ class Gram:
         def evaluate(tile: tuple[slice, slice]) -> None:
             block[tile] = self.kernel.block(A[tile[0]], self.B[tile[1]])
 
-        with dense.blas_threads(1):
+        with array_api.blas_threads(1):
             self.team.map(evaluate, _tiles(block, A.shape[1]))
 
 
 def namespace_sqrt(values: Array) -> Array:
     """Return a new array of square roots."""
-    return dense.namespace(values).sqrt(values)
+    return array_api.namespace(values).sqrt(values)
 
 
 def _product(block: Array, short: Array) -> Array:
     """Compute ``block @ short``: float64 sums of float32 products of a few thousand terms."""
     b = block.shape[1]
-    total = dense.cast(block[:, :_COLUMNS_OF_A_SUM] @ short[:_COLUMNS_OF_A_SUM], "float64")
+    total = array_api.cast(block[:, :_COLUMNS_OF_A_SUM] @ short[:_COLUMNS_OF_A_SUM], "float64")
     for j in range(_COLUMNS_OF_A_SUM, b, _COLUMNS_OF_A_SUM):
         total += block[:, j : j + _COLUMNS_OF_A_SUM] @ short[j : j + _COLUMNS_OF_A_SUM]
     return total
@@ -256,4 +258,4 @@ def predict(
 ) -> Floats:
     """Compute ``k(X, basis) weights``, (n, r), with only blocks of ``k(X, basis)`` in memory."""
     gram = Gram(kernel, X, basis, 0.0, team)
-    return dense.to_numpy(gram.times(weights))
+    return array_api.to_numpy(gram.times(weights))

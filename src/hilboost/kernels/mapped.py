@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
@@ -73,7 +73,7 @@ class Mapped(Kernel):
         return self.kernel.diag(A)
 
     def _image(self, A: Array) -> Array:
-        return A @ dense.like(self.matrix, A)
+        return A @ array_api.like(self.matrix, A)
 
     def stretched(self, factor: float) -> Self:
         """Multiply the length scales of the kernel by the factor."""
@@ -94,9 +94,9 @@ class Mapped(Kernel):
         """The kernel's, and ``4 (a' diag(N1) z - a'Nz) / length_scale``, ``N_ij = W_ij ∂k/∂s²``."""
         image = self._image(A)
         Z, N = self.kernel.pulls(image, W)
-        xp = dense.namespace(A)
+        xp = array_api.namespace(A)
         A = A - xp.mean(A, axis=0)
-        by_entry = 4 * dense.to_numpy(A.T @ (Z * xp.sum(N, axis=1)[:, None] - N @ Z))
+        by_entry = 4 * array_api.to_numpy(A.T @ (Z * xp.sum(N, axis=1)[:, None] - N @ Z))
         by_entry /= self.kernel.length_scale
         return np.append(self.kernel.parameter_gradient(image, W), by_entry)
 

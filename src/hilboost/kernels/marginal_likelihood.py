@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.base import Kernel
 
@@ -64,11 +64,11 @@ def negative_log_likelihood(
     n, c = Y.shape
     K = kernel.block(X, X)
     # On the diagonal of a block, s² = 0 has a rounding error, whose root is not small.
-    dense.set_diagonal(K, kernel.diag(X) + noise)
-    factor = dense.cholesky(K)
-    alpha = dense.solve_cholesky(factor, Y.copy())
+    array_api.set_diagonal(K, kernel.diag(X) + noise)
+    factor = array_api.cholesky(K)
+    alpha = array_api.solve_cholesky(factor, Y.copy())
     value = 0.5 * float((Y * alpha).sum()) + c * float(np.log(np.diagonal(factor)).sum())
-    W = c * dense.solve_cholesky(factor, np.eye(n)) - alpha @ alpha.T
+    W = c * array_api.solve_cholesky(factor, np.eye(n)) - alpha @ alpha.T
     by_noise = 0.5 * noise * float(np.trace(W))
     return value, np.append(0.5 * kernel.parameter_gradient(X, W), by_noise)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
@@ -112,10 +112,10 @@ class Stationary(Kernel):
 
     def diag(self, A: Array) -> Array:
         """Ones."""
-        return dense.zeros((A.shape[0],), A, "float64") + 1.0
+        return array_api.zeros((A.shape[0],), A, "float64") + 1.0
 
     def _scaled(self, A: Array) -> Array:
-        return A / dense.like(self.length_scale, A)
+        return A / array_api.like(self.length_scale, A)
 
     def stretched(self, factor: float) -> Self:
         """Multiply the length scales by the factor."""
@@ -133,10 +133,10 @@ class Stationary(Kernel):
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Use matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
         Z, M = self.pulls(A, W)
-        xp = dense.namespace(A)
+        xp = array_api.namespace(A)
         rows = xp.sum(M, axis=1)
         squares = 2 * (xp.sum(Z * Z * rows[:, None], axis=0) - xp.sum((M @ Z) * Z, axis=0))
-        by_scale = -2 * dense.to_numpy(squares)  # ∂s²/∂log length_scale
+        by_scale = -2 * array_api.to_numpy(squares)  # ∂s²/∂log length_scale
         return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
 
     def pulls(self, A: Array, W: Array) -> tuple[Array, Array]:
@@ -155,7 +155,7 @@ class Stationary(Kernel):
         """
         Z = self._scaled(A)
         # Centering minimizes cancellation in differences of sums over these rows.
-        Z = Z - dense.namespace(A).mean(Z, axis=0)
+        Z = Z - array_api.namespace(A).mean(Z, axis=0)
         S = squared_distances(Z, Z)
         # Rows that are equal up to rounding add nothing; a steep slope would amplify the noise.
         equal = _rounding_error(Z) >= S
@@ -167,18 +167,18 @@ class Stationary(Kernel):
 
 def squared_distances(A: Array, B: Array) -> Array:
     """Compute ``|a - b|²``, (a, b), from one matrix product."""
-    xp = dense.namespace(A)
+    xp = array_api.namespace(A)
     middle = xp.mean(B, axis=0)  # cancellation is least around the middle
     A, B = A - middle, B - middle
     ones_a, ones_b = xp.ones_like(A[:, :1]), xp.ones_like(B[:, :1])
     left = xp.concat([-2 * A, xp.sum(A * A, axis=1)[:, None], ones_a], axis=1)
     right = xp.concat([B, ones_b, xp.sum(B * B, axis=1)[:, None]], axis=1)
-    return dense.clip(left @ right.T, 0.0, _LARGEST_SQUARE)
+    return array_api.clip(left @ right.T, 0.0, _LARGEST_SQUARE)
 
 
 def _rounding_error(Z: Array) -> float:
     """Bound the error of ``squared_distances(Z, Z)``: (d + 2) terms of at most ``4 |z|²``."""
-    xp = dense.namespace(Z)
+    xp = array_api.namespace(Z)
     largest = float(xp.max(xp.sum(Z * Z, axis=1)))
     return 4 * (Z.shape[1] + 2) * float(xp.finfo(Z.dtype).eps) * largest
 
@@ -202,7 +202,7 @@ class Gaussian(Stationary):
     def profile(self, S: Array) -> Array:
         """Compute one exponential."""
         S *= -0.5
-        return dense.exp(S)
+        return array_api.exp(S)
 
     def slope(self, S: Array) -> Array:
         """``-k/2``"""
@@ -236,9 +236,9 @@ class Laplace(Stationary):
 
 def _exponential(S: Array) -> Array:
     """Compute ``exp(-s)`` from ``s²``, which may be overwritten."""
-    S = dense.sqrt(S)
+    S = array_api.sqrt(S)
     S *= -1
-    return dense.exp(S)
+    return array_api.exp(S)
 
 
 def _exponential_operators(graph: OperatorGraph, S: str) -> str:
@@ -247,8 +247,8 @@ def _exponential_operators(graph: OperatorGraph, S: str) -> str:
 
 def _exponential_slope(S: Array) -> Array:
     """Compute ``-exp(-s) / (2 s)`` from ``s²``, which may be overwritten."""
-    s = dense.sqrt(dense.floor_at(S, _SMALLEST_SQUARE))
-    return dense.exp(-s) / (-2 * s)
+    s = array_api.sqrt(array_api.floor_at(S, _SMALLEST_SQUARE))
+    return array_api.exp(-s) / (-2 * s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +293,7 @@ class Matern(Stationary):
         if self.nu == 0.5:
             return _exponential(S)
         S *= 2 * self.nu
-        t = dense.sqrt(S)
+        t = array_api.sqrt(S)
         if self.nu == 1.5:
             polynomial = t + 1
         else:
@@ -302,7 +302,7 @@ class Matern(Stationary):
             polynomial *= t
             polynomial += 1
         t *= -1
-        polynomial *= dense.exp(t)
+        polynomial *= array_api.exp(t)
         return polynomial
 
     def slope(self, S: Array) -> Array:
@@ -310,8 +310,8 @@ class Matern(Stationary):
         if self.nu == 0.5:
             return _exponential_slope(S)
         S *= 2 * self.nu
-        t = dense.sqrt(S)
-        e = dense.exp(-t)
+        t = array_api.sqrt(S)
+        e = array_api.exp(-t)
         return e * -1.5 if self.nu == 1.5 else e * (t + 1) * (-5 / 6)
 
 
@@ -366,7 +366,7 @@ class RationalQuadratic(Stationary):
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """``alpha k (u / (1 + u) - log(1 + u))`` for ``alpha``, ``u = s² / (2 alpha)``."""
-        xp = dense.namespace(A)
+        xp = array_api.namespace(A)
         Z = self._scaled(A)
         u = squared_distances(Z, Z)
         u *= 1 / (2 * self.alpha)

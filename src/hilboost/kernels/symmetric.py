@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.kernels.base import Kernel
@@ -43,7 +43,7 @@ class SymmetricGram:
     @property
     def precision(self) -> str:
         """Dtype of the kernel values."""
-        return dense.precision(self.A)
+        return array_api.precision(self.A)
 
     @property
     def n_bytes(self) -> float:
@@ -58,11 +58,11 @@ class SymmetricGram:
     def _map(self, function: Callable[[int], Any]) -> list[Any]:
         if self.team.n_threads == 1 or not isinstance(self.A, np.ndarray):
             return [function(i) for i in range(len(self._blocks()))]
-        with dense.blas_threads(1):
+        with array_api.blas_threads(1):
             return self.team.map(function, range(len(self._blocks())))
 
     def _evaluated(self, rows: slice) -> Array:
-        block = dense.empty((rows.stop - rows.start, rows.stop), self.A, self.precision)
+        block = array_api.empty((rows.stop - rows.start, rows.stop), self.A, self.precision)
         fill(block, self.kernel, self.A[rows], self.A[: rows.stop])
         return block
 
@@ -71,7 +71,7 @@ class SymmetricGram:
         blocks = self._blocks()
         if self._triangle is None and self.n_bytes <= self.memory:
             self._triangle = self._map(lambda i: self._evaluated(blocks[i]))
-        short = dense.cast(V, self.precision)
+        short = array_api.cast(V, self.precision)
         n, r = self.A.shape[0], V.shape[1]
 
         def multiply(i: int) -> tuple[Array, Array]:
@@ -79,7 +79,7 @@ class SymmetricGram:
             block = self._evaluated(rows) if self._triangle is None else self._triangle[i]
             return _both_products(block, short, rows)
 
-        total = dense.zeros((n, r), self.A, "float64")
+        total = array_api.zeros((n, r), self.A, "float64")
         for rows, (across, down) in zip(blocks, self._map(multiply), strict=True):
             total[rows] += across
             total[: rows.start] += down
@@ -89,8 +89,8 @@ class SymmetricGram:
 def _both_products(block: Array, short: Array, rows: slice) -> tuple[Array, Array]:
     """Compute ``block V`` for its own rows and ``block' V`` for columns left of the diagonal."""
     own = short[rows]
-    across = dense.zeros(tuple(own.shape), own, "float64")
-    down = dense.zeros((rows.start, own.shape[1]), own, "float64")
+    across = array_api.zeros(tuple(own.shape), own, "float64")
+    down = array_api.zeros((rows.start, own.shape[1]), own, "float64")
     for j in range(0, rows.stop, _COLUMNS):
         tile = block[:, j : j + _COLUMNS]
         across += tile @ short[j : min(j + _COLUMNS, rows.stop)]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.loop import BoostingConfig, EnsembleMember, advance
 from hilboost.boosting.sampling import RowSampling
@@ -65,7 +65,7 @@ def held_out_regularization(
         size *= float(target.weight[rows].mean())
     best, lowest, n_worse = size, np.inf, 0
     for factor in _FACTORS:
-        with dense.blas_threads(1):
+        with array_api.blas_threads(1):
             error = sum(data.team.map(partial(_Trial.error, lam=size * factor), trials))
         if error < lowest:
             best, lowest, n_worse = size * factor, error, 0
@@ -82,7 +82,7 @@ def _mean_diagonal(data: Workspace, kernel: Kernel, rows: NDArray[np.int64]) -> 
 
 def _inputs(data: Workspace, rows: NDArray[np.int64]) -> Floats:
     """Scaled inputs of some rows of the table."""
-    return dense.to_numpy(data.X[data.rows_of(rows)])
+    return array_api.to_numpy(data.X[data.rows_of(rows)])
 
 
 class _Trial:
@@ -119,16 +119,16 @@ class _Trial:
 
         Runs L-BFGS on ``L'α``, where ``L L'`` bounds the hessian.
         """
-        L = dense.cholesky(self._normal + lam * self._K_DD)
+        L = array_api.cholesky(self._normal + lam * self._K_DD)
         shape, total = self._alpha.shape, self._weight.sum()
 
         def objective(flat: Floats) -> tuple[float, Floats]:
-            alpha = dense.solve_lower(L, flat.reshape(shape).copy(), transposed=True)
+            alpha = array_api.solve_lower(L, flat.reshape(shape).copy(), transposed=True)
             raw, smooth = self._raw(self._K, alpha), self._K_DD @ alpha
             value = self._weight @ self._loss.value(self._target, raw)
             value += 0.5 * lam * (alpha * smooth).sum()
             pull = self._loss.gradients(self._target, raw).negative_gradient * self._weight[:, None]
-            gradient = dense.solve_lower(L, lam * smooth - self._K.T @ pull)
+            gradient = array_api.solve_lower(L, lam * smooth - self._K.T @ pull)
             return float(value / total), gradient.ravel() / total
 
         found = minimize(
@@ -138,7 +138,7 @@ class _Trial:
             method="L-BFGS-B",
             options={"maxiter": _STEPS, "ftol": _PRECISION, "gtol": 0.0},
         )
-        self._alpha = dense.solve_lower(L, found.x.reshape(shape), transposed=True)
+        self._alpha = array_api.solve_lower(L, found.x.reshape(shape), transposed=True)
         values = self._loss.value(self._held, self._raw(self._K_held, self._alpha))
         return float(np.average(values, weights=self._held.weight))
 
@@ -169,7 +169,7 @@ def held_out_penalty(
     size = _mean_diagonal(data, kernel, rows) * _mean_curvature(scored, target.rows(rows), start)
     errors: list[float] = []
     for factor in _FACTORS:
-        with dense.blas_threads(1):
+        with array_api.blas_threads(1):
             error = sum(data.team.map(partial(_WholeTrial.error, lam=size * factor), trials))
         errors.append(error if np.isfinite(error) else np.inf)
         if len(errors) - 1 - int(np.argmin(errors)) == _PATIENCE:
