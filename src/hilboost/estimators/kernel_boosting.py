@@ -22,7 +22,6 @@ from hilboost.estimators.parameters import changed
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine import SELECTIONS, KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
-from hilboost.losses import SquaredError
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
@@ -199,7 +198,7 @@ class KernelBoosting(KernelMachineEstimator):
                 "the model is a constant: early stopping kept no stage, so that there is no "
                 "standard deviation. Give more rows, or set early_stopping=False."
             )
-        if summary.noise is None or type(fitted.loss) is not SquaredError:
+        if summary.noise is None or not fitted.loss.gaussian:
             raise InvalidData(
                 "a standard deviation needs loss='squared_error' and full stages; this model has "
                 f"{type(fitted.loss).__name__} and {type(fitted.learner).__name__}. Set "

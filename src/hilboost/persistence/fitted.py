@@ -11,7 +11,6 @@ import numpy as np
 
 from hilboost.core.callback import History
 from hilboost.core.errors import IncompatibleParts
-from hilboost.losses import SquaredError
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -47,11 +46,10 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         header["chosen"] = _resolved_to_file(fitted.resolved)
     own, more = _codec_to_file(fitted, writer)
     header, arrays = header | own, arrays | more
-    sharpness = getattr(fitted.loss, "sharpness", None)
-    if sharpness is not None:
-        header["sharpness"] = float(sharpness)
+    if fitted.loss.sharpness is not None:
+        header["sharpness"] = float(fitted.loss.sharpness)
     if fitted.kernel_machine is not None:
-        keeps_noise = fitted.n_stages > 0 and type(fitted.loss) is SquaredError
+        keeps_noise = fitted.n_stages > 0 and fitted.loss.gaussian
         header["machine"], more = kernel_machines.to_file(
             fitted.kernel_machine, fitted.learner.name, writer, keeps_noise
         )

@@ -9,7 +9,7 @@ import numpy as np
 from hilboost.core.base_model import LeafModel, Stage
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
-from hilboost.core.loss import LeafLoss, Loss, Target
+from hilboost.core.loss import Loss, Target
 from hilboost.core.rule import State
 
 
@@ -24,15 +24,13 @@ class ReestimateLeaves:
 
     def check(self, loss: Loss, learner: Learner) -> None:
         """Check that the loss can compute the best constant of a leaf."""
-        if not isinstance(loss, LeafLoss):
+        if not loss.has_leaf_values:
             raise IncompatibleParts(
                 f"leaf re-estimation needs a loss with leaf values; {type(loss).__name__} has none."
             )
 
     def __call__(self, stage: Stage, state: State) -> Stage:
         """Return the stage with new leaf values."""
-        if not isinstance(state.loss, LeafLoss):
-            raise IncompatibleParts(f"{type(state.loss).__name__} has no leaf values.")
         target = Target(state.target.y, state.sample.weight)
         parts = []
         for part, fitted in zip(stage.terms, state.fitted, strict=True):

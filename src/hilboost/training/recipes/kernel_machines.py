@@ -31,7 +31,6 @@ from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.rounding import check_predictions
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Workspace, memory_budget
-from hilboost.losses import OneHotSquaredError
 from hilboost.model.resolved import is_auto
 from hilboost.rules import PenalizedLineSearch
 from hilboost.training.begin import start
@@ -284,7 +283,7 @@ def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...
     if not loss.quadratic:
         rules = (PenalizedLineSearch(keeps_whole_steps=loss.bounded_hessian),)
     plain = not rules and p.learning_rate == 1 and p.subsample == 1 and loss.quadratic
-    plain = plain and not isinstance(loss, OneHotSquaredError)
+    plain = plain and loss.sharpness is None
     if not plain and isinstance(learner, SparseLearner) and learner.reweight:
         raise InvalidParameter(
             "reweight=True sets the weights of all stages itself, for squared error on all "
@@ -327,7 +326,7 @@ class KernelFinish:
             noise=workspace.noise if isinstance(outcome.learner, FullLearner) else None,
         )
         loss = outcome.loss
-        if isinstance(loss, OneHotSquaredError) and workspace.trial is not None:
+        if loss.sharpness is not None and workspace.trial is not None:
             rows, outputs = workspace.trial
             loss = loss.sharpened(outcome.data.target.rows(rows), outcome.initial_raw + outputs)
         return replace(outcome, loss=loss, kernel_machine=summary)

@@ -16,13 +16,12 @@ from hilboost.boosting.effective_size import (
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
-from hilboost.core.loss import LeafLoss, Loss
+from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
 from hilboost.encoders import Encoder
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
-from hilboost.losses.masked import MaskedLoss
 from hilboost.model.codecs import ClassCodec
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
@@ -81,7 +80,7 @@ def table_recipe(
         data.X.shape[1],
         n_trees,
         held_out,
-        isinstance(loss, LeafLoss),
+        loss.has_leaf_values,
         two_classes and not loss.quadratic,
     )
     resolved = in_given_weights(resolved, p, scale)
@@ -280,8 +279,7 @@ def _encoded(
     """Return the encoding of category columns and the tree learner configured for it."""
     if not isinstance(learner, TreeLearner):
         return None, learner
-    if isinstance(loss, MaskedLoss) and loss.loss.quadratic:
-        # The hessian counts the rows whose target is known; leaves need enough of them.
+    if loss.hessian_counts_targets:  # leaves need enough rows whose target is known
         fewest = max(learner.min_hessian, float(learner.min_samples_leaf))
         learner = replace(learner, min_hessian=fewest)
     columns = category_columns(data.schema)
@@ -296,13 +294,12 @@ def _encoded(
 def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
     """Return the rules for leaf values set by the loss and for the line search."""
     rules: list[Rule] = []
-    leaf_loss = isinstance(loss, LeafLoss)
-    if leaf_loss:
+    if loss.has_leaf_values:
         rules.append(ReestimateLeaves())
     if line_search is True:
         rules.append(LineSearch())
     elif is_auto(line_search) and not _needs_no_search(loss, learner):
-        search = LineSearch(skip_leaves=leaf_loss)
+        search = LineSearch(skip_leaves=loss.has_leaf_values)
         rules.append(PenalizedLineSearch() if learner.penalizes else search)
     for rule in rules:
         rule.check(loss, learner)
