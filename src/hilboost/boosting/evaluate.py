@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.backends.leaves import add_leaf_values
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
-from hilboost.core.base_model import LeafModel, Stage
+from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import FittedTerm
@@ -131,9 +131,10 @@ def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: T
             assert result.outputs is not None
             raw[:, part.columns] += part.coefficient * result.outputs
             continue
-        assert isinstance(part.model, LeafModel)
+        model = part.model.on_leaves()
+        assert model is not None
         add = partial(
-            _add_cells, part.coefficient * part.model.values, result.leaves, raw, part.columns.start
+            _add_cells, part.coefficient * model.values, result.leaves, raw, part.columns.start
         )
         team.map(add, blocks(len(raw), part.columns.stop - part.columns.start))
 

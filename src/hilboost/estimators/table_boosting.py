@@ -23,7 +23,6 @@ from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.kernel_boosting import KernelBoosting, kernel_stages
 from hilboost.estimators.parameters import changed
-from hilboost.learners.tree import Forest
 from hilboost.losses.registry import regression_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.stored import StoredModel
@@ -232,10 +231,11 @@ class TableBoosting(BoostingEstimator):
             The base learner is not a tree.
         """
         X = self.fitted_.encode_inputs(self._checked(X))
-        forest = self._forest()
-        if forest is None:
+        self._check_trees()
+        sums = self.fitted_.model.summations()
+        if not sums:
             return np.empty((len(X), 0), dtype=np.int32)
-        return forest.leaves(X, threads_for(self.n_jobs, len(X) * len(forest.depths)))
+        return sums[0].leaves(X, threads_for(self.n_jobs, len(X) * sums[0].cost_per_row))
 
     @property
     def feature_importances_(self) -> Floats:
@@ -243,7 +243,7 @@ class TableBoosting(BoostingEstimator):
         check_is_fitted(self)
         encoding = self.fitted_.encoding
         gains = np.zeros(self.n_features_in_ if encoding is None else encoding.full_width)
-        self._forest()
+        self._check_trees()
         for stage in self.fitted_.model.stages:
             for term in stage.terms:
                 tree: Any = term.model
@@ -253,15 +253,13 @@ class TableBoosting(BoostingEstimator):
         total = gains.sum()
         return gains / total if total > 0 else gains
 
-    def _forest(self) -> Forest | None:
-        """The trees of the model as a forest, or ``None`` if there are no trees."""
+    def _check_trees(self) -> None:
+        """Reject models of other learners."""
         learner = self.fitted_.learner
         if not learner.resumable:
             raise InvalidData(
                 f"this needs a model of trees; its learner is {type(learner).__name__}."
             )
-        sums = self.fitted_.model.summations()
-        return sums[0] if sums and isinstance(sums[0], Forest) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -24,7 +24,6 @@ from hilboost.export.packages import required
 from hilboost.export.scalar_trees import scalar_trees
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.expansion import merge
-from hilboost.learners.tree import Tree
 from hilboost.model import AdditiveModel
 from hilboost.persistence.atomic import atomic_path
 
@@ -136,9 +135,9 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
     trees, expansions, others = [], [], []
     for stage, parts in enumerate(model.stages):
         for number, part in enumerate(parts.terms):
-            if isinstance(part.model, Tree):
+            if part.model.family == "trees":
                 trees += scalar_trees(stage, number, part)
-            elif isinstance(part.model, KernelExpansion):
+            elif part.model.family == "expansions":
                 expansions.append(part)
             else:
                 others.append(_add_term(graph, X, part, len(model.initial_raw)))

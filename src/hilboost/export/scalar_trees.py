@@ -73,7 +73,7 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
     trees = []
     for stage, parts in enumerate(model.model_.stages):
         for number, part in enumerate(parts.terms):
-            if not isinstance(part.model, Tree):
+            if part.model.family != "trees":
                 raise IncompatibleParts(
                     f"{purpose} takes a model of trees; the learner of this one is "
                     f"{type(model.learner_).__name__}. Fit with learner='tree'."
@@ -84,8 +84,7 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
 
 def scalar_trees(stage: int, number: int, part: Term) -> list[ScalarTree]:
     """Return one tree for every output of a part, which holds a :class:`Tree`."""
-    tree = part.model
-    assert isinstance(tree, Tree)
+    tree: Any = part.model
     values = part.coefficient * tree.values
     outputs = range(part.columns.start, part.columns.stop)
     return [
@@ -122,8 +121,8 @@ def require_numbers(model: Any, purpose: str) -> None:
             f"{purpose} takes models of numbers; column {column.name!r} of this one holds "
             f"categories. {remedy}"
         )
-    parts = [part.model for stage in model.model_.stages for part in stage.terms]
-    if any(isinstance(part, Tree) and len(part.left_sets) for part in parts):
+    parts: list[Any] = [part.model for stage in model.model_.stages for part in stage.terms]
+    if any(part.family == "trees" and len(part.left_sets) for part in parts):
         raise IncompatibleParts(
             f"{purpose} takes splits x <= threshold; trees of this model divide the levels of "
             f"categories. {remedy}"

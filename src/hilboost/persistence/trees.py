@@ -8,6 +8,7 @@ any tree splits on categories, also ``by_level`` (all nodes) and ``left_sets`` (
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +35,7 @@ def to_arrays(parts: list[tuple[int, Term]]) -> Arrays:
     trees: list[Tree] = []
     rows: list[tuple[int, ...]] = []
     for number, part in parts:
-        tree = part.model
-        assert isinstance(tree, Tree)
+        tree: Any = part.model
         trees.append(tree)
         first, last = part.columns.start, part.columns.stop
         rows.append((number, len(tree.column), len(tree.values), first, last - first, tree.depth))

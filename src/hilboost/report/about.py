@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import sklearn
 
-from hilboost.core.base_model import LeafModel
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.version import __version__
@@ -71,8 +70,8 @@ def model_facts(model: Any) -> dict[str, Any]:
 def _n_leaves(model: Any) -> int | None:
     if not model.fitted_.learner.resumable:
         return None
-    models = [term.model for stage in model.model_.stages for term in stage.terms]
-    return sum(len(tree.values) for tree in models if isinstance(tree, LeafModel))
+    models = [term.model.on_leaves() for stage in model.model_.stages for term in stage.terms]
+    return sum(len(tree.values) for tree in models if tree is not None)
 
 
 def parameter_facts(model: Any) -> list[dict[str, Any]]:

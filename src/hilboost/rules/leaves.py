@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hilboost.core.base_model import LeafModel, Stage
+from hilboost.core.base_model import Stage
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, Target
@@ -34,7 +34,8 @@ class ReestimateLeaves:
         target = Target(state.target.y, state.sample.weight)
         parts = []
         for part, fitted in zip(stage.terms, state.fitted, strict=True):
-            if not isinstance(part.model, LeafModel) or fitted.leaves is None:
+            model = part.model.on_leaves()
+            if model is None or fitted.leaves is None:
                 parts.append(part)
                 continue
             leaves = fitted.leaves
@@ -42,12 +43,12 @@ class ReestimateLeaves:
                 leaves = np.full_like(fitted.leaves, -1)
                 leaves[state.sample.rows] = fitted.leaves[state.sample.rows]
             values = state.loss.leaf_values(
-                target, state.raw, leaves, len(part.model.values), part.columns
+                target, state.raw, leaves, len(model.values), part.columns
             )
             if fitted.order is not None:
                 inside = leaves >= 0
                 weight = None if target.weight is None else target.weight[inside]
                 mass = np.bincount(leaves[inside], weights=weight, minlength=len(values))
                 values = fitted.order.nearest(values, mass[:, None].astype(np.float64))
-            parts.append(part.with_model(part.model.with_values(values)))
+            parts.append(part.with_model(model.with_values(values)))
         return Stage(tuple(parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.encoders import Encoder, Encoding, meet
-from hilboost.learners.tree import Tree, TreeLearner
+from hilboost.learners.tree import TreeLearner
 from hilboost.model import AdditiveModel
 from hilboost.tables import Schema, place
 
@@ -56,8 +57,7 @@ def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveMod
 
 
 def _shifted(part: Term, first: int, by: int) -> Term:
-    tree = part.model
-    assert isinstance(tree, Tree)
+    tree: Any = part.model
     column = np.where(tree.column >= first, tree.column + by, tree.column).astype(np.int32)
     return part.with_model(replace(tree, column=column))
 

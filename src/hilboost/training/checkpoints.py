@@ -27,7 +27,6 @@ from hilboost.core.callback import Callback, Event
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.version import __version__
-from hilboost.learners.tree import Tree
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.persistence import container as files
@@ -196,7 +195,7 @@ class Resumable:
             return
         for member in self.continuation.state.members:
             for term in (term for stage in member.stages for term in stage.terms):
-                if isinstance(term.model, Tree) and term.model.column.max() >= width:
+                if not term.model.has_shape(width, len(term.coefficient)):
                     raise InvalidModelFile(
                         f"{self.checkpoint.file} is damaged: it names columns that the data do "
                         "not have."
