@@ -18,7 +18,7 @@ from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.parameters import changed
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import SquaredError
-from hilboost.model.codecs import OutputCodec, TargetCodec
+from hilboost.model.codecs import TargetCodec
 from hilboost.model.resolved import is_auto
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import check_kernel
@@ -183,12 +183,11 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
         return PreimageError(embedding, embedding.ways[0] if is_auto(self.decode) else self.decode)
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
-        assert isinstance(data.codec, OutputCodec)
         machine = self._machine()
         if machine is not None:
             check_kernel(machine.kernel, self._categories(), data.schema)
         learner = self._make_learner(data.target.y.shape[1], len(data.X), data.schema.categories)
-        loss = self._make_loss(data.codec.embedding)
+        loss = self._make_loss(data.codec.of_structures().embedding)
         return output_recipe(self.get_params(deep=False), learner, loss, data, seed)
 
     def _work(self, recipe: Recipe) -> int:
@@ -197,15 +196,15 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
-        assert isinstance(codec, OutputCodec)
-        self._check_decode(codec.embedding)
+        embedding = codec.of_structures().embedding
+        self._check_decode(embedding)
         chosen = self
         if stored.stages is not None:
             machine = KernelBoostingRegressor() if self._machine() is None else clone(self.learner)
             machine.set_params(stages=stored.stages)
             chosen = clone(self, safe=False).set_params(learner=machine)
         learner = chosen._make_learner(n_outputs, 1, stored.schema.categories)
-        return self._make_loss(codec.embedding), learner
+        return self._make_loss(embedding), learner
 
     def _machine(self) -> KernelBoostingRegressor | None:
         """The kernel machine passed as learner, if any."""

@@ -33,7 +33,6 @@ from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.model import AdditiveModel
-from hilboost.model.codecs import ClassCodec
 
 __all__ = [
     "AdaBoostKernelClassifier",
@@ -303,9 +302,7 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
 
     def _learn(self, maker: Maker) -> AdditiveModel:
         X, target = maker.training.X, maker.training.target
-        codec = maker.training.codec
-        assert isinstance(codec, ClassCodec)
-        n, n_classes = len(X), len(codec.classes)
+        n, n_classes = len(X), maker.training.codec.of_classes().n_classes
         rng = np.random.default_rng(maker.seed)
         codes = target.y[:, 0]
         weight = np.ones(n) if target.weight is None else target.weight.copy()

@@ -22,7 +22,6 @@ from hilboost.encoders import Encoder
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
-from hilboost.model.codecs import ClassCodec
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
@@ -73,7 +72,6 @@ def table_recipe(
     if continuation is not None and continuation.resolved is not None:
         p = continuation.resolved.fill(p)
     n_trees = 1 if p["multi_output"] == "shared" else len(initial_raw)
-    two_classes = isinstance(data.codec, ClassCodec) and len(data.codec.classes) == 2
     resolved = resolve(
         in_rows(p, scale),
         data.target.total_weight() / scale.row,
@@ -81,7 +79,7 @@ def table_recipe(
         n_trees,
         held_out,
         loss.has_leaf_values,
-        two_classes and not loss.quadratic,
+        data.codec.n_classes == 2 and not loss.quadratic,
     )
     resolved = in_given_weights(resolved, p, scale)
     learner = table_learner(p, in_fit_weights(resolved, scale), data.schema)
@@ -236,11 +234,12 @@ def _tree_learner(
 
 def _check_classes(learner: Learner, data: TrainingData) -> None:
     """Check that monotonic directions are used with two classes: they refer to the second one."""
-    if not isinstance(data.codec, ClassCodec) or len(data.codec.classes) == 2:
+    n_classes = data.codec.n_classes
+    if n_classes in (None, 2):
         return
     if isinstance(learner, TreeLearner) and learner.monotonic:
         raise InvalidParameter(
-            f"monotonic_cst takes two classes; y holds {len(data.codec.classes)}, whose "
+            f"monotonic_cst takes two classes; y holds {n_classes}, whose "
             "probabilities cannot all rise. Set monotonic_cst=None."
         )
 
@@ -285,9 +284,10 @@ def _encoded(
     columns = category_columns(data.schema)
     if not columns:
         return None, learner
-    n_classes = len(data.codec.classes) if isinstance(data.codec, ClassCodec) else None
     by_mean = True if learner.shared and is_auto(p["target_encoding"]) else p["target_encoding"]
-    encoder = Encoder.of(data.X, columns, data.target, n_classes, by_mean, learner.groups)
+    encoder = Encoder.of(
+        data.X, columns, data.target, data.codec.n_classes, by_mean, learner.groups
+    )
     return encoder, told_of_categories(learner, encoder, data.schema)
 
 
