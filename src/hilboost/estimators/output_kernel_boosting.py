@@ -25,6 +25,7 @@ from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.output_kernels import PreimageError, output_recipe, vector_trees
+from hilboost.validation.choices import is_regressor
 
 _AUTO = StrOptions({"auto"})
 _LEARNERS = ("ok3", "extra_trees", "kernel")
@@ -227,9 +228,7 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
                 return vector_trees(self.get_params(), learner == "extra_trees", n_outputs)
             learner = KernelBoostingRegressor()
         elif not isinstance(learner, Learner) and (
-            isinstance(learner, type)
-            or not (hasattr(learner, "fit") and hasattr(learner, "predict"))
-            or is_classifier(learner)
+            not is_regressor(learner) or is_classifier(learner)
         ):
             raise InvalidType(
                 "learner must be 'ok3', 'extra_trees', 'kernel', a Learner or a scikit-learn "

@@ -29,6 +29,7 @@ from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.tables import stored_learner, table_recipe, work
+from hilboost.validation.choices import is_name
 
 _AUTO = StrOptions({"auto"})
 _OF_TREES = (
@@ -171,7 +172,7 @@ class TableBoosting(BoostingEstimator):
             )
 
     def _grows_trees(self) -> bool:
-        return isinstance(self.learner, str) and self.learner == "tree"
+        return is_name(self.learner, "tree")
 
     def _work(self, recipe: Recipe) -> int:
         return work(recipe, self.multi_output)

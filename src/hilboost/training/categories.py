@@ -10,13 +10,15 @@ import numpy as np
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.learner import SplittingLearner
 from hilboost.encoders import Encoder, Encoding, meet
-from hilboost.learners.tree import TreeLearner
 from hilboost.model import AdditiveModel
 from hilboost.tables import Schema, place
 
 
-def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -> TreeLearner:
+def told_of_categories(
+    learner: SplittingLearner, encoder: Encoder, schema: Schema
+) -> SplittingLearner:
     """Configure a learner for the encoded columns, including those whose levels it splits on.
 
     Statistics have no monotonic direction and belong to the groups of their source columns.
@@ -33,11 +35,10 @@ def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -
                 "to be monotonic in; set its direction to 0."
             )
     places = list(enumerate(encoder.origins, start=encoder.encoding.n_columns))
-    return replace(
-        learner,
-        categorical=encoder.categorical,
-        monotonic=learner.monotonic and learner.monotonic + (0,) * len(places),
-        groups=tuple(
+    return learner.with_columns(
+        encoder.categorical,
+        learner.monotonic and learner.monotonic + (0,) * len(places),
+        tuple(
             (*group, *(k for k, origin in places if meet(origin, [group])))
             for group in learner.groups
         ),

@@ -32,6 +32,7 @@ from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.recipe import Candidate, Continuation, Recipe
 from hilboost.training.regularization import held_out_penalty
+from hilboost.validation.choices import is_name, is_regressor
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -99,8 +100,9 @@ def table_recipe(
         data = data.hold_out(p["validation_fraction"], seed)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
-    if isinstance(learner, TreeLearner):
-        resolved = replace(resolved, max_features=learner.max_features)
+    trees = learner.splitting()
+    if trees is not None:
+        resolved = replace(resolved, max_features=trees.max_features)
     recipe = Recipe(
         loss=loss,
         initial_raw=initial_raw,
@@ -119,7 +121,7 @@ def table_recipe(
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
     )
     if early and is_auto(p["max_features"]) and recipe.width >= _FEWEST_COLUMNS_TO_DRAW:
-        return replace(recipe, candidates=_candidates(p, recipe, learner, resolved))
+        return replace(recipe, candidates=_candidates(p, recipe, resolved))
     return recipe
 
 
@@ -139,15 +141,16 @@ def work(recipe: Recipe, multi_output: str) -> int:
 
 
 def _candidates(
-    p: Mapping[str, Any], recipe: Recipe, learner: Learner, resolved: ResolvedParameters
+    p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
 ) -> tuple[Candidate, ...]:
     """Tree learners whose nodes see half or all of the columns."""
-    if not (isinstance(p["learner"], str) and isinstance(learner, TreeLearner)):
+    trees = recipe.learner.splitting()
+    if trees is None or not is_name(p["learner"], "tree"):
         return ()
     if recipe.data.held_out is None and recipe.n_folds == 1:
         return ()
     return tuple(
-        Candidate(replace(learner, max_features=part), replace(resolved, max_features=part))
+        Candidate(trees.with_max_features(part), replace(resolved, max_features=part))
         for part in _MAX_FEATURES_TRIED
     )
 
@@ -160,7 +163,7 @@ def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Sc
     InvalidParameter, InvalidType
     """
     learner = p["learner"]
-    if not (isinstance(learner, str) and learner == "tree"):
+    if not is_name(learner, "tree"):
         for name in ("monotonic_cst", "interaction_cst"):
             if p[name] is not None:
                 raise InvalidParameter(
@@ -171,7 +174,7 @@ def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Sc
         return learner
     if isinstance(learner, str):
         return _named_learner(learner, p, resolved, schema)
-    if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
+    if not is_regressor(learner):
         raise InvalidType(
             "learner must be 'tree', 'kernel', a Learner or a scikit-learn regressor; got "
             f"{learner!r}."
@@ -183,7 +186,7 @@ def stored_learner(
     p: Mapping[str, Any], resolved: ResolvedParameters | None, schema: Schema
 ) -> Learner:
     """Create the learner of a model read from a file; old files do not have ``resolved``."""
-    if resolved is None and isinstance(p["learner"], str) and p["learner"] == "tree":
+    if resolved is None and is_name(p["learner"], "tree"):
         return TreeLearner()
     if resolved is None:
         resolved = resolve(p, 1.0, schema.n_columns, 1, False, False, False)
@@ -237,7 +240,8 @@ def _check_classes(learner: Learner, data: TrainingData) -> None:
     n_classes = data.codec.n_classes
     if n_classes in (None, 2):
         return
-    if isinstance(learner, TreeLearner) and learner.monotonic:
+    trees = learner.splitting()
+    if trees is not None and trees.monotonic:
         raise InvalidParameter(
             f"monotonic_cst takes two classes; y holds {n_classes}, whose "
             "probabilities cannot all rise. Set monotonic_cst=None."
@@ -248,7 +252,7 @@ def _weight_scale(p: Mapping[str, Any], data: TrainingData) -> WeightScale:
     """Determine the scale of the weights; only for trees are parameters in numbers of rows."""
     balanced = isinstance(p.get("class_weight"), str)
     scale = weight_scale(data.X, data.target, balanced)
-    if isinstance(p["learner"], str) and p["learner"] == "tree":
+    if is_name(p["learner"], "tree"):
         return scale
     return WeightScale(row=scale.plain_row)
 
@@ -261,34 +265,35 @@ def _counting_weights(
     data: TrainingData,
 ) -> Learner:
     """Make leaves count weights as rows; warn if no leaf can be heavy enough."""
-    if not isinstance(learner, TreeLearner):
+    trees = learner.splitting()
+    if trees is None:
         return learner
     if learner is not p["learner"]:
-        learner = learner.counting(scale.row)
+        trees = trees.counting(scale.row)
     if is_auto(p["min_samples_leaf"]):
-        warn_of_uneven_weights(scale, data.target, learner.min_samples_leaf)
+        warn_of_uneven_weights(scale, data.target, trees.min_samples_leaf)
     else:
         warn_of_light_weights(scale.given(data.target), resolved.min_samples_leaf)
-    return learner
+    return trees
 
 
 def _encoded(
     p: Mapping[str, Any], learner: Learner, loss: Loss, data: TrainingData
 ) -> tuple[Encoder | None, Learner]:
     """Return the encoding of category columns and the tree learner configured for it."""
-    if not isinstance(learner, TreeLearner):
+    trees = learner.splitting()
+    if trees is None:
         return None, learner
-    if loss.hessian_counts_targets:  # leaves need enough rows whose target is known
-        fewest = max(learner.min_hessian, float(learner.min_samples_leaf))
-        learner = replace(learner, min_hessian=fewest)
+    if loss.hessian_counts_targets:
+        trees = trees.counting_targets()
     columns = category_columns(data.schema)
     if not columns:
-        return None, learner
-    by_mean = True if learner.shared and is_auto(p["target_encoding"]) else p["target_encoding"]
-    encoder = Encoder.of(
-        data.X, columns, data.target, data.codec.n_classes, by_mean, learner.groups
-    )
-    return encoder, told_of_categories(learner, encoder, data.schema)
+        return None, trees
+    by_mean = p["target_encoding"]
+    if is_auto(by_mean) and not trees.divides_levels:
+        by_mean = True
+    encoder = Encoder.of(data.X, columns, data.target, data.codec.n_classes, by_mean, trees.groups)
+    return encoder, told_of_categories(trees, encoder, data.schema)
 
 
 def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
