@@ -83,9 +83,9 @@ def save(model: BoostingEstimator, path: str | Path) -> None:
         "version": __version__,
         "parameters": write_parameters(parameters, writer, KernelBoostingRegressor),
     }
-    names = getattr(model, "feature_names_in_", None)
+    names = model.fitted_.schema.names
     if names is not None:
-        header["feature_names_in"] = [str(name) for name in names]
+        header["feature_names_in"] = list(names)
     facts, arrays = to_file(model.fitted_, writer)
     container.write(path, model.fitted_.model, header | facts, arrays, writer)
 

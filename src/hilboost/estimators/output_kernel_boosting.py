@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
@@ -20,6 +20,7 @@ from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import SquaredError
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.resolved import is_auto
+from hilboost.persistence.require import require
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
@@ -199,12 +200,8 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
     ) -> tuple[Loss, Learner]:
         embedding = codec.of_structures().embedding
         self._check_decode(embedding)
-        chosen = self
-        if stored.stages is not None:
-            machine = KernelBoostingRegressor() if self._machine() is None else clone(self.learner)
-            machine.set_params(stages=stored.stages)
-            chosen = clone(self, safe=False).set_params(learner=machine)
-        learner = chosen._make_learner(n_outputs, 1, stored.schema.categories)
+        require(stored.stages is None or not self._grows_trees(), "stages")
+        learner = self._make_learner(n_outputs, 1, stored.schema.categories, stored.stages)
         return self._make_loss(embedding), learner
 
     def _machine(self) -> KernelBoostingRegressor | None:
@@ -218,7 +215,9 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
     def _grows_trees(self) -> bool:
         return isinstance(self.learner, str) and self.learner != "kernel"
 
-    def _make_learner(self, n_outputs: int, n: int, categorical: tuple[int, ...]) -> Learner:
+    def _make_learner(
+        self, n_outputs: int, n: int, categorical: tuple[int, ...], stages: str | None = None
+    ) -> Learner:
         learner = self.learner
         if isinstance(learner, str):
             learner = _ALIASES.get(learner, learner)
@@ -241,8 +240,8 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
                 f"has no effect with learner={self.learner!r}; leave it out, or set learner to "
                 "one of these."
             )
-        stages = kernel_stages(self, learner, n, categorical)
-        return stages if isinstance(stages, Learner) else WrappedLearner(stages, together=True)
+        made = kernel_stages(self, learner, n, categorical, stages)
+        return made if isinstance(made, Learner) else WrappedLearner(made, together=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

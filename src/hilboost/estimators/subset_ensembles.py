@@ -182,6 +182,8 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
     Tresp, *A Bayesian committee machine*, Neural Computation 12, 2000.
     """
 
+    is_additive = False
+
     def _learn(self, maker: Maker) -> AdditiveModel:
         found = self._on_random_subsets(maker)
         self.members_ = [model for model, _ in found]
@@ -278,6 +280,8 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
     Pavlov, Mao & Dom, *Scaling-up support vector machines using boosting algorithm*, ICPR 2000.
     Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface 2, 2009.
     """
+
+    is_additive = False
 
     def __init__(
         self,

@@ -9,19 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
-from hilboost.callbacks import Checkpoint
+from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
-from hilboost.estimators.kernel_boosting import KernelBoosting, kernel_stages
+from hilboost.estimators.kernel_boosting import kernel_stages
 from hilboost.estimators.parameters import changed
 from hilboost.losses.registry import regression_losses
 from hilboost.model.codecs import TargetCodec
@@ -51,6 +50,7 @@ _OF_TREES = (
 class TableBoosting(BoostingEstimator):
     """Base class for boosting trees or other learners on tables."""
 
+    is_tabular = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
         "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
@@ -180,18 +180,13 @@ class TableBoosting(BoostingEstimator):
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
-        chosen, columns = self.learner, stored.schema.categories
-        if stored.stages is not None and isinstance(chosen, KernelBoosting):
-            chosen = clone(chosen).set_params(stages=stored.stages)
-        parameters = {
-            **self.get_params(deep=False),
-            "learner": kernel_stages(self, chosen, 1, columns),
-        }
+        chosen = kernel_stages(self, self.learner, 1, stored.schema.categories, stored.stages)
+        parameters = {**self.get_params(deep=False), "learner": chosen}
         learner = stored_learner(parameters, stored.resolved, stored.schema)
         return self._make_loss(codec), learner
 
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
-        if not any(isinstance(callback, Checkpoint) for callback in callbacks):
+        if not checkpoints_among(callbacks):
             return
         if not (self._grows_trees() or self._declares("resumable")):
             raise InvalidParameter(

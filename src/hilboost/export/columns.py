@@ -34,12 +34,9 @@ class Columns:
     @classmethod
     def of(cls, model: Any) -> Self:
         """Create them from a fitted estimator."""
-        if hasattr(model, "feature_names_in_"):
-            names: list[Any] = [str(name) for name in model.feature_names_in_]
-        else:
-            names = list(range(model.n_features_in_))
-        levels: dict[int, Sequence[tuple[Any, ...]]] = {}
         fitted = model.fitted_
+        names: list[Any] = [column.name for column in fitted.schema.columns]
+        levels: dict[int, Sequence[tuple[Any, ...]]] = {}
         trees = fitted.learner.splitting()
         if trees is not None:
             levels |= {k: [(code,) for code in range(n)] for k, n in trees.categorical}

@@ -121,9 +121,8 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         producer_name="hilboost",
         producer_version=__version__,
     )
-    if hasattr(model, "feature_names_in_"):
-        columns = [str(name) for name in model.feature_names_in_]
-        helper.set_model_props(proto, {"feature_names": json.dumps(columns)})
+    if schema.names is not None:
+        helper.set_model_props(proto, {"feature_names": json.dumps(schema.names)})
     if path is not None:
         with atomic_path(Path(path)) as temporary:
             temporary.write_bytes(proto.SerializeToString())
@@ -188,7 +187,7 @@ def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
     from onnx import TensorProto, helper
 
     info, double = helper.make_tensor_value_info, TensorProto.DOUBLE
-    if not hasattr(model, "classes_"):
+    if model.fitted_.codec.kind == "numbers":
         r = len(model.model_.initial_raw)
         flat = r == 1 and model.fitted_.numbers.flat
         if flat:

@@ -92,7 +92,7 @@ def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, A
 
 
 def _gain(model: Any) -> Floats | None:
-    if not (model.fitted_.learner.resumable and hasattr(type(model), "apply")):
+    if not (model.is_tabular and model.fitted_.learner.resumable):
         return None
     return np.asarray(model.feature_importances_)
 

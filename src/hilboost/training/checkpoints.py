@@ -22,6 +22,7 @@ import numpy as np
 
 from hilboost.boosting import BoostingConfig, EnsembleMember, TrainingState
 from hilboost.callbacks import Checkpoint
+from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
 from hilboost.core.dtypes import Floats
@@ -46,7 +47,7 @@ _WAYS_OUT = (
 
 def checkpoint_among(callbacks: Sequence[Callback]) -> Checkpoint | None:
     """Return the checkpoint among the callbacks, if there is one."""
-    found = [callback for callback in callbacks if isinstance(callback, Checkpoint)]
+    found = checkpoints_among(callbacks)
     if len(found) > 1:
         raise InvalidParameter(f"Pass at most one Checkpoint; got {len(found)}.")
     return found[0] if found else None
