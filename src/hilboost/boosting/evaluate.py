@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.leaves import add_leaf_values
 from hilboost.core import dtypes
-from hilboost.core.base_model import LeafModel, Stage
+from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import FittedTerm
@@ -132,9 +132,10 @@ def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: T
             assert result.outputs is not None
             raw[:, term.columns] += term.coefficient * result.outputs
             continue
-        assert isinstance(term.model, LeafModel)
+        model = term.model.on_leaves()
+        assert model is not None
         add = partial(
-            _add_cells, term.coefficient * term.model.values, result.leaves, raw, term.columns.start
+            _add_cells, term.coefficient * model.values, result.leaves, raw, term.columns.start
         )
         team.map(add, blocks(len(raw), term.columns.stop - term.columns.start))
 

@@ -21,7 +21,7 @@ from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm, Learner
-from hilboost.core.loss import AdaptiveLoss, Loss, Target, TargetUnits
+from hilboost.core.loss import Loss, Target, TargetUnits
 from hilboost.core.rule import Rule, State
 from hilboost.model import AdditiveModel
 
@@ -222,7 +222,7 @@ def advance(
 
 
 def _loss_now(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
-    if not isinstance(loss, AdaptiveLoss):
+    if not loss.adaptive:
         return loss
     if member.rows is None:
         return loss.adapted(target, member.raw)
@@ -237,7 +237,7 @@ def _with_curvature(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
 
 def _loss_at_start(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
     """Return the loss by which stages are compared; it is the same for all stages."""
-    if not isinstance(loss, AdaptiveLoss):
+    if not loss.adaptive:
         return loss
     return loss.adapted(target, np.broadcast_to(member.initial_raw, member.raw.shape))
 

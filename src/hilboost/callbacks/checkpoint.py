@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hilboost.core.callback import Event
+from hilboost.core.callback import Callback, Event
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
 
 _SECONDS = 60.0
@@ -103,3 +104,17 @@ class Checkpoint:
             "Checkpoint works only with the trees of BoostingRegressor and BoostingClassifier; "
             "remove it from callbacks."
         )
+
+
+def checkpoints_among(callbacks: Sequence[Callback]) -> list[Checkpoint]:
+    """Return the checkpoints among the callbacks.
+
+    Parameters
+    ----------
+    callbacks : sequence of Callback
+
+    Returns
+    -------
+    list of Checkpoint
+    """
+    return [callback for callback in callbacks if isinstance(callback, Checkpoint)]

@@ -273,7 +273,7 @@ def run_predict(job: PredictJob) -> None:
 
     model = hilboost.load(job.model)
     frame = read_table(job.table, text_columns(model))
-    if job.proba and not hasattr(model, "classes_"):
+    if job.proba and model.fitted_.codec.kind != "classes":
         raise CliError(
             f"--proba needs a classification model, but '{job.model}' is a regression model; "
             "remove --proba."
@@ -308,7 +308,7 @@ def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) 
     -------
     pandas.DataFrame, or an array for a model without column names
     """
-    names = getattr(model, "feature_names_in_", None)
+    names = model.fitted_.schema.names
     frame = frame.drop(columns=list(aside))
     if names is None:
         # A model fitted on an array identifies its columns by position only.
@@ -319,7 +319,7 @@ def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) 
             )
         note("the model has no column names; using the columns in the order of the table.")
         return features_for_fit(frame).to_numpy()
-    features, extra = align_columns(frame, [str(name) for name in names])
+    features, extra = align_columns(frame, list(names))
     if extra:
         listed = ", ".join(f"'{name}'" for name in extra)
         columns = "1 column" if len(extra) == 1 else f"{len(extra)} columns"
@@ -361,6 +361,6 @@ def _predictions(model: Any, X: Any, proba: bool) -> "pd.DataFrame":
 
 
 def _output_names(model: Any, n_outputs: int) -> list[str]:
-    if getattr(model, "loss", None) == "quantile":
+    if model.loss == "quantile":
         return [f"prediction_q{level:g}" for level in model.quantile]
     return [f"prediction_{number}" for number in range(n_outputs)]

@@ -47,7 +47,7 @@ def _rows(model: Any, table: Path, target: str | None) -> tuple[Any, "np.ndarray
 
 def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:
     """Return the column that the model does not use, if there is exactly one."""
-    known = {str(name) for name in getattr(model, "feature_names_in_", ())}
+    known = set(model.fitted_.schema.names or ())
     others = [name for name in frame.columns if name not in known]
     if not known or len(others) != 1:
         raise UsageError(
@@ -62,7 +62,7 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
     """Convert the true values to the type of the model's targets."""
     from pandas.api import types
 
-    if not hasattr(model, "classes_"):
+    if model.fitted_.codec.kind != "classes":
         if not types.is_numeric_dtype(column):
             raise CliError(
                 f"The target '{column.name}' holds text, but the model predicts numbers; choose "
@@ -170,9 +170,9 @@ def _importances(model: Any) -> list[dict[str, Any]] | None:
         gains = model.feature_importances_
     except (AttributeError, HilboostError):  # a model without splits
         return None
-    names = getattr(model, "feature_names_in_", [f"column {k}" for k in range(len(gains))])
+    names = model.fitted_.schema.names or [f"column {k}" for k in range(len(gains))]
     return [
-        {"name": str(names[k]), "gain": float(gains[k])}
+        {"name": names[k], "gain": float(gains[k])}
         for k in sorted(range(len(gains)), key=lambda k: -gains[k])
     ]
 

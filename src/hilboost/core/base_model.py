@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,12 @@ class BaseModel(ABC):
     """Whether model files hold it as the name of its class and the parameters of its constructor.
 
     Base models of the library declare it in their own class.
+    """
+
+    family: ClassVar[Literal["trees", "expansions"] | None] = None
+    """Models that files and exports write together: the nodes of trees, the rows of expansions.
+
+    ``None`` where each is written by itself.
     """
 
     @abstractmethod
@@ -49,6 +55,33 @@ class BaseModel(ABC):
         bool
         """
         return True
+
+    def on_leaves(self) -> LeafModel | None:
+        """The model itself where it is constant on leaves; ``None`` for all others.
+
+        Returns
+        -------
+        LeafModel or None
+        """
+        return None
+
+    def for_files(self) -> BaseModel:
+        """What model files hold in its place; by default the model itself.
+
+        Returns
+        -------
+        BaseModel
+        """
+        return self
+
+    def described(self) -> str:
+        """Its name in messages.
+
+        Returns
+        -------
+        str
+        """
+        return type(self).__name__
 
     def operators(self, graph: OperatorGraph, X: str) -> str | None:
         """Write the outputs as operators of ONNX.
@@ -83,6 +116,10 @@ class BaseModel(ABC):
 
 class LeafModel(BaseModel):
     """A base model that is constant on leaves, such as a tree."""
+
+    def on_leaves(self) -> Self:
+        """The model itself."""
+        return self
 
     @property
     @abstractmethod
@@ -205,6 +242,26 @@ class Summation(Protocol):
     def cost_per_row(self) -> int:
         """About the number of operations for a row."""
 
+    @property
+    def n_basis(self) -> int:
+        """Number of distinct basis vectors of kernel machines."""
+        return 0
+
+    def leaves(self, X: Floats, n_threads: int) -> NDArray[np.int32]:
+        """Leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : (n, d) float64
+        n_threads : int
+
+        Returns
+        -------
+        (n, n_trees) int32
+            (n, 0), the default, for terms of another family.
+        """
+        return np.empty((len(X), 0), dtype=np.int32)
+
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
         """``raw[:, columns] += coefficient * model(X)`` for all terms.
 
@@ -218,7 +275,7 @@ class Summation(Protocol):
 
 
 @dataclass(frozen=True)
-class TermByTerm:
+class TermByTerm(Summation):
     """The plain sum, one term at a time.
 
     Attributes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,9 +118,6 @@ class Learner(ABC):
     resumable: ClassVar[bool] = False
     """Whether a fit can go on from its base models alone."""
 
-    encodes_categories: ClassVar[bool] = False
-    """Whether it divides the levels of categories, or sees them by target encoding."""
-
     @property
     def takes_categories(self) -> bool:
         """Whether columns may hold codes of categories."""
@@ -130,6 +127,15 @@ class Learner(ABC):
     def takes_sparse(self) -> bool:
         """Whether :meth:`prepare` and the base models take sparse tables."""
         return False
+
+    def splitting(self) -> SplittingLearner | None:
+        """The learner itself where it grows trees from recipes for tables; ``None`` for others.
+
+        Returns
+        -------
+        SplittingLearner or None
+        """
+        return None
 
     @abstractmethod
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Any:
@@ -213,3 +219,85 @@ class Learner(ABC):
             What :meth:`prepare` returned.
         """
         return
+
+
+class SplittingLearner(Learner):
+    """A learner of trees that recipes for tables adapt to weights, constraints and categories.
+
+    Its base models are of the family "trees".
+    """
+
+    monotonic: tuple[int, ...] = ()
+    """Direction of every column; empty if no column has one."""
+
+    groups: tuple[tuple[int, ...], ...] = ()
+    """Columns that may interact; empty if all may."""
+
+    categorical: tuple[tuple[int, int], ...] = ()
+    """Columns of category codes, and their numbers of levels."""
+
+    max_features: float = 1.0
+    """Fraction of the columns that are considered in a node."""
+
+    @property
+    def divides_levels(self) -> bool:
+        """Whether splits divide the levels of categories; else they see target encoding alone."""
+        return True
+
+    def splitting(self) -> Self:
+        """The learner itself."""
+        return self
+
+    @abstractmethod
+    def counting(self, row: float) -> Self:
+        """The learner whose constants, in numbers of rows, count rows of this weight.
+
+        Parameters
+        ----------
+        row : float
+
+        Returns
+        -------
+        SplittingLearner
+        """
+
+    @abstractmethod
+    def counting_targets(self) -> Self:
+        """The learner whose leaves need enough rows with a known target, which hessians count.
+
+        Returns
+        -------
+        SplittingLearner
+        """
+
+    @abstractmethod
+    def with_max_features(self, part: float) -> Self:
+        """The learner with another fraction of the columns in a node.
+
+        Parameters
+        ----------
+        part : float in (0, 1]
+
+        Returns
+        -------
+        SplittingLearner
+        """
+
+    @abstractmethod
+    def with_columns(
+        self,
+        categorical: tuple[tuple[int, int], ...],
+        monotonic: tuple[int, ...],
+        groups: tuple[tuple[int, ...], ...],
+    ) -> Self:
+        """The learner for a table with other columns.
+
+        Parameters
+        ----------
+        categorical, monotonic, groups : tuple
+            As the attributes.
+
+        Returns
+        -------
+        SplittingLearner
+        """

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
 from hilboost.core.link import IdentityLink, Link
 
 
@@ -121,6 +122,18 @@ class Loss(ABC):
     additive_over_targets: ClassVar[bool] = False
     """Whether the loss is a sum over target columns, so that some of them may be missing."""
 
+    gaussian: ClassVar[bool] = False
+    """Whether it stands for Gaussian noise, so that kernel machines have standard deviations."""
+
+    adaptive: ClassVar[bool] = False
+    """Whether :meth:`adapted` sets a parameter at the beginning of every stage."""
+
+    has_leaf_values: ClassVar[bool] = False
+    """Whether :meth:`leaf_values` knows the best constant to add in a leaf."""
+
+    sharpness: float | None = None
+    """Factor of the scores in the probabilities, where :meth:`sharpened` fits one."""
+
     degree: ClassVar[float | None] = None
     """Degree of homogeneity: ``value(c y, c raw) = c ** degree * value(y, raw)`` for ``c > 0``.
 
@@ -142,7 +155,7 @@ class Loss(ABC):
         It inherits ``link`` together with ``inverse_link``, and neither without the other.
         """
         super().__init_subclass__(**arguments)
-        for name in ("quadratic", "bounded_hessian", "additive_over_targets"):
+        for name in ("quadratic", "bounded_hessian", "additive_over_targets", "gaussian"):
             if name not in vars(cls):
                 setattr(cls, name, False)
         for name in ("regressor_name", "classifier_name"):
@@ -193,12 +206,36 @@ class Loss(ABC):
         """
         return IdentityLink()
 
+    @property
+    def of_complete_targets(self) -> Loss:
+        """The loss of complete targets: itself, unless it ignores missing ones."""
+        return self
+
+    @property
+    def hessian_counts_targets(self) -> bool:
+        """Whether the hessian is one where a target is known, and zero where it is missing."""
+        return False
+
     def with_sharpness(self, sharpness: float) -> Loss:
         """The loss whose probabilities use a fitted factor of the scores; by default itself.
 
         Parameters
         ----------
         sharpness : float
+
+        Returns
+        -------
+        Loss
+        """
+        return self
+
+    def sharpened(self, target: Target, raw: Floats) -> Loss:
+        """The loss with the ``sharpness`` that suits some held-out rows; by default itself.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
 
         Returns
         -------
@@ -293,6 +330,53 @@ class Loss(ABC):
             Both (n, r); ``None`` in place of a hessian of ones.
         """
 
+    def adapted(self, target: Target, raw: Floats) -> Loss:
+        """The loss of this stage; by default itself.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+            As it is before the stage.
+
+        Returns
+        -------
+        Loss
+        """
+        return self
+
+    def leaf_values(
+        self,
+        target: Target,
+        raw: Floats,
+        leaves: NDArray[np.int32],
+        n_leaves: int,
+        columns: slice,
+    ) -> Floats:
+        """Best constants to add to some columns of ``raw``, for a :class:`LeafLoss`.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+        leaves : (n,) int32
+            Leaf of every row; rows with -1 are ignored.
+        n_leaves : int
+        columns : slice
+            The columns of ``raw`` to add to.
+
+        Returns
+        -------
+        (n_leaves, len(columns)) float64
+            0 for a leaf without rows.
+
+        Raises
+        ------
+        IncompatibleParts
+            It does not know them.
+        """
+        raise IncompatibleParts(f"{type(self).__name__} has no leaf values.")
+
     def with_curvature(self, target: Target, raw: Floats) -> Loss:
         """A loss close to this one whose gradients have a useful hessian; by default itself.
 
@@ -328,6 +412,8 @@ class Loss(ABC):
 class AdaptiveLoss(Loss):
     """A loss that sets a parameter from all rows at the beginning of every stage."""
 
+    adaptive = True
+
     @abstractmethod
     def adapted(self, target: Target, raw: Floats) -> Loss:
         """The loss of this stage.
@@ -346,6 +432,8 @@ class AdaptiveLoss(Loss):
 
 class LeafLoss(Loss):
     """A loss that knows the best constant to add to ``raw`` in a leaf."""
+
+    has_leaf_values = True
 
     @abstractmethod
     def leaf_values(

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
-from hilboost.callbacks import Checkpoint
+from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.callbacks.printer import with_printer
 from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
@@ -42,11 +42,23 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
     define how labels are encoded and create the recipe.
     """
 
+    is_additive: ClassVar[bool] = True
+    """Whether predictions are those of the additive model ``model_``."""
+
+    is_tabular: ClassVar[bool] = False
+    """Whether it boosts any learner on tables, and resolves the parameters of trees."""
+
     _kind: ClassVar[str]
     _merges_equal_rows: ClassVar[bool] = False
     fitted_: FittedModel
     random_state: Any
     n_jobs: int | None
+
+    # Parameters that some estimators have, and what the others do
+    loss: Any = None
+    categorical_features: Any = "from_dtype"
+    warm_start: bool = False
+    verbose: int | bool = 0
 
     # Methods that subclasses define or override
 
@@ -74,7 +86,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _categories(self) -> Any:
         """The categorical columns as specified by the user."""
-        return getattr(self, "categorical_features", "from_dtype")
+        return self.categorical_features
 
     def _takes_missing_targets(self) -> bool:
         """Whether some of the targets of a row may be missing."""
@@ -86,7 +98,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
         """Reject callbacks that the estimator does not support."""
-        if any(isinstance(callback, Checkpoint) for callback in callbacks):
+        if checkpoints_among(callbacks):
             raise InvalidParameter(
                 f"{type(self).__name__} cannot go on from a checkpoint; Checkpoint works with the "
                 "trees of BoostingRegressor and BoostingClassifier. Leave it out."
@@ -156,7 +168,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _continued(self) -> FittedModel | None:
         """The fitted model to continue with ``warm_start=True``, if any."""
-        if not getattr(self, "warm_start", False) or not hasattr(self, "fitted_"):
+        if not self.warm_start or not self.__sklearn_is_fitted__():
             return None
         if self.fitted_.members is None:
             raise InvalidData(
@@ -236,7 +248,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         return train(
             recipe,
             threads_for(self.n_jobs, self._work(recipe)),
-            with_printer(callbacks, getattr(self, "verbose", 0)),
+            with_printer(callbacks, self.verbose),
             continuation,
             resumable,
             None if relay is None else relay.watch,

@@ -22,7 +22,6 @@ from hilboost.estimators.output_kernel_forest import (
 from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
 from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
-from hilboost.model.codecs import ClassCodec, NumberCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence import container
 from hilboost.persistence.fitted import feature_names, from_file, to_file
@@ -84,9 +83,9 @@ def save(model: BoostingEstimator, path: str | Path) -> None:
         "version": __version__,
         "parameters": write_parameters(parameters, writer, KernelBoostingRegressor),
     }
-    names = getattr(model, "feature_names_in_", None)
+    names = model.fitted_.schema.names
     if names is not None:
-        header["feature_names_in"] = [str(name) for name in names]
+        header["feature_names_in"] = list(names)
     facts, arrays = to_file(model.fitted_, writer)
     container.write(path, model.fitted_.model, header | facts, arrays, writer)
 
@@ -157,13 +156,7 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
 
 def _check_outputs(fitted: FittedModel) -> None:
     """Check that the number of outputs matches a built-in loss and the labels."""
-    loss, codec = fitted.loss, fitted.codec
-    if not is_hilboost(type(loss)):
+    if not is_hilboost(type(fitted.loss)):
         return
-    if isinstance(codec, ClassCodec):
-        expected = 1 if len(codec.classes) == 2 else len(codec.classes)
-    elif isinstance(codec, NumberCodec):
-        expected = (loss.link and loss.link.n_outputs) or codec.n_targets
-    else:
-        return
-    require(len(fitted.model.initial_raw) == expected, "the number of outputs")
+    expected = fitted.codec.n_outputs(fitted.loss)
+    require(expected in (None, len(fitted.model.initial_raw)), "the number of outputs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,7 +23,6 @@ from hilboost.estimators.parameters import changed
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine import SELECTIONS, KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
-from hilboost.losses import SquaredError
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
@@ -199,7 +199,7 @@ class KernelBoosting(KernelMachineEstimator):
                 "the model is a constant: early stopping kept no stage, so that there is no "
                 "standard deviation. Give more rows, or set early_stopping=False."
             )
-        if summary.noise is None or type(fitted.loss) is not SquaredError:
+        if summary.noise is None or not fitted.loss.gaussian:
             raise InvalidData(
                 "a standard deviation needs loss='squared_error' and full stages; this model has "
                 f"{type(fitted.loss).__name__} and {type(fitted.learner).__name__}. Set "
@@ -213,7 +213,13 @@ class KernelBoosting(KernelMachineEstimator):
             return np.sqrt(summary.variance(model, X, team))
 
 
-def kernel_stages(owner: BaseEstimator, learner: Any, n: int, categorical: tuple[int, ...]) -> Any:
+def kernel_stages(
+    owner: BaseEstimator,
+    learner: Any,
+    n: int,
+    categorical: tuple[int, ...],
+    stages: str | None = None,
+) -> Any:
     """Convert a kernel machine passed as learner to the learner of a single stage.
 
     Parameters
@@ -226,6 +232,8 @@ def kernel_stages(owner: BaseEstimator, learner: Any, n: int, categorical: tuple
         Number of rows.
     categorical : tuple of int
         Indices of the categorical columns.
+    stages : str, optional
+        Kind of the stages of a model read from a file.
 
     Raises
     ------
@@ -247,4 +255,5 @@ def kernel_stages(owner: BaseEstimator, learner: Any, n: int, categorical: tuple
             f"{', '.join(ignored)} of the {type(learner).__name__} given as learner has no effect; "
             f"set it on the {type(owner).__name__}, or leave it out."
         )
-    return kernel_learner(KernelParameters.of(learner.get_params(deep=False)), n, categorical)
+    p = KernelParameters.of(learner.get_params(deep=False))
+    return kernel_learner(p if stages is None else replace(p, stages=stages), n, categorical)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
@@ -18,13 +18,15 @@ from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.parameters import changed
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import SquaredError
-from hilboost.model.codecs import OutputCodec, TargetCodec
+from hilboost.model.codecs import TargetCodec
 from hilboost.model.resolved import is_auto
+from hilboost.persistence.require import require
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.output_kernels import PreimageError, output_recipe, vector_trees
+from hilboost.validation.choices import is_regressor
 
 _AUTO = StrOptions({"auto"})
 _LEARNERS = ("ok3", "extra_trees", "kernel")
@@ -183,12 +185,11 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
         return PreimageError(embedding, embedding.ways[0] if is_auto(self.decode) else self.decode)
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
-        assert isinstance(data.codec, OutputCodec)
         machine = self._machine()
         if machine is not None:
             check_kernel(machine.kernel, self._categories(), data.schema)
         learner = self._make_learner(data.target.y.shape[1], len(data.X), data.schema.categories)
-        loss = self._make_loss(data.codec.embedding)
+        loss = self._make_loss(data.codec.of_structures().embedding)
         return output_recipe(self.get_params(deep=False), learner, loss, data, seed)
 
     def _work(self, recipe: Recipe) -> int:
@@ -197,15 +198,11 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
-        assert isinstance(codec, OutputCodec)
-        self._check_decode(codec.embedding)
-        chosen = self
-        if stored.stages is not None:
-            machine = KernelBoostingRegressor() if self._machine() is None else clone(self.learner)
-            machine.set_params(stages=stored.stages)
-            chosen = clone(self, safe=False).set_params(learner=machine)
-        learner = chosen._make_learner(n_outputs, 1, stored.schema.categories)
-        return self._make_loss(codec.embedding), learner
+        embedding = codec.of_structures().embedding
+        self._check_decode(embedding)
+        require(stored.stages is None or not self._grows_trees(), "stages")
+        learner = self._make_learner(n_outputs, 1, stored.schema.categories, stored.stages)
+        return self._make_loss(embedding), learner
 
     def _machine(self) -> KernelBoostingRegressor | None:
         """The kernel machine passed as learner, if any."""
@@ -218,7 +215,9 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
     def _grows_trees(self) -> bool:
         return isinstance(self.learner, str) and self.learner != "kernel"
 
-    def _make_learner(self, n_outputs: int, n: int, categorical: tuple[int, ...]) -> Learner:
+    def _make_learner(
+        self, n_outputs: int, n: int, categorical: tuple[int, ...], stages: str | None = None
+    ) -> Learner:
         learner = self.learner
         if isinstance(learner, str):
             learner = _ALIASES.get(learner, learner)
@@ -228,9 +227,7 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
                 return vector_trees(self.get_params(), learner == "extra_trees", n_outputs)
             learner = KernelBoostingRegressor()
         elif not isinstance(learner, Learner) and (
-            isinstance(learner, type)
-            or not (hasattr(learner, "fit") and hasattr(learner, "predict"))
-            or is_classifier(learner)
+            not is_regressor(learner) or is_classifier(learner)
         ):
             raise InvalidType(
                 "learner must be 'ok3', 'extra_trees', 'kernel', a Learner or a scikit-learn "
@@ -243,8 +240,8 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
                 f"has no effect with learner={self.learner!r}; leave it out, or set learner to "
                 "one of these."
             )
-        stages = kernel_stages(self, learner, n, categorical)
-        return stages if isinstance(stages, Learner) else WrappedLearner(stages, together=True)
+        made = kernel_stages(self, learner, n, categorical, stages)
+        return made if isinstance(made, Learner) else WrappedLearner(made, together=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

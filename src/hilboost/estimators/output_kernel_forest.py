@@ -17,7 +17,7 @@ from hilboost.core.loss import Loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.losses import SquaredError
-from hilboost.model.codecs import OutputCodec, TargetCodec
+from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
@@ -172,8 +172,7 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
-        assert isinstance(codec, OutputCodec)
-        self._check_decode(codec.embedding)
+        self._check_decode(codec.of_structures().embedding)
         return SquaredError(), forest_trees(self.get_params(deep=False))
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:

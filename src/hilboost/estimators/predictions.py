@@ -76,12 +76,10 @@ class ClassPredictions:
         return ClassCodec.learn(y, n)
 
     def _weighted(self, target: Target, codec: TargetCodec) -> Target:
-        assert isinstance(codec, ClassCodec)
-        return codec.with_class_weights(target, self.class_weight)
+        return codec.of_classes().with_class_weights(target, self.class_weight)
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
-        assert isinstance(codec, ClassCodec)
-        return class_loss(self.loss, len(codec.classes))
+        return class_loss(self.loss, codec.of_classes().n_classes)
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -144,7 +144,7 @@ class SubsetEnsemble(KernelMachineEstimator):
         before: FittedModel | None,
         relay: Relay | None,
     ) -> TrainingResult:
-        self._check_arguments(data, callbacks)
+        self._check_arguments(data, [callback for callback in callbacks if callback is not relay])
         loss, initial_raw = start(self._make_loss(data.codec), data)
         seed, n, target = self._seed(), len(data.X), data.target
         raw = np.broadcast_to(initial_raw, (n, len(initial_raw)))
@@ -174,8 +174,7 @@ class SubsetEnsemble(KernelMachineEstimator):
         return TrainingResult(fitted)
 
     def _check_arguments(self, data: TrainingData, callbacks: Sequence[Callback]) -> None:
-        given = [callback for callback in callbacks if not isinstance(callback, Relay)]
-        if given or (data.held_out is not None and not self._uses_held_out):
+        if callbacks or (data.held_out is not None and not self._uses_held_out):
             raise InvalidData(
                 f"{type(self).__name__}.fit has no use for callbacks, X_val and y_val; leave them "
                 "out."

@@ -18,7 +18,6 @@ from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.kernel_machines import (
     KernelParameters,
-    kernel_learner,
     nested_learner,
     nested_recipe,
 )
@@ -56,7 +55,7 @@ class SparseKernelMachine(KernelMachineEstimator):
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
         p = KernelParameters.of(self.get_params(deep=False), stages="sparse")
-        learner = nested_learner(p, kernel_learner(p, 1, stored.schema.categories))
+        learner = nested_learner(p, stored.schema.categories)
         return self._make_loss(codec), learner
 
     @property

@@ -17,7 +17,7 @@ from hilboost.estimators.losses import class_loss
 from hilboost.estimators.predictions import ClassPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 from hilboost.losses.squared_hinge import SquaredHinge
-from hilboost.model.codecs import ClassCodec, TargetCodec
+from hilboost.model.codecs import TargetCodec
 
 
 def _has_probabilities(model: SparseKernelClassifier) -> bool:
@@ -193,8 +193,7 @@ default "from_dtype"
         self.n_jobs = n_jobs
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
-        assert isinstance(codec, ClassCodec)
-        n_classes = len(codec.classes)
+        n_classes = codec.of_classes().n_classes
         if self.loss == "squared_hinge":
             return SquaredHinge(n_classes)
         return class_loss(self.loss, n_classes)

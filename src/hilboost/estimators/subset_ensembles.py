@@ -34,7 +34,6 @@ from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.model import AdditiveModel
-from hilboost.model.codecs import ClassCodec
 
 __all__ = [
     "AdaBoostKernelClassifier",
@@ -184,6 +183,8 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
     Tresp, *A Bayesian committee machine*, Neural Computation 12, 2000.
     """
 
+    is_additive = False
+
     def _learn(self, maker: Maker) -> AdditiveModel:
         found = self._on_random_subsets(maker)
         self.members_ = [model for model, _ in found]
@@ -281,6 +282,8 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
     Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface 2, 2009.
     """
 
+    is_additive = False
+
     def __init__(
         self,
         *,
@@ -304,9 +307,7 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
 
     def _learn(self, maker: Maker) -> AdditiveModel:
         X, target = maker.training.X, maker.training.target
-        codec = maker.training.codec
-        assert isinstance(codec, ClassCodec)
-        n, n_classes = len(X), len(codec.classes)
+        n, n_classes = len(X), maker.training.codec.of_classes().n_classes
         rng = np.random.default_rng(maker.seed)
         codes = target.y[:, 0]
         weight = np.ones(n) if target.weight is None else target.weight.copy()

@@ -9,27 +9,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
-from hilboost.callbacks import Checkpoint
+from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
-from hilboost.estimators.kernel_boosting import KernelBoosting, kernel_stages
+from hilboost.estimators.kernel_boosting import kernel_stages
 from hilboost.estimators.parameters import changed
-from hilboost.learners.tree import Forest
 from hilboost.losses.registry import regression_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.tables import stored_learner, table_recipe, work
+from hilboost.validation.choices import is_name
 
 _AUTO = StrOptions({"auto"})
 _OF_TREES = (
@@ -51,6 +50,7 @@ _OF_TREES = (
 class TableBoosting(BoostingEstimator):
     """Base class for boosting trees or other learners on tables."""
 
+    is_tabular = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
         "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
@@ -172,7 +172,7 @@ class TableBoosting(BoostingEstimator):
             )
 
     def _grows_trees(self) -> bool:
-        return isinstance(self.learner, str) and self.learner == "tree"
+        return is_name(self.learner, "tree")
 
     def _work(self, recipe: Recipe) -> int:
         return work(recipe, self.multi_output)
@@ -180,18 +180,13 @@ class TableBoosting(BoostingEstimator):
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
-        chosen, columns = self.learner, stored.schema.categories
-        if stored.stages is not None and isinstance(chosen, KernelBoosting):
-            chosen = clone(chosen).set_params(stages=stored.stages)
-        parameters = {
-            **self.get_params(deep=False),
-            "learner": kernel_stages(self, chosen, 1, columns),
-        }
+        chosen = kernel_stages(self, self.learner, 1, stored.schema.categories, stored.stages)
+        parameters = {**self.get_params(deep=False), "learner": chosen}
         learner = stored_learner(parameters, stored.resolved, stored.schema)
         return self._make_loss(codec), learner
 
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
-        if not any(isinstance(callback, Checkpoint) for callback in callbacks):
+        if not checkpoints_among(callbacks):
             return
         if not (self._grows_trees() or self._declares("resumable")):
             raise InvalidParameter(
@@ -232,10 +227,11 @@ class TableBoosting(BoostingEstimator):
             The base learner is not a tree.
         """
         X = self.fitted_.encode_inputs(self._checked(X))
-        forest = self._forest()
-        if forest is None:
+        self._check_trees()
+        sums = self.fitted_.model.summations()
+        if not sums:
             return np.empty((len(X), 0), dtype=np.int32)
-        return forest.leaves(X, threads_for(self.n_jobs, len(X) * len(forest.depths)))
+        return sums[0].leaves(X, threads_for(self.n_jobs, len(X) * sums[0].cost_per_row))
 
     @property
     def feature_importances_(self) -> Floats:
@@ -243,7 +239,7 @@ class TableBoosting(BoostingEstimator):
         check_is_fitted(self)
         encoding = self.fitted_.encoding
         gains = np.zeros(self.n_features_in_ if encoding is None else encoding.full_width)
-        self._forest()
+        self._check_trees()
         for stage in self.fitted_.model.stages:
             for term in stage.terms:
                 tree: Any = term.model
@@ -253,15 +249,13 @@ class TableBoosting(BoostingEstimator):
         total = gains.sum()
         return gains / total if total > 0 else gains
 
-    def _forest(self) -> Forest | None:
-        """The trees of the model as a forest, or ``None`` if there are no trees."""
+    def _check_trees(self) -> None:
+        """Reject models of other learners."""
         learner = self.fitted_.learner
         if not learner.resumable:
             raise InvalidData(
                 f"this needs a model of trees; its learner is {type(learner).__name__}."
             )
-        sums = self.fitted_.model.summations()
-        return sums[0] if sums and isinstance(sums[0], Forest) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

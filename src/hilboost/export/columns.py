@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.learners.tree import MAX_LEVELS, Tree, TreeLearner
+from hilboost.learners.tree import MAX_LEVELS, Tree
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,12 @@ class Columns:
     @classmethod
     def of(cls, model: Any) -> Self:
         """Create them from a fitted estimator."""
-        if hasattr(model, "feature_names_in_"):
-            names: list[Any] = [str(name) for name in model.feature_names_in_]
-        else:
-            names = list(range(model.n_features_in_))
-        levels: dict[int, Sequence[tuple[Any, ...]]] = {}
         fitted = model.fitted_
-        if isinstance(fitted.learner, TreeLearner):
-            levels |= {k: [(code,) for code in range(n)] for k, n in fitted.learner.categorical}
+        names: list[Any] = [column.name for column in fitted.schema.columns]
+        levels: dict[int, Sequence[tuple[Any, ...]]] = {}
+        trees = fitted.learner.splitting()
+        if trees is not None:
+            levels |= {k: [(code,) for code in range(n)] for k, n in trees.categorical}
         levels |= {k: [(level,) for level in found] for k, found in fitted.schema.levels}
         encoding = fitted.encoding
         if encoding is None:

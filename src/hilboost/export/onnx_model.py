@@ -24,7 +24,6 @@ from hilboost.export.packages import required
 from hilboost.export.scalar_trees import scalar_trees
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.expansion import merge
-from hilboost.learners.tree import Tree
 from hilboost.model import AdditiveModel
 from hilboost.persistence.atomic import atomic_path
 
@@ -122,9 +121,8 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         producer_name="hilboost",
         producer_version=__version__,
     )
-    if hasattr(model, "feature_names_in_"):
-        columns = [str(name) for name in model.feature_names_in_]
-        helper.set_model_props(proto, {"feature_names": json.dumps(columns)})
+    if schema.names is not None:
+        helper.set_model_props(proto, {"feature_names": json.dumps(schema.names)})
     if path is not None:
         with atomic_path(Path(path)) as temporary:
             temporary.write_bytes(proto.SerializeToString())
@@ -136,9 +134,9 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
     trees, expansions, others = [], [], []
     for i, stage in enumerate(model.stages):
         for number, term in enumerate(stage.terms):
-            if isinstance(term.model, Tree):
+            if term.model.family == "trees":
                 trees += scalar_trees(i, number, term)
-            elif isinstance(term.model, KernelExpansion):
+            elif term.model.family == "expansions":
                 expansions.append(term)
             else:
                 others.append(_add_term(graph, X, term, len(model.initial_raw)))
@@ -189,7 +187,7 @@ def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
     from onnx import TensorProto, helper
 
     info, double = helper.make_tensor_value_info, TensorProto.DOUBLE
-    if not hasattr(model, "classes_"):
+    if model.fitted_.codec.kind == "numbers":
         r = len(model.model_.initial_raw)
         flat = r == 1 and model.fitted_.numbers.flat
         if flat:

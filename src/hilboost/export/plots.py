@@ -100,10 +100,10 @@ def _checked(name: str, value: int, n: int, owner: str, from_the_end: bool = Fal
 
 def _title(model: Any, tree: ScalarTree) -> str:
     parts = [f"Stage {tree.stage + 1} of {model.n_estimators_}"]
-    if hasattr(model, "classes_") and len(model.model_.initial_raw) > 1:
-        parts.append(f"class {model.classes_[tree.output]}")
-    elif len(model.model_.initial_raw) > 1:
-        parts.append(f"output {tree.output}")
+    if len(model.model_.initial_raw) > 1:
+        of_classes = model.fitted_.codec.kind == "classes"
+        name = f"class {model.classes_[tree.output]}" if of_classes else f"output {tree.output}"
+        parts.append(name)
     return ", ".join(parts)
 
 

@@ -20,7 +20,7 @@ def export_formats() -> Mapping[str, Callable[..., Any]]:
     """
     found: dict[str, Callable[..., Any]] = {}
     for module in modules_in("hilboost.export"):
-        for name, export in getattr(module, "FORMATS", {}).items():
+        for name, export in vars(module).get("FORMATS", {}).items():
             if name in found:
                 raise RuntimeError(f"two exports have the format {name!r}; rename one.")
             found[name] = export

@@ -73,7 +73,7 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
     trees = []
     for i, stage in enumerate(model.model_.stages):
         for number, term in enumerate(stage.terms):
-            if not isinstance(term.model, Tree):
+            if term.model.family != "trees":
                 raise IncompatibleParts(
                     f"{purpose} takes a model of trees; the learner of this one is "
                     f"{type(model.learner_).__name__}. Fit with learner='tree'."
@@ -84,8 +84,7 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
 
 def scalar_trees(stage: int, number: int, term: Term) -> list[ScalarTree]:
     """Return one tree for every output of a term, which holds a :class:`Tree`."""
-    tree = term.model
-    assert isinstance(tree, Tree)
+    tree: Any = term.model
     values = term.coefficient * tree.values
     outputs = range(term.columns.start, term.columns.stop)
     return [
@@ -122,8 +121,8 @@ def require_numbers(model: Any, purpose: str) -> None:
             f"{purpose} takes models of numbers; column {column.name!r} of this one holds "
             f"categories. {remedy}"
         )
-    models = [term.model for stage in model.model_.stages for term in stage.terms]
-    if any(isinstance(tree, Tree) and len(tree.left_sets) for tree in models):
+    terms: list[Any] = [term.model for stage in model.model_.stages for term in stage.terms]
+    if any(term.family == "trees" and len(term.left_sets) for term in terms):
         raise IncompatibleParts(
             f"{purpose} takes splits x <= threshold; trees of this model divide the levels of "
             f"categories. {remedy}"

@@ -118,7 +118,7 @@ def _document(
 def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
     """Return XGBoost's objective, the neutral base score, and a factor of the raw outputs."""
     link = loss.link
-    if isinstance(link, SortedLink) and len(link.levels) > 1:
+    if link is not None and len(link.levels) > 1:
         raise IncompatibleParts(
             f"to_xgboost_json: this model has {len(link.levels)} quantile levels, which are put in "
             "order after the sum, and XGBoost does not do so. Fit one model a level, or use "
@@ -246,7 +246,7 @@ def _covers(tree: ScalarTree, leaf_counts: Floats) -> Floats:
 
 
 def _feature_names(model: Any) -> list[str]:
-    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    names = list(model.fitted_.schema.names or ())
     taken = all(name.isprintable() and not set(name) & set("[]<") for name in names)
     return names if taken else []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from hilboost.core.base_model import BaseModel
 from hilboost.core.dtypes import Floats
-from hilboost.learners.wrapped import WrappedModel
 
 LINEAR_REGRESSORS = ("LinearRegression", "Ridge")
 """Classes of ``sklearn.linear_model`` whose predictions are ``X @ coef_.T + intercept_``."""
@@ -30,14 +30,14 @@ class LinearModel(BaseModel):
     terms: tuple[tuple[Any, Any], ...]
 
     @classmethod
-    def of(cls, model: WrappedModel) -> Self | None:
-        """Extract the numbers of wrapped regressors; ``None`` unless all of them are linear."""
-        if not all(is_linear(regressor) for regressor in model.regressors):
+    def of(cls, regressors: Sequence[Any]) -> Self | None:
+        """Extract the numbers of fitted regressors; ``None`` unless all of them are linear."""
+        if not all(is_linear(regressor) for regressor in regressors):
             return None
         return cls(
             tuple(
                 (np.asarray(regressor.coef_, dtype=np.float64), _intercept(regressor))
-                for regressor in model.regressors
+                for regressor in regressors
             )
         )
 

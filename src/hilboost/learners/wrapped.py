@@ -16,6 +16,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.learner import FittedTerm, Learner, RowSample
 from hilboost.core.loss import Gradients
+from hilboost.learners.linear import LinearModel
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,14 @@ class WrappedModel(BaseModel):
             for regressor in self.regressors
         ]
         return outputs[0] if len(outputs) == 1 else np.hstack(outputs)
+
+    def for_files(self) -> BaseModel:
+        """The numbers of linear regressors."""
+        return LinearModel.of(self.regressors) or self
+
+    def described(self) -> str:
+        """The name of the regressors."""
+        return type(self.regressors[0]).__name__
 
 
 def _weight_arguments(regressor: Any, weight: Floats) -> dict[str, Floats] | None:

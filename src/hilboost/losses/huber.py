@@ -41,7 +41,7 @@ class Huber(AdaptiveLoss, LeafLoss):
             )
         self.delta, self.alpha = delta, alpha
 
-    def adapted(self, target: Target, raw: Floats) -> Loss:
+    def adapted(self, target: Target, raw: Floats) -> Huber:
         """Return the loss with the ``delta`` of this stage."""
         if self.delta is not None:
             return self
@@ -77,7 +77,6 @@ class Huber(AdaptiveLoss, LeafLoss):
 
     def _at(self, target: Target, raw: Floats) -> float:
         adapted = self.adapted(target, raw)
-        assert isinstance(adapted, Huber)
         assert adapted.delta is not None
         return adapted.delta
 

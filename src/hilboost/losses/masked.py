@@ -18,11 +18,6 @@ def with_missing_targets(loss: Loss, *ys: Floats) -> Loss:
     return MaskedLoss(loss) if missing else loss
 
 
-def without_mask(loss: Loss) -> Loss:
-    """Return the underlying loss of complete targets."""
-    return loss.loss if isinstance(loss, MaskedLoss) else loss
-
-
 class MaskedLoss(Loss):
     """Ignore missing targets: where ``y`` is NaN, the loss and its gradient are zero.
 
@@ -36,6 +31,16 @@ class MaskedLoss(Loss):
 
     def __init__(self, loss: Loss, losses: Sequence[Loss] = ()) -> None:
         self.loss, self._losses = loss, losses
+
+    @property
+    def of_complete_targets(self) -> Loss:
+        """The underlying loss."""
+        return self.loss
+
+    @property
+    def hessian_counts_targets(self) -> bool:
+        """Whether the hessian of the loss is one."""
+        return self.loss.quadratic
 
     def units(self, target: Target) -> TargetUnits | None:
         """Units of each column, from the rows where its target is known."""

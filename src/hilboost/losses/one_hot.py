@@ -38,6 +38,7 @@ class OneHotSquaredError(Loss):
     n_classes_range = (2, None)
     quadratic = True
     bounded_hessian = True
+    sharpness: float
 
     def __init__(self, n_classes: int, sharpness: float = _SHARPNESS) -> None:
         self.n_classes = n_classes

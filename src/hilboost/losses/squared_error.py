@@ -15,6 +15,7 @@ class SquaredError(Loss):
 
     regressor_name = "squared_error"
     quadratic = True
+    gaussian = True
     bounded_hessian = True
     additive_over_targets = True
     degree = 2.0

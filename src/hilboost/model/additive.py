@@ -10,7 +10,6 @@ import numpy as np
 
 from hilboost.core.base_model import Stage, Summation
 from hilboost.core.dtypes import Floats
-from hilboost.learners.kernel_machine.expansion import MergedExpansions
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class AdditiveModel:
     @property
     def n_basis(self) -> int:
         """Number of distinct basis vectors of kernel machines."""
-        return sum(s.n_basis for s in self.summations() if isinstance(s, MergedExpansions))
+        return sum(term.n_basis for term in self.summations())
 
     def predict_raw(self, X: Floats, n_threads: int = 1) -> Floats:
         """Raw predictions (n, r) for inputs (n, d)."""

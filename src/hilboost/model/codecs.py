@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
-from hilboost.core.loss import Target
+from hilboost.core.loss import Loss, Target
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.outputs.spanning import spanning_rows
 from hilboost.tables import as_array, without_mask
@@ -25,6 +25,51 @@ class TargetCodec(ABC):
     """The label encoding that a fit has learned; it encodes other labels the same way."""
 
     kind: ClassVar[Literal["numbers", "classes", "structured"]]
+
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes; ``None`` for other targets."""
+        return None
+
+    def of_numbers(self) -> NumberCodec:
+        """Return the codec itself if the targets are numbers.
+
+        Raises
+        ------
+        InvalidData
+        """
+        raise InvalidData("the model has no numeric targets.")
+
+    def of_classes(self) -> ClassCodec:
+        """Return the codec itself if the targets are classes.
+
+        Raises
+        ------
+        InvalidData
+        """
+        raise InvalidData("the model has no classes: its targets are not class labels.")
+
+    def of_structures(self) -> OutputCodec:
+        """Return the codec itself if the targets are points of an output space.
+
+        Raises
+        ------
+        InvalidData
+        """
+        raise InvalidData("the model has no output space: its targets are numbers or classes.")
+
+    def n_outputs(self, loss: Loss) -> int | None:
+        """Return the number of outputs of a built-in loss; ``None`` if the labels decide.
+
+        Parameters
+        ----------
+        loss : Loss
+
+        Returns
+        -------
+        int or None
+        """
+        return None
 
     @abstractmethod
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
@@ -95,6 +140,14 @@ class NumberCodec(TargetCodec):
         encoded, flat = check_regression_target(y, n, allow_missing)
         return cls(encoded.shape[1], flat), encoded
 
+    def of_numbers(self) -> NumberCodec:
+        """Return the codec itself."""
+        return self
+
+    def n_outputs(self, loss: Loss) -> int:
+        """Return the number of outputs that the link has, or else one for each target."""
+        return (loss.link and loss.link.n_outputs) or self.n_targets
+
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
         """Return the numbers themselves."""
         encoded, _ = check_regression_target(y, n, allow_missing)
@@ -127,6 +180,19 @@ class ClassCodec(TargetCodec):
         """Return the codec and the encoded training target."""
         codec = cls(np.unique(_labels(y, n)))
         return codec, codec.encode(y, n)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    def of_classes(self) -> ClassCodec:
+        """Return the codec itself."""
+        return self
+
+    def n_outputs(self, loss: Loss) -> int:
+        """Return one for two classes, or else one for each class."""
+        return 1 if self.n_classes == 2 else self.n_classes
 
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
         """Encode each label by the number of its class."""
@@ -214,6 +280,10 @@ class OutputCodec(TargetCodec):
             )
         rows = spanning_rows(embedding, codes)
         return cls(embedding, rows, codes[rows], len(codes)), codes
+
+    def of_structures(self) -> OutputCodec:
+        """Return the codec itself."""
+        return self
 
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
         """Map the labels to points of the output space."""

@@ -8,13 +8,12 @@ from typing import Any
 
 from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.encoders import Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.additive import AdditiveModel
-from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
+from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.tables import Schema
 
@@ -67,23 +66,17 @@ class FittedModel:
     @property
     def classes(self) -> Any:
         """Classes of a classifier."""
-        if isinstance(self.codec, ClassCodec):
-            return self.codec.classes
-        raise InvalidData("the model has no classes: its targets are not class labels.")
+        return self.codec.of_classes().classes
 
     @property
     def numbers(self) -> NumberCodec:
         """Codec of a regression model."""
-        if isinstance(self.codec, NumberCodec):
-            return self.codec
-        raise InvalidData("the model has no numeric targets.")
+        return self.codec.of_numbers()
 
     @property
     def output(self) -> OutputCodec:
         """Codec of a model with structured outputs."""
-        if isinstance(self.codec, OutputCodec):
-            return self.codec
-        raise InvalidData("the model has no output space: its targets are numbers or classes.")
+        return self.codec.of_structures()
 
     def encode_target(self, y: Any, n: int) -> Floats:
         """Encode the labels of n rows as (n, c); NaN for missing targets if the fit allows them."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from hilboost.validation.choices import is_name
+
 
 @dataclass(frozen=True)
 class ResolvedParameters:
@@ -32,4 +34,4 @@ class ResolvedParameters:
 
 def is_auto(value: Any) -> bool:
     """Whether the library chooses the value of a parameter."""
-    return isinstance(value, str) and value == "auto"
+    return is_name(value, "auto")

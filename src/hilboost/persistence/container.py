@@ -25,10 +25,6 @@ import numpy as np
 
 from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile
-from hilboost.learners.kernel_machine import KernelExpansion
-from hilboost.learners.linear import LinearModel
-from hilboost.learners.tree import Tree
-from hilboost.learners.wrapped import WrappedModel
 from hilboost.model.additive import AdditiveModel
 from hilboost.persistence import kernel_expansions as expansions
 from hilboost.persistence import trees
@@ -180,9 +176,9 @@ def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[
     others: list[Any] = []
     for number, stage in enumerate(model.stages):
         for place, term in enumerate(stage.terms):
-            if isinstance(term.model, Tree):
+            if term.model.family == "trees":
                 of_trees.append((number, term))
-            elif isinstance(term.model, KernelExpansion):
+            elif term.model.family == "expansions":
                 of_kernels.append((number, place, term))
             else:
                 others.append(_other(number, place, term, writer))
@@ -198,20 +194,18 @@ def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[
 
 def _other(number: int, place: int, term: Term, writer: ValueWriter) -> dict[str, Any]:
     """Write a linear or user-defined base model."""
-    model = term.model
-    linear = LinearModel.of(model) if isinstance(model, WrappedModel) else None
-    if linear is None and is_hilboost(type(model)) and not vars(type(model)).get("in_files"):
-        inside = model.regressors[0] if isinstance(model, WrappedModel) else model
+    model = term.model.for_files()
+    if is_hilboost(type(model)) and not vars(type(model)).get("in_files"):
         raise IncompatibleParts(
             "model files hold trees, kernel expansions and linear base models; this model has a "
-            f"{type(inside).__name__}. {_PICKLE}"
+            f"{model.described()}. {_PICKLE}"
         )
     return {
         "stage": number,
         "place": place,
         "columns": [term.columns.start, term.columns.stop],
         "coefficient": term.coefficient.tolist(),
-        "model": writer.write(linear or model, "a base model"),
+        "model": writer.write(model, "a base model"),
     }
 
 

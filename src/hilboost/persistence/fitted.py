@@ -11,7 +11,6 @@ import numpy as np
 
 from hilboost.core.callback import History
 from hilboost.core.errors import IncompatibleParts
-from hilboost.losses import SquaredError
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -47,11 +46,10 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         header["chosen"] = _resolved_to_file(fitted.resolved)
     own, more = _codec_to_file(fitted, writer)
     header, arrays = header | own, arrays | more
-    sharpness = getattr(fitted.loss, "sharpness", None)
-    if sharpness is not None:
-        header["sharpness"] = float(sharpness)
+    if fitted.loss.sharpness is not None:
+        header["sharpness"] = float(fitted.loss.sharpness)
     if fitted.kernel_machine is not None:
-        keeps_noise = fitted.n_stages > 0 and type(fitted.loss) is SquaredError
+        keeps_noise = fitted.n_stages > 0 and fitted.loss.gaussian
         header["machine"], more = kernel_machines.to_file(
             fitted.kernel_machine, fitted.learner.name, writer, keeps_noise
         )
@@ -77,7 +75,7 @@ def from_file(
     if "encoding" in header:
         encoding = categories.from_file(header["encoding"], arrays, schema)
     if "machine" in header:
-        n_targets = codec.n_targets if isinstance(codec, NumberCodec) else 0
+        n_targets = codec.of_numbers().n_targets if codec.kind == "numbers" else 0
         summary, stages = kernel_machines.from_file(
             header["machine"], arrays, additive, schema.n_columns, n_targets, reader
         )
@@ -107,12 +105,11 @@ def feature_names(header: Header) -> np.ndarray | None:
 
 
 def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
-    codec = fitted.codec
-    if isinstance(codec, ClassCodec):
-        dtype = _label_dtype(codec.classes).str
-        return {"classes": codec.classes.tolist(), "classes_dtype": dtype}, {}
-    if isinstance(codec, NumberCodec):
-        return {"n_targets": codec.n_targets, "flat": codec.flat}, {}
+    if fitted.codec.kind == "classes":
+        dtype = _label_dtype(fitted.classes).str
+        return {"classes": fitted.classes.tolist(), "classes_dtype": dtype}, {}
+    if fitted.codec.kind == "numbers":
+        return {"n_targets": fitted.numbers.n_targets, "flat": fitted.numbers.flat}, {}
     fields, arrays = output_spaces.to_arrays(fitted.output.embedding, _span(fitted.output), writer)
     if fitted.learner.penalizes:
         fields["stages"] = fitted.learner.name

@@ -81,8 +81,7 @@ def to_arrays(
     named: list[int] = []
     of_expansions: list[int] = []
     for _, _, term in terms:
-        model = term.model
-        assert isinstance(model, KernelExpansion)
+        model: Any = term.model
         if (term.columns.start, term.columns.stop) != (0, n_outputs):
             raise IncompatibleParts(
                 f"model files hold kernel expansions of all {n_outputs} outputs; this model has "

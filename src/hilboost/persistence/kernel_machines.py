@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
 from hilboost.persistence.kernel_expansions import describe, read_kernel
@@ -88,8 +87,9 @@ def _path(path: Any, n_stages: int) -> np.ndarray:
 
 
 def _noise(arrays: Arrays, model: AdditiveModel) -> np.ndarray:
-    first, noise = model.stages[0].terms[0].model, require_finite(arrays, "noise")
-    require(isinstance(first, KernelExpansion) and noise.shape == (len(first.basis),), "noise")
+    first: Any = model.stages[0].terms[0].model
+    noise = require_finite(arrays, "noise")
+    require(first.family == "expansions" and noise.shape == (len(first.basis),), "noise")
     require(bool((noise >= 0).all()), "noise")
     return noise
 

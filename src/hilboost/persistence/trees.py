@@ -8,6 +8,7 @@ any tree splits on categories, also ``by_level`` (all nodes) and ``left_sets`` (
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +35,7 @@ def to_arrays(terms: list[tuple[int, Term]]) -> Arrays:
     trees: list[Tree] = []
     rows: list[tuple[int, ...]] = []
     for number, term in terms:
-        tree = term.model
-        assert isinstance(tree, Tree)
+        tree: Any = term.model
         trees.append(tree)
         first, last = term.columns.start, term.columns.stop
         rows.append((number, len(tree.column), len(tree.values), first, last - first, tree.depth))

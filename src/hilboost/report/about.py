@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import sklearn
 
-from hilboost.core.base_model import LeafModel
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.version import __version__
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
+from hilboost.model.fitted import FittedModel
+from hilboost.model.resolved import is_auto
 from hilboost.report.table import number_text, shortened
 from hilboost.training.recipes.output_kernels import pace
 
@@ -41,21 +42,19 @@ def model_facts(model: Any) -> dict[str, Any]:
         ``class``, ``loss``, ``learner``, ``n_stages``, ``n_columns``, ``n_outputs``, ``classes``,
         ``parameters``, ``history``, ``kernel``, and ``versions``; ``None`` for missing attributes.
     """
-    fitted: Any = model
-    learner = getattr(fitted, "learner_", None)
-    classes = getattr(fitted, "classes_", None)
-    additive = getattr(fitted, "model_", None)
+    record: FittedModel = model.fitted_
+    kind = record.codec.kind
     return {
         "class": type(model).__name__,
-        "loss": _name(getattr(model, "loss", None) or fitted.loss_),
-        "learner": None if learner is None else type(learner).__name__,
-        "n_stages": int(getattr(fitted, "n_estimators_", 0)) or None,
-        "n_leaves": _n_leaves(fitted),
-        "n_columns": int(fitted.n_features_in_),
-        "column_names": [str(name) for name in getattr(fitted, "feature_names_in_", ())] or None,
-        "n_outputs": None if additive is None else len(additive.initial_raw),
-        "classes": None if classes is None else [str(label) for label in classes],
-        "output": type(fitted.output_).__name__ if hasattr(fitted, "output_") else None,
+        "loss": _name(model.loss or model.loss_),
+        "learner": type(record.learner).__name__,
+        "n_stages": record.n_stages or None,
+        "n_leaves": _n_leaves(record),
+        "n_columns": record.schema.n_columns,
+        "column_names": list(record.schema.names or ()) or None,
+        "n_outputs": len(record.model.initial_raw) if model.is_additive else None,
+        "classes": [str(label) for label in record.classes] if kind == "classes" else None,
+        "output": type(record.output.embedding).__name__ if kind == "structured" else None,
         "parameters": parameter_facts(model),
         "history": history_facts(model),
         "kernel": kernel_facts(model),
@@ -68,11 +67,11 @@ def model_facts(model: Any) -> dict[str, Any]:
     }
 
 
-def _n_leaves(model: Any) -> int | None:
-    if not model.fitted_.learner.resumable:
+def _n_leaves(record: FittedModel) -> int | None:
+    if not record.learner.resumable:
         return None
-    models = [term.model for stage in model.model_.stages for term in stage.terms]
-    return sum(len(tree.values) for tree in models if isinstance(tree, LeafModel))
+    models = [term.model.on_leaves() for stage in record.model.stages for term in stage.terms]
+    return sum(len(tree.values) for tree in models if tree is not None)
 
 
 def parameter_facts(model: Any) -> list[dict[str, Any]]:
@@ -81,7 +80,7 @@ def parameter_facts(model: Any) -> list[dict[str, Any]]:
     facts = []
     for name, value in model.get_params(deep=False).items():
         default = defaults[name].default
-        auto = isinstance(value, str) and value == "auto"
+        auto = is_auto(value)
         facts.append(
             {
                 "name": name,
@@ -98,17 +97,18 @@ def _became(model: Any, name: str) -> Any:
     """Return the fitted value of a parameter set to "auto"; ``None`` if unknown."""
     if name == "stages":
         return model.learner_.name
-    if name == "kernel" and getattr(model, "kernel_", None) is not None:
-        return kernel_text(model.kernel_)
-    fitted = model.fitted_
+    fitted: FittedModel = model.fitted_
+    machine = fitted.kernel_machine
+    if name == "kernel" and machine is not None and machine.kernel is not None:
+        return kernel_text(machine.kernel)
     if name == "learning_rate" and fitted.codec.kind == "structured":
         return pace(model.get_params(deep=False), fitted.learner)[1]
-    if hasattr(model, "apply") and fitted.resolved is None:
+    if model.is_tabular and fitted.resolved is None:
         return None  # an old model file: the learner holds defaults, not resolved values
     holders = ((fitted.resolved, name), (model, f"{name}_"), (fitted.learner, name))
     for holder, attribute in holders:
         value = getattr(holder, attribute, None)
-        if isinstance(value, int | float | str | np.integer | np.floating) and value != "auto":
+        if isinstance(value, int | float | str | np.integer | np.floating) and not is_auto(value):
             return value
     return None
 
@@ -135,7 +135,7 @@ def _name(value: Any) -> str:
 
 def history_facts(model: Any) -> dict[str, Any] | None:
     """Collect mean losses by stage, thinned for long fits."""
-    history = getattr(model, "history_", None)
+    history = model.fitted_.history
     if history is None or len(history.train) < 2:
         return None
     n = len(history.train)
@@ -186,20 +186,20 @@ def _remark(model: Any, history: Any) -> str:
 
 def kernel_facts(model: Any) -> dict[str, Any] | None:
     """Describe the kernel, length scales, λ, and basis vectors of a kernel model."""
-    kernel = getattr(model, "kernel_", None)
-    if kernel is None:
+    record: FittedModel = model.fitted_
+    machine = record.kernel_machine
+    if machine is None or machine.kernel is None:
         return None
-    names = getattr(model, "feature_names_in_", None)
-    d = int(model.n_features_in_)
-    names = [f"column {j}" for j in range(d)] if names is None else [str(name) for name in names]
-    scales = _scales(_described(kernel), list(range(d)))
-    noise = getattr(model, "regularization_", None)
+    d = record.schema.n_columns
+    names = record.schema.names or [f"column {j}" for j in range(d)]
+    scales = _scales(_described(machine.kernel), list(range(d)))
+    noise = machine.regularization
     return {
-        "text": kernel_text(kernel),
+        "text": kernel_text(machine.kernel),
         "regularization": None if noise is None else float(noise),
-        "amplitude": float(getattr(model, "amplitude_", 1.0)),
-        "n_basis": int(model.model_.n_basis) if hasattr(model, "model_") else None,
-        "stages": _STAGES.get(model.fitted_.learner.name),
+        "amplitude": float(machine.amplitude),
+        "n_basis": record.model.n_basis if model.is_additive else None,
+        "stages": _STAGES.get(record.learner.name or ""),
         "scales": [
             {"name": names[j], "scale": float(scale)}
             for j, scale in sorted(scales.items(), key=lambda pair: pair[1])

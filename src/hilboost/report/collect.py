@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.loss import Loss
 from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
 from hilboost.report.data import data_facts, histogram
@@ -155,10 +156,9 @@ def _means(model: Any, raw: Floats) -> tuple[Floats, Floats, int]:
     return predicted, guess, int(np.argmin(np.abs(np.asarray(levels) - 0.5)))
 
 
-def _quantile_levels(loss: Any) -> tuple[float, ...]:
+def _quantile_levels(loss: Loss) -> tuple[float, ...]:
     """Levels of the predicted quantiles; none for other predictions."""
-    link = getattr(loss, "link", None)
-    return () if link is None else link.levels
+    return () if loss.link is None else loss.link.levels
 
 
 def _class_guess(model: Any, raw: Floats, numbers: Any) -> Floats:
@@ -202,7 +202,7 @@ def _probabilities(model: Any, raw: Floats) -> Floats:
 
 def _guess(model: Any, raw: Floats) -> Floats | None:
     """Predict with the baseline, the model without stages, (c,)."""
-    if not hasattr(model, "model_"):
+    if not model.is_additive:
         return None
     initial_raw = model.model_.initial_raw[None]
     return np.asarray(model.loss_.inverse_link(initial_raw))[0]
@@ -255,7 +255,7 @@ def _warnings(model: Any, codes: Floats, raw: Floats) -> list[str]:
     found = []
     if len(raw) < 30:
         found.append(f"Only {len(raw)} rows: the results are unreliable.")
-    history = getattr(model, "history_", None)
+    history = model.fitted_.history
     if history is not None and len(raw) > 1:
         kept = min(int(model.n_estimators_), len(history.train) - 1)
         mean = float(loss_of_rows(model, codes, raw).mean())

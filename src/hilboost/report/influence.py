@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import AdaptiveLoss, Loss, Target
+from hilboost.core.loss import Loss, Target
 from hilboost.losses.masked import with_missing_targets
 from hilboost.report.table import Columns
 
@@ -33,7 +33,7 @@ def loss_of_rows(model: Any, codes: Floats, raw: Floats) -> Floats:
     """Compute the training loss of each row, (n,), for encoded targets and ``raw``."""
     loss: Loss = with_missing_targets(model.loss_, codes)
     target = Target(codes)
-    if isinstance(loss, AdaptiveLoss):
+    if loss.adaptive:
         # Use the loss parameter from before the first stage.
         initial_raw = model.fitted_.model.initial_raw
         loss = loss.adapted(target, np.broadcast_to(initial_raw, raw.shape))
@@ -92,7 +92,7 @@ def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, A
 
 
 def _gain(model: Any) -> Floats | None:
-    if not (model.fitted_.learner.resumable and hasattr(type(model), "apply")):
+    if not (model.is_tabular and model.fitted_.learner.resumable):
         return None
     return np.asarray(model.feature_importances_)
 

@@ -51,10 +51,10 @@ class Columns:
             raise InvalidData(
                 f"X must be a table (n, d) with at least one row; got shape {X.shape}."
             )
-        names = getattr(model, "feature_names_in_", None)
+        names = model.fitted_.schema.names
         if names is None or len(names) != X.shape[1]:
             names = [f"column {number}" for number in range(X.shape[1])]
-        return cls(X, [str(name) for name in names])
+        return cls(X, list(names))
 
     @property
     def n_rows(self) -> int:

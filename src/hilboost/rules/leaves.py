@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hilboost.core.base_model import LeafModel, Stage
+from hilboost.core.base_model import Stage
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
-from hilboost.core.loss import LeafLoss, Loss, Target
+from hilboost.core.loss import Loss, Target
 from hilboost.core.rule import State
 
 
@@ -24,19 +24,18 @@ class ReestimateLeaves:
 
     def check(self, loss: Loss, learner: Learner) -> None:
         """Check that the loss can compute the best constant of a leaf."""
-        if not isinstance(loss, LeafLoss):
+        if not loss.has_leaf_values:
             raise IncompatibleParts(
                 f"leaf re-estimation needs a loss with leaf values; {type(loss).__name__} has none."
             )
 
     def __call__(self, stage: Stage, state: State) -> Stage:
         """Return the stage with new leaf values."""
-        if not isinstance(state.loss, LeafLoss):
-            raise IncompatibleParts(f"{type(state.loss).__name__} has no leaf values.")
         target = Target(state.target.y, state.sample.weight)
         terms = []
         for term, fitted in zip(stage.terms, state.fitted, strict=True):
-            if not isinstance(term.model, LeafModel) or fitted.leaves is None:
+            model = term.model.on_leaves()
+            if model is None or fitted.leaves is None:
                 terms.append(term)
                 continue
             leaves = fitted.leaves
@@ -44,12 +43,12 @@ class ReestimateLeaves:
                 leaves = np.full_like(fitted.leaves, -1)
                 leaves[state.sample.rows] = fitted.leaves[state.sample.rows]
             values = state.loss.leaf_values(
-                target, state.raw, leaves, len(term.model.values), term.columns
+                target, state.raw, leaves, len(model.values), term.columns
             )
             if fitted.order is not None:
                 inside = leaves >= 0
                 weight = None if target.weight is None else target.weight[inside]
                 mass = np.bincount(leaves[inside], weights=weight, minlength=len(values))
                 values = fitted.order.nearest(values, mass[:, None].astype(np.float64))
-            terms.append(term.with_model(term.model.with_values(values)))
+            terms.append(term.with_model(model.with_values(values)))
         return Stage(tuple(terms))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from hilboost.core.base_model import LeafModel, Stage
+from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -48,8 +48,9 @@ class LineSearch:
             if outputs is None:
                 if self.skip_leaves:
                     continue
-                assert isinstance(term.model, LeafModel)
-                outputs = term.model.values[fitted.leaves]
+                model = term.model.on_leaves()
+                assert model is not None
+                outputs = model.values[fitted.leaves]
             for k, column in enumerate(range(term.columns.start, term.columns.stop)):
                 step[column] = self._search(state, column, outputs[:, k])
         return stage.scaled(step)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.base_model import BaseModel, LeafModel, Term
+from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import FittedTerm, RowSample
@@ -149,8 +149,8 @@ class LearnerContract(BoostingContract):
         """Where the model is constant on leaves."""
         fitted, X, _ = self.fitted()
         for one in fitted:
-            model = one.term.model
-            if not isinstance(model, LeafModel):
+            model = one.term.model.on_leaves()
+            if model is None:
                 continue
             ensure_close(model.leaves(X), one.leaves, "The leaves of the training rows differ.")
             values = np.random.default_rng(1).normal(size=model.values.shape)
@@ -252,8 +252,8 @@ def _outputs(fitted: FittedTerm) -> Floats:
     """What the base model says of all training rows, (n, r)."""
     if fitted.outputs is not None:
         return fitted.outputs
-    model = fitted.term.model
-    if fitted.leaves is None or not isinstance(model, LeafModel):
+    model = fitted.term.model.on_leaves()
+    if fitted.leaves is None or model is None:
         raise AssertionError("A Fitted without outputs must have leaves, and a LeafModel.")
     ensure((fitted.leaves >= 0).all(), "Every row must be in a leaf.")
     return model.values[fitted.leaves]

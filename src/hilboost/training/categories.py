@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.learner import SplittingLearner
 from hilboost.encoders import Encoder, Encoding, meet
-from hilboost.learners.tree import Tree, TreeLearner
 from hilboost.model import AdditiveModel
 from hilboost.tables import Schema, place
 
 
-def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -> TreeLearner:
+def told_of_categories(
+    learner: SplittingLearner, encoder: Encoder, schema: Schema
+) -> SplittingLearner:
     """Configure a learner for the encoded columns, including those whose levels it splits on.
 
     Statistics have no monotonic direction and belong to the groups of their source columns.
@@ -32,11 +35,10 @@ def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -
                 "to be monotonic in; set its direction to 0."
             )
     places = list(enumerate(encoder.origins, start=encoder.encoding.n_columns))
-    return replace(
-        learner,
-        categorical=encoder.categorical,
-        monotonic=learner.monotonic and learner.monotonic + (0,) * len(places),
-        groups=tuple(
+    return learner.with_columns(
+        encoder.categorical,
+        learner.monotonic and learner.monotonic + (0,) * len(places),
+        tuple(
             (*group, *(k for k, origin in places if meet(origin, [group])))
             for group in learner.groups
         ),
@@ -56,8 +58,7 @@ def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveMod
 
 
 def _shifted(term: Term, first: int, by: int) -> Term:
-    tree = term.model
-    assert isinstance(tree, Tree)
+    tree: Any = term.model
     column = np.where(tree.column >= first, tree.column + by, tree.column).astype(np.int32)
     return term.with_model(replace(tree, column=column))
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from hilboost.boosting import BoostingConfig, EnsembleMember, TrainingState
 from hilboost.callbacks import Checkpoint
+from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.version import __version__
-from hilboost.learners.tree import Tree
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.persistence import container as files
@@ -47,7 +47,7 @@ _WAYS_OUT = (
 
 def checkpoint_among(callbacks: Sequence[Callback]) -> Checkpoint | None:
     """Return the checkpoint among the callbacks, if there is one."""
-    found = [callback for callback in callbacks if isinstance(callback, Checkpoint)]
+    found = checkpoints_among(callbacks)
     if len(found) > 1:
         raise InvalidParameter(f"Pass at most one Checkpoint; got {len(found)}.")
     return found[0] if found else None
@@ -196,7 +196,7 @@ class Resumable:
             return
         for member in self.continuation.state.members:
             for term in (term for stage in member.stages for term in stage.terms):
-                if isinstance(term.model, Tree) and term.model.column.max() >= width:
+                if not term.model.has_shape(width, len(term.coefficient)):
                     raise InvalidModelFile(
                         f"{self.checkpoint.file} is damaged: it names columns that the data do "
                         "not have."

@@ -6,6 +6,7 @@ from typing import Any
 
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
+from hilboost.model.resolved import is_auto
 from hilboost.tables import Schema
 
 
@@ -48,8 +49,8 @@ def check_kernel(kernel: Any, given: Any, schema: Schema) -> None:
     ------
     IncompatibleParts
     """
-    by_dtype, is_auto = isinstance(given, str), isinstance(kernel, str) and kernel == "auto"
-    if schema.categories and by_dtype and not is_auto:
+    by_dtype = isinstance(given, str)
+    if schema.categories and by_dtype and not is_auto(kernel):
         column = schema.columns[schema.categories[0]]
         raise IncompatibleParts(
             f"column {column.name!r} holds categories, and kernel={kernel!r} compares numbers. Set "

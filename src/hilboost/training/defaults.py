@@ -10,6 +10,7 @@ import numpy as np
 
 from hilboost.boosting.effective_size import WeightScale
 from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.validation.choices import is_name
 
 _SMALLEST_EARLY = 200
 _LARGE = 50_000
@@ -54,8 +55,7 @@ def resolve(
     held-out part and a higher learning rate.
     """
     learner = parameters["learner"]
-    trees = isinstance(learner, str) and learner == "tree"
-    kernel = isinstance(learner, str) and learner == "kernel"
+    trees, kernel = is_name(learner, "tree"), is_name(learner, "kernel")
     early = parameters["early_stopping"]
     if early == "auto":
         early = held_out or (trees and n >= _SMALLEST_EARLY)

@@ -18,7 +18,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.loop import BoostingConfig, EnsembleMember, advance
 from hilboost.boosting.sampling import RowSampling
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import AdaptiveLoss, Loss, Target
+from hilboost.core.loss import Loss, Target
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine import FullLearner, Workspace
@@ -157,10 +157,7 @@ def held_out_penalty(
     if target.weight is not None:
         inside = np.flatnonzero(target.weight > 0)
     rows = rng.permutation(inside)[:_ROWS_OF_WHOLE_MACHINES]
-    if isinstance(loss, AdaptiveLoss):
-        scored = loss.adapted(target, np.broadcast_to(start, (len(target.y), len(start))))
-    else:
-        scored = loss
+    scored = loss.adapted(target, np.broadcast_to(start, (len(target.y), len(start))))
     trials = []
     for held in np.array_split(rows, _FOLDS):
         learn = np.setdiff1d(rows, held)

@@ -24,7 +24,6 @@ from hilboost.core.errors import FitWarning
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Target
 from hilboost.encoders import Encoding
-from hilboost.losses.masked import without_mask
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.rules import Shrinkage
@@ -193,7 +192,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         summary = replace(summary, path=summary.path[: len(members[0].stages)])
     return FittedModel(
         model=_model(members, initial.encoding),
-        loss=without_mask(outcome.loss if units is None else units.plain),
+        loss=(outcome.loss if units is None else units.plain).of_complete_targets,
         learner=outcome.learner,
         schema=data.schema,
         codec=data.codec,

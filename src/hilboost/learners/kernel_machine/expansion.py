@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends import array_api as dense
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.base_model import BaseModel, Summation, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Kernel
@@ -33,6 +34,8 @@ class KernelExpansion(BaseModel):
     rows : (m,) int64 or None
         The training rows that the basis vectors are; ``None`` in a model read from a file.
     """
+
+    family: ClassVar[Literal["expansions"]] = "expansions"
 
     kernel: Kernel
     inputs: Inputs
@@ -63,7 +66,7 @@ class KernelExpansion(BaseModel):
 
 
 @dataclass(frozen=True)
-class MergedExpansions:
+class MergedExpansions(Summation):
     """A sum of expansions in different kernels, each with all output columns it adds to."""
 
     merged: tuple[tuple[KernelExpansion, slice], ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from hilboost.backends.trees.traverse import binned_leaves
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import FittedTerm, RowSample, SplittingLearner
 from hilboost.core.loss import Gradients
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.buffers import TreeBuffers
@@ -49,7 +49,7 @@ class TreeData:
 
 
 @dataclass(frozen=True)
-class TreeLearner(Learner):
+class TreeLearner(SplittingLearner):
     """Histogram trees grown best first.
 
     Parameters
@@ -128,7 +128,6 @@ class TreeLearner(Learner):
     takes_missing_targets: ClassVar[bool] = True
     newton_steps: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
-    encodes_categories: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Reject incompatible parameters."""
@@ -151,7 +150,12 @@ class TreeLearner(Learner):
                     "set its direction to 0."
                 )
 
-    def counting(self, row: float) -> TreeLearner:
+    @property
+    def divides_levels(self) -> bool:
+        """Trees with vector leaves do not split on levels."""
+        return not self.shared
+
+    def counting(self, row: float) -> Self:
         """Adapt the learner's constants to rows of this weight.
 
         ``min_samples_leaf`` and ``l2_regularization`` are sums of weights and remain unchanged.
@@ -165,6 +169,23 @@ class TreeLearner(Learner):
             min_samples_level=self.min_samples_level * row,
             level_l2=self.level_l2 * row,
         )
+
+    def counting_targets(self) -> Self:
+        """Require as much hessian in a leaf as weight."""
+        return replace(self, min_hessian=max(self.min_hessian, float(self.min_samples_leaf)))
+
+    def with_max_features(self, part: float) -> Self:
+        """Return the learner with another ``max_features``."""
+        return replace(self, max_features=part)
+
+    def with_columns(
+        self,
+        categorical: tuple[tuple[int, int], ...],
+        monotonic: tuple[int, ...],
+        groups: tuple[tuple[int, ...], ...],
+    ) -> Self:
+        """Return the learner with other constraints and category columns."""
+        return replace(self, categorical=categorical, monotonic=monotonic, groups=groups)
 
     @property
     def takes_categories(self) -> bool:

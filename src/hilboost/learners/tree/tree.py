@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from hilboost.backends.trees.traverse import (
     mark_left_leaves,
 )
 from hilboost.core import dtypes
-from hilboost.core.base_model import LeafModel, Term
+from hilboost.core.base_model import LeafModel, Summation, Term
 from hilboost.core.dtypes import Floats
 from hilboost.tables import SparseTable
 
@@ -63,6 +63,8 @@ class Tree(LeafModel):
         the last bit is for levels that were not seen in fit.
     """
 
+    family: ClassVar[Literal["trees"]] = "trees"
+
     column: NDArray[np.int32]
     threshold: Floats
     missing_right: NDArray[np.bool_]
@@ -87,6 +89,11 @@ class Tree(LeafModel):
         """Leaf of every row, (n,) int32."""
         return Forest.of([Term.of(self, slice(0, self.leaf_values.shape[1]))]).leaves(X, 1)[:, 0]
 
+    def has_shape(self, n_features: int, n_outputs: int) -> bool:
+        """Whether the splits read no later column, and the leaves hold so many outputs."""
+        width = self.leaf_values.shape[1]
+        return bool(self.column.max() < n_features) and width == n_outputs
+
     def predict_raw(self, X: Floats) -> Floats:
         """Raw predictions (n, r)."""
         return self.leaf_values[self.leaves(X)]
@@ -98,7 +105,7 @@ class Tree(LeafModel):
 
 
 @dataclass(frozen=True)
-class Forest:
+class Forest(Summation):
     """Trees as flat arrays.
 
     Attributes

@@ -18,11 +18,10 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
-from hilboost.kernels import Kernel, as_kernel
+from hilboost.kernels import as_kernel
 from hilboost.learners.kernel_machine import (
     BlockLearner,
     FullLearner,
-    KernelExpansion,
     KernelMachineConfig,
     SparseLearner,
 )
@@ -32,7 +31,6 @@ from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.rounding import check_predictions
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Workspace, memory_budget
-from hilboost.losses import OneHotSquaredError
 from hilboost.model.resolved import is_auto
 from hilboost.rules import PenalizedLineSearch
 from hilboost.training.begin import start
@@ -152,24 +150,23 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
 def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int) -> Recipe:
     """Create the recipe of steps on one machine of nested bases; they stop by themselves."""
     recipe = kernel_recipe(replace(p, stages="sparse"), loss, data, seed)
+    learner = nested_learner(p, data.schema.categories)
     return replace(
         recipe,
-        learner=nested_learner(p, recipe.learner, _held_out_lambda(p, recipe, data)),
+        learner=replace(learner, regularize=_held_out_lambda(p, recipe, data)),
         n_stages=_ENDLESS,
         rules=() if recipe.loss.quadratic else (PenalizedLineSearch(),),
         choose_penalty=None,
         # The number of steps on one machine never triggers early stopping.
         stopping=EarlyStopping(_ENDLESS, 0.0) if recipe.data.held_out is not None else None,
-        finish=NestedFinish(p.is_given, is_auto(p.regularization)),
+        finish=NestedFinish(p.is_given, is_auto(p.regularization), learner),
     )
 
 
-def nested_learner(
-    p: KernelParameters, sparse: Learner, regularize: Callable[..., float] | None = None
-) -> NestedLearner:
-    """Create the learner of one machine of nested bases."""
-    assert isinstance(sparse, SparseLearner)
-    return NestedLearner(sparse, float(p.tol), int(p.max_iter), regularize)
+def nested_learner(p: KernelParameters, categorical: tuple[int, ...]) -> NestedLearner:
+    """Create the learner of one machine of nested bases, without a function that selects λ."""
+    sparse = _sparse_learner(p, _config(p, categorical))
+    return NestedLearner(sparse, float(p.tol), int(p.max_iter))
 
 
 def _held_out_lambda(
@@ -190,10 +187,23 @@ def kernel_learner(
     ------
     InvalidParameter, InvalidType
     """
-    kernel = p.kernel
-    if not isinstance(kernel, Kernel) and not is_auto(kernel):
-        kernel = as_kernel(kernel)
-    config = KernelMachineConfig(
+    config, stages = _config(p, categorical), _stages(p, n)
+    if stages == "full":
+        return FullLearner(config, tolerance=p.tol)
+    if stages == "block":
+        return BlockLearner(config, 2000 if is_auto(p.n_basis) else int(p.n_basis))
+    return _sparse_learner(p, config)
+
+
+def _config(p: KernelParameters, categorical: tuple[int, ...]) -> KernelMachineConfig:
+    """Create the settings that all kinds of stages share."""
+    kernel = p.kernel if is_auto(p.kernel) else as_kernel(p.kernel)
+    if p.tuning == "mean_distance" and (categorical or not is_auto(kernel)):
+        raise InvalidParameter(
+            "tuning='mean_distance' is a Gaussian of all columns; set kernel='auto' and "
+            "categorical_features=None, or another tuning."
+        )
+    return KernelMachineConfig(
         kernel=kernel,
         regularization=p.regularization,
         standardize=p.standardize,
@@ -204,16 +214,9 @@ def kernel_learner(
         tuning=p.tuning,
         tuning_seconds=None if p.time_budget is None else 0.35 * p.time_budget,
     )
-    stages = _stages(p, n)
-    if p.tuning == "mean_distance" and (isinstance(kernel, Kernel) or categorical):
-        raise InvalidParameter(
-            "tuning='mean_distance' is a Gaussian of all columns; set kernel='auto' and "
-            "categorical_features=None, or another tuning."
-        )
-    if stages == "full":
-        return FullLearner(config, tolerance=p.tol)
-    if stages == "block":
-        return BlockLearner(config, 2000 if is_auto(p.n_basis) else int(p.n_basis))
+
+
+def _sparse_learner(p: KernelParameters, config: KernelMachineConfig) -> SparseLearner:
     return SparseLearner(
         config,
         n_basis=1000 if is_auto(p.n_basis) else int(p.n_basis),
@@ -277,7 +280,7 @@ def _n_stages(p: KernelParameters, loss: Loss, learner: Learner) -> int:
         return int(p.n_estimators)
     if not loss.bounded_hessian:
         return 60  # most fits stop earlier, when the penalized loss no longer decreases
-    return 30 if isinstance(learner, FullLearner) and not loss.quadratic else 20
+    return 30 if learner.name == "full" and not loss.quadratic else 20
 
 
 def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
@@ -285,8 +288,8 @@ def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...
     if not loss.quadratic:
         rules = (PenalizedLineSearch(keeps_whole_steps=loss.bounded_hessian),)
     plain = not rules and p.learning_rate == 1 and p.subsample == 1 and loss.quadratic
-    plain = plain and not isinstance(loss, OneHotSquaredError)
-    if not plain and isinstance(learner, SparseLearner) and learner.reweight:
+    plain = plain and loss.sharpness is None
+    if not plain and p.reweight:  # which implies sparse stages
         raise InvalidParameter(
             "reweight=True sets the weights of all stages itself, for squared error on all "
             "rows; set loss='squared_error', learning_rate=1, subsample=1, or reweight=False."
@@ -328,11 +331,11 @@ class KernelFinish:
             kernel=workspace.kernel,
             regularization=workspace.regularization,
             amplitude=1.0 if self.given else workspace.amplitude(residual),
-            noise=workspace.noise if isinstance(outcome.learner, FullLearner) else None,
+            noise=workspace.noise,
             row_weight=weight_scale(X, outcome.data.target).plain_row if self.relative else 1.0,
         )
         loss = outcome.loss
-        if isinstance(loss, OneHotSquaredError) and workspace.trial is not None:
+        if loss.sharpness is not None and workspace.trial is not None:
             rows, outputs = workspace.trial
             loss = loss.sharpened(outcome.data.target.rows(rows), outcome.initial_raw + outputs)
         return replace(outcome, loss=loss, kernel_machine=summary)
@@ -340,7 +343,16 @@ class KernelFinish:
 
 @dataclass(frozen=True)
 class NestedFinish(KernelFinish):
-    """Merge the steps on each machine into one stage; stages are nested machines."""
+    """Merge the steps on each machine into one stage; stages are nested machines.
+
+    Attributes
+    ----------
+    given : bool
+    learner : NestedLearner
+        What the model keeps: without the function that selects λ, which holds the training rows.
+    """
+
+    learner: NestedLearner
 
     def __call__(self, outcome: Outcome) -> Outcome:
         """Return the outcome with one stage for each nested machine."""
@@ -354,16 +366,13 @@ class NestedFinish(KernelFinish):
         for losses in (state.train, state.validation):
             if losses:
                 losses[:] = [losses[0], *(losses[end] for end in ends)]
-        assert isinstance(outcome.learner, NestedLearner)
-        learner = replace(outcome.learner, regularize=None)  # it holds the training rows
         if summary is not None:
             summary = replace(summary, path=sizes[ends - 1], n_iter=n_iter)
-        return replace(outcome, learner=learner, kernel_machine=summary)
+        return replace(outcome, learner=self.learner, kernel_machine=summary)
 
 
 def _size(stage: Stage) -> int:
-    model = stage.terms[0].model
-    assert isinstance(model, KernelExpansion)
+    model: Any = stage.terms[0].model
     return len(model.basis)
 
 

@@ -16,14 +16,12 @@ from hilboost.boosting.effective_size import (
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
-from hilboost.core.loss import LeafLoss, Loss
+from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
 from hilboost.encoders import Encoder
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
-from hilboost.losses.masked import MaskedLoss
-from hilboost.model.codecs import ClassCodec
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
@@ -34,6 +32,7 @@ from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.recipe import Candidate, Continuation, Recipe
 from hilboost.training.regularization import held_out_penalty
+from hilboost.validation.choices import is_name, is_regressor
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -79,8 +78,9 @@ def table_recipe(
     data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
-    if isinstance(learner, TreeLearner):
-        resolved = replace(resolved, max_features=learner.max_features)
+    trees = learner.splitting()
+    if trees is not None:
+        resolved = replace(resolved, max_features=trees.max_features)
     recipe = Recipe(
         loss=loss,
         initial_raw=initial_raw,
@@ -98,21 +98,20 @@ def table_recipe(
         units=begun.units,
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
     )
-    return replace(recipe, candidates=_candidates(p, recipe, learner, resolved))
+    return replace(recipe, candidates=_candidates(p, recipe, resolved))
 
 
 def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedParameters:
     """Choose the automatic parameters, in the units of the user's weights."""
     loss, data = begun.loss, begun.data
-    two_classes = isinstance(data.codec, ClassCodec) and len(data.codec.classes) == 2
     resolved = resolve(
         in_rows(p, scale),
         data.target.total_weight() / scale.row,
         data.X.shape[1],
         1 if p["multi_output"] == "shared" else len(begun.initial_raw),
         data.held_out is not None,
-        isinstance(loss, LeafLoss),
-        two_classes and not loss.quadratic,
+        loss.has_leaf_values,
+        data.codec.n_classes == 2 and not loss.quadratic,
     )
     return in_given_weights(resolved, p, scale)
 
@@ -153,19 +152,20 @@ def work(recipe: Recipe, multi_output: str) -> int:
 
 
 def _candidates(
-    p: Mapping[str, Any], recipe: Recipe, learner: Learner, resolved: ResolvedParameters
+    p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
 ) -> tuple[Candidate, ...]:
     """Tree learners whose nodes see half or all of the columns, where early stopping compares."""
     if recipe.stopping is None or not is_auto(p["max_features"]):
         return ()
     if recipe.width < _FEWEST_COLUMNS_TO_DRAW:
         return ()
-    if not (isinstance(p["learner"], str) and isinstance(learner, TreeLearner)):
+    trees = recipe.learner.splitting()
+    if trees is None or not is_name(p["learner"], "tree"):
         return ()
     if recipe.data.held_out is None and recipe.n_folds == 1:
         return ()
     return tuple(
-        Candidate(replace(learner, max_features=f), replace(resolved, max_features=f))
+        Candidate(trees.with_max_features(f), replace(resolved, max_features=f))
         for f in _MAX_FEATURES_TRIED
     )
 
@@ -178,7 +178,7 @@ def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Sc
     InvalidParameter, InvalidType
     """
     learner = p["learner"]
-    if not (isinstance(learner, str) and learner == "tree"):
+    if not is_name(learner, "tree"):
         for name in ("monotonic_cst", "interaction_cst"):
             if p[name] is not None:
                 raise InvalidParameter(
@@ -189,7 +189,7 @@ def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Sc
         return learner
     if isinstance(learner, str):
         return _named_learner(learner, p, resolved, schema)
-    if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
+    if not is_regressor(learner):
         raise InvalidType(
             "learner must be 'tree', 'kernel', a Learner or a scikit-learn regressor; got "
             f"{learner!r}."
@@ -201,7 +201,7 @@ def stored_learner(
     p: Mapping[str, Any], resolved: ResolvedParameters | None, schema: Schema
 ) -> Learner:
     """Create the learner of a model read from a file; old files do not have ``resolved``."""
-    if resolved is None and isinstance(p["learner"], str) and p["learner"] == "tree":
+    if resolved is None and is_name(p["learner"], "tree"):
         return TreeLearner()
     if resolved is None:
         resolved = resolve(p, 1.0, schema.n_columns, 1, False, False, False)
@@ -264,11 +264,13 @@ def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -
 
 def _check_classes(learner: Learner, data: TrainingData) -> None:
     """Check that monotonic directions are used with two classes: they refer to the second one."""
-    if not isinstance(data.codec, ClassCodec) or len(data.codec.classes) == 2:
+    n_classes = data.codec.n_classes
+    if n_classes in (None, 2):
         return
-    if isinstance(learner, TreeLearner) and learner.monotonic:
+    trees = learner.splitting()
+    if trees is not None and trees.monotonic:
         raise InvalidParameter(
-            f"monotonic_cst takes two classes; y holds {len(data.codec.classes)}, whose "
+            f"monotonic_cst takes two classes; y holds {n_classes}, whose "
             "probabilities cannot all rise. Set monotonic_cst=None."
         )
 
@@ -277,7 +279,7 @@ def _weight_scale(p: Mapping[str, Any], data: TrainingData) -> WeightScale:
     """Determine the scale of the weights; only for trees are parameters in numbers of rows."""
     balanced = isinstance(p.get("class_weight"), str)
     scale = weight_scale(data.X, data.target, balanced)
-    if isinstance(p["learner"], str) and p["learner"] == "tree":
+    if is_name(p["learner"], "tree"):
         return scale
     return WeightScale(row=scale.plain_row)
 
@@ -290,46 +292,46 @@ def _counting_weights(
     data: TrainingData,
 ) -> Learner:
     """Make leaves count weights as rows; warn if no leaf can be heavy enough."""
-    if not isinstance(learner, TreeLearner):
+    trees = learner.splitting()
+    if trees is None:
         return learner
     if learner is not p["learner"]:
-        learner = learner.counting(scale.row)
+        trees = trees.counting(scale.row)
     if is_auto(p["min_samples_leaf"]):
-        warn_of_uneven_weights(scale, data.target, learner.min_samples_leaf)
+        warn_of_uneven_weights(scale, data.target, trees.min_samples_leaf)
     else:
         warn_of_light_weights(scale.given(data.target), resolved.min_samples_leaf)
-    return learner
+    return trees
 
 
 def _encoded(
     p: Mapping[str, Any], learner: Learner, loss: Loss, data: TrainingData
 ) -> tuple[Encoder | None, Learner]:
     """Return the encoding of category columns and the tree learner configured for it."""
-    if not isinstance(learner, TreeLearner):
+    trees = learner.splitting()
+    if trees is None:
         return None, learner
-    if isinstance(loss, MaskedLoss) and loss.loss.quadratic:
-        # The hessian counts the rows whose target is known; leaves need enough of them.
-        fewest = max(learner.min_hessian, float(learner.min_samples_leaf))
-        learner = replace(learner, min_hessian=fewest)
+    if loss.hessian_counts_targets:
+        trees = trees.counting_targets()
     columns = category_columns(data.schema)
     if not columns:
-        return None, learner
-    n_classes = len(data.codec.classes) if isinstance(data.codec, ClassCodec) else None
-    by_mean = True if learner.shared and is_auto(p["target_encoding"]) else p["target_encoding"]
-    encoder = Encoder.of(data.X, columns, data.target, n_classes, by_mean, learner.groups)
-    return encoder, told_of_categories(learner, encoder, data.schema)
+        return None, trees
+    by_mean = p["target_encoding"]
+    if is_auto(by_mean) and not trees.divides_levels:
+        by_mean = True
+    encoder = Encoder.of(data.X, columns, data.target, data.codec.n_classes, by_mean, trees.groups)
+    return encoder, told_of_categories(trees, encoder, data.schema)
 
 
 def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
     """Return the rules for leaf values set by the loss and for the line search."""
     rules: list[Rule] = []
-    leaf_loss = isinstance(loss, LeafLoss)
-    if leaf_loss:
+    if loss.has_leaf_values:
         rules.append(ReestimateLeaves())
     if line_search is True:
         rules.append(LineSearch())
     elif is_auto(line_search) and not _needs_no_search(loss, learner):
-        search = LineSearch(skip_leaves=leaf_loss)
+        search = LineSearch(skip_leaves=loss.has_leaf_values)
         rules.append(PenalizedLineSearch() if learner.penalizes else search)
     for rule in rules:
         rule.check(loss, learner)
