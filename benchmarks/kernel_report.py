@@ -270,7 +270,7 @@ def failures_section(records: list[Record]) -> str:
     ]
     if not rows:
         return ""
-    header = ["set", "split", "method", "setting", "what happened"]
+    header = ["set", "split", "method", "setting", "reason"]
     return f"## Not finished\n\n{markdown_table(header, rows)}"
 
 
