@@ -237,7 +237,7 @@ def test_a_learner_without_weights_says_so():
     [
         ("squared_eror", "[Dd]id you mean 'squared_error'"),
         ("tweedi", "'tweedie'"),
-        ("x", "Known are"),
+        ("x", "Valid values"),
     ],
 )
 def test_unknown_loss_of_a_regressor(loss, hint):

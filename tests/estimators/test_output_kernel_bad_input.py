@@ -172,7 +172,9 @@ def test_unknown_ways_to_decode_are_refused(name, output):
         InvalidParameter, match="decode='nearst' is not known. Did you mean 'neares"
     ):
         build(name, output, decode="nearst").fit(X, labels)
-    with pytest.raises(InvalidParameter, match="decode='kemeny' is not known. .*Known are: auto, "):
+    with pytest.raises(
+        InvalidParameter, match="decode='kemeny' is not known. .*Valid values: auto, "
+    ):
         build(name, output, decode="kemeny").fit(X, labels)
 
 
@@ -372,12 +374,12 @@ def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value)
         (
             "ok4",
             InvalidParameter,
-            "learner='ok4' is not known. Did you mean 'ok3'.* Known are: extra_trees, k",
+            "learner='ok4' is not known. Did you mean 'ok3'.* Valid values: extra_trees, k",
         ),
         (
             "tree",
             InvalidParameter,
-            "learner='tree' is not known. .*Known are: extra_trees, kernel",
+            "learner='tree' is not known. .*Valid values: extra_trees, kernel",
         ),
         (
             Ridge,
