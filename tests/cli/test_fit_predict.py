@@ -206,7 +206,7 @@ def test_errors_of_the_library_are_one_line(folder):
     frame["price"] -= 100
     write(frame, "train.csv")
     start = ("fit", "train.csv", "--target", "price", "--out", "model")
-    assert "poisson loss takes zero or positive" in refused(*start, "--loss", "poisson")
+    assert "poisson loss requires zero or positive" in refused(*start, "--loss", "poisson")
     assert "Did you mean 'huber'" in refused(*start, "--loss", "hubber")
     assert "n_estimators" in refused(*start, "--n-estimators", 0)
     assert "--quantile needs --loss quantile" in refused(*start, "-q", 0.5)

@@ -108,7 +108,7 @@ def test_figures_of_classes(folder):
     assert scores["roc_auc"] == pytest.approx(metrics.roc_auc_score(frame["kind"], proba))
     frame["kind"] = "free"
     frame.to_csv("other.csv", index=False)
-    assert "'free', which is not among" in refused("evaluate", "model", "other.csv")
+    assert "'free', which is not one of" in refused("evaluate", "model", "other.csv")
 
 
 def test_the_target_must_be_clear(model):

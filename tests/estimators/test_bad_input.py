@@ -52,7 +52,7 @@ def test_target_that_is_not_finite(value):
 
 
 def test_target_of_text():
-    with pytest.raises(InvalidData, match="y holds text.*Use BoostingClassifier for classes"):
+    with pytest.raises(InvalidData, match="y contains text.*Use BoostingClassifier for classes"):
         regressor().fit(X, changed(Y, 3, "high"))
 
 
@@ -94,17 +94,17 @@ def test_continuous_target_for_a_classifier():
 
 
 def test_three_classes_for_the_exponential_loss():
-    with pytest.raises(InvalidParameter, match="takes two classes; y holds 3. Use 'log_loss'"):
+    with pytest.raises(InvalidParameter, match="supports two classes; y has 3. Use 'log_loss'"):
         classifier("exponential").fit(X, np.arange(40) % 3)
 
 
 @pytest.mark.parametrize(
     ("loss", "y", "message"),
     [
-        ("poisson", changed(np.abs(Y), 5, -1.0), "row 5 holds -1"),
-        ("gamma", changed(np.abs(Y), 5, 0.0), "row 5 holds 0"),
-        ("tweedie", changed(np.abs(Y), 5, -2.0), "row 5 holds -2"),
-        ("poisson", np.zeros(40), "not zero everywhere"),
+        ("poisson", changed(np.abs(Y), 5, -1.0), "row 5 has -1"),
+        ("gamma", changed(np.abs(Y), 5, 0.0), "row 5 has 0"),
+        ("tweedie", changed(np.abs(Y), 5, -2.0), "row 5 has -2"),
+        ("poisson", np.zeros(40), "not zero in every row"),
         ("quantile", np.column_stack([Y, Y]), "one target column; got 2"),
     ],
 )
@@ -218,7 +218,7 @@ def test_weights_of_another_shape(weight):
 
 
 def test_tiny_weights_warn():
-    with pytest.warns(DataWarning, match="Multiply the weights so that they sum to about"):
+    with pytest.warns(DataWarning, match="Scale the weights so that they sum to about"):
         regressor(min_samples_leaf=5).fit(X, Y, sample_weight=np.full(40, 1e-3))
 
 
@@ -326,7 +326,7 @@ def test_fewer_stages_than_a_warm_start_has():
 
 def test_warm_start_with_another_number_of_targets():
     model = regressor(warm_start=True).fit(X, Y).set_params(n_estimators=11)
-    with pytest.raises(InvalidData, match="2 target columns; the model has 1"):
+    with pytest.raises(InvalidData, match="2 target columns; the model was fitted with 1"):
         model.fit(X, np.column_stack([Y, Y]))
 
 
@@ -339,7 +339,7 @@ def test_warm_start_with_another_number_of_outputs():
 
 def test_warm_start_with_a_new_class():
     model = classifier(warm_start=True).fit(X, LABELS).set_params(n_estimators=11)
-    with pytest.raises(InvalidData, match="class .*7.*not among those of the first fit"):
+    with pytest.raises(InvalidData, match="class .*7.*not one of the classes of the first fit"):
         model.fit(X, changed(LABELS, 0, 7.0).astype(int))
 
 
@@ -357,11 +357,11 @@ def test_validation_weights_alone():
 def test_validation_data_that_do_not_fit():
     with pytest.raises(ValueError, match="X has 2 features"):
         regressor().fit(X, Y, X_val=X[:, :2], y_val=Y)
-    with pytest.raises(InvalidData, match="2 target columns; the model has 1"):
+    with pytest.raises(InvalidData, match="2 target columns; the model was fitted with 1"):
         regressor().fit(X, Y, X_val=X, y_val=np.column_stack([Y, Y]))
-    with pytest.raises(InvalidData, match="class .*not among those of the first fit"):
+    with pytest.raises(InvalidData, match="class .*not one of the classes of the first fit"):
         classifier().fit(X, LABELS, X_val=X, y_val=LABELS + 5)
-    with pytest.raises(InvalidData, match="row 0 holds -1"):
+    with pytest.raises(InvalidData, match="row 0 has -1"):
         regressor("poisson").fit(X, np.abs(Y), X_val=X, y_val=np.full(40, -1.0))
 
 

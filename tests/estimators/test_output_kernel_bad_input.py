@@ -91,8 +91,8 @@ ODD = {
         r"not symmetric: k\(\d+, \d+\) = .*Give",
     ),
     "gram-negative": ("precomputed", K - np.eye(N), r"not positive semidefinite \(seen in row \d"),
-    "gram-zero": ("precomputed", np.zeros((N, N)), "the output kernel is zero for every training"),
-    "too-few": ("linear", Y[:19], "X and y have inconsistent numbers of rows: 20 and 19. Give one"),
+    "gram-zero": ("precomputed", np.zeros((N, N)), "the output kernel is zero for all training"),
+    "too-few": ("linear", Y[:19], "X and y have inconsistent numbers of rows: 20 and 19. Pass one"),
     "too-many": ("string", ["abc"] * 21, "inconsistent numbers of rows: 20 and 21"),
     "sparse-few": ("label_set", scipy.sparse.eye_array(19).tocsr(), "rows: 20 and 19"),
     "nothing": ("linear", None, "requires y to be passed, but the target y is None"),
@@ -130,7 +130,7 @@ def test_labels_without_a_length_are_refused(name):
         (lambda A, B: np.full((len(A), len(B)), np.inf), "has NaN or infinity in row 0"),
         (lambda A, B: np.arange(400.0).reshape(20, 20), r"is not symmetric: k\(0, 19\) = 19 and k"),
         (lambda A, B: 1.0 - np.eye(20), r"is not positive semidefinite \(seen in row 0\); take a"),
-        (lambda A, B: np.zeros((len(A), len(B))), "is zero for every training output"),
+        (lambda A, B: np.zeros((len(A), len(B))), "is zero for all training outputs"),
     ],
     ids=["shape", "number", "inf", "asymmetric", "negative", "zero"],
 )
@@ -298,7 +298,7 @@ def test_weights_that_cannot_be_used_are_refused(name, weight, message):
 
 @models
 def test_weights_too_light_for_any_leaf_are_told(name):
-    with pytest.warns(DataWarning, match=r"sums to 1 over 20 rows.*Multiply the weights so that"):
+    with pytest.warns(DataWarning, match=r"sums to 1 over 20 rows.*Scale the weights so that"):
         build(name).fit(X, Y, sample_weight=np.full(N, 1 / N))
     build(name, min_samples_leaf=1 / N).fit(X, Y, sample_weight=np.full(N, 1 / N))
 

@@ -320,7 +320,7 @@ def test_missing_values_are_refused(model):
 
 
 def test_one_class_is_refused():
-    with pytest.raises(InvalidData, match="needs at least two classes"):
+    with pytest.raises(InvalidData, match="requires at least two classes"):
         classifier().fit(X, np.zeros(N, dtype=int))
 
 

@@ -291,7 +291,7 @@ def test_labels_that_are_missing():
             BoostingClassifier().fit(POLARS, missing)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         BoostingRegressor().fit(POLARS, pl.Series([None, 1] * 45))
-    with pytest.raises(InvalidData, match="y holds text"):
+    with pytest.raises(InvalidData, match="y contains text"):
         BoostingRegressor().fit(POLARS, pl.Series(COLUMNS["color"]))
 
 

@@ -144,7 +144,7 @@ def test_columns_that_lack_or_are_new():
     X = pl.DataFrame({name: [1.0, 2.0] for name in "abc"})
     schema = schema_of(X, estimator)
     for wrong, said in [
-        (X.select("b", "a", "c"), r"same order as they were in fit.\nGive X\[list"),
+        (X.select("b", "a", "c"), r"same order as they were in fit.\nUse X\[list"),
         (X.select("a", "b"), "yet now missing:\n- c\n"),
         (X.with_columns(z=1.0), "unseen at fit time:\n- z\n"),
         (X.rename({"a": "z"}), "unseen at fit time:\n- z\n.*yet now missing:\n- a\n"),
@@ -191,7 +191,7 @@ def test_series_and_rows_of_different_lengths():
 def test_text_in_other_forms():
     with pytest.raises(InvalidData, match="Expected 2D array, got 1D array instead"):
         read(["a", "b"])
-    with pytest.raises(InvalidData, match="X holds text in column 0 in a form that is not read"):
+    with pytest.raises(InvalidData, match="X contains text in column 0 in an unsupported form"):
         read(np.array([[b"a"]]))
 
 
