@@ -140,15 +140,17 @@ def test_infinite_input_to_predict():
 
 @pytest.mark.parametrize("estimator", [regressor, classifier])
 def test_text_names_the_column(estimator):
-    with pytest.raises(InvalidData, match=r"column 1 holds text \('red' in row 7\) and numbers"):
+    with pytest.raises(InvalidData, match=r"column 1 contains text \('red' in row 7\) and numbers"):
         estimator().fit(changed(X, (7, 1), "red"), LABELS)
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(c="red")
-    with pytest.raises(InvalidData, match="column 'c' holds text .'red' in row 0.*not listed in"):
+    with pytest.raises(
+        InvalidData, match="column 'c' contains text .'red' in row 0.*not listed in"
+    ):
         estimator(categorical_features=None).fit(table, LABELS)
     model = estimator().fit(X, LABELS)
-    with pytest.raises(InvalidData, match="column 1 holds text"):
+    with pytest.raises(InvalidData, match="column 1 contains text"):
         model.predict(changed(X, (7, 1), "red"))
-    with pytest.raises(InvalidData, match="column 1 held numbers .* and holds text now"):
+    with pytest.raises(InvalidData, match="column 1 contained numbers .* but contains text now"):
         model.predict([[0.0, "red", 0.0]])
 
 

@@ -60,7 +60,7 @@ ODD = {
     "rows-long": ("linear", replaced(Y, 7, [1, 2, 3]), "row 7 has 3 and row 0 has 2"),
     "rows-none": ("linear", replaced(Y, 7, None), "row 7 has 1 and row 0 has 2"),
     "rows-empty": ("linear", np.empty((N, 0)), r"one row of numbers a sample; got shape \(20, 0\)"),
-    "rows-complex": ("linear", Y + 1j, "Complex data not supported: Y must hold real numbers"),
+    "rows-complex": ("linear", Y + 1j, "Complex data not supported: Y must contain real numbers"),
     "images-nan": ("gaussian", replaced(Y, 7, [np.nan] * 2), "Y has NaN or infinity in row 7"),
     "images-text": ("gaussian", replaced(Y, 7, ["a", "b"]), "must hold rows of numbers; row 7 is"),
     "sets-number": ("label_set", replaced([{1}] * N, 7, 3), "row 7 of Y is 3, not a set"),

@@ -249,7 +249,9 @@ def test_rows_of_another_kind_are_refused():
             use(NEW[:, :2])
         with pytest.raises(InvalidData, match="Y has NaN or infinity in row 1"):
             use([[1, 2, 3], [1, np.nan, 3]])
-    with pytest.raises(InvalidData, match="Complex data not supported: Y must hold real numbers"):
+    with pytest.raises(
+        InvalidData, match="Complex data not supported: Y must contain real numbers"
+    ):
         Vectors().fit(ROWS + 1j)
     with pytest.raises(InvalidParameter, match="has 2 length scales and X 3 columns"):
         KernelOutput(Gaussian((1.0, 2.0))).fit(ROWS)

@@ -24,7 +24,7 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     """
     table = labels.to_numpy() if hasattr(labels, "to_numpy") else without_mask(labels)
     if isinstance(table, np.ndarray) and table.dtype.kind == "c":
-        raise InvalidData(f"Complex data not supported: {what} must hold real numbers.")
+        raise InvalidData(f"Complex data not supported: {what} must contain real numbers.")
     try:
         rows = as_numbers(table)
     except (TypeError, ValueError):
