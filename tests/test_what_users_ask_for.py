@@ -368,5 +368,5 @@ def test_kernels_keep_to_a_memory_budget():
     )
     assert peak_memory(lambda: model.fit(rows, y)) < budget
     assert model.score(rows, y) > 0.9
-    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB; .* needs \d+ MiB"):
+    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB, .* requires \d+ MiB"):
         KernelBoostingRegressor(**settings, stages="full", memory_budget=1e6).fit(rows, y)

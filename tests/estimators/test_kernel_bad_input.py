@@ -226,7 +226,7 @@ def test_units_do_not_matter(stages, scale):
 @all_stages
 @pytest.mark.parametrize("budget", [1.0, 2**12])
 def test_too_small_a_budget_names_what_is_needed(stages, budget):
-    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB; .* needs \d+ MiB"):
+    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB, .* requires \d+ MiB"):
         build(stages=stages, memory_budget=budget).fit(X, Y)
 
 
@@ -239,7 +239,7 @@ def test_wrong_kernels(kernel):
 
 
 def test_length_scales_for_other_columns():
-    with pytest.raises(InvalidParameter, match="2 length scales and X 3 columns"):
+    with pytest.raises(InvalidParameter, match="2 length scales, but X has 3 columns"):
         build(kernel=Gaussian([1.0, 2.0])).fit(X, Y)
 
 

@@ -200,7 +200,7 @@ def test_candidates(name):
     assert model.predict(X, among, own) == [among[i % 3] for i in range(N)]
     with pytest.raises(InvalidData, match="allowed counts the candidates: give these too"):
         model.predict(X, allowed=own)
-    with pytest.raises(InvalidData, match="allowed has entries for 60 rows, X has 2"):
+    with pytest.raises(InvalidData, match="allowed has 60 entries, but X has 2 rows"):
         model.predict(X[:2], among, own)
 
 

@@ -182,7 +182,9 @@ def test_matrices_that_are_not_symmetric_are_refused(n):
 def test_matrices_that_are_not_positive_are_refused(gram, tolerance):
     gram = np.array(gram)
     assert np.linalg.eigvalsh(gram).min() < 0
-    with pytest.raises(NotPositive, match=r"not positive semidefinite \(seen in row \d\); take a"):
+    with pytest.raises(
+        NotPositive, match=r"not positive semidefinite \(detected in row \d\); use a"
+    ):
         factor_gram(gram, tolerance)
 
 
@@ -207,9 +209,7 @@ def test_columns_that_are_not_symmetric_are_refused(seed):
 def test_too_few_columns_by_default_are_told(monkeypatch):
     gram = np.eye(10) + 0.1
     monkeypatch.setattr(pivoted_cholesky, "_MOST_COLUMNS", 4)
-    with pytest.warns(
-        DataWarning, match=r"the kernel is approximated by 4 columns, which leave ou"
-    ):
+    with pytest.warns(DataWarning, match=r"the kernel is approximated by 4 columns, which omit"):
         factor = factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.1)
     assert factor.codes.shape == (10, 4)
     factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.1, 4)  # as asked

@@ -116,5 +116,5 @@ def test_shrinkage_multiplies_coefficients():
 
 
 def test_a_penalized_search_refuses_learners_that_do_not_penalize():
-    with pytest.raises(IncompatibleParts, match="TreeLearner does not"):
+    with pytest.raises(IncompatibleParts, match="TreeLearner has none"):
         PenalizedLineSearch().check(LOSSES[0].make(), TreeLearner())

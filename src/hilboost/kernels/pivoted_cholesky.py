@@ -182,9 +182,9 @@ def factor_columns(
         pivots.append(pivot)
     if max_rank is None and not enough():
         warnings.warn(
-            f"{what} is approximated by {len(pivots)} columns, which leave out "
-            f"{left.sum() / trace:.2%} of its trace, more than tolerance={tolerance:g}. Raise "
-            "max_rank, or the tolerance.",
+            f"{what} is approximated by {len(pivots)} columns, which omit "
+            f"{left.sum() / trace:.2%} of its trace, more than tolerance={tolerance:g}. Increase "
+            "max_rank or tolerance.",
             DataWarning,
             stacklevel=2,
         )
@@ -222,7 +222,7 @@ def _check_against_pivots(
 def _not_symmetric(i: int, j: int, value: float, mirrored: float, what: str) -> InvalidData:
     return InvalidData(
         f"{what} is not symmetric: k({i}, {j}) = {value:.6g} and k({j}, {i}) = {mirrored:.6g}. "
-        "Give a symmetric one, such as (K + K.T) / 2."
+        "Use a symmetric matrix, such as (K + K.T) / 2."
     )
 
 
@@ -266,6 +266,6 @@ def _refuse_negative(left: Floats, largest: float, what: str) -> None:
 
 def _not_positive(row: int, what: str) -> NotPositive:
     return NotPositive(
-        f"{what} is not positive semidefinite (seen in row {row}); take a kernel that is, or "
+        f"{what} is not positive semidefinite (detected in row {row}); use a kernel that is, or "
         "add a constant to the diagonal."
     )

@@ -63,7 +63,7 @@ class Rankings(OutputSpace):
         check_choice("distance", self.distance, tuple(_GEOMETRIES))
         if self.ties and self.distance != "kemeny":
             raise InvalidParameter(
-                f"ties=True needs distance='kemeny'; {self.distance!r} is for rankings without."
+                f"ties=True requires distance='kemeny'; {self.distance!r} does not support ties."
             )
         ranks = _ranks(labels, None, self.ties)
         return RankingEmbedding(np.unique(ranks, axis=0), self.distance, self.ties)
@@ -119,19 +119,19 @@ def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks
     K = rows.shape[1]
     if K < 2:
         raise InvalidData(
-            f"{what} has one rank a row, from row 0 on; a ranking needs at least 2 items."
+            f"row 0 of {what} has only one rank; a ranking requires at least 2 items."
         )
     refuse_rows(
         (rows != np.floor(rows)).any(axis=1),
         lambda i: (
-            f"row {i} of {what}, {in_words(rows[i])}, must hold whole numbers: ranks 1 to {K}."
+            f"row {i} of {what}, {in_words(rows[i])}, must contain integers: ranks from 1 to {K}."
         ),
     )
     refuse_rows(
         rows.min(axis=1) == 0,
         lambda i: (
-            f"row {i} of {what}, {in_words(rows[i])}, has the rank 0; ranks count from 1, the "
-            "best. Add 1 to all ranks if they count from 0."
+            f"row {i} of {what}, {in_words(rows[i])}, contains rank 0; the best rank is 1. If your "
+            "ranks start from 0, add 1 to all of them."
         ),
     )
     sorted_ = np.sort(rows, axis=1)
@@ -140,7 +140,7 @@ def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks
     refuse_rows(
         ~whole & ~tied,
         lambda i: (
-            f"row {i} of {what}, {in_words(rows[i])}, leaves out a rank; it must hold each of 1 "
+            f"row {i} of {what}, {in_words(rows[i])}, omits a rank; it must contain each of 1 "
             f"to {K} once."
         ),
     )
@@ -148,8 +148,8 @@ def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks
         refuse_rows(
             tied,
             lambda i: (
-                f"row {i} of {what}, {in_words(rows[i])}, has tied ranks; it must hold each of "
-                f"1 to {K} once, or set Rankings('kemeny', ties=True)."
+                f"row {i} of {what}, {in_words(rows[i])}, has tied ranks; it must contain each of "
+                f"1 to {K} once. To allow ties, use Rankings('kemeny', ties=True)."
             ),
         )
         return rows.astype(np.int64)
@@ -160,8 +160,8 @@ def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks
     refuse_rows(
         ~usual,
         lambda i: (
-            f"row {i} of {what}, {in_words(rows[i])}, has gaps; tied ranks count like (1, 2, 2, 4) "
-            "or (1, 2, 2, 3)."
+            f"row {i} of {what}, {in_words(rows[i])}, is not a valid ranking with ties; number the "
+            "ranks like (1, 2, 2, 4) or (1, 2, 2, 3)."
         ),
     )
     return rows.astype(np.int64)

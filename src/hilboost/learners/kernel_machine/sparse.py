@@ -184,7 +184,7 @@ class SparseLearner(Learner):
             return 0.0
         n_stages = 1 if data.solver is None else 1 + len(data.solver[1])
         kept = 16.0 * gradients.negative_gradient.size * n_stages  # the outputs, and a column of G
-        what = f"weighting {n_stages} stages of {len(gradients.negative_gradient)} rows anew"
+        what = f"reweighting {n_stages} stages on {len(gradients.negative_gradient)} rows"
         require_memory(kept + _BYTES_BESIDE, data.memory, what, "stages (n_estimators)")
         return kept
 
