@@ -327,7 +327,7 @@ def test_kernels_nested_too_deeply_are_refused(tmp_path):
     kernel = Gaussian(1.0)
     for _ in range(70):
         kernel = 1.0 * kernel
-    with pytest.raises(IncompatibleParts, match="nested up to 64 deep"):
+    with pytest.raises(IncompatibleParts, match="at most 64 nested levels in a kernel"):
         hilboost.save(fitted(regressor(kernel=kernel)), tmp_path / "m")
 
 
