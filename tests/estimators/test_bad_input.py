@@ -322,7 +322,7 @@ def test_quantile_out_of_range(quantile):
 
 def test_fewer_stages_than_a_warm_start_has():
     model = regressor(warm_start=True).fit(X, Y).set_params(n_estimators=9)
-    with pytest.raises(InvalidParameter, match="n_estimators=9 is below the 10 stages"):
+    with pytest.raises(InvalidParameter, match="n_estimators=9 is less than the 10 stages"):
         model.fit(X, Y)
 
 
@@ -335,7 +335,7 @@ def test_warm_start_with_another_number_of_targets():
 def test_warm_start_with_another_number_of_outputs():
     model = regressor("quantile", warm_start=True).fit(X, Y)
     model.set_params(n_estimators=11, quantile=[0.1, 0.9])
-    with pytest.raises(InvalidData, match="set warm_start=False to fit anew"):
+    with pytest.raises(InvalidData, match="set warm_start=False to start a new fit"):
         model.fit(X, Y)
 
 

@@ -327,19 +327,19 @@ Y = RNG.normal(size=40)
         ({"interaction_cst": [{-1}]}, "column -1 at position 0"),
         (
             {"monotonic_cst": [1, 0, 0], "multi_output": "shared", "sketch": 1},
-            "monotonic_cst needs trees that see every output.*set sketch=None",
+            "monotonic_cst is not supported with sketch.*set sketch=None",
         ),
         (
             {"monotonic_cst": [1, 0, 0], "learner": Ridge()},
-            "monotonic_cst works with the built-in trees only; set learner='tree'",
+            "monotonic_cst is only supported by the built-in trees; set learner='tree'",
         ),
         (
             {"interaction_cst": "pairwise", "learner": "kernel"},
-            "interaction_cst works with the built-in trees only",
+            "interaction_cst is only supported by the built-in trees",
         ),
         (
             {"monotonic_cst": [1, 0, 0], "learner": TreeLearner()},
-            "monotonic_cst works with the built-in trees only",
+            "monotonic_cst is only supported by the built-in trees",
         ),
     ],
     ids=str,
@@ -359,7 +359,7 @@ def test_directions_by_name_that_cannot_be_kept():
 
 def test_directions_of_three_classes():
     model = BoostingClassifier(**PLAIN, monotonic_cst=[1, 0, 0])
-    with pytest.raises(InvalidParameter, match="monotonic_cst takes two classes; y holds 3"):
+    with pytest.raises(InvalidParameter, match="monotonic_cst supports two classes; y has 3"):
         model.fit(X, np.arange(40) % 3)
     model.set_params(monotonic_cst=[0, 0, 0]).fit(X, np.arange(40) % 3)
 

@@ -276,7 +276,7 @@ def test_full_stages_use_all_rows():
 
 def test_text():
     table = np.column_stack([X[:, 0].astype(object), np.repeat(["a", "b"], 30)])
-    with pytest.raises(ValueError, match=r"column 1 holds categories, and kernel"):
+    with pytest.raises(ValueError, match=r"column 1 contains categories, but kernel"):
         build().fit(table, Y)
 
 

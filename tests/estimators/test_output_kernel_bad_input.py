@@ -284,7 +284,9 @@ def test_held_out_labels_are_checked():
 def test_inputs_that_cannot_be_used_are_refused(name):
     table = pd.DataFrame({"p": X[:, 0], "q": ["text"] * N})
     for X_text, column in ((table, "'q'"), (table.to_numpy(), "1")):
-        words = f"column {column} holds categories, and .* takes numbers only.*learner='kernel'"
+        words = (
+            f"column {column} contains categories, but .* supports only numbers.*learner='kernel'"
+        )
         with pytest.raises(IncompatibleParts, match=words):
             build(name).fit(X_text, Y)
     bad = X.copy()

@@ -119,7 +119,9 @@ def test_classifiers(model):
 
 @pytest.mark.parametrize("model", LEARN_NO_CATEGORIES, ids=name)
 def test_learners_without_categories(model):
-    with pytest.raises(IncompatibleParts, match="column 'color' holds categories, and .* numbers"):
+    with pytest.raises(
+        IncompatibleParts, match="column 'color' contains categories, but .* numbers"
+    ):
         model.fit(POLARS, Y)
     numbers = POLARS.drop("color")
     expected = (
@@ -129,7 +131,7 @@ def test_learners_without_categories(model):
 
 
 def test_kernels_that_compare_numbers():
-    said = "column 'color' holds categories, and kernel=.* compares numbers. Set kernel='auto'"
+    said = "column 'color' contains categories, but kernel=.* compares numbers. Set kernel='auto'"
     for model in (
         KernelBoostingRegressor(kernel="gaussian"),
         OutputKernelBoostingRegressor(learner=KernelBoostingRegressor(kernel=Gaussian(1.0))),
@@ -182,7 +184,7 @@ def test_held_out_frames_weights_and_warm_start():
         np.testing.assert_array_equal(model.predict(ARROW), models[0].predict(ARROW))
     assert models[0].fitted_.schema.columns[COLOUR].levels == ("blue", "green", "red")
     models[0].set_params(n_estimators=9)
-    with pytest.raises(InvalidData, match="column 'color' holds levels that the first fit did"):
+    with pytest.raises(InvalidData, match="column 'color' contains levels that did not"):
         models[0].fit(PANDAS.replace("red", "mauve"), Y, X_val=PANDAS, y_val=Y)
 
 
@@ -200,7 +202,7 @@ def test_checkpoints_of_frames(tmp_path):
     model.fit(PANDAS, Y, callbacks=[Checkpoint(tmp_path / "c"), lambda event: event.stage == 4])
     model.fit(ARROW, pl.Series(Y), callbacks=[Checkpoint(tmp_path / "c")])
     np.testing.assert_array_equal(model.predict(POLARS), expected)
-    with pytest.raises(InvalidData, match="what differs: X"):
+    with pytest.raises(InvalidData, match=r"different data \(X"):
         model.fit(PANDAS.replace("red", "green"), Y, callbacks=[Checkpoint(tmp_path / "c")])
 
 
@@ -208,7 +210,7 @@ def test_checkpoints_tell_levels_apart(tmp_path):
     """The codes may be the same where the levels are not."""
     model = BoostingRegressor(n_estimators=4, early_stopping=False, random_state=0)
     model.fit(PANDAS, Y, callbacks=[Checkpoint(tmp_path / "c")])
-    with pytest.raises(InvalidData, match="what differs: levels"):
+    with pytest.raises(InvalidData, match=r"different data \(levels"):
         model.fit(PANDAS.replace("red", "rouge"), Y, callbacks=[Checkpoint(tmp_path / "c")])
 
 

@@ -15,7 +15,7 @@ from hilboost.model import AdditiveModel
 from hilboost.tables import Schema, place
 
 
-def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -> TreeLearner:
+def with_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -> TreeLearner:
     """Configure a learner for the encoded columns, including those whose levels it splits on.
 
     Statistics have no monotonic direction and belong to the groups of their source columns.
@@ -28,8 +28,8 @@ def told_of_categories(learner: TreeLearner, encoder: Encoder, schema: Schema) -
     for column in schema.categories:
         if learner.monotonic and learner.monotonic[column] != 0:
             raise InvalidParameter(
-                f"{place(schema.columns[column].name)} holds categories, which have no order "
-                "to be monotonic in; set its direction to 0."
+                f"monotonic_cst is not supported for {place(schema.columns[column].name)}, because "
+                "categories have no order; set its direction to 0."
             )
     places = list(enumerate(encoder.origins, start=encoder.encoding.n_columns))
     return replace(
@@ -68,6 +68,6 @@ def check_levels(schema: Schema, codes: Floats) -> None:
         if (codes[:, k] == -1).any():
             name = schema.columns[k].name
             raise InvalidData(
-                f"warm_start: column {name!r} holds levels that the first fit did not see; set "
-                "warm_start=False to fit anew."
+                f"warm_start: column {name!r} contains levels that did not occur in the first fit; "
+                "set warm_start=False to start a new fit."
             )

@@ -28,7 +28,7 @@ from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
 from hilboost.training.begin import start_in_units
-from hilboost.training.categories import told_of_categories
+from hilboost.training.categories import with_categories
 from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
@@ -88,8 +88,8 @@ def table_recipe(
     learner = table_learner(p, in_fit_weights(resolved, scale), data.schema)
     if p["warm_start"] and learner.penalizes:
         raise InvalidParameter(
-            "warm_start works with trees; a kernel machine penalizes the whole "
-            "function and cannot go on from its stages. Set warm_start=False."
+            "warm_start is not supported by kernel machines, which penalize the norm of the whole "
+            "model; set warm_start=False, or learner='tree'."
         )
     _check_classes(learner, data)
     name = f"learner {learner_name(p['learner'])}"
@@ -129,7 +129,7 @@ def table_recipe(
 def _penalty_choice(
     loss: Loss, learner: Learner, data: TrainingData, initial_raw: Floats
 ) -> Callable[..., float] | None:
-    """Select λ by the loss itself, for kernel machines with losses other than squared error."""
+    """Select λ by the held-out loss, for kernel machines with losses other than squared error."""
     if loss.quadratic or not learner.penalizes:
         return None
     return partial(held_out_penalty, loss, data.target, initial_raw)
@@ -167,7 +167,7 @@ def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Sc
         for name in ("monotonic_cst", "interaction_cst"):
             if p[name] is not None:
                 raise InvalidParameter(
-                    f"{name} works with the built-in trees only; set learner='tree', or "
+                    f"{name} is only supported by the built-in trees; set learner='tree', or "
                     f"{name}=None."
                 )
     if isinstance(learner, Learner):
@@ -210,13 +210,13 @@ def _tree_learner(
     shared = p["multi_output"] == "shared"
     if p["sketch"] is not None and not shared:
         raise InvalidParameter(
-            "sketch works on shared trees only; set multi_output='shared', or sketch=None."
+            "sketch is only supported by shared trees; set multi_output='shared', or sketch=None."
         )
     monotonic = monotonic_directions(p["monotonic_cst"], schema.n_columns, schema.names)
     if monotonic and p["sketch"] is not None:
         raise InvalidParameter(
-            "monotonic_cst needs trees that see every output, and sketch=... grows them on "
-            "mixtures; set sketch=None."
+            "monotonic_cst is not supported with sketch, which grows trees on combinations of the "
+            "outputs; set sketch=None."
         )
     return TreeLearner(
         max_leaf_nodes=resolved.max_leaf_nodes,
@@ -241,8 +241,8 @@ def _check_classes(learner: Learner, data: TrainingData) -> None:
         return
     if isinstance(learner, TreeLearner) and learner.monotonic:
         raise InvalidParameter(
-            f"monotonic_cst takes two classes; y holds {len(data.codec.classes)}, whose "
-            "probabilities cannot all rise. Set monotonic_cst=None."
+            f"monotonic_cst supports two classes; y has {len(data.codec.classes)}, whose "
+            "probabilities cannot all increase. Set monotonic_cst=None."
         )
 
 
@@ -262,7 +262,7 @@ def _counting_weights(
     resolved: ResolvedParameters,
     data: TrainingData,
 ) -> Learner:
-    """Make leaves count weights as rows; warn if no leaf can be heavy enough."""
+    """Make leaves count weights as rows; warn if no leaf can reach the minimum weight."""
     if not isinstance(learner, TreeLearner):
         return learner
     if learner is not p["learner"]:
@@ -290,7 +290,7 @@ def _encoded(
     n_classes = len(data.codec.classes) if isinstance(data.codec, ClassCodec) else None
     by_mean = True if learner.shared and is_auto(p["target_encoding"]) else p["target_encoding"]
     encoder = Encoder.of(data.X, columns, data.target, n_classes, by_mean, learner.groups)
-    return encoder, told_of_categories(learner, encoder, data.schema)
+    return encoder, with_categories(learner, encoder, data.schema)
 
 
 def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
