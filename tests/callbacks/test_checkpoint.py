@@ -285,7 +285,7 @@ def test_other_data(written):
     [
         ({"learning_rate": 0.2}, "with learning_rate=0.3, but this fit has learning_rate=0.2"),
         ({"n_estimators": 11}, "n_estimators=10, but this fit has n_estimators=11"),
-        ({"loss": "huber"}, "loss='squared_error'; here it is 'huber'"),
+        ({"loss": "huber"}, "loss='squared_error', but this fit has loss='huber'"),
         ({"loss": SquaredError()}, "but this fit has .*'hilboost.losses"),
         ({"random_state": 77}, "different random_state"),
     ],

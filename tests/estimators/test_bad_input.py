@@ -227,7 +227,7 @@ def test_tiny_weights_warn():
 def test_a_learner_without_weights_says_so():
     from sklearn.neighbors import KNeighborsRegressor
 
-    with pytest.raises(InvalidData, match="KNeighborsRegressor takes no sample weights"):
+    with pytest.raises(InvalidData, match="KNeighborsRegressor does not support sample weights"):
         regressor(learner=KNeighborsRegressor()).fit(X, Y, sample_weight=np.arange(1, 41))
 
 

@@ -154,8 +154,8 @@ def test_a_checkpoint_goes_on(tmp_path):
         ({"categorical_features": [-1]}, "contains column -1"),
         ({"categorical_features": ["color"]}, "X has no column names"),
         ({"categorical_features": [True, False]}, "a mask of 2 columns; X has 3"),
-        ({"monotonic_cst": [1, 0, 0]}, "column 0 holds categories, which have no order"),
-        ({"monotonic_cst": [0, 1, 0]}, "column 1 holds categories, which have no order"),
+        ({"monotonic_cst": [1, 0, 0]}, "monotonic_cst is not supported for column 0"),
+        ({"monotonic_cst": [0, 1, 0]}, "monotonic_cst is not supported for column 1"),
         ({"multi_output": "shared", "target_encoding": False}, "vector leaves"),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_set_of_columns_is_saved(tmp_path):
 def test_directions_of_categories_are_refused_by_name():
     table = pd.DataFrame({"town": ["a", "b"] * 30, "km": np.arange(60.0)})
     model = BoostingRegressor(monotonic_cst={"town": 1, "km": 1})
-    with pytest.raises(InvalidParameter, match="column 'town' holds categories"):
+    with pytest.raises(InvalidParameter, match="monotonic_cst is not supported for column 'town'"):
         model.fit(table, table["km"])
 
 

@@ -59,21 +59,21 @@ ODD = {
         replaced(Y, 7, [1.0, np.nan]),
         "Y contains NaN or infinity in row 7; out",
     ),
-    "rows-inf": ("linear", replaced(Y, 7, [1.0, np.inf]), "Y has NaN or infinity in row 7"),
+    "rows-inf": ("linear", replaced(Y, 7, [1.0, np.inf]), "Y contains NaN or infinity in row 7"),
     "rows-text": (
         "linear",
         replaced(Y, 7, "abc"),
         "Y must contain rows of numbers; row 7 is 'abc'",
     ),
-    "rows-long": ("linear", replaced(Y, 7, [1, 2, 3]), "row 7 has 3 and row 0 has 2"),
-    "rows-none": ("linear", replaced(Y, 7, None), "row 7 has 1 and row 0 has 2"),
+    "rows-long": ("linear", replaced(Y, 7, [1, 2, 3]), "row 7 has length 3 and row 0 has length 2"),
+    "rows-none": ("linear", replaced(Y, 7, None), "row 7 has length 1 and row 0 has length 2"),
     "rows-empty": (
         "linear",
         np.empty((N, 0)),
         r"one row of numbers per sample; got shape \(20, 0\)",
     ),
     "rows-complex": ("linear", Y + 1j, "Complex data not supported: Y must contain real numbers"),
-    "images-nan": ("gaussian", replaced(Y, 7, [np.nan] * 2), "Y has NaN or infinity in row 7"),
+    "images-nan": ("gaussian", replaced(Y, 7, [np.nan] * 2), "Y contains NaN or infinity in row 7"),
     "images-text": (
         "gaussian",
         replaced(Y, 7, ["a", "b"]),
@@ -103,7 +103,7 @@ ODD = {
     "gram-nan": (
         "precomputed",
         np.where(K[7, 7] == K, np.nan, K),
-        "Y has NaN or infinity in row 7",
+        "Y contains NaN or infinity in row 7",
     ),
     "gram-asymmetric": (
         "precomputed",
@@ -151,7 +151,7 @@ def test_labels_without_a_length_are_refused(name):
             r"returned an array of shape \(20, 3\) for 20 and 20 labels; it mu",
         ),
         (lambda A, B: 1.0, r"returned an array of shape \(\) for 20 and 20"),
-        (lambda A, B: np.full((len(A), len(B)), np.inf), "has NaN or infinity in row 0"),
+        (lambda A, B: np.full((len(A), len(B)), np.inf), "contains NaN or infinity in row 0"),
         (lambda A, B: np.arange(400.0).reshape(20, 20), r"is not symmetric: k\(0, 19\) = 19 and k"),
         (
             lambda A, B: 1.0 - np.eye(20),
@@ -237,7 +237,7 @@ def test_new_labels_are_checked_too(name):
             use(X, np.ones((N, 3)))
         with pytest.raises(InvalidData, match="inconsistent numbers of rows: 20 and 19"):
             use(X, Y[:19])
-        with pytest.raises(InvalidData, match="Y has NaN or infinity in row 4"):
+        with pytest.raises(InvalidData, match="Y contains NaN or infinity in row 4"):
             use(X, replaced(Y, 4, [np.nan, 0]))
         with pytest.raises(ValueError, match=r"sample_weight"):
             use(X, Y, np.ones(7))
@@ -245,7 +245,7 @@ def test_new_labels_are_checked_too(name):
             use(X, Y, replaced(np.ones(N), 2, -1.0))
     with pytest.raises(InvalidData, match="candidates has 3 numbers per row"):
         model.predict(X, candidates=np.ones((4, 3)))
-    with pytest.raises(InvalidData, match="candidates is empty; give at least one"):
+    with pytest.raises(InvalidData, match="candidates is empty; pass at least one"):
         model.predict(X, candidates=[])
     with pytest.raises(InvalidData, match=r"allowed\[1\] contains index 9; candidates have"):
         model.predict(X, candidates=Y[:9], allowed=[[0], [9]] + [[0]] * 18)
@@ -447,7 +447,9 @@ def test_unknown_learners_are_refused(learner, error, message):
 
 
 def test_learners_without_weights_refuse_them():
-    with pytest.raises(InvalidData, match="KNeighborsRegressor takes no sample weights: fit"):
+    with pytest.raises(
+        InvalidData, match="KNeighborsRegressor does not support sample weights; fit"
+    ):
         build(learner=KNeighborsRegressor(3)).fit(X, Y, sample_weight=np.arange(1, 21))
 
 

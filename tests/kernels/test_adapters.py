@@ -209,7 +209,7 @@ def test_points_outside_of_a_table_are_refused(rows, columns, message):
 
 
 def test_a_point_not_learnt_from_has_no_diagonal():
-    with pytest.raises(InvalidData, match="from 0 to 2 for the columns"):
+    with pytest.raises(InvalidData, match="columns of its Gram matrix: integers from 0 to 2"):
         Precomputed(np.ones((4, 3))).diag(points(3))
 
 

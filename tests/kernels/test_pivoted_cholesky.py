@@ -145,11 +145,11 @@ def test_outputs_that_are_alike_up_to_rounding(seed):
 def test_unfinished_matrices_are_refused(odd):
     gram = np.eye(5)
     gram[3, 1] = odd
-    with pytest.raises(InvalidData, match="the Gram matrix Y has NaN or infinity in row 3"):
+    with pytest.raises(InvalidData, match="the Gram matrix Y contains NaN or infinity in row 3"):
         factor_gram(gram, what="the Gram matrix Y")
-    with pytest.raises(InvalidData, match="the kernel has NaN or infinity in row 3"):
+    with pytest.raises(InvalidData, match="the kernel contains NaN or infinity in row 3"):
         factor_columns(np.ones(5), lambda i: gram[:, i], 0.0, 5)
-    with pytest.raises(InvalidData, match="the kernel has NaN or infinity in row 2"):
+    with pytest.raises(InvalidData, match="the kernel contains NaN or infinity in row 2"):
         factor_columns(np.array([1, 1, odd, 1, 1]), lambda i: gram[:, i], 0.0, 5)
 
 

@@ -62,7 +62,7 @@ def test_only_sampled_rows_are_learnt_from():
     ids=["alone", "pipeline"],
 )
 def test_weights_that_cannot_be_handed_on_are_refused(regressor):
-    with pytest.raises(InvalidData, match="takes no sample weights"):
+    with pytest.raises(InvalidData, match="does not support sample weights"):
         fit(regressor, RowSample(None, WEIGHT))
 
 

@@ -112,7 +112,7 @@ def test_large_numbers_of_labels_are_factored_column_by_column(monkeypatch, func
     np.testing.assert_array_equal(columns.factor.pivots, whole.factor.pivots)
     np.testing.assert_allclose(columns.factor.codes, whole.factor.codes, atol=1e-9)
     assert KernelOutput(kernel, max_rank=4).fit(ROWS).factor.codes.shape == (30, 4)
-    with pytest.raises(InvalidData, match="the output kernel has NaN or infinity in row 0"):
+    with pytest.raises(InvalidData, match="the output kernel contains NaN or infinity in row 0"):
         KernelOutput(lambda A, B: np.full((len(A), len(B)), np.nan)).fit(ROWS)
     with pytest.raises(NotPositive, match="the output kernel is not positive"):
         KernelOutput(lambda A, B: -common(A, B)).fit(WORDS)
@@ -169,12 +169,14 @@ def test_a_function_may_fail_on_new_labels():
         return np.where([[a == "odd"] for a in A], np.nan, common(A, B))
 
     embedding = KernelOutput(odd).fit(WORDS)
-    with pytest.raises(InvalidData, match="the output kernel has NaN or infinity in row 1"):
+    with pytest.raises(InvalidData, match="the output kernel contains NaN or infinity in row 1"):
         embedding.encode([WORDS[0], "odd"])
     foreign = KernelOutput(lambda a, b: np.nan if a == b == "new" else PAIR(a, b), True).fit(WORDS)
     raw = foreign.encode([WORDS[0], "new"])
     for use in (foreign.norms, lambda labels: foreign.decode(raw, "nearest", Choice(labels))):
-        with pytest.raises(InvalidData, match="the output kernel has NaN or infinity in row 1"):
+        with pytest.raises(
+            InvalidData, match="the output kernel contains NaN or infinity in row 1"
+        ):
             use([WORDS[0], "new"])
 
 
@@ -263,7 +265,7 @@ def test_rows_of_another_kind_are_refused():
             InvalidData, match="Y has 2 numbers per row; the model was fitted with 3"
         ):
             use(NEW[:, :2])
-        with pytest.raises(InvalidData, match="Y has NaN or infinity in row 1"):
+        with pytest.raises(InvalidData, match="Y contains NaN or infinity in row 1"):
             use([[1, 2, 3], [1, np.nan, 3]])
     with pytest.raises(
         InvalidData, match="Complex data not supported: Y must contain real numbers"

@@ -162,7 +162,7 @@ def test_training_sets_are_kept_once():
         (np.array([[0, 1], [np.nan, 1]]), "NaN or infinity in row 1"),
         (np.array([["a", "b"], ["b", "c"]]), "must contain rows of numbers; row 0 is"),
         (np.array([0, 1, 1]), "row 0 of Y is 0, not a set"),
-        (np.ones((2, 2, 2)), r"Y must hold zeros and ones, one for every label, a row"),
+        (np.ones((2, 2, 2)), r"each row of Y must contain indicators"),
         (np.ones((2, 0)), r"got shape \(2, 0\)"),
         ({"a", "b"}, "Y must be a list of label sets, one per row"),
         ("abc", "Y must be a list of label sets, one per row; got 'abc'"),

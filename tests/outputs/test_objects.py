@@ -137,7 +137,7 @@ def test_deep_chains_are_no_trouble():
     [
         (
             ["cat", "dgo"],
-            "row 1 of Y is 'dgo', which is not one of the .* Did you mean dog.* 8 nodes",
+            "row 1 of Y is 'dgo', which is not one of the 8 nodes .* Did you mean dog",
         ),
         (["cat", None], "row 1 of Y is None, which is not one of the"),
         (["cat", np.nan], "row 1 of Y is nan, which is not one of the"),

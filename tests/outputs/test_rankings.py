@@ -149,9 +149,9 @@ def test_candidates_may_be_lists():
         ([1, 2, 4, 5], r"row 1 of Y, \(1, 2, 4, 5\), omits a rank; it must contain each of 1 to"),
         ([-1, 2, 3, 4], "row 1 of Y, .* omits a rank"),
         ([1, 2.5, 3, 4], "row 1 of Y, .* must contain integers: ranks from 1 to 4"),
-        ([1, 2, 3, np.nan], "Y has NaN or infinity in row 1"),
+        ([1, 2, 3, np.nan], "Y contains NaN or infinity in row 1"),
         ([1, 2, 3, "last"], "Y must contain rows of numbers; row 1 is"),
-        ([1, 2, 3], "Y must contain rows of numbers; row 1 has 3 numbers and row 0 has 4"),
+        ([1, 2, 3], "Y must contain rows of numbers; row 1 has length 3 and row 0 has length 4"),
     ],
 )
 def test_odd_rankings_are_refused(distance, row, message):

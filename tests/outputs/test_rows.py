@@ -143,8 +143,8 @@ def test_the_nearest_distribution_may_be_a_candidate():
         ([[1.0], 2.0], r"row 1 of Y has shape \(\); each output must be a 1-D sample"),
         ([[1.0], [[1.0, 2.0]]], r"row 1 of Y has shape \(1, 2\)"),
         (np.arange(3.0), r"row 0 of Y has shape \(\)"),
-        (np.array([[1, 2], [np.nan, 2]]), "Y has NaN or infinity in row 1"),
-        (np.ones((2, 2, 2)), r"Y must hold a sample of one distribution a row"),
+        (np.array([[1, 2], [np.nan, 2]]), "Y contains NaN or infinity in row 1"),
+        (np.ones((2, 2, 2)), r"each row of Y must contain a sample of one distribution"),
         ([[1.0], ["2"]], r"row 1 of Y is \['2'\]; each output must be a sample of numbers"),
         (
             [[1.0], np.array(["2020-01-01"], "M8[D]")],
@@ -223,7 +223,7 @@ def test_decoded_compositions_are_compositions(geometry, data):
         ([0.0, 0.0, 0.0], "row 1 of Y sums to 0"),
         ([50, 30, 20], "row 1 of Y sums to 100"),
         ([0.5, 0.5, np.nan], "NaN or infinity in row 1"),
-        ([0.5, 0.5], "row 1 has 2 and row 0 has 3"),
+        ([0.5, 0.5], "row 1 has length 2 and row 0 has length 3"),
         ([0.5, 0.3, "x"], "must contain rows of numbers; row 1 is"),
     ],
 )
@@ -304,7 +304,7 @@ def test_covariances_in_single_precision_are_symmetric_enough():
         ([[1.0, 1.0], [1.0, 1.0]], "row 1 of Y is not positive definite: .* multiple of the iden"),
         ([[0.0, 0.0], [0.0, 0.0]], "row 1 of Y is not positive definite"),
         ([[1.0, 0.0], [0.0, np.nan]], "NaN or infinity in row 1"),
-        ([[1.0]], "row 1 has 1 and row 0 has 4"),
+        ([[1.0]], "row 1 has length 1 and row 0 has length 4"),
         ([[1.0, "x"], ["x", 1.0]], "must contain rows of numbers; row 1 is"),
     ],
 )

@@ -74,7 +74,7 @@ def test_dates_elsewhere():
         model.fit(X, Y, X_val=X, y_val=DAYS)
     with pytest.raises(InvalidData, match="X contains dates"):
         model.fit(X, Y).predict(np.column_stack([DAYS, DAYS]))
-    with pytest.raises(InvalidData, match="must hold numbers; row 0 has"):
+    with pytest.raises(InvalidData, match="must contain numbers; row 0 has"):
         adjacency_matrix(np.full((3, 3), DAYS[0]), 3)
 
 

@@ -69,16 +69,16 @@ def test_other_dates():
 def test_nested_values(value):
     for X in frames([value] * N):
         with pytest.raises(
-            InvalidType, match=r"column 'when' holds .*must be a string or a number; split it"
+            InvalidType, match=r"column 'when' contains .*must be a string or a number; split it"
         ):
             read(X)
 
 
 def test_objects_name_the_row():
     values = [1.0, None, {"a": 1}, 2.0]
-    with pytest.raises(InvalidType, match=r"column 'x' holds \{'a': 1\} \(dict\) in row 2"):
+    with pytest.raises(InvalidType, match=r"column 'x' contains \{'a': 1\} \(dict\) in row 2"):
         read(pd.DataFrame({"x": pd.Series(values, dtype=object)}))
-    with pytest.raises(InvalidType, match=r"column 0 holds .* \(dict\) in row 2"):
+    with pytest.raises(InvalidType, match=r"column 0 contains .* \(dict\) in row 2"):
         read(np.array(values, dtype=object)[:, None])
     with pytest.raises(InvalidType, match=r"\.\.\. \(tuple\) in row 0"):
         read_objects([tuple(range(99))], "x")

@@ -19,10 +19,10 @@ from hilboost.core.errors import NotPositive
 
 Array = Any
 NOT_POSITIVE = (
-    "the kernel's matrix is not positive semidefinite; take a kernel that is, or a larger "
+    "the kernel matrix is not positive semidefinite; use a kernel that is, or a larger "
     "regularization."
 )
-_NOT_FINITE = "the kernel's matrix holds NaN or infinity; scale the columns or the sample weights."
+_NOT_FINITE = "the kernel matrix contains NaN or infinity; scale the columns or the sample weights."
 _LARGEST_JITTER = 1e-2  # share of the mean diagonal; a matrix that needs more is not the one meant
 
 

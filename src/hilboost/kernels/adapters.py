@@ -228,7 +228,7 @@ def _require_numpy(A: Array) -> None:
     if not isinstance(A, np.ndarray):
         raise InvalidType(
             f"this kernel supports only NumPy arrays; got "
-            f"{type(A).__module__}.{type(A).__name__}. Use device='cpu', or a built-in kernel."
+            f"{type(A).__module__}.{type(A).__name__}. Use device=None, or a built-in kernel."
         )
 
 

@@ -256,7 +256,9 @@ def refuse_unfinished(values: Floats, what: str) -> None:
     """
     if not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
-        raise InvalidData(f"{what} has NaN or infinity in row {row}; its values must be finite.")
+        raise InvalidData(
+            f"{what} contains NaN or infinity in row {row}; its values must be finite."
+        )
 
 
 def _refuse_negative(left: Floats, largest: float, what: str) -> None:

@@ -77,5 +77,5 @@ def _first_odd_row(table: Any) -> str:
             return f"; row {i} is {row!r:.60}"
         length = size if length is None else length
         if size != length:
-            return f"; row {i} has {size} numbers and row 0 has {length}"
+            return f"; row {i} has length {size} and row 0 has length {length}"
     return ""

@@ -247,7 +247,7 @@ class BoostingContract(ModelContract):
         if not self.takes_weights:
             ensure_raises(
                 InvalidData,
-                "takes no sample weights.*choose a learner",
+                "does not support sample weights.*use a learner",
                 lambda: model.fit(X, y, sample_weight=weight),
                 "Weights that the learner does not take must be refused.",
             )

@@ -305,14 +305,14 @@ class OutputSpaceContract(ModelContract):
         embedding, labels, raw = self.fitted()
         mixed = [*list(labels)[:3], None, *list(labels)[4:]]
         refused = [
-            (Choice(labels[:0]), "candidates is empty; give at least one"),
+            (Choice(labels[:0]), "candidates is empty; pass at least one"),
             (
                 Choice(labels, [[0], [1], [], *([[0]] * (_N - 3))]),
-                r"allowed\[2\] must hold the numbers of one",
+                r"allowed\[2\] must contain the index of at least one candidate",
             ),
-            (Choice(labels, [[_N]] * _N), r"allowed\[0\] names candidate 12; there are"),
+            (Choice(labels, [[_N]] * _N), r"allowed\[0\] contains index 12; candidates have"),
             *(
-                (Choice(odd), "candidates must be a list of labels, one a row")
+                (Choice(odd), "candidates must be a list of labels, one per row")
                 for odd in _NOT_A_LIST
             ),
             (Choice(mixed), "row 3"),
@@ -356,7 +356,7 @@ class OutputSpaceContract(ModelContract):
         for use in (self.make().fit, embedding.encode):
             ensure_raises(
                 InvalidData,
-                "Y is empty|must hold",
+                "Y is empty|must contain",
                 partial(use, []),
                 "An empty list must be refused.",
             )

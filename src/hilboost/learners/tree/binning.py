@@ -1,4 +1,4 @@
-"""Quantile binning, and the binned table that trees learn from."""
+"""Quantile binning, and the binned table to which trees are fitted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BinnedTable:
 
     @property
     def bins(self) -> BinTable:
-        """The part of the table that compiled loops read."""
+        """The part of the table that compiled loops use."""
         flat = self.words.reshape(-1).view(np.uint8)
         return BinTable(self.words, flat, self.n_values, self.n_bins)
 
@@ -166,7 +166,7 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
         cuts = _quantile_cuts(mass, max_bins)
     low, high = distinct[cuts], distinct[cuts + 1]
     middle = low + (0.5 * high - 0.5 * low)
-    # Adjacent floats have no number between them; the threshold is then the lower one.
+    # There is no number between adjacent floats; the threshold is then the lower one.
     return np.where((low <= middle) & (middle < high), middle, low)
 
 

@@ -1,4 +1,4 @@
-"""Memory that tree growth reuses from tree to tree."""
+"""Memory that tree growth reuses for successive trees."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TreeBuffers:
 
     @classmethod
     def borrow(cls, pool: dict, **sizes: int) -> Self:
-        """Take memory of these sizes, from the pool if some is free."""
+        """Return memory of these sizes, from the pool if available."""
         key = tuple(sizes.values())
         with _lock:
             free = pool.setdefault(key, [])
@@ -97,7 +97,7 @@ class TreeBuffers:
         return self._ordered[n_channels][: 2 * width].reshape(2, width)
 
     def row_buffers(self, n_channels: int) -> RowBuffers:
-        """The rows to learn from, and the values that move along with them."""
+        """The training rows of the tree, and the values that move along with them."""
         return RowBuffers(self.rows, self.ordered(n_channels), self._flags, self._counts)
 
     def histograms(self, n_channels: int) -> Histograms:

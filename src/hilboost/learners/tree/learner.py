@@ -41,7 +41,7 @@ UNLIMITED = 2**31
 
 @dataclass
 class TreeData:
-    """A binned table, the threads of a fit, and the memory reused from tree to tree."""
+    """A binned table, the threads of a fit, and the memory reused for successive trees."""
 
     table: BinnedTable
     team: ThreadTeam
@@ -50,7 +50,7 @@ class TreeData:
 
 @dataclass(frozen=True)
 class TreeLearner(Learner):
-    """Histogram trees grown best first.
+    """Learner of histogram trees, grown best first.
 
     Parameters
     ----------
@@ -92,10 +92,11 @@ class TreeLearner(Learner):
 
     Notes
     -----
-    A split in a column with a direction is rejected if the values of its sides are out of order,
-    and all values below it stay on their side of the midpoint.  Thus if two rows differ in this
-    column only, neither value missing, the row with the larger value never has the lower output
-    (direction 1).  A rule that sets other values projects them onto the same order of leaves.
+    A split on a column with a direction is rejected if the values of its children are in the wrong
+    order.  All values below an accepted split are bounded by the midpoint of its children.  If two
+    rows differ only in this column, and neither value is missing, the row with the larger value
+    therefore never has the lower output (direction 1).  A rule that sets other leaf values projects
+    them onto the same order.
 
     References
     ----------
@@ -136,23 +137,23 @@ class TreeLearner(Learner):
             return
         if self.shared:
             raise InvalidParameter(
-                "trees with vector leaves cannot split on categories; set "
+                "trees with vector leaves do not support splits on categories; set "
                 "multi_output='separate', or encode the categories as numbers."
             )
         for column, n_levels in self.categorical:
             if n_levels > MAX_LEVELS:
                 raise InvalidParameter(
-                    f"column {column} has {n_levels} levels and trees tell at most {MAX_LEVELS} "
-                    "apart; merge the rare ones."
+                    f"column {column} has {n_levels} levels, but trees support at most "
+                    f"{MAX_LEVELS}; merge the rare ones."
                 )
             if self.monotonic and self.monotonic[column] != 0:
                 raise InvalidParameter(
-                    f"column {column} holds categories, which have no order to be monotonic in; "
-                    "set its direction to 0."
+                    f"monotonic is not supported for column {column}, because categories have no "
+                    "order; set its direction to 0."
                 )
 
     def counting(self, row: float) -> TreeLearner:
-        """Adapt the learner's constants to rows of this weight.
+        """Return a learner whose constants are adapted to rows of this weight.
 
         ``min_samples_leaf`` and ``l2_regularization`` are sums of weights and remain unchanged.
         """
@@ -346,7 +347,7 @@ class TreeLearner(Learner):
         return GrowthLimits(
             max_leaves=space.max_leaves,
             max_depth=UNLIMITED if self.max_depth is None else int(self.max_depth),
-            # A node with fewer rows cannot be split: a row weighs at most max_weight.
+            # A node with fewer rows cannot be split, because a row has at most weight max_weight.
             min_rows=max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED))),
             columns_per_node=per_node,
             seed=int(rng.integers(2**62)),
@@ -369,7 +370,7 @@ class TreeLearner(Learner):
 def _find_cells_of_others(
     growth: Growth, nodes: NDArray[np.int64], tree: Tree, leaf_of_row: NDArray[np.int32]
 ) -> None:
-    """Find the leaves of rows that the tree did not learn from."""
+    """Find the leaves of rows that were not used to grow the tree."""
     others = np.flatnonzero(leaf_of_row < 0)
     binned_leaves(
         growth.table,

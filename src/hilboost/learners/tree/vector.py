@@ -62,10 +62,10 @@ class VectorTreeData:
 
 @dataclass(frozen=True)
 class VectorTreeLearner(Learner):
-    """One tree per stage for all outputs, by squared error on the negative gradients.
+    """Learner of one tree per stage for all outputs, with squared error on the negative gradients.
 
     If the outputs are points in the feature space of an output kernel, these are output kernel
-    trees (OK3), and with random cuts their extra-trees (OK3-et).
+    trees (OK3) or, with random cuts, output kernel extra-trees (OK3-et).
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class VectorTreeLearner(Learner):
         Minimum sum of weights (number of rows, if there are no weights) in a leaf.
     max_features : float in (0, 1], or "sqrt"
         Fraction of the columns that are considered in a node.  With random cuts, columns that are
-        constant in the node do not count.
+        constant in the node are not considered.
     random_cuts : bool
         Whether to draw one cut for each column, uniformly between its minimum and maximum in the
         node (Geurts, Ernst and Wehenkel 2006), instead of searching for the best one.
