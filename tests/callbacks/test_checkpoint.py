@@ -350,10 +350,10 @@ def test_where_no_file_can_be(tmp_path):
 def test_who_cannot_go_on(path):
     checkpoint = Checkpoint(path)
     for model in (KernelBoostingRegressor(), SparseKernelRidge()):
-        with pytest.raises(InvalidParameter, match="cannot go on from a checkpoint"):
+        with pytest.raises(InvalidParameter, match="does not support Checkpoint"):
             model.fit(X, Y, callbacks=[checkpoint])
     for learner in ("kernel", Ridge()):
-        with pytest.raises(InvalidParameter, match="Checkpoint works with trees"):
+        with pytest.raises(InvalidParameter, match="Checkpoint is only supported with trees"):
             BoostingRegressor(learner=learner).fit(X, Y, callbacks=[checkpoint])
     with pytest.raises(InvalidParameter, match="Pass at most one Checkpoint; got 2"):
         BoostingRegressor().fit(X, Y, callbacks=[checkpoint, checkpoint])

@@ -347,12 +347,12 @@ def test_warm_start_with_a_new_class():
 
 @pytest.mark.parametrize("given", [{"X_val": X}, {"y_val": Y}])
 def test_validation_inputs_and_targets_go_together(given):
-    with pytest.raises(InvalidData, match="X_val and y_val go together"):
+    with pytest.raises(InvalidData, match="only one of X_val and y_val was passed"):
         regressor().fit(X, Y, **given)
 
 
 def test_validation_weights_alone():
-    with pytest.raises(InvalidData, match="sample_weight_val needs X_val and y_val"):
+    with pytest.raises(InvalidData, match="sample_weight_val requires X_val and y_val"):
         regressor().fit(X, Y, sample_weight_val=np.ones(40))
 
 
