@@ -58,7 +58,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name.isidentifier():
-            raise CliError(f"--set takes name=value, such as --set max_depth=4; got '{text}'.")
+            raise CliError(f"--set requires name=value, such as --set max_depth=4; got '{text}'.")
         if name in found:
             raise CliError(f"--set sets '{name}' twice; set it only once.")
         found[name] = _literal(value.strip())
@@ -102,13 +102,13 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of ``hilboost fit`` from a TOML file.
+    """Read options of ``hilboost fit`` from a TOML file.
 
     Parameters
     ----------
     path : Path
         Its keys are the options, with "-" or "_"; paths are relative to its folder.  The table
-        ``[set]`` holds parameters of the estimator.
+        ``[set]`` contains parameters of the estimator.
 
     Returns
     -------

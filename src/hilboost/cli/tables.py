@@ -81,7 +81,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
         return pd.read_parquet(path)
     except ImportError:
         raise CliError(
-            f"'{path}' is a Parquet file, which needs pyarrow; install it with "
+            f"'{path}' is a Parquet file, which requires pyarrow; install it with "
             "`python -m pip install pyarrow`."
         ) from None
     except (OSError, ValueError) as error:
@@ -104,13 +104,13 @@ def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
         refuse_other_separators(path, names)
         _refuse_duplicates(path, names)
         with warnings.catch_warnings():
-            # pandas only warns when it cuts off the surplus fields of a row.
+            # pandas only warns when it drops the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             kinds = dict.fromkeys(text, str)
             with open_csv(path, data, head.startswith(GZIP)) as source:
                 return pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds)
     except pd.errors.EmptyDataError:
-        raise CliError(f"'{path}' is empty; it needs a header row and data rows.") from None
+        raise CliError(f"'{path}' is empty; add a header row and data rows.") from None
     except pd.errors.ParserWarning:
         raise CliError(
             f"'{path}' has rows with more fields than its header; remove the extra fields, or add "
@@ -129,7 +129,7 @@ def _piped(path: Path) -> bytes | None:
     """Read all of standard input or of a pipe, which cannot be read twice."""
     if path == STDIN:
         if sys.stdin is None or sys.stdin.closed:
-            raise CliError("There is no standard input to read; give the path of a file.")
+            raise CliError("There is no standard input to read; use the path of a file.")
         return sys.stdin.buffer.read()
     return None if path.is_file() else path.read_bytes()
 
@@ -175,7 +175,7 @@ def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "p
     if unnamed:
         place = list(frame.columns).index(unnamed[0]) + 1
         raise CliError(
-            f"Column {place} has no name in the header; name it, or remove it if it only holds "
+            f"Column {place} has no name in the header; name it, or remove it if it only contains "
             "row numbers."
         )
     missing = column.isna().to_numpy()
@@ -333,8 +333,8 @@ def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any,
         return column.astype(str).to_numpy(dtype=str)
     row, value = _first_text(column)
     raise CliError(
-        f"The target '{column.name}' holds text ('{value}' in data row {row}), which regression "
-        "cannot use; drop the regression --task or --loss, or choose another target."
+        f"The target '{column.name}' contains text ('{value}' in data row {row}), which is not "
+        "supported in regression; remove the regression --task or --loss, or choose another target."
     )
 
 
@@ -379,8 +379,9 @@ def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
         if column.dtype.kind != "f" and column.notna().any():
             row, value = _first_text(column)
             raise CliError(
-                f"Column '{name}' held numbers (or nothing) in fit and holds text now ('{value}' "
-                f"in data row {row}); replace the text by a number, or leave the field empty."
+                f"Column '{name}' contained numbers (or no values) in fit but contains text now "
+                f"('{value}' in data row {row}); replace the text by a number, or leave the field "
+                "empty."
             )
 
 
@@ -413,8 +414,8 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise CliError(
-            f"The table lacks {len(missing)} of the {len(names)} columns that the model needs; "
-            f"add {_listed(missing)}."
+            f"{len(missing)} of the {len(names)} columns that the model uses are missing in the "
+            f"table; add {_listed(missing)}."
         )
     known = set(names)
     return frame[names], [name for name in frame.columns if name not in known]
@@ -440,7 +441,7 @@ def write_table(frame: "pd.DataFrame", path: Path | None, spreadsheet_safe: bool
             )
     if path is None:
         if sys.stdout is None:
-            raise CliError("There is no standard output to write to; give a file with --out.")
+            raise CliError("There is no standard output to write to; specify a file with --out.")
         frame.to_csv(sys.stdout, index=False, lineterminator="\n")
         return
     with atomic_path(path) as temporary:

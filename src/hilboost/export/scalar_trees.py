@@ -75,15 +75,15 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
         for number, part in enumerate(parts.terms):
             if not isinstance(part.model, Tree):
                 raise IncompatibleParts(
-                    f"{purpose} takes a model of trees; the learner of this one is "
-                    f"{type(model.learner_).__name__}. Fit with learner='tree'."
+                    f"{purpose} requires a model of trees, but the learner of this model is "
+                    f"{type(model.learner_).__name__}; fit with learner='tree'."
                 )
             trees += scalar_trees(stage, number, part)
     return trees
 
 
 def scalar_trees(stage: int, number: int, part: Term) -> list[ScalarTree]:
-    """Return one tree for every output of a part, which holds a :class:`Tree`."""
+    """Return one tree for each output of a term whose model is a :class:`Tree`."""
     tree = part.model
     assert isinstance(tree, Tree)
     values = part.coefficient * tree.values
@@ -119,12 +119,12 @@ def require_numbers(model: Any, purpose: str) -> None:
     if model.fitted_.schema.categories:
         column = model.fitted_.schema.columns[model.fitted_.schema.categories[0]]
         raise IncompatibleParts(
-            f"{purpose} takes models of numbers; column {column.name!r} of this one holds "
+            f"{purpose} supports only numeric columns, but column {column.name!r} contains "
             f"categories. {remedy}"
         )
     parts = [part.model for stage in model.model_.stages for part in stage.terms]
     if any(isinstance(part, Tree) and len(part.left_sets) for part in parts):
         raise IncompatibleParts(
-            f"{purpose} takes splits x <= threshold; trees of this model divide the levels of "
-            f"categories. {remedy}"
+            f"{purpose} supports only splits on thresholds, but trees of this model split on "
+            f"category levels. {remedy}"
         )
