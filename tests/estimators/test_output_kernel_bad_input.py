@@ -108,7 +108,7 @@ ODD = {
     "gram-asymmetric": (
         "precomputed",
         K + np.eye(N, k=3),
-        r"not symmetric: k\(\d+, \d+\) = .*Give",
+        r"not symmetric: k\(\d+, \d+\) = .*Use",
     ),
     "gram-negative": (
         "precomputed",

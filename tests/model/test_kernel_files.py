@@ -589,5 +589,5 @@ def test_short_labels_in_wide_arrays(tmp_path):
     assert loaded.classes_.dtype == "<U6"
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
     wide.classes[0] = "long" * 400_000
-    with pytest.raises(IncompatibleParts, match="shorter names"):
+    with pytest.raises(IncompatibleParts, match="shorter class names"):
         hilboost.save(model, tmp_path / "m")

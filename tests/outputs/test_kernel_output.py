@@ -337,7 +337,11 @@ def test_candidates_of_a_gram_matrix_are_numbers():
         (GRAM[0], InvalidData, r"the Gram matrix Y must be square, \(n, n\); got \(30, 1\)"),
         (GRAM + np.triu(GRAM), InvalidData, r"the Gram matrix Y is not symmetric: k\(\d+, \d+\)"),
         (GRAM - 9 * np.eye(30), NotPositive, "the Gram matrix Y is not positive semidefinite"),
-        (np.where(np.eye(30) > 0, np.nan, GRAM), InvalidData, "Gram matrix Y has NaN .* in row 0"),
+        (
+            np.where(np.eye(30) > 0, np.nan, GRAM),
+            InvalidData,
+            "Gram matrix Y contains NaN .* in row 0",
+        ),
         (
             [["a", "b"], ["b", "a"]],
             InvalidData,
@@ -346,7 +350,7 @@ def test_candidates_of_a_gram_matrix_are_numbers():
         (
             [[1.0, 0.0], [0.0]],
             InvalidData,
-            "Gram matrix Y must .*; row 1 has 1 and row 0 has 2",
+            "Gram matrix Y must .*; row 1 has length 1 and row 0 has length 2",
         ),
     ],
     ids=["wide", "flat", "asymmetric", "negative", "nan", "text", "ragged"],
