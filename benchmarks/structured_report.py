@@ -443,7 +443,7 @@ def render(results: Record) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-COLOURS = ("#7a4fa3", "#1f5a92", "#0b7a75", "#c8102e")
+COLORS = ("#7a4fa3", "#1f5a92", "#0b7a75", "#c8102e")
 
 
 def draw(records: list[Record], path: Path) -> None:
@@ -462,7 +462,7 @@ def draw(records: list[Record], path: Path) -> None:
     )
     grid = np.atleast_2d(grid).reshape(2, len(rates))
     for column, rate in enumerate(rates):
-        for J, color in zip(FIGURE_SPLITS, COLOURS, strict=True):
+        for J, color in zip(FIGURE_SPLITS, COLORS, strict=True):
             curve = curves.get(f"ν={rate:g} J={J}")
             if curve is None:
                 continue
@@ -483,7 +483,7 @@ def draw(records: list[Record], path: Path) -> None:
     grid[0, 0].set_ylabel(r"Err$_\varphi$")
     grid[1, 0].set_ylabel(r"Err$_Y$, nearest training output")
     handles = [
-        Line2D([], [], color=COLOURS[FIGURE_SPLITS.index(J)], lw=2, label=f"J = {J}") for J in sizes
+        Line2D([], [], color=COLORS[FIGURE_SPLITS.index(J)], lw=2, label=f"J = {J}") for J in sizes
     ]
     handles.append(Line2D([], [], color="#555555", lw=2, label="test sample"))
     handles.append(Line2D([], [], color="#555555", lw=1.1, ls=(0, (3, 2)), label="learning sample"))

@@ -110,7 +110,7 @@ def test_every_output_space_with_every_model(case, name):
 
 @all_labels
 @models
-def test_labels_are_learnt(kind, name):
+def test_labels_are_learned(kind, name):
     output, labels = LABELS[kind]
     model = build(name, output).fit(X[:45], labels[:45])
     start = build(name, output).fit(np.zeros((45, 1)), labels[:45])

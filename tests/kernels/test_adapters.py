@@ -208,7 +208,7 @@ def test_points_outside_of_a_table_are_refused(rows, columns, message):
         Precomputed(np.ones((4, 3))).block(points(*rows), points(*columns))
 
 
-def test_a_point_not_learnt_from_has_no_diagonal():
+def test_a_point_not_learned_from_has_no_diagonal():
     with pytest.raises(InvalidData, match="columns of its Gram matrix: integers from 0 to 2"):
         Precomputed(np.ones((4, 3))).diag(points(3))
 

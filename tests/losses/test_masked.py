@@ -73,7 +73,7 @@ def test_separate_trees_are_those_of_a_model_for_each_target():
 
 @pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "tweedie"])
 @pytest.mark.parametrize("setting", [{}, {"multi_output": "shared"}], ids=["separate", "shared"])
-def test_they_are_learnt_from_what_is_known(loss, setting):
+def test_they_are_learned_from_what_is_known(loss, setting):
     full = FULL if loss == "squared_error" else np.exp(FULL / FULL.std(axis=0))
     holed = np.where(np.isnan(HOLED), np.nan, full)
     plain = {"n_estimators": 60, "random_state": 0, **setting}
@@ -153,7 +153,7 @@ def test_losses_derived_from_these_may_be_anything():
         BoostingRegressor(Coupled(), **PLAIN).fit(X, HOLED)
 
 
-def test_what_cannot_be_learnt_is_refused_in_a_sentence():
+def test_what_cannot_be_learned_is_refused_in_a_sentence():
     empty, nowhere = HOLED.copy(), HOLED.copy()
     empty[7], nowhere[:, 1] = np.nan, np.nan
     nowhere[:, 0] = 1.0

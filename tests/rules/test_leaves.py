@@ -32,7 +32,7 @@ def stage_of(sample):
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-def test_cells_become_medians_of_the_rows_learnt_from(sampled):
+def test_cells_become_medians_of_the_rows_learned_from(sampled):
     rows = np.arange(0, 80, 2, dtype=np.uint32) if sampled else None
     stage, state = stage_of(RowSample(rows, None))
     (part,) = ReestimateLeaves()(stage, state).terms

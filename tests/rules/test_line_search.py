@@ -56,7 +56,7 @@ def loss_along(loss, target, raw, direction, sample, column):
 @pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sampled", [False, True])
-def test_step_minimises_the_loss_of_every_output(case, weighted, sampled):
+def test_step_minimizes_the_loss_of_every_output(case, weighted, sampled):
     arguments = draw(case, weighted, sampled)
     steps = search(*arguments)
     assert steps.shape == (case.n_outputs,)

@@ -46,7 +46,7 @@ FRAMES = [PANDAS, POLARS, ARROW, POLARS.lazy()]
 EFFECT = {"red": 1.0, "green": -1.0, "blue": 0.0}
 Y = COLUMNS["size"] + np.array([EFFECT[name] for name in COLUMNS["color"]])
 LABELS = np.where(Y > 0, "high", "low")
-COLOUR = 1
+COLOR = 1
 
 KERNEL = KernelBoostingRegressor(random_state=0)
 NUMBERS = [
@@ -55,7 +55,7 @@ NUMBERS = [
     BoostingRegressor(n_estimators=10, learner=TreeLearner(min_samples_leaf=2), random_state=0),
     BoostingRegressor(learner="kernel", random_state=0),
     BoostingRegressor(
-        learner=SparseLearner(KernelMachineConfig(categorical=(COLOUR,))),
+        learner=SparseLearner(KernelMachineConfig(categorical=(COLOR,))),
         n_estimators=2,
         learning_rate=1.0,
         random_state=0,
@@ -100,7 +100,7 @@ def test_regressors(model):
     expected = model.fit(PANDAS, Y).predict(PANDAS)
     assert model.score(PANDAS, Y) > 0.7
     assert model.feature_names_in_.tolist() == list(COLUMNS)
-    assert category_columns(model.fitted_.schema) == ((COLOUR, 3),)
+    assert category_columns(model.fitted_.schema) == ((COLOR, 3),)
     trees = getattr(model, "learner", None) == "tree"  # others take a second to fit
     for X, y in zip(FRAMES, series_of(Y), strict=False):
         model = model.fit(X, y) if trees else model
@@ -140,7 +140,7 @@ def test_kernels_that_compare_numbers():
     ):
         with pytest.raises(IncompatibleParts, match=said):
             model.fit(POLARS, Y)
-    kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Delta(), [COLOUR])
+    kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Delta(), [COLOR])
     named = KernelBoostingRegressor(kernel=kernel, categorical_features=["color"], random_state=0)
     codes = POLARS.with_columns(color=pl.col("color").rank("dense"))
     by_hand = KernelBoostingRegressor(kernel=kernel, categorical_features=[1], random_state=0)
@@ -182,7 +182,7 @@ def test_held_out_frames_weights_and_warm_start():
         models.append(model)
     for model in models[1:]:
         np.testing.assert_array_equal(model.predict(ARROW), models[0].predict(ARROW))
-    assert models[0].fitted_.schema.columns[COLOUR].levels == ("blue", "green", "red")
+    assert models[0].fitted_.schema.columns[COLOR].levels == ("blue", "green", "red")
     models[0].set_params(n_estimators=9)
     with pytest.raises(InvalidData, match="column 'color' contains levels that did not"):
         models[0].fit(PANDAS.replace("red", "mauve"), Y, X_val=PANDAS, y_val=Y)

@@ -1,4 +1,4 @@
-"""Encoding of category columns: from codes to the matrix that trees learn from."""
+"""Encoding of category columns: from codes to the input matrix of trees."""
 
 from __future__ import annotations
 

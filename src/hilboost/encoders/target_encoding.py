@@ -171,7 +171,7 @@ class TargetEncoding:
     def encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:
         """Encode rows that are not training rows, (n, width).
 
-        ``numbers`` holds the key indices of the rows, (n,) per source, as returned by
+        ``numbers`` contains the key indices of the rows, (n,) per source, as returned by
         :meth:`LevelKeys.numbers`.  Cost O(n width).
         """
         columns = []

@@ -47,7 +47,7 @@ from hilboost.training.train import TrainingResult
 
 @dataclass(frozen=True)
 class Maker:
-    """Fits members and holds the data and settings that they share.
+    """Fits members and stores the data and settings that they share.
 
     Attributes
     ----------

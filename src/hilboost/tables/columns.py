@@ -85,9 +85,9 @@ def read_objects(
     Raises
     ------
     InvalidData
-        If the column holds dates, or both text and numbers.
+        If the column contains dates, or both text and numbers.
     InvalidType
-        If it holds other objects.
+        If it contains other objects.
     """
     kinds = {kind: kind_of(kind) for kind in set(map(type, values))}
     found = set(kinds.values())

@@ -35,13 +35,13 @@ def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
     Returns
     -------
     matrix : (n, d) float64, or float32 if all columns are float32
-        Category columns hold the index of the level in ascending order, NaN for missing values.
+        Category columns contain the index of the level in ascending order, NaN for missing values.
     schema : Schema
 
     Raises
     ------
     InvalidData, InvalidType
-        If a numeric column holds text, or if categories are dates or other objects.
+        If a numeric column contains text, or if categories are dates or other objects.
 
     Warns
     -----
@@ -77,7 +77,7 @@ def encode(table: Table, schema: Schema) -> Floats:
     Raises
     ------
     InvalidData
-        If a column that held text in fit holds numbers, or the reverse.
+        If a column that contained text in fit contains numbers, or vice versa.
     """
     encoded: list[NDArray[Any]] = []
     for k, (read, column) in enumerate(zip(table.columns, schema.columns, strict=True)):

@@ -64,7 +64,7 @@ def read_table(X: Any) -> Table | None:
     Raises
     ------
     InvalidData, InvalidType
-        If ``X`` holds dates, nested values, other objects, or mixes text and numbers; if column
+        If ``X`` contains dates, nested values, other objects, or mixes text and numbers; if column
         names repeat; if ``X`` is a lazy frame, a dict, or a structured array.
     MissingPackage
         If ``X`` is an Arrow stream and neither PyArrow nor Polars is installed.

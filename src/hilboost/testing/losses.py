@@ -111,10 +111,11 @@ class LossContract(BoostingContract):
             ("negative_gradient", gradients.negative_gradient),
             ("hessian", gradients.hessian),
         ):
-            ensure(
-                array is None or array.shape == raw.shape,
-                f"{name} must have the shape of raw, {raw.shape}; got {np.shape(array)}.",
-            )
+            if array is not None:
+                ensure(
+                    array.shape == raw.shape,
+                    f"{name} must have the shape of raw, {raw.shape}; got {array.shape}.",
+                )
 
     def test_inputs_are_not_changed(self) -> None:
         """The methods do not modify ``raw`` or the target, in either memory layout."""

@@ -73,9 +73,9 @@ class TreeBuffers:
         with _lock:
             self._pool[self._key].append(self)
 
-    def learn_from(self, n_learnt: int) -> None:
-        """Set ``rows`` to (2, n_learnt); buffers cover the whole table, samples may be smaller."""
-        self.rows = self._row_buffer[: 2 * n_learnt].reshape(2, n_learnt)
+    def learn_from(self, n_learned: int) -> None:
+        """Set ``rows`` to (2, n_learned); buffers cover the whole table, samples may be smaller."""
+        self.rows = self._row_buffer[: 2 * n_learned].reshape(2, n_learned)
 
     def abort(self) -> None:
         """Release the threads that wait for a thread that has failed."""

@@ -79,7 +79,7 @@ class TreeLearner(Learner):
         Columns that may interact: all splits on a path from the root are in columns of one group.
         Empty if all columns may interact.
     categorical : sequence of (int, int)
-        Category columns and their numbers of levels, at most 255.  Such a column holds codes
+        Category columns and their numbers of levels, at most 255.  Such a column contains codes
         0, 1, …, NaN for missing values and, in prediction, -1 for unknown levels.  Requires one
         tree for each output, and no direction in such columns.
     level_smoothing : float

@@ -176,7 +176,7 @@ class VectorTreeLearner(Learner):
         """Collect the inputs of compiled growth for one tree."""
         d, n_bins = len(data.table.n_values), data.table.n_bins
         m, k = rows.shape[1], learned.shape[1]
-        gradients, pure = _centred(learned, weight, rows[0])
+        gradients, pure = _centered(learned, weight, rows[0])
         limits = self._limits(d, m, pure)
         n_nodes, n_threads = 2 * limits.max_leaves - 1, min(team.n_threads, limits.n_columns)
         nodes = empty_nodes(n_nodes, by_gain=False)
@@ -247,7 +247,7 @@ def _grow_together(growth: VectorGrowth, team: ThreadTeam) -> None:
         team.run(work, on_error=abort)
 
 
-def _centred(
+def _centered(
     learned: Floats, weight: Floats, rows: NDArray[np.uint32]
 ) -> tuple[VectorGradients, float]:
     """Center gradients over ``rows``, which avoids cancellation in sums of squares.

@@ -350,7 +350,7 @@ class NestedFinish(KernelFinish):
             if losses:
                 losses[:] = [losses[0], *(losses[end] for end in ends)]
         assert isinstance(outcome.learner, NestedLearner)
-        learner = replace(outcome.learner, regularize=None)  # it holds the training rows
+        learner = replace(outcome.learner, regularize=None)  # it contains the training rows
         if summary is not None:
             summary = replace(summary, path=sizes[ends - 1], n_iter=n_iter)
         return replace(outcome, learner=learner, kernel_machine=summary)

@@ -144,7 +144,7 @@ def work(recipe: Recipe, multi_output: str) -> int:
 def _candidates(
     p: Mapping[str, Any], recipe: Recipe, learner: Learner, resolved: ResolvedParameters
 ) -> tuple[Candidate, ...]:
-    """Tree learners whose nodes see half or all of the columns."""
+    """Tree learners that consider half or all of the columns at each node."""
     if not (isinstance(p["learner"], str) and isinstance(learner, TreeLearner)):
         return ()
     if recipe.data.held_out is None and recipe.n_folds == 1:
