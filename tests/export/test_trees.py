@@ -162,7 +162,7 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence():
             function(SparseKernelRidge())
         with pytest.raises(ValueError, match="not fitted"):
             function(BoostingRegressor())
-        with pytest.raises(IncompatibleParts, match="Fit with learner='tree'"):
+        with pytest.raises(IncompatibleParts, match="fit with learner='tree'"):
             function(BoostingRegressor(learner=Ridge(), n_estimators=1).fit(np.nan_to_num(X), Y))
 
 
