@@ -275,9 +275,9 @@ def check_kernel(
     kernel : Kernel
     X : array-like (n, d), optional
         Valid rows, from which some are drawn.  By default, three columns of normal random numbers.
-    single : float, default 1e-5
+    single : float, default=1e-5
         See :attr:`KernelContract.single`.
-    saved : bool, default True
+    saved : bool, default=True
         Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
         or a notebook, to which model files cannot refer.
 

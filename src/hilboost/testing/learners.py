@@ -305,15 +305,15 @@ def check_learner(
         Inputs, from which rows are drawn.  By default, four columns of noisy targets and noise.
     y : array-like (n,) or (n, r), optional
         Targets of ``X``.
-    takes_weights : bool, default True
+    takes_weights : bool, default=True
         See :attr:`LearnerContract.takes_weights`.
-    takes_samples : bool, default True
+    takes_samples : bool, default=True
         See :attr:`LearnerContract.takes_samples`.
-    continues : bool, default True
+    continues : bool, default=True
         See :attr:`LearnerContract.continues`.
-    monotone : bool, default True
+    monotone : bool, default=True
         See :attr:`LearnerContract.monotone`.
-    saved : bool, default True
+    saved : bool, default=True
         Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
         or a notebook, to which model files cannot refer.
     trusted : tuple of type, optional

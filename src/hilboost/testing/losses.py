@@ -332,13 +332,13 @@ def check_loss(
     y : array-like (n,) or (n, c), optional
         Valid targets, from which rows are drawn; class codes for a classifier.  By default, normal
         random numbers, or codes of two classes.
-    classifier : bool, default False
+    classifier : bool, default=False
         See :attr:`LossContract.classifier`.
-    hessian : {"exact", "bound"} or float, default "exact"
+    hessian : {"exact", "bound"} or float, default="exact"
         See :attr:`LossContract.hessian`.
-    best_leaves : bool, default True
+    best_leaves : bool, default=True
         See :attr:`LossContract.best_leaves`.
-    saved : bool, default True
+    saved : bool, default=True
         Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
         or a notebook, to which model files cannot refer.
 

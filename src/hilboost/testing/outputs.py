@@ -475,11 +475,11 @@ def check_output_space(
         At least 40 valid labels, from which some are drawn, in the form returned by ``decode``.
     exact : tuple of str, optional
         See :attr:`OutputSpaceContract.exact`.
-    distinct : bool, default True
+    distinct : bool, default=True
         See :attr:`OutputSpaceContract.distinct`.
-    ordered : bool, default False
+    ordered : bool, default=False
         See :attr:`OutputSpaceContract.ordered`.
-    saved : bool, default True
+    saved : bool, default=True
         Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
         or a notebook, to which model files cannot refer.
 
