@@ -18,7 +18,7 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
-from hilboost.outputs import PrecomputedOutput, as_output
+from hilboost.outputs import as_output
 from hilboost.outputs.distances import to_labels, to_points
 from hilboost.tables import check_sparse, is_sparse, without_mask
 from hilboost.validation.targets import check_length
@@ -116,8 +116,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
             return X, y, sample_weight  # later checks report the wrong length
         rows = np.flatnonzero(weight != 0)
         space = as_output(self.output)
-        # Models of a Gram matrix predict indices of training outputs, which must not change.
-        if not 0 < len(rows) < len(weight) or isinstance(space, PrecomputedOutput):
+        if not 0 < len(rows) < len(weight) or space.predicts_rows:
             return X, y, sample_weight
         return _safe_indexing(X, rows), space.take_rows(y, rows), weight[rows]
 

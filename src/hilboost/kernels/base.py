@@ -41,6 +41,9 @@ class Kernel(ABC):
     file_fields: ClassVar[Fields] = {}
     """Kinds of the parameters, as model files hold them."""
 
+    mean_shift: ClassVar[bool] = False
+    """Whether mean-shift steps climb weighted sums of it: pre-images then need no candidates."""
+
     @abstractmethod
     def block(self, A: Array, B: Array) -> Array:
         """Compute a Gram block; cost O(a b d).

@@ -65,6 +65,9 @@ class DistributionEmbedding(Embedding):
         Quantiles of the training distributions.
     """
 
+    file_name = "distributions"
+    label_kind = "samples"
+
     training: Floats
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 

@@ -102,6 +102,8 @@ class HierarchyEmbedding(Embedding):
         The distinct nodes of the training labels.
     """
 
+    file_name = "hierarchy"
+
     nodes: tuple[Hashable, ...]
     parent: NDArray[np.int64]
     depth: NDArray[np.int64]

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
@@ -278,6 +279,10 @@ class KernelEmbedding(Embedding):
         """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
         return self._pairs(_objects(labels), _objects(others))
 
+    def spanning(self) -> NDArray[np.int64]:
+        """Return the pivots of the factor."""
+        return self.factor.pivots
+
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
         """Return the nearest training labels or candidates."""
         return decode(self, raw, way, candidates, lambda: self._own, self._given)
@@ -312,6 +317,8 @@ class RowEmbedding(KernelEmbedding):
         Shape of one label.
     """
 
+    file_name = "rows"
+
     kernel: Kernel
     shape: tuple[int, ...]
 
@@ -343,6 +350,9 @@ class RowEmbedding(KernelEmbedding):
 class GaussianEmbedding(RowEmbedding):
     """Fitted embedding for a Gaussian kernel, whose pre-images need not be candidates."""
 
+    file_name = "rows"
+    kernel: Gaussian
+
     ways: ClassVar[tuple[str, ...]] = ("continuous", *CANDIDATE_WAYS)
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
@@ -353,7 +363,6 @@ class GaussianEmbedding(RowEmbedding):
     def _climbed(self, raw: Floats) -> Floats:
         start = self._own.choose(raw, "nearest")
         pivots = self.training[self.factor.pivots]
-        assert isinstance(self.kernel, Gaussian)
         return climb(self.kernel, start, pivots, self.factor.weights(raw))
 
 
@@ -361,5 +370,5 @@ def embedding_of_rows(
     kernel: Kernel, rows: Floats, factor: GramFactor, shape: tuple[int, ...]
 ) -> RowEmbedding:
     """Create the embedding of rows of numbers, (n, c), from the factor of their Gram matrix."""
-    kind = GaussianEmbedding if isinstance(kernel, Gaussian) else RowEmbedding
+    kind = GaussianEmbedding if kernel.mean_shift else RowEmbedding
     return kind(_OfRows(kernel), rows, factor, kernel, shape)

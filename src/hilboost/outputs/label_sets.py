@@ -128,6 +128,9 @@ class LabelSetEmbedding(Embedding):
         The dtype of the label array; ``None`` if labels are sets.
     """
 
+    file_name = "label_sets"
+    label_kind = "sets"
+
     training: Bools
     names: tuple[Hashable, ...]
     scale: Floats

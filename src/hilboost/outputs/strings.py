@@ -86,6 +86,8 @@ class StringEmbedding(Embedding):
     normalize : bool
     """
 
+    file_name = "strings"
+
     training: list[str]
     vocabulary: Mapping[str, int]
     lengths: range
