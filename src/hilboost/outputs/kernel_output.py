@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
@@ -23,11 +23,14 @@ from hilboost.kernels.pivoted_cholesky import (
     factor_gram,
     refuse_unfinished,
 )
+from hilboost.kernels.registry import refuse_class
+from hilboost.kernels.validation import is_integer, is_number
 from hilboost.outputs.fixed_point_iteration import climb
 from hilboost.outputs.label_checks import as_numbers, as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode, take
 from hilboost.outputs.row_checks import refuse_no_list
 from hilboost.outputs.vectors import shape_of_one
+from hilboost.tables import without_frame
 
 _WHOLE_UP_TO = 8192
 _WHAT = "the output kernel"
@@ -121,10 +124,7 @@ class KernelOutput(OutputSpace):
     def _is_function(self) -> bool:
         from sklearn.gaussian_process.kernels import Kernel as Theirs
 
-        if isinstance(self.kernel, type):
-            raise InvalidType(
-                f"kernel={self.kernel.__name__} is a class; write {self.kernel.__name__}()."
-            )
+        refuse_class("kernel", self.kernel)
         return callable(self.kernel) and not isinstance(self.kernel, Kernel | Theirs)
 
     def _kernel(self, rows: Floats) -> Kernel:
@@ -143,11 +143,9 @@ class KernelOutput(OutputSpace):
 
 def check_accuracy(tolerance: float, max_rank: int | None) -> None:
     """Reject parameters of the factor that are out of range."""
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
+    if not is_number(tolerance) or not 0 <= tolerance < 1:
         raise InvalidParameter(f"tolerance must lie in [0, 1); got {tolerance!r}.")
-    if max_rank is not None and (
-        isinstance(max_rank, bool) or not isinstance(max_rank, Integral) or max_rank < 1
-    ):
+    if max_rank is not None and (not is_integer(max_rank) or max_rank < 1):
         raise InvalidParameter(
             f"max_rank must be None or a whole number of at least 1; got {max_rank!r}."
         )
@@ -156,7 +154,7 @@ def check_accuracy(tolerance: float, max_rank: int | None) -> None:
 def _objects(labels: Any, what: str = "Y") -> Any:
     """Convert labels of any type to an array or a list."""
     refuse_no_list(labels, "labels", what)
-    found = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    found = without_frame(labels)
     return found if isinstance(found, np.ndarray) else list(found)
 
 

@@ -17,6 +17,7 @@ from hilboost.report.data import histogram, means_by_column
 from hilboost.report.figures import score
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, shortened
+from hilboost.tables import columns_of, is_pandas
 
 _DECODED_ROWS = 2000
 _SHOWN = 8
@@ -160,8 +161,9 @@ def _sets(labels: Any) -> list[set[str]]:
     """Convert to sets of names; an indicator array becomes sets of column indices."""
     if hasattr(labels, "tocsr"):
         labels = labels.toarray()
-    if hasattr(labels, "columns"):
-        names, table = [str(name) for name in labels.columns], labels.to_numpy()
+    columns = columns_of(labels)
+    if columns is not None:
+        names, table = [str(name) for name in columns], labels.to_numpy()
         return [{names[k] for k in np.flatnonzero(row)} for row in table]
     if hasattr(labels, "shape") and getattr(labels, "ndim", 1) == 2:
         return [{str(k) for k in np.flatnonzero(row)} for row in np.asarray(labels)]
@@ -222,7 +224,7 @@ class _Shower:
         self.color = len(shape) == 3 and shape[2] in (3, 4)
         self.range = float(np.min(pair.true)), float(np.max(pair.true))
         table = columns.source
-        numeric = not hasattr(table, "iloc") and table.dtype.kind in "biuf"
+        numeric = not is_pandas(table) and table.dtype.kind in "biuf"
         if numeric and table.shape[1] == shape[0] * shape[1] and len(shape) == 2:
             # As many inputs as pixels: the inputs are most likely a picture of the same size.
             self.input_shape = shape

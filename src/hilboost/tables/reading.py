@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidType, MissingPackage
-from hilboost.tables.arrays import refuse_dates_and_complex, without_mask
+from hilboost.tables.arrays import is_pandas, refuse_dates_and_complex, without_mask
 from hilboost.tables.columns import (
     Labels,
     Numbers,
@@ -295,7 +295,7 @@ def as_array(values: Any, what: str = "y") -> Any:
 def _unframed(values: Any) -> Any:
     if isinstance(values, (np.ndarray, list, tuple)):
         return values
-    if hasattr(values, "iloc") and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):
+    if is_pandas(values) and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):
         return values  # pandas frames, and series with NumPy dtypes
     import narwhals.stable.v2 as nw
 
