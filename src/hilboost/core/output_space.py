@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ class OutputSpace(ABC):
 
     short_names: ClassVar[ShortNames] = {}
     """Short names for users, such as ``"ranking"``, each with the parameters that it sets."""
+
+    predicts_rows: ClassVar[bool] = False
+    """Whether predictions may be numbers of training rows, so that none may be left out."""
 
     @abstractmethod
     def fit(self, labels: Any) -> Embedding:
@@ -84,6 +87,16 @@ class Embedding(ABC):
     Only for built-in embeddings, whose constructors must reject invalid arguments.  Each class has
     to declare it; it is not inherited.
     """
+
+    file_name: ClassVar[str | None] = None
+    """The name of its layout in model files, for embeddings that files hold as arrays.
+
+    A derived class does not inherit it.
+    """
+
+    label_kind: ClassVar[Literal["objects", "sets", "ranks", "samples", "rows"]] = "objects"
+    """What a label is, as reports show it: any object or array, a set of names, the ranks of
+    items, the sample of a distribution, or the number of a training row."""
 
     def has_shape(self, n_outputs: int) -> bool:
         """Return whether points have this number of dimensions.
@@ -170,6 +183,30 @@ class Embedding(ABC):
         """
         codes = self.encode(labels)
         return np.einsum("ij,ij->i", codes, codes)
+
+    def products(self, labels: Any, others: Any) -> Floats | None:
+        """``k(y_i, y'_i)`` of corresponding labels, which an output kernel computes exactly.
+
+        Parameters
+        ----------
+        labels, others : sequence of n labels
+
+        Returns
+        -------
+        (n,) float64 or None
+            ``None``, the default, where they follow from :meth:`encode` and :meth:`norms`.
+        """
+        return None
+
+    def spanning(self) -> NDArray[np.int64] | None:
+        """Training rows whose points span those of all rows.
+
+        Returns
+        -------
+        (m,) int64 or None
+            ``None``, the default, where they are not known.
+        """
+        return None
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit cached properties, which are recomputed on demand."""

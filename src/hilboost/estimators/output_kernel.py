@@ -18,9 +18,9 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
-from hilboost.outputs import PrecomputedOutput, as_output
+from hilboost.outputs import as_output
 from hilboost.outputs.distances import to_labels, to_points
-from hilboost.tables import check_sparse, is_sparse, without_mask
+from hilboost.tables import check_sparse, is_sparse, n_rows, without_mask
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
@@ -112,12 +112,11 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         for table, what in ((X, "X"), (y, "y")):
             if is_sparse(table):
                 check_sparse(table, what)
-        if not weight.shape == (_n_rows(X),) == (_n_rows(y),):
+        if not weight.shape == (n_rows(X),) == (n_rows(y),):
             return X, y, sample_weight  # later checks report the wrong length
         rows = np.flatnonzero(weight != 0)
         space = as_output(self.output)
-        # Models of a Gram matrix predict indices of training outputs, which must not change.
-        if not 0 < len(rows) < len(weight) or isinstance(space, PrecomputedOutput):
+        if not 0 < len(rows) < len(weight) or space.predicts_rows:
             return X, y, sample_weight
         return _safe_indexing(X, rows), space.take_rows(y, rows), weight[rows]
 
@@ -359,14 +358,6 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
-
-
-def _n_rows(table: Any) -> int | None:
-    """Number of rows of an array, sparse table or list; ``None`` if undefined."""
-    shape = getattr(table, "shape", None)
-    if shape is None:
-        return len(table) if hasattr(table, "__len__") else None
-    return int(shape[0]) if shape else None
 
 
 def _one_each(y: Any, raw: Floats) -> Any:

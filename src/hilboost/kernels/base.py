@@ -42,6 +42,9 @@ class Kernel(ABC):
     file_fields: ClassVar[Fields] = {}
     """Types of the parameters in model files."""
 
+    mean_shift: ClassVar[bool] = False
+    """Whether mean-shift steps climb weighted sums of it: pre-images then need no candidates."""
+
     @abstractmethod
     def block(self, A: Array, B: Array) -> Array:
         """Compute a Gram block; cost O(a b d).

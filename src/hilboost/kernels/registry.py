@@ -92,8 +92,7 @@ def as_kernel(spec: Any) -> Kernel:
         if spec not in KERNEL_NAMES:
             raise unknown_name("kernel", spec, KERNEL_NAMES)
         return KERNEL_NAMES[spec]()
-    if isinstance(spec, type):
-        raise InvalidType(f"kernel={spec.__name__} is a class; write {spec.__name__}().")
+    refuse_class("kernel", spec)
     from sklearn.gaussian_process.kernels import Kernel as Theirs
 
     if isinstance(spec, Theirs):
@@ -104,3 +103,20 @@ def as_kernel(spec: Any) -> Kernel:
         "kernel must be a kernel, a name, a scikit-learn kernel or a function of two blocks of "
         f"rows; got {type(spec).__name__}."
     )
+
+
+def refuse_class(name: str, value: Any) -> None:
+    """Reject a class where an object is expected.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : object
+
+    Raises
+    ------
+    InvalidType
+    """
+    if isinstance(value, type):
+        raise InvalidType(f"{name}={value.__name__} is a class; write {value.__name__}().")

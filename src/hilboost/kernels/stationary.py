@@ -208,6 +208,7 @@ class Gaussian(Stationary):
 
     short_names: ClassVar[Names] = {"gaussian": {}}
     file_name = "gaussian"
+    mean_shift = True
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
         """Compute one exponential."""

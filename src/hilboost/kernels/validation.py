@@ -11,6 +11,16 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a value is a real number; booleans are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether a value is a whole number by its type; booleans are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def positive(name: str, value: Any) -> float:
     """Return a number as a float after checking that it is positive and finite.
 
@@ -44,7 +54,7 @@ def positive_integer(name: str, value: Any) -> int:
     ------
     InvalidParameter
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if not is_integer(value) or value < 1:
         raise InvalidParameter(f"{name} must be a positive integer; got {value!r}.")
     return int(value)
 
@@ -83,6 +93,4 @@ def check_length_scales(scales: Floats, n_columns: int) -> None:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return float("nan")
-    return float(value)
+    return float(value) if is_number(value) else float("nan")

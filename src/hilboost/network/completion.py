@@ -20,6 +20,7 @@ from hilboost.network.curves import LinkCurves, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.network.validation import as_array
 from hilboost.outputs import PrecomputedOutput
+from hilboost.tables import is_pandas
 
 
 class NetworkCompletion(BaseEstimator):
@@ -284,7 +285,7 @@ def _features(X: Any) -> Any:
     """Validate features, one row per vertex; tables keep their column names."""
     if scipy.sparse.issparse(X):
         raise InvalidType("X is a sparse matrix, but features must be dense; pass X.toarray().")
-    if not (hasattr(X, "iloc") or isinstance(X, np.ndarray)):
+    if not (is_pandas(X) or isinstance(X, np.ndarray)):
         X = as_array(X, "X")
     if len(X.shape) != 2:
         raise InvalidData(f"X must be a matrix with one row per vertex; got shape {X.shape}.")

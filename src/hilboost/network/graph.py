@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy.sparse
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.kernels.validation import is_integer
 from hilboost.network.validation import as_array, as_matrix, first_uneven_pair, refuse_negative
 
 
@@ -57,7 +57,7 @@ def _checked_pairs(table: Any, n_vertices: int) -> Any:
     if table.dtype.kind not in "iu":
         for row, pair in enumerate(table.tolist()):
             for vertex in pair:
-                if isinstance(vertex, bool) or not isinstance(vertex, Integral):
+                if not is_integer(vertex):
                     raise InvalidData(
                         f"link {row} contains vertex {vertex!r:.60}; vertices must be integers, "
                         f"0 to {n_vertices - 1}, the row indices of X."

@@ -60,6 +60,8 @@ class CompositionEmbedding(Embedding):
     geometry : str
     """
 
+    file_name = "compositions"
+
     training: Floats
     geometry: str
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)

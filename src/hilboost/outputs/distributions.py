@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +11,13 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.kernels.validation import positive_integer
 from hilboost.outputs.label_checks import as_numbers
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table
+from hilboost.tables import without_frame
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,8 @@ class Distributions(OutputSpace):
 
     def fit(self, labels: Any) -> DistributionEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
-        q = self.n_quantiles
-        if isinstance(q, bool) or not isinstance(q, Integral) or q < 1:
-            raise InvalidParameter(f"n_quantiles must be a positive integer; got {q!r}.")
-        return DistributionEmbedding(_quantiles(labels, int(q)))
+        q = positive_integer("n_quantiles", self.n_quantiles)
+        return DistributionEmbedding(_quantiles(labels, q))
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,9 @@ class DistributionEmbedding(Embedding):
     training : (n, q) float64
         Quantiles of the training distributions.
     """
+
+    file_name = "distributions"
+    label_kind = "samples"
 
     training: Floats
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
@@ -110,7 +112,7 @@ def _ascending(rows: Floats) -> Floats:
 
 def _quantiles(labels: Any, q: int, what: str = "Y") -> Floats:
     """Compute sample quantiles (n, q), the left-continuous inverses of the empirical CDFs."""
-    table = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    table = without_frame(labels)
     if isinstance(table, np.ndarray) and table.ndim > 1:
         rows = as_table(table, "a sample of one distribution", None, what)
         samples = np.sort(rows, axis=1)

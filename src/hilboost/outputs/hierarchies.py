@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.kernels.validation import is_number
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects
 
@@ -73,7 +73,7 @@ class Hierarchy(OutputSpace):
                     "each node."
                 )
             numbers = [given[node] for node in nodes]
-        elif isinstance(given, Real) and not isinstance(given, bool) and given > 0:
+        elif is_number(given) and given > 0:
             numbers = [float(given) ** depth[node] for node in nodes]
         try:
             weight = np.asarray(numbers, dtype=np.float64)
@@ -104,6 +104,8 @@ class HierarchyEmbedding(Embedding):
     training : (c,) int64
         The distinct nodes of the training labels.
     """
+
+    file_name = "hierarchy"
 
     nodes: tuple[Hashable, ...]
     parent: NDArray[np.int64]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels import Gaussian, Kernel, as_kernel
@@ -23,11 +24,14 @@ from hilboost.kernels.pivoted_cholesky import (
     factor_gram,
     refuse_unfinished,
 )
+from hilboost.kernels.registry import refuse_class
+from hilboost.kernels.validation import is_integer, is_number
 from hilboost.outputs.fixed_point_iteration import climb
 from hilboost.outputs.label_checks import as_numbers, as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import refuse_no_list
 from hilboost.outputs.vectors import shape_of_one
+from hilboost.tables import without_frame
 
 _WHOLE_UP_TO = 8192
 _WHAT = "the output kernel"
@@ -121,10 +125,7 @@ class KernelOutput(OutputSpace):
     def _is_function(self) -> bool:
         from sklearn.gaussian_process.kernels import Kernel as Theirs
 
-        if isinstance(self.kernel, type):
-            raise InvalidType(
-                f"kernel={self.kernel.__name__} is a class; write {self.kernel.__name__}()."
-            )
+        refuse_class("kernel", self.kernel)
         return callable(self.kernel) and not isinstance(self.kernel, Kernel | Theirs)
 
     def _kernel(self, rows: Floats) -> Kernel:
@@ -143,18 +144,16 @@ class KernelOutput(OutputSpace):
 
 def check_accuracy(tolerance: float, max_rank: int | None) -> None:
     """Reject parameters of the factor that are out of range."""
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
+    if not is_number(tolerance) or not 0 <= tolerance < 1:
         raise InvalidParameter(f"tolerance must lie in [0, 1); got {tolerance!r}.")
-    if max_rank is not None and (
-        isinstance(max_rank, bool) or not isinstance(max_rank, Integral) or max_rank < 1
-    ):
+    if max_rank is not None and (not is_integer(max_rank) or max_rank < 1):
         raise InvalidParameter(f"max_rank must be None or a positive integer; got {max_rank!r}.")
 
 
 def _objects(labels: Any, what: str = "Y") -> Any:
     """Convert labels of any type to an array or a list."""
     refuse_no_list(labels, "labels", what)
-    found = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    found = without_frame(labels)
     return found if isinstance(found, np.ndarray) else list(found)
 
 
@@ -278,6 +277,10 @@ class KernelEmbedding(Embedding):
         """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
         return self._pairs(_objects(labels), _objects(others))
 
+    def spanning(self) -> NDArray[np.int64]:
+        """Return the pivots of the factor."""
+        return self.factor.pivots
+
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
         """Return the nearest training labels or candidates."""
         return decode(self, raw, way, candidates, lambda: self._own, self._given)
@@ -312,6 +315,8 @@ class RowEmbedding(KernelEmbedding):
         Shape of one label.
     """
 
+    file_name = "rows"
+
     kernel: Kernel
     shape: tuple[int, ...]
 
@@ -343,6 +348,9 @@ class RowEmbedding(KernelEmbedding):
 class GaussianEmbedding(RowEmbedding):
     """Fitted embedding for a Gaussian kernel, whose pre-images need not be candidates."""
 
+    file_name = "rows"
+    kernel: Gaussian
+
     ways: ClassVar[tuple[str, ...]] = ("continuous", *CANDIDATE_WAYS)
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
@@ -353,7 +361,6 @@ class GaussianEmbedding(RowEmbedding):
     def _climbed(self, raw: Floats) -> Floats:
         start = self._own.choose(raw, "nearest")
         pivots = self.training[self.factor.pivots]
-        assert isinstance(self.kernel, Gaussian)
         return climb(self.kernel, start, pivots, self.factor.weights(raw))
 
 
@@ -361,5 +368,5 @@ def embedding_of_rows(
     kernel: Kernel, rows: Floats, factor: GramFactor, shape: tuple[int, ...]
 ) -> RowEmbedding:
     """Create the embedding of rows of numbers, (n, c), from the factor of their Gram matrix."""
-    kind = GaussianEmbedding if isinstance(kernel, Gaussian) else RowEmbedding
+    kind = GaussianEmbedding if kernel.mean_shift else RowEmbedding
     return kind(_OfRows(kernel), rows, factor, kernel, shape)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.tables import without_mask
+from hilboost.tables import without_frame, without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 
@@ -22,7 +22,7 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
         The labels are not numbers, rows have different lengths, values are NaN or infinite, or the
         number of columns is wrong.
     """
-    table = labels.to_numpy() if hasattr(labels, "to_numpy") else without_mask(labels)
+    table = without_mask(without_frame(labels))
     if isinstance(table, np.ndarray) and table.dtype.kind == "c":
         raise InvalidData(f"Complex data not supported: {what} must contain real numbers.")
     try:

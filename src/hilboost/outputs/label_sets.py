@@ -15,7 +15,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table, refuse_rows
-from hilboost.tables import check_sparse, is_sparse
+from hilboost.tables import check_sparse, columns_of, is_sparse
 
 Bools = NDArray[np.bool_]
 
@@ -131,6 +131,9 @@ class LabelSetEmbedding(Embedding):
         The dtype of the label array; ``None`` if labels are sets.
     """
 
+    file_name = "label_sets"
+    label_kind = "sets"
+
     training: Bools
     names: tuple[Hashable, ...]
     scale: Floats
@@ -172,8 +175,9 @@ class LabelSetEmbedding(Embedding):
         """Convert labels to indicators, (n, L)."""
         found = _table_of(labels, lists_are_rows=self.dtype is not None)
         if found is not None:
-            if hasattr(labels, "columns") and self.dtype is not None:
-                self._check_columns(tuple(labels.columns), what)
+            columns = columns_of(labels)
+            if columns is not None and self.dtype is not None:
+                self._check_columns(tuple(columns), what)
             return _ones(found, len(self.names), what)
         rows = _sets(labels, what)
         return _indicators(rows, {name: j for j, name in enumerate(self.names)}, what)
@@ -220,7 +224,7 @@ def _table_of(labels: Any, lists_are_rows: bool | None = None) -> Any | None:
         check_sparse(labels, "Y")
     if hasattr(labels, "toarray"):
         return labels.toarray()
-    if hasattr(labels, "columns"):
+    if columns_of(labels) is not None:
         return labels.to_numpy()
     if isinstance(labels, np.ndarray):
         return labels if labels.ndim > 1 else None
@@ -264,7 +268,8 @@ def _dtype_of(table: Any) -> np.dtype:
 
 
 def _column_names(labels: Any, table: Any) -> tuple[Hashable, ...]:
-    return tuple(getattr(labels, "columns", range(np.shape(table)[1])))
+    columns = columns_of(labels)
+    return tuple(range(np.shape(table)[1]) if columns is None else columns)
 
 
 def _sets(labels: Any, what: str = "Y") -> list[frozenset[Hashable]]:

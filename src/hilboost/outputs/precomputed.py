@@ -58,6 +58,7 @@ class PrecomputedOutput(OutputSpace):
 
     in_files = True
     short_names: ClassVar[ShortNames] = {"precomputed": {}}
+    predicts_rows = True
 
     kernel: Any = None
     labels: Any = field(default=None, repr=False)
@@ -133,6 +134,9 @@ class PrecomputedEmbedding(Embedding):
         The matrix, stored only if the factor omits some of it.
     """
 
+    file_name = "precomputed"
+    label_kind = "rows"
+
     factor: GramFactor
     diagonal: Floats
     gram: Floats | None = None
@@ -159,6 +163,10 @@ class PrecomputedEmbedding(Embedding):
             return self.gram[first, second]
         codes = self.factor.codes
         return np.einsum("ij,ij->i", codes[first], codes[second])
+
+    def spanning(self) -> NDArray[np.int64]:
+        """Return the pivots of the factor."""
+        return self.factor.pivots
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
         """Decode points to indices of training labels."""

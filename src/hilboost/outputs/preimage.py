@@ -15,6 +15,7 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.outputs.row_checks import count_rows
+from hilboost.tables import without_frame
 
 _CELLS_AT_ONCE = 2**22
 
@@ -215,4 +216,4 @@ def decode(
 
 def _encoded(embedding: Embedding, labels: Any) -> Candidates:
     codes, norms = embedding.encode(labels), embedding.norms(labels)
-    return Candidates(labels.to_numpy() if hasattr(labels, "to_numpy") else labels, codes, norms)
+    return Candidates(without_frame(labels), codes, norms)

@@ -81,6 +81,9 @@ class RankingEmbedding(Embedding):
     ties : bool
     """
 
+    file_name = "rankings"
+    label_kind = "ranks"
+
     training: Ranks
     distance: str
     ties: bool

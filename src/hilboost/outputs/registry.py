@@ -11,6 +11,7 @@ from hilboost.core.discovery import classes_in
 from hilboost.core.errors import InvalidType, unknown_name
 from hilboost.core.output_space import OutputSpace
 from hilboost.kernels import KERNEL_NAMES, Kernel
+from hilboost.kernels.registry import refuse_class
 from hilboost.outputs.kernel_output import KernelOutput
 
 
@@ -77,8 +78,7 @@ def as_output(spec: Any) -> OutputSpace:
         if spec in KERNEL_NAMES:
             return KernelOutput(spec)
         raise unknown_name("output", spec, {*OUTPUT_NAMES, *KERNEL_NAMES})
-    if isinstance(spec, type):
-        raise InvalidType(f"output={spec.__name__} is a class; write {spec.__name__}().")
+    refuse_class("output", spec)
     if isinstance(spec, Kernel) or callable(spec):
         return KernelOutput(spec)
     raise InvalidType(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.outputs.label_checks import as_rows
+from hilboost.tables import columns_of, n_rows
 
 
 def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y") -> Floats:
@@ -54,7 +55,7 @@ def as_objects(labels: Any, meaning: str, what: str = "Y") -> list[Any]:
         See :func:`refuse_no_list`.  Also raised if the labels are a table.
     """
     refuse_no_list(labels, meaning, what)
-    if hasattr(labels, "columns"):
+    if columns_of(labels) is not None:
         raise InvalidData(f"{what} must be a list of {meaning}, one per row; got a table.")
     return list(labels.tolist() if hasattr(labels, "tolist") else labels)
 
@@ -79,11 +80,10 @@ def count_rows(labels: Any, meaning: str, what: str = "Y") -> int:
     InvalidData
         ``labels`` is a single string, a number or an unordered collection instead of a list.
     """
-    shape = getattr(labels, "shape", None)  # sparse matrices have a shape and no length
-    listed = hasattr(labels, "__len__") if shape is None else len(shape) > 0
-    if isinstance(labels, str | bytes | Mapping | Set) or not listed:
+    n = n_rows(labels)
+    if isinstance(labels, str | bytes | Mapping | Set) or n is None:
         raise InvalidData(f"{what} must be a list of {meaning}, one per row; got {labels!r:.60}.")
-    return int(len(labels) if shape is None else shape[0])
+    return n
 
 
 def refuse_rows(bad: NDArray[np.bool_], sentence: Callable[[int], str]) -> None:

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.output_space import Embedding
-from hilboost.outputs.kernel_output import KernelEmbedding
-from hilboost.outputs.precomputed import PrecomputedEmbedding
 
 _NEGLIGIBLE = 1e-10  # of the largest pivot
 
@@ -20,8 +18,9 @@ def spanning_rows(embedding: Embedding, codes: Floats) -> NDArray[np.int64]:
     For a pivoted Cholesky factor, these are its pivots.  Otherwise, they are found by a pivoted QR
     factorization in O(n r²).
     """
-    if isinstance(embedding, KernelEmbedding | PrecomputedEmbedding):
-        return embedding.factor.pivots
+    known = embedding.spanning()
+    if known is not None:
+        return known
     triangle, order = scipy.linalg.qr(codes.T, mode="r", pivoting=True)
     sizes = np.abs(np.diagonal(triangle))
     rank = int(np.count_nonzero(sizes > _NEGLIGIBLE * sizes.max(initial=0.0)))

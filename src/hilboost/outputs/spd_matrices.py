@@ -49,6 +49,8 @@ class PositiveMatrixEmbedding(Embedding):
     training : (n, p, p) float64
     """
 
+    file_name = "positive_matrices"
+
     training: Floats
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 

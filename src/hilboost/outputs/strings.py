@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.kernels.validation import is_integer
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects
 
@@ -58,11 +58,11 @@ class Strings(OutputSpace):
         return StringEmbedding(training, vocabulary, lengths, self.normalize)
 
     def _lengths(self) -> range:
-        ends = (self.n, self.n) if isinstance(self.n, Integral) else self.n
+        ends: Any = (self.n, self.n) if is_integer(self.n) else self.n
         if (
             not isinstance(ends, tuple | list)
             or len(ends) != 2
-            or any(isinstance(end, bool) or not isinstance(end, Integral) for end in ends)
+            or not all(map(is_integer, ends))
             or not 1 <= ends[0] <= ends[1]
         ):
             raise InvalidParameter(
@@ -86,6 +86,8 @@ class StringEmbedding(Embedding):
         Lengths of the n-grams.
     normalize : bool
     """
+
+    file_name = "strings"
 
     training: list[str]
     vocabulary: Mapping[str, int]

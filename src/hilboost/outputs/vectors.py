@@ -47,6 +47,8 @@ class VectorEmbedding(Embedding):
         Shape of one label.
     """
 
+    file_name = "vectors"
+
     training: Floats
     shape: tuple[int, ...]
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)

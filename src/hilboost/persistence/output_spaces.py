@@ -25,7 +25,7 @@ from hilboost.outputs import Compositions, PositiveMatrices, Rankings
 from hilboost.outputs.compositions import CompositionEmbedding
 from hilboost.outputs.distributions import DistributionEmbedding
 from hilboost.outputs.hierarchies import HierarchyEmbedding
-from hilboost.outputs.kernel_output import GaussianEmbedding, RowEmbedding, embedding_of_rows
+from hilboost.outputs.kernel_output import RowEmbedding, embedding_of_rows
 from hilboost.outputs.label_sets import LabelSetEmbedding
 from hilboost.outputs.precomputed import PrecomputedEmbedding
 from hilboost.outputs.rankings import RankingEmbedding
@@ -51,15 +51,15 @@ def to_arrays(embedding: Embedding, span: Span, writer: ValueWriter) -> tuple[Fi
     """
     rows, codes, n_train = span
     arrays: Arrays = {"span.rows": np.asarray(rows, dtype=np.int64), "span.codes": codes}
-    names = [name for name, kind in _KINDS.items() if type(embedding) in kind.classes]
+    name = vars(type(embedding)).get("file_name")
     fields: Fields
-    if names:
-        fields, own = _KINDS[names[0]].write(embedding, writer)
+    if name is not None:
+        fields, own = _KINDS[name].write(embedding, writer)
         arrays |= {f"output.{key}": array for key, array in own.items()}
     else:
         fields = {"value": writer.write(embedding, "the output space")}
     contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
-    return {"type": [*names, "value"][0], "n_train": int(n_train), **fields}, contiguous
+    return {"type": name or "value", "n_train": int(n_train), **fields}, contiguous
 
 
 def from_arrays(
@@ -296,24 +296,23 @@ def _read_hierarchy(fields: Fields, arrays: Arrays, r: int, reader: ValueReader)
 
 @dataclass(frozen=True)
 class _Kind:
-    """Writer and reader of the spaces of some classes."""
+    """Writer and reader of the embeddings with one ``file_name``."""
 
-    classes: tuple[type[Embedding], ...]
     write: Callable[[Any, ValueWriter], tuple[Fields, Arrays]]
     read: Callable[[Fields, Arrays, int, ValueReader], Embedding]
 
 
 _KINDS = MappingProxyType(
     {
-        "compositions": _Kind((CompositionEmbedding,), _write_compositions, _read_compositions),
-        "distributions": _Kind((DistributionEmbedding,), _write_distributions, _read_distributions),
-        "hierarchy": _Kind((HierarchyEmbedding,), _write_hierarchy, _read_hierarchy),
-        "label_sets": _Kind((LabelSetEmbedding,), _write_label_sets, _read_label_sets),
-        "positive_matrices": _Kind((PositiveMatrixEmbedding,), _write_matrices, _read_matrices),
-        "precomputed": _Kind((PrecomputedEmbedding,), _write_precomputed, _read_precomputed),
-        "rankings": _Kind((RankingEmbedding,), _write_rankings, _read_rankings),
-        "rows": _Kind((RowEmbedding, GaussianEmbedding), _write_rows, _read_rows),
-        "strings": _Kind((StringEmbedding,), _write_strings, _read_strings),
-        "vectors": _Kind((VectorEmbedding,), _write_vectors, _read_vectors),
+        "compositions": _Kind(_write_compositions, _read_compositions),
+        "distributions": _Kind(_write_distributions, _read_distributions),
+        "hierarchy": _Kind(_write_hierarchy, _read_hierarchy),
+        "label_sets": _Kind(_write_label_sets, _read_label_sets),
+        "positive_matrices": _Kind(_write_matrices, _read_matrices),
+        "precomputed": _Kind(_write_precomputed, _read_precomputed),
+        "rankings": _Kind(_write_rankings, _read_rankings),
+        "rows": _Kind(_write_rows, _read_rows),
+        "strings": _Kind(_write_strings, _read_strings),
+        "vectors": _Kind(_write_vectors, _read_vectors),
     }
 )

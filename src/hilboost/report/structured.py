@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,11 @@ from scipy.stats import kendalltau
 from hilboost.core.dtypes import Floats
 from hilboost.core.labels import take_labels
 from hilboost.outputs.distances import to_labels, to_points
-from hilboost.outputs.distributions import DistributionEmbedding
-from hilboost.outputs.label_sets import LabelSetEmbedding
-from hilboost.outputs.precomputed import PrecomputedEmbedding
-from hilboost.outputs.rankings import RankingEmbedding
 from hilboost.report.data import histogram, means_by_column
 from hilboost.report.figures import score
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, shortened
+from hilboost.tables import columns_of, is_pandas
 
 _DECODED_ROWS = 2000
 _SHOWN = 8
@@ -55,7 +53,7 @@ def structured_facts(
         "by_column": means_by_column(columns, order, {"error": embedded}, 4),
         "gallery": None,
     }
-    if isinstance(model.output_, PrecomputedEmbedding):
+    if model.output_.label_kind == "rows":
         return facts
     rows = draw_rows(columns.n_rows, _DECODED_ROWS)
     truth = take_labels(y, rows)
@@ -63,7 +61,7 @@ def structured_facts(
     distance = to_labels(model.output_, truth, predicted)
     says = "mean squared distance between decoded and true outputs, in the output space"
     scores.append(score("pre-image error", distance.mean(), None, "lower", says))
-    pair = _Pairs(model.output_, truth, predicted)
+    pair = _Pairs(model.output_.label_kind, truth, predicted)
     scores += pair.scores()
     facts["gallery"] = _gallery(pair, distance, rows, columns)
     return facts
@@ -77,35 +75,15 @@ class _Pairs:
     kind : {"image", "curve", "tags", "text"}
     true, predicted : list
         Arrays, sets of str, or str.
+    ranks : tuple of (n, K) arrays, or None
+        True and predicted ranks, if the labels are rankings.
     """
 
-    true: list[Any]
-    predicted: list[Any]
-
-    def __init__(self, embedding: Any, true: Any, predicted: Any) -> None:
-        self.is_ranking = isinstance(embedding, RankingEmbedding)
-        if isinstance(embedding, LabelSetEmbedding):
-            self.kind = "tags"
-            self.true, self.predicted = _sets(true), _sets(predicted)
-            return
-        if isinstance(embedding, DistributionEmbedding):
-            self.predicted = [np.asarray(p, dtype=np.float64) for p in predicted]
-            levels = (np.arange(len(self.predicted[0])) + 0.5) / len(self.predicted[0])
-            self.true = [np.quantile(np.asarray(t, dtype=np.float64), levels) for t in true]
-            self.kind = "curve"
-            return
-        if self.is_ranking:
+    def __init__(self, label_kind: str, true: Any, predicted: Any) -> None:
+        self.kind, self.true, self.predicted = _SHOWN_AS[label_kind](true, predicted)
+        self.ranks = None
+        if label_kind == "ranks":
             self.ranks = np.asarray(true), np.asarray(predicted)
-            self.kind, self.true, self.predicted = "text", *map(_orders, self.ranks)
-            return
-        arrays = _numbers(true), _numbers(predicted)
-        if arrays[0] is not None and arrays[1] is not None and arrays[0].ndim > 1:
-            self.kind = "image" if arrays[0].ndim > 2 else "curve"
-            self.true, self.predicted = list(arrays[0]), list(arrays[1])
-            return
-        self.kind = "text"
-        self.true = [shortened(label, 80) for label in true]
-        self.predicted = [shortened(label, 80) for label in predicted]
 
     def scores(self) -> list[dict[str, Any]]:
         """Compute the scores for this kind of label."""
@@ -123,12 +101,52 @@ class _Pairs:
             f1 = [2 * len(t & p) / (len(t) + len(p)) if t or p else 1.0 for t, p in both]
             says = "mean over rows of 2 · common / (true + predicted) labels"
             found.append(score("F1 of rows", float(np.mean(f1)), None, "higher", says))
-        if self.is_ranking and self.ranks[0].shape[1] > 1:
+        if self.ranks is not None and self.ranks[0].shape[1] > 1:
             tau = [kendalltau(t, p).statistic for t, p in zip(*self.ranks, strict=True)]
             if np.isfinite(tau).all():
                 says = "mean Kendall τ between true and predicted rankings, from −1 to 1"
                 found.append(score("Kendall τ", float(np.mean(tau)), 0.0, "higher", says))
         return found
+
+
+_Shown = tuple[str, list[Any], list[Any]]
+"""The kind of display, and the true and predicted labels converted for it."""
+
+
+def _as_tags(true: Any, predicted: Any) -> _Shown:
+    return "tags", _sets(true), _sets(predicted)
+
+
+def _as_quantiles(true: Any, predicted: Any) -> _Shown:
+    curves = [np.asarray(p, dtype=np.float64) for p in predicted]
+    levels = (np.arange(len(curves[0])) + 0.5) / len(curves[0])
+    return "curve", [np.quantile(np.asarray(t, dtype=np.float64), levels) for t in true], curves
+
+
+def _as_orders(true: Any, predicted: Any) -> _Shown:
+    return "text", _orders(np.asarray(true)), _orders(np.asarray(predicted))
+
+
+def _as_objects(true: Any, predicted: Any) -> _Shown:
+    arrays = _numbers(true), _numbers(predicted)
+    if arrays[0] is not None and arrays[1] is not None and arrays[0].ndim > 1:
+        return "image" if arrays[0].ndim > 2 else "curve", list(arrays[0]), list(arrays[1])
+    return "text", _texts(true), _texts(predicted)
+
+
+def _texts(labels: Any) -> list[str]:
+    return [shortened(label, 80) for label in labels]
+
+
+_SHOWN_AS: Mapping[str, Callable[[Any, Any], _Shown]] = MappingProxyType(
+    {
+        "sets": _as_tags,
+        "samples": _as_quantiles,
+        "ranks": _as_orders,
+        "objects": _as_objects,
+    }
+)
+"""How labels are shown, by the ``label_kind`` of their embedding."""
 
 
 def _numbers(labels: Any) -> NDArray[Any] | None:
@@ -143,8 +161,9 @@ def _sets(labels: Any) -> list[set[str]]:
     """Convert to sets of names; an indicator array becomes sets of column indices."""
     if hasattr(labels, "tocsr"):
         labels = labels.toarray()
-    if hasattr(labels, "columns"):
-        names, table = [str(name) for name in labels.columns], labels.to_numpy()
+    columns = columns_of(labels)
+    if columns is not None:
+        names, table = [str(name) for name in columns], labels.to_numpy()
         return [{names[k] for k in np.flatnonzero(row)} for row in table]
     if hasattr(labels, "shape") and getattr(labels, "ndim", 1) == 2:
         return [{str(k) for k in np.flatnonzero(row)} for row in np.asarray(labels)]
@@ -205,7 +224,7 @@ class _Shower:
         self.color = len(shape) == 3 and shape[2] in (3, 4)
         self.range = float(np.min(pair.true)), float(np.max(pair.true))
         table = columns.source
-        numeric = not hasattr(table, "iloc") and table.dtype.kind in "biuf"
+        numeric = not is_pandas(table) and table.dtype.kind in "biuf"
         if numeric and table.shape[1] == shape[0] * shape[1] and len(shape) == 2:
             # As many inputs as pixels: the inputs are most likely a picture of the same size.
             self.input_shape = shape

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.errors import InvalidData
-from hilboost.tables import check_sparse, is_sparse, without_mask
+from hilboost.tables import check_sparse, is_pandas, is_sparse, without_mask
 
 N_BINS = 8
 _LABEL_LENGTH = 40
@@ -38,11 +38,11 @@ class Columns:
         InvalidData
             If ``X`` is not a table.
         """
-        if hasattr(X, "collect") and not hasattr(X, "iloc"):
+        if hasattr(X, "collect") and not is_pandas(X):
             X = X.collect()
         if hasattr(X, "to_pandas"):
             X = X.to_pandas()
-        if hasattr(X, "iloc"):
+        if is_pandas(X):
             return cls(X, [str(name) for name in X.columns])
         if is_sparse(X):
             check_sparse(X)
@@ -63,7 +63,7 @@ class Columns:
 
     def raw(self, number: int) -> Any:
         """Return a column as stored in the table."""
-        is_frame = hasattr(self.source, "iloc")
+        is_frame = is_pandas(self.source)
         return self.source.iloc[:, number] if is_frame else self.source[:, number]
 
     def values(self, number: int) -> NDArray[Any]:
@@ -79,7 +79,7 @@ class Columns:
 
     def rows(self, index: NDArray[np.intp]) -> Columns:
         """Select rows by index."""
-        is_frame = hasattr(self.source, "iloc")
+        is_frame = is_pandas(self.source)
         return replace(self, source=self.source.iloc[index] if is_frame else self.source[index])
 
     def with_value(self, number: int, other: Columns, row: int) -> Any:
@@ -94,7 +94,7 @@ class Columns:
         row : int
             Row of ``other``.
         """
-        if not hasattr(self.source, "iloc"):
+        if not is_pandas(self.source):
             table = self.source.copy()
             table[:, number] = other.source[row, number]
             return table

@@ -4,7 +4,14 @@
 applies the schema to later tables.
 """
 
-from hilboost.tables.arrays import refuse_dates_and_complex, without_mask
+from hilboost.tables.arrays import (
+    columns_of,
+    is_pandas,
+    n_rows,
+    refuse_dates_and_complex,
+    without_frame,
+    without_mask,
+)
 from hilboost.tables.choice import category_choice
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.encoding import (
@@ -29,15 +36,19 @@ __all__ = [
     "category_choice",
     "category_columns",
     "check_sparse",
+    "columns_of",
     "encode",
     "encode_array",
     "is_missing_value",
+    "is_pandas",
     "is_sparse",
     "learn",
     "learn_array",
+    "n_rows",
     "place",
     "read_table",
     "refuse_dates_and_complex",
+    "without_frame",
     "without_mask",
     "without_unused_levels",
 ]

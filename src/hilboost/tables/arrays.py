@@ -1,4 +1,4 @@
-"""Arrays that need special treatment: masked values, dates, and complex numbers."""
+"""What array-likes of any library are: frames, masked arrays, dates, and complex numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,29 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData
+
+
+def is_pandas(table: Any) -> bool:
+    """Return whether a table, frame or series, is indexed as those of pandas."""
+    return hasattr(table, "iloc")
+
+
+def columns_of(table: Any) -> Any | None:
+    """Return the column names of a data frame, and ``None`` for other objects."""
+    return getattr(table, "columns", None)
+
+
+def without_frame(values: Any) -> Any:
+    """Convert frames and series to arrays; return other values unchanged."""
+    return values.to_numpy() if hasattr(values, "to_numpy") else values
+
+
+def n_rows(table: Any) -> int | None:
+    """Return the number of rows of an array, sparse table or list; ``None`` if undefined."""
+    shape = getattr(table, "shape", None)  # sparse matrices have a shape and no length
+    if shape is None:
+        return len(table) if hasattr(table, "__len__") else None
+    return int(shape[0]) if shape else None
 
 
 def without_mask(values: Any) -> Any:

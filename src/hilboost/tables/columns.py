@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,24 @@ class Numbers:
         Original type: float, integer, or boolean.
     """
 
+    is_category: ClassVar[bool] = False
+
     values: NDArray[Any]
     kind: Literal["f", "i", "b"] = "f"
+
+    def as_numbers(self) -> Numbers:
+        """Return the column itself."""
+        return self
+
+    def as_labels(self) -> Labels:
+        """Return the column with its distinct values as categories."""
+        values = self.values.astype(np.float64)
+        present = ~np.isnan(values)
+        distinct, inverse = np.unique(values[present], return_inverse=True)
+        codes = np.full(len(values), -1, dtype=np.int64)
+        codes[present] = inverse
+        finite = bool(np.isfinite(distinct).all())
+        return Labels(codes, self.levels(distinct) if finite else distinct.tolist())
 
     def levels(self, values: Floats) -> list[Level]:
         """Convert values to Python objects of the original type."""
@@ -53,8 +69,18 @@ class Labels:
         The values; may contain unused values and duplicates.
     """
 
+    is_category: ClassVar[bool] = True
+
     codes: NDArray[np.int64]
     distinct: list[Any]
+
+    def as_numbers(self) -> None:
+        """Return ``None``: the values may be text."""
+        return
+
+    def as_labels(self) -> Labels:
+        """Return the column itself."""
+        return self
 
     def used(self) -> NDArray[np.int64]:
         """Indices of ``distinct`` that occur, ascending."""

@@ -52,9 +52,9 @@ def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
     found: list[tuple[int, tuple[Level, ...]]] = []
     for k, read in enumerate(table.columns):
         name = table.name(k)
-        is_category = isinstance(read, Labels) if chosen is None else k in chosen
+        is_category = read.is_category if chosen is None else k in chosen
         if is_category:
-            labels = _as_labels(read)
+            labels = read.as_labels()
             levels = _levels(labels, name)
             _warn_of_names(labels, levels, name)
             encoded.append(_codes(labels, levels))
@@ -82,7 +82,7 @@ def encode(table: Table, schema: Schema) -> Floats:
     encoded: list[NDArray[Any]] = []
     for k, (read, column) in enumerate(zip(table.columns, schema.columns, strict=True)):
         if column.kind == "category":
-            labels = _as_labels(read)
+            labels = read.as_labels()
             _check_kind(labels, column)
             encoded.append(_codes(labels, column.levels))
         else:
@@ -95,7 +95,7 @@ def learn_array(X: Floats, chosen: Sequence[int]) -> tuple[Floats, Schema]:
     found: list[tuple[int, tuple[Level, ...]]] = []
     X = X.copy() if len(chosen) else X
     for k in chosen:
-        labels = _as_labels(_numbers_of(X[:, k]))
+        labels = _numbers_of(X[:, k]).as_labels()
         levels = _levels(labels, k)
         X[:, k] = _codes(labels, levels)
         found.append((k, levels))
@@ -106,7 +106,7 @@ def encode_array(X: Floats, schema: Schema) -> Floats:
     """:func:`encode` for a numeric array (n, d), which is copied if it has category columns."""
     X = X.copy() if schema.categories else X
     for k in schema.categories:
-        labels = _as_labels(_numbers_of(X[:, k]))
+        labels = _numbers_of(X[:, k]).as_labels()
         _check_kind(labels, schema.columns[k])
         X[:, k] = _codes(labels, schema.columns[k].levels)
     return X
@@ -138,29 +138,17 @@ def _numbers_of(values: NDArray[Any]) -> Numbers:
     return Numbers(values.astype(np.float64), "i" if whole else "f")
 
 
-def _as_labels(read: ReadColumn) -> Labels:
-    if isinstance(read, Labels):
-        return read
-    values = read.values.astype(np.float64)
-    present = ~np.isnan(values)
-    distinct, inverse = np.unique(values[present], return_inverse=True)
-    codes = np.full(len(values), -1, dtype=np.int64)
-    codes[present] = inverse
-    finite = bool(np.isfinite(distinct).all())
-    return Labels(codes, read.levels(distinct) if finite else distinct.tolist())
-
-
 def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
     """Return numbers unchanged, and numeric categories as their values."""
-    if isinstance(read, Numbers):
-        return read
-    used = read.used()
-    values = read_objects(
-        [read.distinct[i] for i in used], name, lambda place: read.row_of(used[place])
-    )
-    if isinstance(values, Labels):
-        first = next((i for i in used if not _is_numeric(str(read.distinct[i]))), used[0])
-        row, text = read.row_of(first), read.distinct[first]
+    numbers = read.as_numbers()
+    if numbers is not None:
+        return numbers
+    labels = read.as_labels()
+    used = labels.used()
+    values = _read_used(labels, used, name).as_numbers()
+    if values is None:
+        first = next((i for i in used if not _is_numeric(str(labels.distinct[i]))), used[0])
+        row, text = labels.row_of(first), labels.distinct[first]
         if not in_fit:
             raise InvalidData(
                 f"{place(name)} contained numbers (or no values) in fit but contains text now "
@@ -172,22 +160,27 @@ def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
             "categorical_features; list it there, set categorical_features='from_dtype', or drop "
             "the column."
         )
-    known = np.full(len(read.distinct) + 1, np.nan)
+    known = np.full(len(labels.distinct) + 1, np.nan)
     known[used] = values.values
-    return Numbers(known[read.codes], values.kind)
+    return Numbers(known[labels.codes], values.kind)
+
+
+def _read_used(labels: Labels, used: NDArray[np.int64], name: object) -> ReadColumn:
+    """Read the values that occur, by their indices."""
+    values = [labels.distinct[i] for i in used]
+    return read_objects(values, name, lambda place: labels.row_of(used[place]))
 
 
 def _levels(labels: Labels, name: object) -> tuple[Level, ...]:
     """Levels that occur, ascending."""
     used = labels.used()
-    values = [labels.distinct[i] for i in used]
-    read = read_objects(values, name, lambda place: labels.row_of(used[place]))
-    if isinstance(read, Numbers) and not np.isfinite(read.values).all():
+    numbers = _read_used(labels, used, name).as_numbers()
+    if numbers is not None and not np.isfinite(numbers.values).all():
         raise InvalidData(
             f"Input X contains infinity or a value too large in {place(name)}. Replace it by a "
             "finite number, or by NaN if the value is missing."
         )
-    return tuple(sorted({_plain(value) for value in values}))
+    return tuple(sorted({_plain(labels.distinct[i]) for i in used}))
 
 
 def _plain(value: Any) -> Level:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidType, MissingPackage
-from hilboost.tables.arrays import refuse_dates_and_complex, without_mask
+from hilboost.tables.arrays import is_pandas, refuse_dates_and_complex, without_mask
 from hilboost.tables.columns import (
     Labels,
     Numbers,
@@ -295,7 +295,7 @@ def as_array(values: Any, what: str = "y") -> Any:
 def _unframed(values: Any) -> Any:
     if isinstance(values, (np.ndarray, list, tuple)):
         return values
-    if hasattr(values, "iloc") and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):
+    if is_pandas(values) and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):
         return values  # pandas frames, and series with NumPy dtypes
     import narwhals.stable.v2 as nw
 
@@ -316,10 +316,12 @@ def _array_of(series: Any) -> Any:
     if (dtype.is_numeric() and not dtype.is_decimal()) and series.null_count() == 0:
         return series.to_numpy()
     read = _read(series, series.name)
-    if isinstance(read, Numbers):
-        exact = read.kind == "b" and not np.isnan(read.values).any()
-        return read.values.astype(bool) if exact else read.values
-    all_numbers = all(isinstance(level, (Real, np.bool_)) for level in read.distinct)
-    if all_numbers and (read.codes >= 0).all():
-        return np.array(read.distinct)[read.codes]
-    return np.array([*read.distinct, None], dtype=object)[read.codes]
+    numbers = read.as_numbers()
+    if numbers is not None:
+        exact = numbers.kind == "b" and not np.isnan(numbers.values).any()
+        return numbers.values.astype(bool) if exact else numbers.values
+    labels = read.as_labels()
+    all_numbers = all(isinstance(level, (Real, np.bool_)) for level in labels.distinct)
+    if all_numbers and (labels.codes >= 0).all():
+        return np.array(labels.distinct)[labels.codes]
+    return np.array([*labels.distinct, None], dtype=object)[labels.codes]

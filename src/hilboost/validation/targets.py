@@ -10,7 +10,12 @@ from sklearn.utils.validation import check_array
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.tables import as_array, is_missing_value, refuse_dates_and_complex
+from hilboost.tables import (
+    as_array,
+    is_missing_value,
+    refuse_dates_and_complex,
+    without_frame,
+)
 
 
 def check_regression_target(y: Any, n: int, allow_missing: bool = False) -> tuple[Floats, bool]:
@@ -24,7 +29,7 @@ def check_regression_target(y: Any, n: int, allow_missing: bool = False) -> tupl
         NaN or infinite values, text, or a different number of rows than ``X``.
     """
     y = as_array(y)
-    y = np.asarray(y) if not hasattr(y, "to_numpy") else y.to_numpy()
+    y = np.asarray(without_frame(y))
     if y.dtype.kind in "OUS":
         try:
             y = _without_na(y).astype(np.float64)
