@@ -169,6 +169,8 @@ class Precomputed(Kernel):
         An entry is not finite, or the table is not a matrix.
     """
 
+    reads_raw_columns = True
+
     gram: Any
 
     def __post_init__(self) -> None:

@@ -17,17 +17,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import FittedTerm, RowSample
 from hilboost.core.loss import Gradients
-from hilboost.kernels import (
-    Delta,
-    Hamming,
-    Kernel,
-    OnColumns,
-    Precomputed,
-    Product,
-    Scaled,
-    Sum,
-    Tanimoto,
-)
+from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.descending import Descending, Descent, multiplied
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -86,11 +76,22 @@ class KernelMachineConfig:
     tuning: str = "auto"
     tuning_seconds: float | None = None
 
+    @property
+    def given_kernel(self) -> Kernel | None:
+        """The kernel that the user chose; ``None`` where the fit chooses it."""
+        return None if isinstance(self.kernel, str) else self.kernel
+
+    @property
+    def given_regularization(self) -> float | None:
+        """The λ that the user chose; ``None`` where the fit chooses it."""
+        return None if isinstance(self.regularization, str) else float(self.regularization)
+
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
         """Scale the rows and start the threads."""
         require_complete(X)
-        if isinstance(self.kernel, Kernel):
-            self.kernel.check(X.shape[1])
+        kernel = self.given_kernel
+        if kernel is not None:
+            kernel.check(X.shape[1])
         X = np.asarray(X, dtype=np.float64)
         distinct = DistinctRows.of(X, weight)
         if distinct is not None:
@@ -98,7 +99,7 @@ class KernelMachineConfig:
         inputs = Inputs.unchanged(X.shape[1])
         if self.standardize:
             common = self.standardize == "auto" and _are_alike(X)
-            if self.standardize is True or not _reads_raw_columns(self.kernel):
+            if self.standardize is True or kernel is None or not kernel.reads_raw_columns:
                 inputs = Inputs.of(X, weight, self.categorical, common)
         precision = self.precision
         if precision == "auto":
@@ -113,23 +114,12 @@ class KernelMachineConfig:
             memory=memory_budget(self.memory_budget),
             seed=seed,
             team=ThreadTeam(n_threads),
-            kernel=None if isinstance(self.kernel, str) else self.kernel,
-            regularization=None
-            if isinstance(self.regularization, str)
-            else float(self.regularization),
+            kernel=kernel,
+            regularization=self.given_regularization,
             is_tuned=self.tuning == "auto"
-            and not isinstance(self.kernel, str)
-            and not isinstance(self.regularization, str),
+            and kernel is not None
+            and self.given_regularization is not None,
         )
-
-
-def _reads_raw_columns(kernel: Any) -> bool:
-    """Whether a kernel is about the numbers themselves: row numbers, counts, codes."""
-    if isinstance(kernel, Scaled | OnColumns):
-        return _reads_raw_columns(kernel.kernel)
-    if isinstance(kernel, Sum | Product):
-        return any(_reads_raw_columns(part) for part in kernel.parts)
-    return isinstance(kernel, Precomputed | Tanimoto | Delta | Hamming)
 
 
 def _are_alike(X: Floats) -> bool:
