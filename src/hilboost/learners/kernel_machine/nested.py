@@ -23,14 +23,13 @@ from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine import SparseLearner, Workspace
-from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, refuse_many_rows
+from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.sparse import row_curvature
 from hilboost.learners.kernel_machine.steps import ClosedForm, Newton, QuasiNewton, Steps
 from hilboost.learners.kernel_machine.tuning import choose
 
 _BYTES_BESIDE = 2.0**27  # as SparseLearner counts them
-_KEPT_BY_SEARCH = 2.0**28  # bytes of kernel values that the greedy search may keep
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
     system = 24 * D**2
     search = 8 * m * D * COLUMNS_HELD.get(sparse.selection, 0)
     if sparse.selection == "forward":
-        search += min(8.0 * m * m, _KEPT_BY_SEARCH)
+        search += min(8.0 * m * m, float(KEPT_BYTES))
     needed = np.maximum(system, search) + _BYTES_BESIDE
     n_fitting = int(np.count_nonzero(needed <= memory))
     if n_fitting == 0:
