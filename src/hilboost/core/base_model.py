@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +116,11 @@ class LeafModel(BaseModel):
         """
 
 
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+
 @dataclass(frozen=True)
-class Term:
+class Term(Generic[AnyModel]):
     """One base model, the output columns it adds to, and its coefficient.
 
     Attributes
@@ -130,12 +133,12 @@ class Term:
         Factor of every such column; the rules set it.
     """
 
-    model: BaseModel
+    model: AnyModel
     columns: slice
     coefficient: Floats
 
     @classmethod
-    def of(cls, model: BaseModel, columns: slice) -> Term:
+    def of(cls, model: AnyModel, columns: slice) -> Term[AnyModel]:
         """A term with coefficients of one.
 
         Parameters
@@ -149,7 +152,7 @@ class Term:
         """
         return cls(model, columns, np.ones(columns.stop - columns.start))
 
-    def with_model(self, model: BaseModel) -> Term:
+    def with_model(self, model: AnyModel) -> Term[AnyModel]:
         """The same columns and coefficient with another model.
 
         Parameters

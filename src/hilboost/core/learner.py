@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.base_model import BaseModel, Stage, Term
+from hilboost.core.base_model import AnyModel, BaseModel, Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Gradients
 
@@ -49,7 +49,7 @@ class LeafOrder(ABC):
 
 
 @dataclass(frozen=True)
-class FittedTerm:
+class FittedTerm(Generic[AnyModel]):
     """What a learner returns: a term, and its outputs on the training rows.
 
     Exactly one of ``leaves`` and ``outputs`` is given.
@@ -66,7 +66,7 @@ class FittedTerm:
         ordered ones.
     """
 
-    term: Term
+    term: Term[AnyModel]
     leaves: NDArray[np.int32] | None = None
     outputs: Floats | None = None
     order: LeafOrder | None = None
