@@ -28,7 +28,8 @@ def chosen(X, Y, weight=None, n_threads=1, seed=0, **setting):
     setting = KernelMachineConfig(**setting)
     data = setting.prepare(X, weight, seed, n_threads)
     try:
-        return choose(setting, data, Gradients(Y), weight)
+        choice = choose(setting, data, Gradients(Y), weight)
+        return choice.kernel, choice.settled(data, weight)[1]
     finally:
         data.team.__exit__()
 

@@ -1,7 +1,7 @@
-"""What the rounding of kernel values does to a linear system, and to a step.
+"""Rounding errors of kernel values, and their effect on linear systems and steps.
 
-A system ``K + D`` keeps its solution where the rounding error ``E`` of ``K`` is small beside ``D``:
-where the norm of ``D^-½ E D^-½`` is below one, ``K + E + D`` is still positive definite.
+A system ``K + D`` tolerates the rounding error ``E`` of ``K`` if the norm of ``D^-½ E D^-½`` is
+below one: then ``K + E + D`` is positive definite.
 """
 
 from __future__ import annotations
@@ -10,32 +10,32 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.problem import StageProblem
 
-LARGEST_SHARE = 1.0  # of rounding in a system; beyond, it may lose its solution
+LARGEST_SHARE = 1.0  # norm of D^-½ E D^-½; beyond, the system may be indefinite
 _ROWS = 512
-_PRODUCTS = 20  # of the power method; a factor of two is good enough
+_PRODUCTS = 20  # of the power method; an error of a factor of two is harmless
 ROWS_CHECKED = 128
-# Of predictions from what the fit computed, in spreads of the function.
+# Of predictions from the values computed in the fit, relative to the spread of the function.
 _LARGEST_DEVIATIONS = {"float32": 0.01, "float64": 0.5}
-_ROUNDINGS = 16  # of the largest residual: harmless where the function is nothing beside it
+_ROUNDINGS = 16  # of the largest residual: harmless if the function is tiny relative to it
 _REMEDIES = {"float32": "precision='float64'", "float64": "longer length scales"}
-_LARGEST_LOSS = 1e-3  # by single precision, in the same unit
-_LARGEST_RISE = 1e-10  # of an objective, relative to the sum of squares: less is rounding
+_LARGEST_LOSS = 1e-3  # by single precision, relative to the same spread
+_LARGEST_RISE = 1e-10  # of an objective by rounding, relative to the sum of squares
 
 
 def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
     """About the norm of ``D^-½ E D^-½``, where ``E`` is the rounding error of float32 values.
 
-    ``E`` is evaluated for at most 512 random rows.  Off the diagonal its norm grows like their
-    number: the errors of a distance's parts are shared by whole rows.
+    ``E`` is evaluated for at most 512 random rows.  Its norm off the diagonal is proportional to
+    their number, because whole rows share the errors of the terms of a distance.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
     n = X.shape[0]
     rng = np.random.default_rng((seed, 4))
     rows = np.arange(n) if n <= _ROWS else np.sort(rng.choice(n, _ROWS, replace=False))
-    A = dense.to_numpy(X[rows]).astype(np.float32)
+    A = array_api.to_numpy(X[rows]).astype(np.float32)
     exact = A.astype(np.float64)
     E = kernel.block(A, A) - kernel.block(exact, exact)
     on_diagonal = float(np.abs(E.diagonal()).max())
@@ -60,7 +60,7 @@ def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
 
 
 def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: float) -> bool:
-    """Whether ``k(A, B) weights`` in single precision is off by a thousandth of the spread.
+    """Whether the error of ``k(A, B) weights`` in float32 exceeds a thousandth of the spread.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: fl
     A, B : (a, d), (b, d) float32 arrays
     weights : (b, r) float64
     spread : float
-        Root mean square of the function so far; that of the outputs counts where it is larger.
+        Root mean square of the function so far; that of the outputs is used if it is larger.
     """
-    A, B = dense.to_numpy(A), dense.to_numpy(B)
+    A, B = array_api.to_numpy(A), array_api.to_numpy(B)
     exact = evaluate(kernel, A, B) @ weights
     short = evaluate(kernel, A.astype(np.float32), B.astype(np.float32))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -80,30 +80,25 @@ def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: fl
     return not error <= _LARGEST_LOSS * spread
 
 
-def unspoilt(
-    step: Descending,
-    gradients: Gradients,
-    weight: Floats | None,
-    allowed: Floats | None = None,
-) -> Descending:
-    """The step, shortened where rounding made it raise the penalized squared error.
+def unspoilt(step: Descending, problem: StageProblem, allowed: Floats | None = None) -> Descending:
+    """The step, shortened if rounding errors made it increase the penalized squared error.
 
-    A step under another loss is left to the search for its length.
+    The line search takes care of steps under other losses.
 
     Parameters
     ----------
     step : Descending
-    gradients : Gradients
-    weight : (n,) float64 or None
+    problem : StageProblem
     allowed : (r,) float64 or None
-        How far the error may rise.
+        How much the error may increase.
     """
+    gradients = problem.gradients
     if gradients.hessian is not None:
         return step
     assert step.outputs is not None
     slope, curvature = np.asarray(step.slope), np.asarray(step.curvature)
     length = length_of_descent(
-        gradients.negative_gradient, step.outputs, weight, slope, curvature, allowed
+        gradients.negative_gradient, step.outputs, problem.weight, slope, curvature, allowed
     )
     return step if length is None else step.shortened(length)
 
@@ -116,10 +111,10 @@ def length_of_descent(
     curvature: Floats,
     allowed: Floats | None = None,
 ) -> Floats | None:
-    """How far to go along a step that rounding has spoilt; ``None`` where it has not.
+    """The length of a step that rounding errors have spoilt; ``None`` if they have not.
 
-    The step ``o`` changes the penalized objective by ``Σ w (½ o² - negative o)`` and by that of the
-    penalty; one that does not lower it is shortened to the best length, if need be to zero.
+    The step ``o`` changes the penalized objective by ``Σ w (½ o² - negative o)`` plus the change of
+    the penalty.  If the objective does not decrease, the length is the best one, possibly zero.
 
     Parameters
     ----------
@@ -128,7 +123,7 @@ def length_of_descent(
     slope, curvature : (r,) float64
         Of the penalty.
     allowed : (r,) float64 or None
-        How far the objective may rise; ``None`` is not at all, but for rounding.
+        How much the objective may increase; ``None`` allows rounding errors only.
 
     Returns
     -------
@@ -157,18 +152,18 @@ def check_predictions(
     precision: str,
     seed: int,
 ) -> None:
-    """Refuse a model that does not predict what its fit computed.
+    """Refuse a model whose predictions differ from the values computed in its fit.
 
     Parameters
     ----------
     predict : (m, d) -> (m, r)
     X : (n, d) float64
-        Training rows; 128 of them are tried.
+        Training rows, of which 128 are checked.
     raw : (n, r) float64
-        What the fit took the model to say of them.
+        Values of the model on these rows, as computed in the fit.
     start : (r,) float64
     y : (n, r) float64
-        A deviation of a few roundings of their spread is harmless.
+        A deviation of a few rounding errors of their spread is harmless.
     precision : {"float32", "float64"}
         Of kernel values.
     seed : int

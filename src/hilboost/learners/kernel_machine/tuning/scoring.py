@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.kernels.gram import evaluate
+from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import AnyKernel
 
 ROWS_OF_HOLD_OUT = 4000
@@ -160,7 +160,7 @@ def best_lambda(
 def lambda_on_grid(kernel: AnyKernel, sampled: Sampled, team: ThreadTeam) -> Candidate[AnyKernel]:
     """λ for a given kernel: the power of ten with the lowest leave-one-out error."""
     rows = sampled.first(ROWS_OF_LEAVE_ONE_OUT)
-    diagonal = max(float(np.abs(kernel.diag(rows.X)).mean()), 1e-300)
+    diagonal = mean_diagonal(kernel, rows.X)
     grid = [Candidate(kernel, diagonal * 10.0**k) for k in range(-6, 2)]
     return min(team.map(lambda candidate: leave_one_out(candidate, rows), grid), key=by_error)
 
