@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import hilboost.learners.kernel_machine.tuning as tuning
 from hilboost import KernelBoostingClassifier, KernelBoostingRegressor, SparseKernelClassifier
 from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import Gaussian, Matern, Precomputed, Tanimoto
+from hilboost.learners.kernel_machine.tuning import scoring
 
 
 def table(n=200):
@@ -26,12 +26,7 @@ def test_automatic_lambda_is_in_units_of_the_sample_weights(size):
 
 @pytest.mark.parametrize("n", [396, 400, 404])
 def test_sharpness_is_fitted_to_the_rows_that_were_held_out(n, monkeypatch):
-    for name, value in {
-        "_ROWS_OF_LEAVE_ONE_OUT": 100,
-        "_ROWS_FIRST": 60,
-        "_ROWS_OF_LIKELIHOOD": 80,
-    }.items():
-        monkeypatch.setattr(tuning, name, value)
+    monkeypatch.setattr(scoring, "ROWS_OF_LEAVE_ONE_OUT", 100)
     X, y = table(n)
     model = KernelBoostingClassifier(kernel="gaussian", random_state=0).fit(X, y > 0)
     assert model.loss_.sharpness > 2

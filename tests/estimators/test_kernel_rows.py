@@ -14,7 +14,7 @@ from hilboost import (
 )
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.kernels import Gaussian, Laplace, Linear
-from hilboost.learners.kernel_machine import full, workspace
+from hilboost.learners.kernel_machine import config, full, memory
 from hilboost.training.recipes.kernel_machines import KernelParameters, kernel_learner
 
 PLAIN = {"kernel": Gaussian(1.0), "standardize": False, "random_state": 0}
@@ -89,7 +89,7 @@ def test_rows_equal_in_the_inputs_alone_are_one_basis_vector(n_targets):
 @pytest.mark.parametrize("regularization", [1e-6, 1e-12])
 def test_nearly_equal_rows_above_the_direct_limit(monkeypatch, regularization):
     monkeypatch.setattr(full, "DIRECT_UP_TO", 500)
-    monkeypatch.setattr(workspace, "_FLOAT64_UP_TO", 400)
+    monkeypatch.setattr(config, "_FLOAT64_UP_TO", 400)
     X, y = draw(300)
     rows = np.concatenate([np.arange(300), np.repeat(np.arange(20), 50)])
     X = X[rows] + 1e-9 * np.random.default_rng(1).normal(size=(len(rows), 2))
@@ -172,7 +172,7 @@ def test_the_model_does_not_depend_on_free_memory(monkeypatch):
     needed = 8.0 * 700 * 500 + 24.0 * 500**2
     monkeypatch.setattr(full, "free_memory", lambda: needed + 1.0)
     np.testing.assert_array_equal(model.fit(X, y).predict(X), plain)
-    monkeypatch.setattr(workspace, "free_memory", lambda: 2.0**20)
+    monkeypatch.setattr(memory, "free_memory", lambda: 2.0**20)
     for n in (36_000, 60_000):
         assert isinstance(kernel_learner(KernelParameters(), n, ()), full.FullLearner)
     with pytest.raises(InvalidParameter, match=r"requires \d+ MiB, but only 1 MiB .* are free"):

@@ -4,7 +4,20 @@ import numpy as np
 import pytest
 
 from hilboost.core.errors import InvalidParameter, InvalidType
-from hilboost.kernels import Constant, Gaussian, Laplace, Linear, OnColumns, Product, Scaled, Sum
+from hilboost.kernels import (
+    Constant,
+    Delta,
+    Gaussian,
+    Hamming,
+    Laplace,
+    Linear,
+    OnColumns,
+    Precomputed,
+    Product,
+    Scaled,
+    Sum,
+    Tanimoto,
+)
 
 
 @pytest.fixture
@@ -103,3 +116,12 @@ def test_a_sum_of_nothing_is_refused():
 def test_columns_that_are_no_column_numbers_are_refused(columns):
     with pytest.raises(InvalidParameter, match="columns must be a sequence of column indices"):
         OnColumns(ONE, columns)
+
+
+@pytest.mark.parametrize("raw", [Tanimoto(), Hamming(), Delta(), Precomputed(np.eye(2))])
+def test_combinations_read_raw_columns_where_a_part_does(raw):
+    scaled = 2.0 * Gaussian()
+    assert not scaled.reads_raw_columns
+    assert not OnColumns(scaled, [0]).reads_raw_columns
+    for kernel in (raw, 2.0 * raw, OnColumns(raw, [0]), scaled + raw, raw * scaled):
+        assert kernel.reads_raw_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Protocol, Self
+from typing import ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,8 +157,11 @@ class LeafModel(BaseModel):
         """
 
 
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+
 @dataclass(frozen=True)
-class Term:
+class Term(Generic[AnyModel]):
     """A base model, the output columns to which it contributes, and its coefficients.
 
     Attributes
@@ -171,12 +174,12 @@ class Term:
         Factor of each of these columns, set by the rules.
     """
 
-    model: BaseModel
+    model: AnyModel
     columns: slice
     coefficient: Floats
 
     @classmethod
-    def of(cls, model: BaseModel, columns: slice) -> Term:
+    def of(cls, model: AnyModel, columns: slice) -> Term[AnyModel]:
         """Create a term with coefficients of one.
 
         Parameters
@@ -190,7 +193,7 @@ class Term:
         """
         return cls(model, columns, np.ones(columns.stop - columns.start))
 
-    def with_model(self, model: BaseModel) -> Term:
+    def with_model(self, model: AnyModel) -> Term[AnyModel]:
         """Return a copy with another base model.
 
         Parameters

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Generic, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.base_model import BaseModel, Stage, Term
+from hilboost.core.base_model import AnyModel, BaseModel, Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Gradients
 
@@ -50,7 +50,7 @@ class LeafOrder(ABC):
 
 
 @dataclass(frozen=True)
-class FittedTerm:
+class FittedTerm(Generic[AnyModel]):
     """Result of a learner: a term, and its outputs on the training rows.
 
     Exactly one of ``leaves`` and ``outputs`` is not ``None``.
@@ -67,7 +67,7 @@ class FittedTerm:
         nearest values in this order.
     """
 
-    term: Term
+    term: Term[AnyModel]
     leaves: NDArray[np.int32] | None = None
     outputs: Floats | None = None
     order: LeafOrder | None = None

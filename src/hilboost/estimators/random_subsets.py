@@ -30,9 +30,10 @@ from hilboost.learners.kernel_machine import (
     KernelMachineConfig,
     Workspace,
 )
+from hilboost.learners.kernel_machine.conversion import Conversion
+from hilboost.learners.kernel_machine.memory import MEMORY_BUDGET
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.tuning import choose
-from hilboost.learners.kernel_machine.workspace import MEMORY_BUDGET
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -159,9 +160,11 @@ class SubsetEnsemble(KernelMachineEstimator):
         self._check_memory(size)
         workspace = config.prepare(data.X, target.weight, seed, threads_for(self.n_jobs, n * size))
         try:
-            seen, weight = workspace.seen(gradients, RowSample(None, target.weight))
-            kernel, lam = choose(config, workspace, seen, weight, size)
-            residual = gradients.negative_gradient
+            conversion = Conversion.of(workspace.distinct, gradients)
+            seen, weight = conversion.seen(gradients, RowSample(None, target.weight))
+            choice = choose(config, workspace, seen, weight, size)
+            workspace, lam = choice.settled(workspace, weight)
+            kernel, residual = choice.kernel, gradients.negative_gradient
             maker = Maker(data, seed, initial_raw, workspace, kernel, lam, residual)
             model = self._learn(maker)
         finally:

@@ -175,6 +175,8 @@ class Precomputed(Kernel):
         If ``gram`` is not a matrix of numbers, or an entry is not finite.
     """
 
+    reads_raw_columns = True
+
     gram: Any
 
     def __post_init__(self) -> None:

@@ -120,9 +120,14 @@ class Scaled(Kernel):
         """Diagonal (a,)."""
         return self.kernel.diag(A) * self.factor
 
-    def stretched(self, factor: float) -> Kernel:
+    def stretched(self, factor: float) -> Self:
         """Multiply the length scales of the kernel by the factor."""
         return replace(self, kernel=self.kernel.stretched(factor))
+
+    @property
+    def reads_raw_columns(self) -> bool:
+        """Same as for the kernel."""
+        return self.kernel.reads_raw_columns
 
     @property
     def log_parameters(self) -> Floats:
@@ -173,9 +178,14 @@ class _Combination(Kernel):
         for part in self.parts:
             part.check(n_columns)
 
-    def stretched(self, factor: float) -> Kernel:
+    def stretched(self, factor: float) -> Self:
         """Multiply all length scales by the factor."""
         return replace(self, parts=tuple(part.stretched(factor) for part in self.parts))
+
+    @property
+    def reads_raw_columns(self) -> bool:
+        """Whether any part does."""
+        return any(part.reads_raw_columns for part in self.parts)
 
     @property
     def log_parameters(self) -> Floats:
@@ -336,9 +346,14 @@ class OnColumns(Kernel):
     def _part(self, A: Array) -> Array:
         return A[:, list(self.columns)]
 
-    def stretched(self, factor: float) -> Kernel:
+    def stretched(self, factor: float) -> Self:
         """Multiply the length scales of the kernel by the factor."""
         return replace(self, kernel=self.kernel.stretched(factor))
+
+    @property
+    def reads_raw_columns(self) -> bool:
+        """Same as for the kernel."""
+        return self.kernel.reads_raw_columns
 
     @property
     def log_parameters(self) -> Floats:

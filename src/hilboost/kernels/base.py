@@ -136,7 +136,7 @@ class Kernel(ABC):
         """
         return np.empty(0)
 
-    def stretched(self, factor: float) -> Kernel:
+    def stretched(self, factor: float) -> Self:
         """Multiply the length scales; kernels without length scales are returned unchanged.
 
         Parameters
@@ -148,6 +148,11 @@ class Kernel(ABC):
         Kernel
         """
         return self
+
+    @property
+    def reads_raw_columns(self) -> bool:
+        """Whether columns hold row numbers, counts or codes, which must not be standardized."""
+        return False
 
     def check(self, n_columns: int) -> None:
         """Reject inputs with the wrong number of columns.

@@ -47,6 +47,7 @@ class Delta(Kernel):
     short_names: ClassVar[Names] = {"delta": {}}
     file_name = "delta"
     file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
+    reads_raw_columns = True
 
     length_scale: Any = 1.0
 
@@ -105,6 +106,7 @@ class Hamming(Kernel):
 
     short_names: ClassVar[Names] = {"hamming": {}}
     file_name = "hamming"
+    reads_raw_columns = True
 
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b), in a few passes over it for each column."""

@@ -163,6 +163,7 @@ class Tanimoto(Kernel):
 
     short_names: ClassVar[Names] = {"tanimoto": {}}
     file_name = "tanimoto"
+    reads_raw_columns = True
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
         """Write one matrix product, and sums of squares."""

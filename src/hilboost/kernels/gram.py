@@ -253,6 +253,11 @@ def evaluate(kernel: Kernel, A: Array, B: Array, team: ThreadTeam | None = None)
     return Gram(kernel, A, B, np.inf, team or ThreadTeam()).whole()
 
 
+def mean_diagonal(kernel: Kernel, X: Array) -> float:
+    """Mean absolute value of ``k(x, x)`` over some rows, above zero."""
+    return max(float(np.abs(array_api.to_numpy(kernel.diag(X))).mean()), 1e-300)
+
+
 def predict(
     kernel: Kernel, X: Array, basis: Array, weights: Array, team: ThreadTeam, memory: float
 ) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -15,9 +16,11 @@ _LOWEST, _HIGHEST = -6.0, 5.0  # bounds on logarithms of hyperparameters, relati
 _LOWEST_NOISE = -16.0
 _FAILED = 1e10  # finite value for undefined likelihoods, so that the line search backtracks
 
+AnyKernel = TypeVar("AnyKernel", bound=Kernel)
+
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Generic[AnyKernel]):
     """A kernel and a noise variance, and the objective value for them.
 
     Attributes
@@ -28,7 +31,7 @@ class Evidence:
         Negative log marginal likelihood per row and target, without the constant.
     """
 
-    kernel: Kernel
+    kernel: AnyKernel
     noise: float
     value: float
 
@@ -74,8 +77,8 @@ def negative_log_likelihood(
 
 
 def maximize(
-    kernel: Kernel, noise: float, X: Floats, Y: Floats, max_iterations: int = 50
-) -> Evidence:
+    kernel: AnyKernel, noise: float, X: Floats, Y: Floats, max_iterations: int = 50
+) -> Evidence[AnyKernel]:
     """Maximize the likelihood by L-BFGS from one start.
 
     Parameters

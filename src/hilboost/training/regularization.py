@@ -20,11 +20,11 @@ from hilboost.boosting.sampling import RowSampling
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss, Target
 from hilboost.kernels import Kernel
-from hilboost.kernels.gram import evaluate
+from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.learners.kernel_machine import FullLearner, Workspace
-from hilboost.learners.kernel_machine.descending import Descent
+from hilboost.learners.kernel_machine.full import FullState
 from hilboost.learners.kernel_machine.merging import DistinctRows
-from hilboost.learners.kernel_machine.newton import mean_diagonal
+from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.rules import PenalizedLineSearch
 
 _ROWS = 6000
@@ -60,7 +60,7 @@ def held_out_regularization(
         basis = rng.permutation(learn)[: min(n_basis, _BASIS)]
         if len(held) and len(learn):
             trials.append(_Trial(loss, target, start, data, kernel, learn, held, basis))
-    size = _mean_diagonal(data, kernel, rows)
+    size = mean_diagonal(kernel, _inputs(data, rows))
     if target.weight is not None:
         size *= float(target.weight[rows].mean())
     best, lowest, n_worse = size, np.inf, 0
@@ -74,10 +74,6 @@ def held_out_regularization(
         if n_worse == _PATIENCE:
             break
     return float(best)
-
-
-def _mean_diagonal(data: Workspace, kernel: Kernel, rows: NDArray[np.int64]) -> float:
-    return mean_diagonal(kernel.diag(_inputs(data, rows)))
 
 
 def _inputs(data: Workspace, rows: NDArray[np.int64]) -> Floats:
@@ -163,7 +159,8 @@ def held_out_penalty(
         learn = np.setdiff1d(rows, held)
         if len(held) and len(learn):
             trials.append(_WholeTrial(loss, scored, target, start, data, kernel, learn, held))
-    size = _mean_diagonal(data, kernel, rows) * _mean_curvature(scored, target.rows(rows), start)
+    size = mean_diagonal(kernel, _inputs(data, rows))
+    size *= _mean_curvature(scored, target.rows(rows), start)
     errors: list[float] = []
     for factor in _FACTORS:
         with array_api.blas_threads(1):
@@ -216,18 +213,16 @@ class _WholeTrial:
         if distinct is not None:
             points, weight = points[distinct.first], distinct.sums(distinct.weight)
         self._K_held = evaluate(kernel, X, points)
-        self._data = Workspace(
+        workspace = Workspace(
             inputs=data.inputs,
             X=points,
             weight=weight,
-            distinct=distinct,
             memory=np.inf,
             seed=data.seed,
             team=ThreadTeam(1),
-            kernel=kernel,
-            regularization=None,
-            is_tuned=True,
+            distinct=distinct,
         )
+        self._machine = FullState(workspace, Choice(kernel, 0.0))
         raw = np.tile(start, (len(learn), 1))
         self._member = EnsembleMember(start, raw=np.asarray(raw, order="F"))
         rules, sampling = [PenalizedLineSearch()], RowSampling(1.0)
@@ -237,13 +232,12 @@ class _WholeTrial:
 
     def error(self, lam: float) -> float:
         """Mean held-out loss of the machine with this λ, warm-started from the previous one."""
-        data, rng = self._data, np.random.default_rng(0)
-        data.regularization, data.converged = lam, False
-        data.descent = Descent(1, _LEAST_FALL)
+        machine, rng = self._machine, np.random.default_rng(0)
+        machine.restart(lam, _LEAST_FALL)
         for _ in range(_STAGES):
-            advance(self._plan, data, self._target, self._member, rng, data.team)
-            if data.converged:
+            advance(self._plan, machine, self._target, self._member, rng, machine.workspace.team)
+            if machine.converged:
                 break
-        alpha = data.component(self._kernel, len(self._start)).alpha
+        alpha = machine.component(self._kernel, len(self._start)).alpha
         values = self._scored.value(self._held, self._start + self._K_held @ alpha)
         return float(np.average(values, weights=self._held.weight))

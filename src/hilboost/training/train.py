@@ -139,7 +139,7 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
     n_threads = n_threads if recipe.n_folds == 1 else 1
     data = recipe.learner.prepare(first, weight, recipe.seed, n_threads)
     if recipe.choose_penalty is not None:
-        data.regularize = recipe.choose_penalty
+        data.choose_penalty_by(recipe.choose_penalty)
     for member, X in zip(initial.state.members, initial.inputs, strict=True):
         member.data = (
             data if X is first else recipe.learner.prepare(X, weight, recipe.seed, n_threads)

@@ -11,8 +11,8 @@ from hilboost.core.loss import Target
 from hilboost.kernels import Matern
 from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, full
-from hilboost.learners.kernel_machine.solvers import (
-    ConjugateGradients,
+from hilboost.learners.kernel_machine.solvers.conjugate_gradients import ConjugateGradients
+from hilboost.learners.kernel_machine.solvers.nystroem import (
     Nystroem,
     nystroem_factor,
     solve_rows,
@@ -112,39 +112,39 @@ def spd(n=40, seed=0):
 
 def test_going_on_equals_one_long_search():
     S, b = spd()
-    long = ConjugateGradients(lambda v: S @ v, lambda v: v / np.diag(S)[:, None])
-    short = ConjugateGradients(lambda v: S @ v, lambda v: v / np.diag(S)[:, None])
-    x, taken, left = long.run(b, 12, 0.0)
-    y, residual = np.zeros_like(b), b
+    search = ConjugateGradients(lambda v: S @ v, lambda v: v / np.diag(S)[:, None])
+    long = search.run(b, 12, 0.0)
+    y, residual, progress = np.zeros_like(b), b, None
     for _ in range(4):
-        step, of_step, left_now = short.run(residual, 3, 0.0)
-        y, residual = y + step, residual - of_step
-    np.testing.assert_allclose(y, x, rtol=1e-10)
-    np.testing.assert_allclose(taken, S @ x, rtol=1e-9)
-    assert left_now == pytest.approx(left, rel=1e-6)
-    assert left == pytest.approx(np.linalg.norm(b - S @ x, axis=0).max(), rel=1e-6)
+        short = search.run(residual, 3, 0.0, progress)
+        y, residual, progress = y + short.x, residual - short.Sx, short.progress
+    np.testing.assert_allclose(y, long.x, rtol=1e-10)
+    np.testing.assert_allclose(long.Sx, S @ long.x, rtol=1e-9)
+    assert short.left == pytest.approx(long.left, rel=1e-6)
+    assert long.left == pytest.approx(np.linalg.norm(b - S @ long.x, axis=0).max(), rel=1e-6)
 
 
 def test_another_residual_begins_anew():
     S, b = spd()
     search = ConjugateGradients(lambda v: S @ v, lambda v: v)
-    search.run(b, 5, 0.0)
-    x, _, _ = search.run(2 * b, 5, 0.0)
-    fresh, _, _ = ConjugateGradients(lambda v: S @ v, lambda v: v).run(2 * b, 5, 0.0)
-    np.testing.assert_allclose(x, fresh, rtol=1e-12)
+    progress = search.run(b, 5, 0.0).progress
+    np.testing.assert_array_equal(
+        search.run(2 * b, 5, 0.0, progress).x, search.run(2 * b, 5, 0.0).x
+    )
 
 
 def test_conjugate_gradients_end_where_nothing_is_left():
     S, b = spd(10)
-    x, _, left = ConjugateGradients(lambda v: S @ v, lambda v: v).run(b, 200, 0.0)
-    np.testing.assert_allclose(x, np.linalg.solve(S, b), rtol=1e-8)
-    assert left < 1e-10
-    x, _, left = ConjugateGradients(lambda v: S @ v, lambda v: v).run(0 * b, 5, 0.0)
-    assert left == 0
-    assert not x.any()
+    search = ConjugateGradients(lambda v: S @ v, lambda v: v)
+    found = search.run(b, 200, 0.0)
+    np.testing.assert_allclose(found.x, np.linalg.solve(S, b), rtol=1e-8)
+    assert found.left < 1e-10
+    found = search.run(0 * b, 5, 0.0)
+    assert found.left == 0
+    assert not found.x.any()
     b[:, 1] = 0  # one column of several is done before the others
-    x, _, _ = ConjugateGradients(lambda v: S @ v, lambda v: v).run(b, 60, 1e-12)
-    np.testing.assert_allclose(x, np.linalg.solve(S, b), rtol=1e-8, atol=1e-12)
+    found = search.run(b, 60, 1e-12)
+    np.testing.assert_allclose(found.x, np.linalg.solve(S, b), rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("varied", [False, True])
@@ -202,9 +202,9 @@ def test_log_loss_converges_to_the_penalised_optimum(n_classes, weighted, direct
 def test_one_factor_serves_all_logistic_stages():
     X, target = codes(2)
     staged = Staged(FullLearner(SETTING), X, target, BinomialLogLoss()).go()
-    solver = staged.data.solver
+    solver = staged.data.linear.solver
     staged.go(3)
-    assert staged.data.solver is solver
+    assert staged.data.linear.solver is solver
 
 
 def test_a_moving_hessian_is_bounded_anew():

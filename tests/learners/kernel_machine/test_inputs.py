@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hilboost.core.errors import InvalidData
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
-from hilboost.learners.kernel_machine.workspace import KernelMachineConfig
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 4)) * [1, 10, 0.1, 3] + [5, -3, 0, 1e3]

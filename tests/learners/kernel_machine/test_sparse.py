@@ -9,7 +9,8 @@ from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.loss import Gradients, Target
 from hilboost.kernels import Gaussian, Matern
 from hilboost.learners.kernel_machine import SELECTIONS, KernelMachineConfig, SparseLearner
-from hilboost.learners.kernel_machine.sparse import climb
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.stage_system import StageSolver, minimize_quotient
 from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, SquaredError
 
 KERNEL = Matern(1.3, 2.5)
@@ -126,7 +127,8 @@ def test_gain_of_one_basis_vector_is_the_criterion_of_forward_selection():
     now = staged.loss.gradients(staged.target, f)
     K = KERNEL.block(X, X)
     for i in range(0, len(X), 7):
-        made = staged.learner._system(staged.data, KERNEL, np.array([i]), now, None, None, LAMBDA)
+        problem = StageProblem(KERNEL, LAMBDA, now, None)
+        made = StageSolver().system(staged.data, problem, np.array([i]))
         k = K[:, i]
         score = 0.5 * float(k @ (y - f)[:, 0] - LAMBDA * f[i, 0]) ** 2 / (LAMBDA * K[i, i] + k @ k)
         np.testing.assert_allclose(made.gain(), score, rtol=1e-9, atol=1e-20)
@@ -198,7 +200,7 @@ def random_system(n=80, D=12, seed=0):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_conjugate_gradients_climb(seed):
+def test_conjugate_gradients_minimize_the_quotient(seed):
     K, K_DD, y, f, _ = random_system(seed=seed)
     H = K.T @ K + LAMBDA * K_DD
     g = K.T @ (y - f) - LAMBDA * f[: len(K_DD)]
@@ -210,15 +212,16 @@ def test_conjugate_gradients_climb(seed):
         return g @ a - 0.5 * a @ H @ a
 
     ratio = 0.5 * (g @ start) ** 2 / (start @ H @ start)
-    gained = [decrease(climb(H, g, start, k)) for k in (1, 5, 50)]
+    gained = [decrease(minimize_quotient(H, g, start, k)) for k in (1, 5, 50)]
     assert ratio <= gained[0] + 1e-12
     assert (np.diff(gained) >= -1e-12).all()
     assert 0.9 * best < gained[-1] <= best * (1 + 1e-9)
     np.testing.assert_allclose(
-        climb(H, g, np.linalg.solve(H, g), 50), np.linalg.solve(H, g), rtol=1e-6
+        minimize_quotient(H, g, np.linalg.solve(H, g), 50), np.linalg.solve(H, g), rtol=1e-6
     )
-    np.testing.assert_allclose(climb(H, g, 7 * start, 0), climb(H, g, start, 0), rtol=1e-9)
-    assert decrease(climb(H, g, np.zeros_like(g), 50)) > 0.5 * best
+    long, short = (minimize_quotient(H, g, factor * start, 0) for factor in (7, 1))
+    np.testing.assert_allclose(long, short, rtol=1e-9)
+    assert decrease(minimize_quotient(H, g, np.zeros_like(g), 50)) > 0.5 * best
 
 
 def test_the_gradient_is_that_of_the_ratio_on_all_rows(monkeypatch):
@@ -233,8 +236,8 @@ def test_the_gradient_is_that_of_the_ratio_on_all_rows(monkeypatch):
         asked["value"], asked["gradient"] = objective(start)
         return type("Result", (), {"x": start})
 
-    monkeypatch.setattr("hilboost.learners.kernel_machine.sparse.minimize", remember)
-    climb(H, g, a, 1)
+    monkeypatch.setattr("hilboost.learners.kernel_machine.stage_system.minimize", remember)
+    minimize_quotient(H, g, a, 1)
 
     def reduced(a):  # (21)
         own = K @ a
@@ -266,7 +269,7 @@ def test_conjugate_gradient_stages(weighted):
 def test_conjugate_gradients_start_at_the_fit_to_the_subset(weighted, monkeypatch):
     starts = []
     monkeypatch.setattr(
-        "hilboost.learners.kernel_machine.sparse.climb",
+        "hilboost.learners.kernel_machine.stage_system.minimize_quotient",
         lambda H, g, start, iterations: starts.append(start) or start,
     )
     subset_size = 20
@@ -314,7 +317,7 @@ def test_length_scales_compete_by_their_gain(weighted):
 def test_kernels_of_several_scales_are_penalised_apart():
     staged = started(draw(), n_stages=6, length_scale_factors=(0.3, 1.0, 3.0))
     assert len(staged.data.components) > 1
-    total = sum(component.function for component in staged.data.components.values())
+    total = sum(component.function for component in staged.data.components)
     np.testing.assert_allclose(total, staged.raw, atol=1e-10)
 
 

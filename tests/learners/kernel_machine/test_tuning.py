@@ -6,10 +6,10 @@ from tests.reference.machines import ridge
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.loss import Gradients
-from hilboost.kernels import Delta, Gaussian, Kernel, Matern, OnColumns
-from hilboost.learners.kernel_machine import KernelMachineConfig, scoring, tuning
-from hilboost.learners.kernel_machine.scoring import Candidate, Sampled, leave_one_out
-from hilboost.learners.kernel_machine.tuning import choose
+from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns, Stationary
+from hilboost.learners.kernel_machine import KernelMachineConfig
+from hilboost.learners.kernel_machine.tuning import choose, scoring
+from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled, leave_one_out
 
 
 def draw(n=40, d=2, r=1, weighted=False, seed=0):
@@ -28,7 +28,8 @@ def chosen(X, Y, weight=None, n_threads=1, seed=0, **setting):
     setting = KernelMachineConfig(**setting)
     data = setting.prepare(X, weight, seed, n_threads)
     try:
-        return choose(setting, data, Gradients(Y), weight)
+        choice = choose(setting, data, Gradients(Y), weight)
+        return choice.kernel, choice.settled(data, weight)[1]
     finally:
         data.team.__exit__()
 
@@ -139,7 +140,9 @@ def test_categories_are_compared_by_equality():
     one, other = (kernel.block(X[:1], m)[0, 0] for m in moved)
     assert one == other
     assert 0 <= one < kernel.block(X[:1], X[:1])[0, 0]
-    assert isinstance(tuning._innermost(kernel), Kernel)
+    numeric, categorical = kernel.parts
+    assert isinstance(numeric.kernel, Stationary | Mapped)
+    assert (numeric.columns, categorical.columns) == ((1,), (0, 2))
     kernel, _ = chosen(codes, Y - Y.mean(), categorical=(0, 1))
     assert isinstance(kernel, OnColumns)
     assert isinstance(kernel.kernel, Delta)

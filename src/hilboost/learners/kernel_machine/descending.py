@@ -1,30 +1,29 @@
-"""A fitted step that knows what it does to the penalty."""
+"""A fitted step, with its effect on the penalty."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Self
 
-from hilboost.core.base_model import Stage
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm
-from hilboost.core.loss import Gradients
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-
-Fitted = TypeVar("Fitted", bound=FittedTerm)
+from hilboost.learners.kernel_machine.merging import DistinctRows
+from hilboost.learners.kernel_machine.problem import StageProblem
 
 
 @dataclass(frozen=True)
-class Descending(FittedTerm):
-    """A step, and what the penalized loss does along it besides what the loss does.
+class Descending(FittedTerm[KernelExpansion]):
+    """An expansion, and the change of the penalized loss along it.
 
     Attributes
     ----------
     slope, curvature : float or (r,) float64
-        Of the penalty: a part ``c`` of the step adds ``slope c + ½ curvature c²``.  Numbers stand
-        for one length of all outputs, arrays for a length each.
+        Of the penalty: a multiple ``c`` of the step adds ``slope c + ½ curvature c²``.  A number
+        means one length for all outputs, an array a length for each.
     descent : float or (r,) float64
-        How fast the penalized loss falls at the beginning of the step.
+        Negative slope of the penalized loss at the start of the step.
     """
 
     slope: Floats | float = 0.0
@@ -32,87 +31,115 @@ class Descending(FittedTerm):
     descent: Floats | float = 0.0
 
     @classmethod
-    def of(
-        cls,
-        fitted: FittedTerm,
-        gradients: Gradients,
-        weight: Floats | None,
-        lam: float,
-        change: Floats,
-        function: Floats,
-        outputs: Floats,
-    ) -> Descending:
-        """The step of an expansion, a length an output.
+    def of(cls, model: KernelExpansion, outputs: Floats) -> Descending:
+        """A step with unknown effect on the penalty, for stages that no rule changes.
 
         Parameters
         ----------
-        fitted : FittedTerm
-        gradients : Gradients
-        weight : (n,) float64 or None
-        lam : float
-        change : (m, r) float64
-            Weights of its basis vectors.
-        function, outputs : (m, r) float64
-            There: the penalized function so far, and the step.
+        model : KernelExpansion
+        outputs : (n, r) float64
+            Its values on the training rows.
         """
-        assert fitted.outputs is not None
-        pull = (
-            gradients.negative_gradient
-            if weight is None
-            else gradients.negative_gradient * weight[:, None]
-        )
-        slope = lam * (change * function).sum(axis=0)
+        return cls(Term.of(model, slice(0, outputs.shape[1])), outputs=outputs)
+
+    @classmethod
+    def along(
+        cls,
+        problem: StageProblem,
+        model: KernelExpansion,
+        outputs: Floats,
+        function: Floats,
+        step: Floats,
+    ) -> Descending:
+        """A step with one length for every output.
+
+        Parameters
+        ----------
+        problem : StageProblem
+        model : KernelExpansion
+        outputs : (n, r) float64
+            Its values on the training rows.
+        function, step : (m, r) float64
+            Values of the penalized function so far, and of the step, at the basis vectors.
+        """
+        lam, weights = problem.regularization, model.weights
+        slope = lam * (weights * function).sum(axis=0)
         return cls(
-            fitted.term,
-            outputs=fitted.outputs,
+            Term.of(model, slice(0, outputs.shape[1])),
+            outputs=outputs,
             slope=slope,
-            curvature=lam * (change * outputs).sum(axis=0),
-            descent=(pull * fitted.outputs).sum(axis=0) - slope,
+            curvature=lam * (weights * step).sum(axis=0),
+            descent=(problem.weighted_gradient * outputs).sum(axis=0) - slope,
         )
+
+    def multiplied(self, factor: Floats | float) -> Self:
+        """The expansion with its weights and outputs multiplied by a number, or one per output.
+
+        Slope, curvature and descent remain those of the step itself.
+        """
+        assert self.outputs is not None
+        model = self.term.model
+        term = self.term.with_model(replace(model, weights=model.weights * factor))
+        return replace(self, term=term, outputs=self.outputs * factor)
 
     def shortened(self, length: Floats) -> Self:
         """A part of the step, (r,) float64 of every output."""
-        step = multiplied(self, length)
         return replace(
-            step,
+            self.multiplied(length),
             slope=self.slope * length,
             curvature=self.curvature * length**2,
             descent=self.descent * length,
         )
 
+    def in_unit(self, unit: float) -> Self:
+        """The step for gradients that were divided by ``unit`` for the fit."""
+        return replace(
+            self.multiplied(unit),
+            slope=self.slope * unit**2,
+            curvature=self.curvature * unit**2,
+            descent=self.descent * unit**2,
+        )
 
-def multiplied(fitted: Fitted, factor: Floats | float) -> Fitted:
-    """An expansion whose weights and outputs are multiplied by a number, or one an output."""
-    model = fitted.term.model
-    assert isinstance(model, KernelExpansion)
-    assert fitted.outputs is not None
-    term = fitted.term.with_model(replace(model, weights=model.weights * factor))
-    return replace(fitted, term=term, outputs=fitted.outputs * factor)
+    def on_all_rows(self, distinct: DistinctRows) -> Self:
+        """The step with row numbers and outputs of all rows instead of the distinct ones."""
+        model = self.term.model
+        assert model.rows is not None
+        assert self.outputs is not None
+        term = self.term.with_model(replace(model, rows=distinct.first[model.rows]))
+        return replace(self, term=term, outputs=self.outputs[distinct.group])
 
 
-@dataclass
+@dataclass(frozen=True)
 class Descent:
-    """How far the penalized loss has fallen, and whether it still falls.
+    """The decrease of the penalized loss so far.
 
     Attributes
     ----------
     patience : int
-        Stages in a row that hardly lower it, after which it no longer falls.
+        Number of consecutive stages with a negligible decrease after which the fit ends.
     least : float
-        A stage hardly lowers it by less than this part of the fall so far.
+        Decrease of a stage, relative to the decrease so far, below which it is negligible.
+    fall : float
+        Decrease so far.
+    n_flat : int
+        Number of last stages with a negligible decrease.
     """
 
     patience: int
     least: float = 1e-7
-    _fall: float = field(default=0.0, init=False)
-    _n_flat: int = field(default=0, init=False)
+    fall: float = 0.0
+    n_flat: int = 0
 
-    def has_ended(self, stage: Stage, fitted: Descending) -> bool:
-        """Note the stage as it was added."""
-        # At the lowest point of a parabola half of what the slope promises has come true.
-        (part,) = stage.terms
-        fall = 0.5 * float((part.coefficient * fitted.descent).sum())
-        self._fall += max(fall, 0.0)
-        flat = not fall > self.least * self._fall
-        self._n_flat = self._n_flat + 1 if flat else 0
-        return self._n_flat >= self.patience
+    @property
+    def has_ended(self) -> bool:
+        """Whether the penalized loss no longer decreases."""
+        return self.n_flat >= self.patience
+
+    def after(self, stage: Stage, step: Descending) -> Descent:
+        """The decrease after a step that was added with the coefficients of a stage."""
+        (term,) = stage.terms
+        # At the minimum of a parabola the decrease is half of what the slope promises.
+        fall = 0.5 * float((term.coefficient * step.descent).sum())
+        total = self.fall + max(fall, 0.0)
+        is_flat = not fall > self.least * total
+        return replace(self, fall=total, n_flat=self.n_flat + 1 if is_flat else 0)

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import BaseModel, Summation, Term
 from hilboost.core.dtypes import Floats
@@ -61,9 +61,9 @@ class KernelExpansion(BaseModel):
         return outputs
 
     @classmethod
-    def sum_of(cls, parts: Sequence[Term]) -> MergedExpansions:
+    def sum_of(cls, terms: Sequence[Term[KernelExpansion]]) -> MergedExpansions:
         """Merge expansions with the same kernel, and their equal basis vectors."""
-        return MergedExpansions(tuple(merge(parts)))
+        return MergedExpansions(tuple(merge(terms)))
 
 
 @dataclass(frozen=True)
@@ -84,36 +84,33 @@ class MergedExpansions(Summation):
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
         """Evaluate each kernel once for all its basis vectors."""
-        with dense.blas_threads(1), ThreadTeam(n_threads) as team:
+        with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
             for model, columns in self.merged:
                 raw[:, columns] += model._evaluate(X, team)
 
 
-def merge(parts: Sequence[Term]) -> list[tuple[KernelExpansion, slice]]:
+def merge(terms: Sequence[Term[KernelExpansion]]) -> list[tuple[KernelExpansion, slice]]:
     """Merge the terms to one expansion per kernel, with weights multiplied by coefficients."""
-    groups: dict[tuple[int, int], list[Term]] = {}
-    for part in parts:
-        model = part.model
-        assert isinstance(model, KernelExpansion)
-        groups.setdefault((id(model.kernel), id(model.inputs)), []).append(part)
-    return [_merged(group) for group in groups.values()]
+    by_kernel: dict[tuple[int, int], list[Term[KernelExpansion]]] = {}
+    for term in terms:
+        key = (id(term.model.kernel), id(term.model.inputs))
+        by_kernel.setdefault(key, []).append(term)
+    return [_merged(group) for group in by_kernel.values()]
 
 
-def _merged(parts: list[Term]) -> tuple[KernelExpansion, slice]:
-    columns = slice(min(p.columns.start for p in parts), max(p.columns.stop for p in parts))
+def _merged(terms: list[Term[KernelExpansion]]) -> tuple[KernelExpansion, slice]:
+    """The sum of expansions in one kernel."""
+    columns = slice(min(t.columns.start for t in terms), max(t.columns.stop for t in terms))
     width = columns.stop - columns.start
-    models = [part.model for part in parts]
-    first = models[0]
-    assert isinstance(first, KernelExpansion)
-    # Most stages of a full machine share one array of basis vectors; add these first.
+    # Most stages of a full machine share one array of basis vectors: add these up first.
     by_basis: dict[int, tuple[KernelExpansion, Floats]] = {}
-    for part, model in zip(parts, models, strict=True):
-        assert isinstance(model, KernelExpansion)
-        total = by_basis.setdefault(id(model.basis), (model, np.zeros((len(model.basis), width))))[
-            1
-        ]
-        shifted = slice(part.columns.start - columns.start, part.columns.stop - columns.start)
-        total[:, shifted] += part.coefficient * model.weights
+    for term in terms:
+        model = term.model
+        if id(model.basis) not in by_basis:
+            by_basis[id(model.basis)] = (model, np.zeros((len(model.basis), width)))
+        _, total = by_basis[id(model.basis)]
+        shifted = slice(term.columns.start - columns.start, term.columns.stop - columns.start)
+        total[:, shifted] += term.coefficient * model.weights
     distinct = list(by_basis.values())
     if len(distinct) == 1:
         model, weights = distinct[0]
@@ -124,19 +121,21 @@ def _merged(parts: list[Term]) -> tuple[KernelExpansion, slice]:
         numbers = [model.rows for model, _ in distinct if model.rows is not None]
         rows = np.concatenate(numbers) if len(numbers) == len(distinct) else None
     basis, weights, rows = _without_duplicates(basis, weights, rows)
+    first = terms[0].model
     return KernelExpansion(first.kernel, first.inputs, basis, weights, rows), columns
 
 
 def _without_duplicates(
     basis: NDArray, weights: Floats, rows: NDArray[np.int64] | None
 ) -> tuple[NDArray, Floats, NDArray[np.int64] | None]:
-    keys = np.ascontiguousarray(basis + 0.0)  # -0.0 and 0.0 are equal
+    """Each basis vector once, in the order of first appearance, with the sum of its weights."""
+    keys = np.ascontiguousarray(basis + 0.0)  # -0.0 and 0.0 are one number
     width = keys.shape[1] * keys.itemsize
     names = keys.view(np.dtype((np.void, width))).ravel() if width else np.zeros(len(keys))
     _, first, group = np.unique(names, return_index=True, return_inverse=True)
     if len(first) == len(basis):
         return basis, weights, rows
-    order = np.argsort(first)  # keep the order of first appearance
+    order = np.argsort(first)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     total = np.zeros((len(first), weights.shape[1]))

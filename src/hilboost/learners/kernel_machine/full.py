@@ -1,66 +1,61 @@
-"""Kernel ridge regression on all rows, a few steps of conjugate gradients a stage."""
+"""Kernel ridge regression on all rows: exact, or a few conjugate gradient steps a stage."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import array_api as dense
-from hilboost.backends.array_api import Array
+from hilboost.backends import array_api
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import FittedTerm, Learner, RowSample
 from hilboost.core.loss import Gradients
-from hilboost.kernels import Kernel
-from hilboost.kernels.gram import Gram, require_memory
+from hilboost.kernels.gram import mean_diagonal, require_memory
 from hilboost.kernels.symmetric import SymmetricGram
-from hilboost.learners.kernel_machine.descending import Descending, Descent
+from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig
+from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.newton import (
+from hilboost.learners.kernel_machine.memory import free_memory, require_free
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.rounding import LARGEST_SHARE, share_of_rounding, unspoilt
+from hilboost.learners.kernel_machine.solvers.conjugate_gradients import largest_norm
+from hilboost.learners.kernel_machine.solvers.linear import (
+    DirectSolver,
+    IterativeSolver,
+    LinearSolver,
+    LinearState,
+    LinearStep,
+)
+from hilboost.learners.kernel_machine.solvers.newton import (
     DirectNewton,
     IterativeNewton,
-    is_newton,
-    mean_diagonal,
+    NewtonSolver,
     newton_system,
 )
-from hilboost.learners.kernel_machine.rounding import (
-    LARGEST_SHARE,
-    share_of_rounding,
-    unspoilt,
-)
-from hilboost.learners.kernel_machine.solvers import (
-    ConjugateGradients,
-    Nystroem,
-    nystroem_factor,
-)
-from hilboost.learners.kernel_machine.tuning import choose
-from hilboost.learners.kernel_machine.workspace import (
-    DIRECT_UP_TO,
-    Component,
-    KernelMachineConfig,
-    Workspace,
-    curvature_bound,
-    free_memory,
-    require_free,
-)
+from hilboost.learners.kernel_machine.state import MachineState
+from hilboost.learners.kernel_machine.tuning.choose import Choice
+from hilboost.learners.kernel_machine.workspace import Workspace
 
-_ILL_CONDITIONED_DIRECT_UP_TO = 12_000  # rows; beyond, conjugate gradients take their time
+_ILL_CONDITIONED_DIRECT_UP_TO = 12_000  # rows; conjugate gradients would take many steps
 
 
 @dataclass(frozen=True)
 class FullLearner(Learner):
-    """All training rows are basis vectors; every stage goes towards full kernel ridge regression.
+    """Kernel ridge regression with all training rows as basis vectors.
 
-    A stage solves ``(K + D) δ = negative / h - D α`` for ``D = λ / (h w)``, where ``h`` bounds the
-    hessian and α are the weights so far: the minimizer of a quadratic bound on the penalized loss
-    (for squared error the loss itself; for log loss that of Böhning 1992).  Up to 5,000 rows one
-    Cholesky factor serves all stages.  Beyond, a stage is ``iterations`` steps of conjugate
-    gradients, preconditioned by a sparse kernel machine of ``n_landmarks`` basis vectors: a
-    direction is that small machine fitted to the residual, made conjugate to the last one.
+    A stage solves ``(K + D) δ = g / h - D α`` for ``D = λ / (h w)``, with the negative gradient
+    ``g``, a bound ``h`` on the hessian, and the weights α so far.  It minimizes a quadratic bound
+    on the penalized loss: the loss itself for squared error, the bound of Böhning (1992) for log
+    loss.  Up to 5,000 rows, one Cholesky factor serves all stages.  For more rows, a stage is
+    ``iterations`` steps of conjugate gradients, preconditioned by a sparse kernel machine of
+    ``n_landmarks`` basis vectors: a direction is that machine fitted to the residual, made
+    conjugate to the last direction.
+
+    Losses whose curvature has no bound take Newton steps, with one system per stage and output.
 
     Parameters
     ----------
@@ -68,15 +63,15 @@ class FullLearner(Learner):
     iterations : int
     n_landmarks : int or "auto"
     tolerance : float
-        The fit is over when the residual has fallen to this part of the first one.
+        The fit ends when the residual has fallen to this fraction of the first one.
 
     Notes
     -----
-    The Gram matrix is kept where it fits into the memory budget, at 2 n² bytes; otherwise it is
+    The Gram matrix is kept if it fits into the memory budget, at 2 n² bytes; otherwise it is
     evaluated in every step.
 
-    Kernel values are float32 only where λ is well above their rounding error.  Where it is not, up
-    to 12,000 rows are solved by a Cholesky factor, too; beyond, conjugate gradients go on in
+    Kernel values are float32 only if λ is well above their rounding error.  If it is not, up to
+    12,000 rows are solved by a Cholesky factor as well; for more rows, conjugate gradients use
     float64.
     """
 
@@ -92,269 +87,211 @@ class FullLearner(Learner):
 
     @property
     def takes_categories(self) -> bool:
-        """Where it was told of columns that are compared by equality."""
+        """Whether the configuration names columns that are compared by equality."""
         return bool(self.setting.categorical)
 
-    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
-        """Scale the rows."""
-        return self.setting.prepare(X, weight, seed, n_threads)
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> FullState:
+        """Scale the rows and start the threads."""
+        return FullState(self.setting.prepare(X, weight, seed, n_threads))
 
-    def stage_added(self, data: Workspace, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
-        """Note the stage; one that was added whole may leave nothing to do."""
-        data.stage_added(stage, fitted)
-        if data.descent is not None:
-            return
-        added_whole = all((part.coefficient == 1).all() for part in stage.terms)
-        if data.solver.is_linear and added_whole and data.solver.left <= data.solver.tolerance:
-            data.converged = True
+    def stage_added(self, data: FullState, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
+        """Add the stage to the function so far."""
+        data.stage_added(stage)
 
-    def converged(self, data: Workspace) -> bool:
-        """Whether the last stage left nothing to add."""
+    def converged(self, data: FullState) -> bool:
+        """Whether further stages would change nothing."""
         return data.converged
 
-    def close(self, data: Workspace) -> None:
-        """End the threads, forget the Gram matrix."""
-        data.team.__exit__()
-        data.solver = None
+    def close(self, data: FullState) -> None:
+        """End the threads and release the Gram matrix."""
+        data.close()
 
     def fit(
-        self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+        self, data: FullState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
-        """One expansion in all rows."""
+        """Fit one expansion in all rows."""
         gradients, weight = data.seen(gradients, sample)
-        n, r = gradients.negative_gradient.shape
         if weight is not None and not (weight > 0).all():
             raise IncompatibleParts(
                 "full stages do not support row sampling; set subsample=1 and bootstrap=False, or "
                 "stages='sparse'."
             )
-        kernel, regularization = choose(self.setting, data, gradients, weight, iterates=True)
-        if is_newton(gradients):
-            return data.shown([self._newton(data, kernel, gradients, weight, regularization)])
-        bound = curvature_bound(gradients)
-        D = np.broadcast_to(
-            regularization / bound / (1.0 if weight is None else weight), (n,)
-        ).astype(np.float64)
-        if data.solver is None:
-            regularization, D = settle_precision(data, kernel, regularization, D)
-        data.noise = D
-        so_far = data.component(kernel, r)
+        problem = data.problem(self.setting, gradients, weight, iterates=True)
+        if problem.is_newton:
+            return data.propose(self._newton_step(data, problem))
+        return data.propose(self._bounded_step(data, problem))
+
+    def _bounded_step(self, data: FullState, problem: StageProblem) -> Descending:
+        """A step with a bound on the hessian, which is exact for squared error."""
+        gradients, bound = problem.gradients, problem.curvature_bound
+        w = 1.0 if problem.weight is None else problem.weight
+        diagonal = problem.regularization / bound / w
+        D = np.broadcast_to(diagonal, (problem.n_rows,)).astype(np.float64)
+        if data.linear is None:
+            factor = data.settle_precision(problem, D)
+            problem = replace(problem, regularization=problem.regularization * factor)
+            D = D * factor
+        so_far = data.component(problem.kernel, problem.n_outputs)
         residual = gradients.negative_gradient / bound - D[:, None] * so_far.alpha
-        with dense.blas_threads(data.team.n_threads):
-            if data.solver is None or not data.solver.fits(D):
-                data.solver = self._solver(data, kernel, D, residual, weight)
-            step, outputs = data.solver.step(residual, self.iterations, so_far)
-        data.solver.is_linear = gradients.hessian is None  # else the next stage has another bound
-        data.converged = norm(residual) <= data.solver.tolerance
-        fitted = data.fitted_on(kernel, data.solver.basis, np.arange(n), step, outputs)
-        descending = Descending.of(
-            fitted, gradients, weight, regularization, step, so_far.function, outputs
+        with array_api.blas_threads(data.workspace.team.n_threads):
+            if data.linear is None or not data.linear.fits(D):
+                tolerance = self.tolerance * largest_norm(residual)
+                data.begin_linear(self._linear_solver(data, problem, D), tolerance)
+            step = data.advance(problem, residual, self.iterations)
+        assert data.linear is not None
+        basis = data.linear.solver.basis
+        model = data.workspace.expansion(
+            problem.kernel, np.arange(problem.n_rows), step.change, basis
         )
-        allowed = data.gained(kernel, gradients, weight, regularization)
-        return data.shown([unspoilt(descending, gradients, weight, allowed)])
+        found = Descending.along(problem, model, step.outputs, so_far.function, step.outputs)
+        return unspoilt(found, problem, data.gained(problem))
 
-    def _newton(
-        self,
-        data: Workspace,
-        kernel: Kernel,
-        gradients: Gradients,
-        weight: Floats | None,
-        lam: float,
-    ) -> Descending:
-        """A Newton step, with the curvature at this stage's ``raw``."""
-        n, r = gradients.negative_gradient.shape
-        component = data.component(kernel, r)
-        with dense.blas_threads(data.team.n_threads):
-            size = mean_diagonal(dense.to_numpy(kernel.diag(data.X)))
-            D, b = newton_system(gradients, weight, component.alpha, lam, size)
-            if data.descent is None:
-                data.descent = Descent(patience=1)
-            if data.solver is None:
-                raised, _ = settle_precision(data, kernel, lam, D.min(axis=1))
-                if raised > lam:
-                    lam = raised
-                    D, b = newton_system(gradients, weight, component.alpha, lam, size)
-                data.solver = self._newton_solver(data, kernel, D, weight)
-            step, outputs = data.solver.step(D, b, self.iterations)
-        fitted = data.fitted_on(kernel, data.solver.basis, np.arange(n), step, outputs)
-        return Descending.of(fitted, gradients, weight, lam, step, component.function, outputs)
+    def _newton_step(self, data: FullState, problem: StageProblem) -> Descending:
+        """A step with the hessian at the ensemble so far."""
+        so_far = data.component(problem.kernel, problem.n_outputs)
+        with array_api.blas_threads(data.workspace.team.n_threads):
+            size = mean_diagonal(problem.kernel, data.workspace.X)
+            D, b = newton_system(problem, so_far.alpha, size)
+            if data.newton is None:
+                factor = data.settle_precision(problem, D.min(axis=1))
+                if factor > 1:
+                    problem = replace(problem, regularization=problem.regularization * factor)
+                    D, b = newton_system(problem, so_far.alpha, size)
+                data.begin_newton(self._newton_solver(data, problem, D))
+            assert data.newton is not None
+            change, outputs = data.newton.step(D, b, self.iterations)
+        rows = np.arange(problem.n_rows)
+        model = data.workspace.expansion(problem.kernel, rows, change, data.newton.basis)
+        return Descending.along(problem, model, outputs, so_far.function, outputs)
 
-    def _newton_solver(
-        self, data: Workspace, kernel: Kernel, D: Floats, weight: Floats | None
-    ) -> DirectNewton | IterativeNewton:
+    def _linear_solver(self, data: FullState, problem: StageProblem, D: Floats) -> LinearSolver:
         if self._is_direct(data):
-            return DirectNewton.of(data, kernel)
-        gram, landmarks = self._landmarks(data, kernel, weight)
-        return IterativeNewton(gram, landmarks, float(D.min()))
+            return DirectSolver.of(data.workspace, problem.kernel, D)
+        return IterativeSolver.of(*self._gram(data.workspace, problem), D)
 
-    def _is_direct(self, data: Workspace) -> bool:
-        """Whether a Cholesky factor of all rows is within the budget; this machine must hold it."""
-        n = data.X.shape[0]
+    def _newton_solver(self, data: FullState, problem: StageProblem, D: Floats) -> NewtonSolver:
+        if self._is_direct(data):
+            return DirectNewton.of(data.workspace, problem.kernel)
+        return IterativeNewton.of(*self._gram(data.workspace, problem), D)
+
+    def _is_direct(self, data: FullState) -> bool:
+        """Whether a Cholesky factor of all rows fits the budget; refused if memory is not free."""
+        n = data.workspace.n_rows
         up_to = _ILL_CONDITIONED_DIRECT_UP_TO if data.is_ill_conditioned else DIRECT_UP_TO
-        if n > up_to or 32.0 * n * n > data.memory:
+        if n > up_to or 32.0 * n * n > data.workspace.memory:
             return False
         require_free(24.0 * n * n, f"a Cholesky factor of {n} rows")
         return True
 
-    def _landmarks(
-        self, data: Workspace, kernel: Kernel, weight: Floats | None
+    def _gram(
+        self, workspace: Workspace, problem: StageProblem
     ) -> tuple[SymmetricGram, NDArray[np.int64]]:
         """The Gram matrix, and the rows of its preconditioner."""
-        n = data.X.shape[0]
+        n, weight = workspace.n_rows, problem.weight
         m = default_landmarks(n) if self.n_landmarks == "auto" else min(int(self.n_landmarks), n)
-        itemsize = data.X.itemsize
-        for_landmarks = float(n) * m * itemsize + 24.0 * m * m
-        require_memory(for_landmarks + 2.0**27, data.memory, f"preconditioning with {m} rows")
+        for_landmarks = float(n) * m * workspace.X.itemsize + 24.0 * m * m
+        require_memory(for_landmarks + 2.0**27, workspace.memory, f"preconditioning with {m} rows")
         require_free(for_landmarks, f"preconditioning with {m} rows")
-        # Whether tiles are kept changes the time only.
-        kept = min(data.memory, free_memory()) - for_landmarks
-        gram = SymmetricGram(kernel, data.X, kept, data.team)
-        rng = np.random.default_rng(data.seed)
-        # Heavy rows, whose part of the system is the largest, go first.
+        # Whether tiles are kept affects the time only.
+        kept = min(workspace.memory, free_memory()) - for_landmarks
+        gram = SymmetricGram(problem.kernel, workspace.X, kept, workspace.team)
+        rng = np.random.default_rng(workspace.seed)
+        # Heavy rows contribute most to the system, so they are drawn with a higher probability.
         p = None if weight is None or np.ptp(weight) == 0 else weight / weight.sum()
         return gram, np.sort(rng.choice(n, m, replace=False, p=p))
 
-    def _solver(
-        self,
-        data: Workspace,
-        kernel: Kernel,
-        D: Floats,
-        residual: Floats,
-        weight: Floats | None,
-    ) -> DirectSolver | IterativeSolver:
-        tolerance = self.tolerance * norm(residual)
-        if self._is_direct(data):
-            return DirectSolver.of(data, kernel, D, tolerance)
-        gram, landmarks = self._landmarks(data, kernel, weight)
-        Q, factor = nystroem_factor(gram, landmarks, float(D.min()))
-        return IterativeSolver(gram, D, Nystroem(Q, D), tolerance, landmarks, factor)
-
-
-def settle_precision(
-    data: Workspace, kernel: Kernel, regularization: float, D: Floats
-) -> tuple[float, Floats]:
-    """Double precision where single is too coarse for λ, and a λ that is above the rounding error.
-
-    Returns
-    -------
-    regularization : float
-    D : (n,) float64
-        The diagonal of the system.
-    """
-    share = share_of_rounding(kernel, data.X, D, data.seed)
-    data.is_ill_conditioned = share > LARGEST_SHARE
-    if data.is_ill_conditioned:
-        data.use_float64()
-    if data.precision == "float64":
-        share *= float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
-    if share <= LARGEST_SHARE:
-        return regularization, D
-    factor = share / LARGEST_SHARE
-    data.regularization = regularization * factor
-    return data.regularization, D * factor
-
-
-def norm(residual: Floats) -> float:
-    """Norm of the largest column."""
-    return float(np.sqrt((residual**2).sum(axis=0)).max())
-
 
 def default_landmarks(n: int) -> int:
-    """Rows of the preconditioner: its cost n m² stays near that of the conjugate steps."""
+    """Number of landmarks for which the preconditioner, O(n m²), costs about as much as a stage."""
     return int(min(n, np.clip(13 * np.sqrt(n), 500, 4000)))
 
 
-@dataclass
-class DirectSolver:
-    """``(K + D)⁻¹`` from a Cholesky factor."""
+class FullState(MachineState):
+    """The function so far, and the solver of the system of all rows.
 
-    K: Floats
-    factor: Floats
-    D: Floats
-    tolerance: float
-    basis: np.ndarray
-    left: float = 0.0
-    is_linear: bool = False
+    Attributes
+    ----------
+    linear : LinearState or None
+        The system of bounded steps; replaced after every step, and by a new one if ``D`` changes.
+    newton : NewtonSolver or None
+        The solver of Newton steps, the same in all stages.
+    is_ill_conditioned : bool
+        Whether single precision is too coarse for λ.
+    """
 
-    @classmethod
-    def of(cls, data: Workspace, kernel: Kernel, D: Floats, tolerance: float) -> DirectSolver:
-        """Evaluate and factor."""
-        X = dense.to_numpy(data.X)
-        K = Gram(kernel, X, X, np.inf, data.team).whole()
-        factor = dense.cholesky(dense.add_to_diagonal(K.copy(), D))
-        return cls(K, factor, D, tolerance, X.astype(data.precision))
+    def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
+        super().__init__(workspace, choice)
+        self.linear: LinearState | None = None
+        self.newton: NewtonSolver | None = None
+        self.is_ill_conditioned = False
+        self._keeps_system = False  # whether the next stage has the same ``D``
+        self._noise: Floats | None = None
+        self._is_solved = False
 
-    def fits(self, D: Floats) -> bool:
-        """Whether this is the factor for ``D``."""
-        return np.array_equal(D, self.D)
+    @property
+    def converged(self) -> bool:
+        """Whether the linear system is solved, or the penalized loss no longer decreases."""
+        return self._is_solved if self.descent is None else self.has_ended
 
-    def step(self, residual: Floats, iterations: int, so_far: Component) -> tuple[Floats, Floats]:
-        """The exact step, and its values ``K step``."""
-        step = dense.solve_cholesky(self.factor, residual.copy())
-        return step, self.K @ step
+    @property
+    def noise(self) -> Floats | None:
+        """Diagonal of the linear system (n,), λ over the weights."""
+        return self._noise
 
+    def settle_precision(self, problem: StageProblem, D: Floats) -> float:
+        """Turn to double precision if single is too coarse for λ; a factor by which λ is too small.
 
-class IterativeSolver:
-    """Preconditioned conjugate gradients on ``K + D``, begun at the sparse machine."""
+        Parameters
+        ----------
+        problem : StageProblem
+        D : (n,) float64
+            Diagonal of the system.
 
-    def __init__(
-        self,
-        gram: SymmetricGram,
-        D: Floats,
-        nystroem: Nystroem,
-        tolerance: float,
-        landmarks: NDArray[np.int64],
-        factor: Array,
-    ) -> None:
-        self.D = D
-        self.gram = gram
-        self.tolerance = tolerance
-        self.left = np.inf
-        self.is_linear = False
-        self.basis = dense.to_numpy(gram.A).astype(gram.precision)
-        self._diagonal = dense.like(D, gram.A, "float64")[:, None]
-        self._nystroem = nystroem
-        self._landmarks = landmarks
-        self._factor = factor
-        self._search = ConjugateGradients(self._system, nystroem)
-        self._is_new = True
-
-    def fits(self, D: Floats) -> bool:
-        """Whether this solves with ``D``."""
-        return np.array_equal(D, self.D)
-
-    def _system(self, V: Array) -> Array:
-        return self.gram.times(V) + self._diagonal * V
-
-    def _sparse(self, b: Array) -> Array:
-        """Kernel ridge regression with the landmarks as basis vectors."""
-        weights = dense.solve_lower(self._factor, self._nystroem.coefficients(b), transposed=True)
-        start = b * 0.0
-        start[self._landmarks] = weights
-        return start
-
-    def step(self, residual: Floats, iterations: int, so_far: Component) -> tuple[Floats, Floats]:
-        """A few conjugate steps, and their values ``K step``.
-
-        Where the residual seems small enough, it is computed anew from all weights; if it is not
-        small, the values returned lead to those of ``K (α + step)``, and the fit goes on.
+        Returns
+        -------
+        float
+            1, or a larger number by which λ has been raised for all stages.
         """
-        b = dense.like(residual, self.gram.A, "float64")
-        start, taken_first = b * 0.0, b * 0.0
-        if self._is_new:
-            start = self._sparse(b)
-            taken_first = self._system(start)
-            left = norm(dense.to_numpy(b - taken_first))
-            if not left <= norm(residual):  # the landmarks are too nearly dependent
-                start, taken_first = b * 0.0, b * 0.0
-            self._is_new = False
-        step, taken, self.left = self._search.run(b - taken_first, iterations, self.tolerance)
-        step, taken = start + step, taken_first + taken
-        outputs = taken - self._diagonal * step
-        if self.left <= self.tolerance:
-            before, function = (dense.like(v, b) for v in (so_far.alpha, so_far.function))
-            true = self.gram.times(before + step) - function
-            error = norm(dense.to_numpy(true - outputs))
-            if not error <= self.tolerance:
-                outputs, self.left = true, error
-        return dense.to_numpy(step), dense.to_numpy(outputs)
+        workspace = self.workspace
+        share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)
+        self.is_ill_conditioned = share > LARGEST_SHARE
+        if self.is_ill_conditioned:
+            self.use_float64()
+        if self.workspace.precision == "float64":
+            share *= float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
+        if share <= LARGEST_SHARE:
+            return 1.0
+        factor = share / LARGEST_SHARE
+        self.penalize(problem.regularization * factor)
+        return factor
+
+    def begin_linear(self, solver: LinearSolver, tolerance: float) -> None:
+        """Begin to solve a linear system."""
+        self.linear = LinearState(solver, tolerance)
+
+    def advance(self, problem: StageProblem, residual: Floats, iterations: int) -> LinearStep:
+        """Advance the solution of the linear system."""
+        assert self.linear is not None
+        so_far = self.component(problem.kernel, problem.n_outputs)
+        step, self.linear = self.linear.advance(residual, so_far, iterations)
+        self._noise = self.linear.solver.D
+        self._keeps_system = problem.gradients.hessian is None
+        self._is_solved = largest_norm(residual) <= self.linear.tolerance
+        return step
+
+    def begin_newton(self, solver: NewtonSolver) -> None:
+        """Begin Newton steps."""
+        self.newton = solver
+        self.expect_descent(patience=1)
+
+    def stage_added(self, stage: Stage) -> None:
+        """Add the step; if all of it was added, the residual may be within the tolerance."""
+        super().stage_added(stage)
+        added_whole = all((term.coefficient == 1).all() for term in stage.terms)
+        if self.linear is not None and self._keeps_system and added_whole:
+            self._is_solved = self._is_solved or self.linear.is_solved
+
+    def close(self) -> None:
+        """End the threads and release the Gram matrix."""
+        super().close()
+        self.linear = self.newton = None

@@ -1,4 +1,4 @@
-"""Scaling of the columns before kernels are evaluated."""
+"""Scaling of the columns for kernels."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+
+_LARGEST = 2.0**1022
+_USUAL_EXPONENT = 400
+_FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
+_FEW_COLUMNS = 64
+_LIKE = 10.0  # times the median spread
 
 
 def require_complete(X: Floats) -> None:
@@ -50,9 +56,15 @@ def extreme_exponents(X: Floats) -> NDArray[np.int64]:
     return exponent
 
 
-_LARGEST = 2.0**1022
-_USUAL_EXPONENT = 400
-_FARTHEST = 1e15  # in scaled units; its square is finite in float32
+def have_like_spreads(X: Floats) -> bool:
+    """Whether there are many columns, and the spread of none is much larger than the median."""
+    if X.shape[1] <= _FEW_COLUMNS:
+        return False
+    exponent = extreme_exponents(X)
+    if exponent.any():
+        X = np.ldexp(X, -exponent[np.abs(X).max(axis=0).argmax()])
+    spread = X.std(axis=0)
+    return bool(spread.max() <= _LIKE * np.median(spread))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +90,8 @@ class Inputs:
     ) -> Inputs:
         """Standardize all columns except ``untouched`` by weighted mean and standard deviation.
 
-        With ``common``, all columns are divided by the same number, the root of their mean
-        variance.  This suits the pixels of images, where columns that hardly vary (near the edges)
-        carry little information.
+        With ``common`` all columns are divided by one number, the root of their mean variance:
+        suitable for the pixels of an image, whose edges hardly vary and carry little information.
         """
         exponent = extreme_exponents(X)
         columns = list(untouched)
@@ -91,7 +102,7 @@ class Inputs:
             X = np.ldexp(X, -exponent)
         center = np.average(X, axis=0, weights=weight)
         scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
-        # Due to rounding, a constant column has a tiny spread, by which it must not be divided.
+        # A constant column has a tiny spread of rounding errors, which must not be amplified.
         varies = scale > 1e-10 * np.abs(center)
         varies[columns] = False
         scale[~varies] = 1.0
@@ -108,8 +119,8 @@ class Inputs:
         return cls(np.zeros(n_columns), np.ones(n_columns))
 
     def __call__(self, X: Floats, beside: Array | None = None, dtype: str = "float64") -> Array:
-        """Scale rows, (n, d), as an array of the library of ``beside``, or a NumPy array."""
-        with np.errstate(over="ignore"):  # overflowing values are clipped
+        """Scaled rows (n, d); an array of the library of ``beside``, NumPy without one."""
+        with np.errstate(over="ignore"):  # clipped to the largest distance
             scaled = np.clip((X - self.center) / self.scale, -_FARTHEST, _FARTHEST)
         scaled = np.ascontiguousarray(scaled, dtype=dtype)
-        return scaled if beside is None else dense.like(scaled, beside, dtype)
+        return scaled if beside is None else array_api.like(scaled, beside, dtype)

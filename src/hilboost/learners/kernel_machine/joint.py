@@ -1,51 +1,103 @@
-"""One correction of the weights of all basis vectors so far."""
+"""A correction of the weights of all basis vectors so far."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
-from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients
-from hilboost.kernels import Kernel
-from hilboost.kernels.gram import evaluate, require_memory
+from hilboost.kernels.gram import Gram, evaluate, require_memory
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.solvers import ConjugateGradients
-from hilboost.learners.kernel_machine.workspace import Workspace
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.solvers.conjugate_gradients import (
+    ConjugateGradients,
+    largest_norm,
+)
+from hilboost.learners.kernel_machine.state import MachineState
 
 _JITTER = 1e-9
 
 
-def refit(
-    data: Workspace,
-    kernel: Kernel,
-    gradients: Gradients,
-    weight: Floats | None,
-    W: Floats | None,
-    lam: float,
-    iterations: int,
-    tolerance: float = 1e-6,
-) -> Descending | None:
-    """The stage over all earlier basis vectors that brings their weights nearest to optimal.
+@dataclass(frozen=True, eq=False)
+class FalkonPreconditioner:
+    """``((w / m) K_SS² + λ K_SS)⁻¹``, with ``(w / m) K_SS²`` for ``K'WK`` (Rudi et al. 2017).
 
-    Solves ``(K'WK + λ K_SS) δ = K' negative - λ f(S)`` by conjugate gradients from where the stages
-    so far have come to.  The preconditioner is Falkon's (Rudi et al. 2017): ``K'WK`` taken for
-    ``(sum w / m) K_SS²``.
+    Attributes
+    ----------
+    T : (m, m)
+        Cholesky factor of ``K_SS``.
+    inner : (m, m)
+        Cholesky factor of ``(w / m) T'T + λ I``.
+    """
+
+    T: Array
+    inner: Array
+
+    @classmethod
+    def of(cls, K_SS: Array, mass: float, regularization: float) -> FalkonPreconditioner:
+        """Factor twice; cost O(m³).
+
+        Parameters
+        ----------
+        K_SS : (m, m)
+        mass : float
+            ``w``, the sum of the weights of all rows.
+        regularization : float
+            λ
+        """
+        T = array_api.cholesky(K_SS + 0.0, _JITTER)
+        product = T.T @ T * (mass / K_SS.shape[0])
+        return cls(T, array_api.cholesky(array_api.add_to_diagonal(product, regularization)))
+
+    def __call__(self, R: Array) -> Array:
+        """Apply it to ``R`` (m, r)."""
+        middle = array_api.solve_cholesky(self.inner, array_api.solve_lower(self.T, R + 0.0))
+        return array_api.solve_lower(self.T, middle, transposed=True)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalOperator:
+    """``K'WK + λ K_SS`` for a Gram matrix ``K`` (n, m) that need not be in memory.
+
+    Attributes
+    ----------
+    gram : Gram, (n, m)
+    weight : (n,) or None
+        Diagonal of ``W``.
+    K_SS : (m, m)
+    regularization : float
+    """
+
+    gram: Gram
+    weight: Array | None
+    K_SS: Array
+    regularization: float
+
+    def __call__(self, V: Array) -> Array:
+        """Apply it to ``V`` (m, r)."""
+        normal = self.gram.normal_times(V, self.weight)
+        return normal + self.regularization * (self.K_SS @ V)
+
+
+def refit(
+    state: MachineState, problem: StageProblem, iterations: int, tolerance: float = 1e-6
+) -> Descending | None:
+    """A stage with all basis vectors so far, which makes their weights nearly optimal.
+
+    It solves ``(K'WK + λ K_SS) δ = K'g - λ f(S)`` for the weighted negative gradient ``g`` and the
+    function so far ``f``, by preconditioned conjugate gradients.
 
     Parameters
     ----------
-    data : Workspace
-    kernel : Kernel
-    gradients : Gradients
-    weight : (n,) float64 or None
-        Sample weights.
-    W : (n, 1) float64 or None
-        Sample weight times hessian.
-    lam : float
+    state : MachineState
+    problem : StageProblem
+        All outputs share the largest curvature of a row.
     iterations : int
+        Maximum number of steps.
     tolerance : float
-        Of the residual, relative to the first.
+        Of the residual, relative to the first one.
 
     Returns
     -------
@@ -56,41 +108,28 @@ def refit(
     -----
     Cost O(m³) once and O(n m) kernel values a step, for m basis vectors so far.
     """
-    n, r = gradients.negative_gradient.shape
-    component = data.component(kernel, r)
+    workspace, lam = state.workspace, problem.regularization
+    component = state.component(problem.kernel, problem.n_outputs)
     rows = np.flatnonzero(component.alpha.any(axis=1))
     m = len(rows)
     if not m:
         return None
     needed = 32.0 * m * m
-    require_memory(needed + 2.0**27, data.memory, f"refitting {m} weights")
-    points = dense.cast(data.X[rows], "float64")
-    K_SS = evaluate(kernel, points, points, data.team)
-    T = dense.cholesky(K_SS + 0.0, _JITTER)
-    mass = float(n) if W is None else float(W.sum())
-    inner = dense.cholesky(dense.add_to_diagonal(T.T @ T * (mass / m), lam))
-
-    def precondition(R: Array) -> Array:
-        middle = dense.solve_cholesky(inner, dense.solve_lower(T, R + 0.0))
-        return dense.solve_lower(T, middle, transposed=True)
-
-    gram = data.gram(kernel, None, rows, data.memory - needed)
-    curvature = None if W is None else dense.like(W[:, 0], data.X, "float64")
-
-    def system(V: Array) -> Array:
-        return gram.normal_times(V, curvature) + lam * (K_SS @ V)
-
-    right = (
-        gradients.negative_gradient
-        if weight is None
-        else gradients.negative_gradient * weight[:, None]
-    )
-    b = gram.transposed_times(dense.like(right, data.X, "float64"))
-    b = b - lam * dense.like(component.function[rows], data.X, "float64")
-    size = float(np.sqrt((dense.to_numpy(b) ** 2).sum(axis=0)).max())
-    delta, _, _ = ConjugateGradients(system, precondition).run(b, iterations, tolerance * size)
-    outputs = dense.to_numpy(gram.times(delta))
-    delta = dense.to_numpy(delta)
-    fitted = data.fitted(kernel, rows, delta, outputs)
-    before = component.function[rows]
-    return Descending.of(fitted, gradients, weight, lam, delta, before, outputs[rows])
+    require_memory(needed + 2.0**27, workspace.memory, f"refitting {m} weights")
+    points = array_api.cast(workspace.X[rows], "float64")
+    K_SS = evaluate(problem.kernel, points, points, workspace.team)
+    W = problem.curvature
+    mass, weight = float(problem.n_rows), None
+    if W is not None:
+        shared = W.max(axis=1)
+        mass, weight = float(shared.sum()), array_api.like(shared, workspace.X, "float64")
+    precondition = FalkonPreconditioner.of(K_SS, mass, lam)
+    gram = workspace.gram(problem.kernel, None, rows, workspace.memory - needed)
+    b = gram.transposed_times(
+        array_api.like(problem.weighted_gradient, workspace.X, "float64")
+    ) - lam * array_api.like(component.function[rows], workspace.X, "float64")
+    search = ConjugateGradients(NormalOperator(gram, weight, K_SS, lam), precondition)
+    found = search.run(b, iterations, tolerance * largest_norm(b))
+    outputs = array_api.to_numpy(gram.times(found.x))
+    model = workspace.expansion(problem.kernel, rows, array_api.to_numpy(found.x))
+    return Descending.along(problem, model, outputs, component.function[rows], outputs[rows])

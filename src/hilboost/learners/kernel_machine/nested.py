@@ -1,8 +1,9 @@
-"""One sparse kernel machine as boosting: every stage a step on nested sets of basis vectors.
+"""One sparse kernel machine as boosting: each stage is a step on nested sets of basis vectors.
 
-The basis is chosen once; its first ``t`` vectors, for a growing ``t``, are a machine each.  For
-squared error a stage is the whole way to the next machine, in closed form.  For other losses it is
-one step towards the optimum of the present one, and ``t`` grows where no step is worth it.
+The basis is chosen once.  Its first ``t`` vectors form a machine for every ``t`` of an increasing
+sequence.  For squared error, a stage leads to the next machine in closed form.  For other losses,
+it is one step towards the optimum of the present machine, and ``t`` increases when further steps
+are not worthwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
@@ -22,34 +23,35 @@ from hilboost.core.learner import FittedTerm, Learner, RowSample
 from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
-from hilboost.learners.kernel_machine import SparseLearner, Workspace
-from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, refuse_many_rows
+from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
+from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.sparse import row_curvature
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.sparse import SparseLearner
+from hilboost.learners.kernel_machine.stage_system import BYTES_BESIDE
+from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.steps import ClosedForm, Newton, QuasiNewton, Steps
-from hilboost.learners.kernel_machine.tuning import choose
-
-_BYTES_BESIDE = 2.0**27  # as SparseLearner counts them
-_KEPT_BY_SEARCH = 2.0**28  # bytes of kernel values that the greedy search may keep
+from hilboost.learners.kernel_machine.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class NestedLearner(Learner):
     """The machine with as many of ``sparse.n_basis`` basis vectors as the memory budget allows.
 
-    It minimizes ``Σ_i w_i loss_i(F) + ½ λ |f|²`` for ``F = start + f`` (SY2006, eq. 6), where
-    ``f`` lies in the span of the basis.
+    It minimizes ``Σ_i w_i loss_i(F) + ½ λ |f|²`` for ``F = start + f`` (SY2006, eq. 6) over
+    functions ``f`` in the span of the basis.
 
     Parameters
     ----------
     sparse : SparseLearner
-        What chooses the basis and sums up the Gram matrices.
+        Chooses the basis, and sets up the linear systems.
     tol : float
-        A nested machine is done where a step would lower the mean loss by less than this.
+        Decrease of the mean loss by a step below which a nested machine is finished.
     max_iter : int
-        And after this number of steps.
+        Maximum number of steps on one machine.
     regularize : callable or None
-        ``(workspace, kernel, n_basis)`` to λ; ``None`` is that of the least squares problem.
+        Chooses λ, from the workspace, the kernel and the number of basis vectors; ``None`` uses
+        that of the least squares problem.
     """
 
     sparse: SparseLearner
@@ -64,78 +66,75 @@ class NestedLearner(Learner):
 
     @property
     def takes_categories(self) -> bool:
-        """As the machine does."""
+        """Same as for the sparse learner."""
         return self.sparse.takes_categories
 
-    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
-        """Scale the rows."""
-        return self.sparse.prepare(X, weight, seed, n_threads)
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> NestedState:
+        """Scale the rows and start the threads."""
+        return NestedState(self.sparse.setting.prepare(X, weight, seed, n_threads))
 
-    def stage_added(self, data: Workspace, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
-        """Hear how long the step became."""
-        data.stage_added(stage, fitted)
-        data.solver.stage_added(stage)
-        data.converged = data.solver.is_done
+    def stage_added(self, data: NestedState, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
+        """Add the stage to the function so far."""
+        data.stage_added(stage)
 
-    def converged(self, data: Workspace) -> bool:
-        """Whether the last stage left nothing to add."""
+    def converged(self, data: NestedState) -> bool:
+        """Whether the last machine is finished."""
         return data.converged
 
-    def close(self, data: Workspace) -> None:
-        """End the threads, forget the Gram matrix."""
-        self.sparse.close(data)
-        data.solver = None
+    def close(self, data: NestedState) -> None:
+        """End the threads and release the Gram matrix."""
+        data.close()
 
     def fit(
-        self, data: Workspace, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+        self, data: NestedState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
-        """One expansion, in the basis vectors of the present machine."""
+        """Fit one expansion, in the basis vectors of the present machine."""
         gradients, weight = data.seen(gradients, sample)
-        with dense.blas_threads(data.team.n_threads):
-            if data.solver is None:
-                data.solver = self._begin(data, gradients, weight, rng)
-            return data.shown([data.solver.step(gradients, weight)])
+        with array_api.blas_threads(data.workspace.team.n_threads):
+            if data.steps is None:
+                data.begin(self._first_steps(data, gradients, weight, rng))
+            return data.propose(data.step(gradients, weight))
 
-    def _begin(
+    def _first_steps(
         self,
-        data: Workspace,
+        data: NestedState,
         gradients: Gradients,
         weight: Floats | None,
         rng: np.random.Generator,
     ) -> Steps:
-        """Kernel, basis, and the way to solve that suits the curvature."""
+        """Choose kernel and basis, and the steps that suit the curvature."""
         sparse = self.sparse
-        n, r = gradients.negative_gradient.shape
-        W = row_curvature(gradients, weight, r)
-        subset = sparse._subset(weight, n, rng)
+        subset = sparse.subset(weight, len(gradients.negative_gradient), rng)
         if sparse.selection == "forward" and sparse.n_candidates is None:
             refuse_many_rows(len(subset))
-        n_basis = fitting(sparse, len(subset), data.memory)
-        kernel, lam = choose(sparse.setting, data, gradients, weight, n_basis)
+        n_basis = fitting(sparse, len(subset), data.workspace.memory)
+        problem = data.problem(sparse.setting, gradients, weight, n_basis)
         if self.regularize is not None:
-            lam = data.regularization = self.regularize(data, kernel, n_basis)
+            regularization = self.regularize(data.workspace, problem.kernel, n_basis)
+            data.penalize(regularization)
+            problem = replace(problem, regularization=regularization)
         limited = replace(sparse, n_basis=n_basis)
-        rows = subset[limited._select(data, kernel, gradients, W, subset, lam, rng)]
-        kind: type[Steps] = Newton if r == 1 else QuasiNewton
+        rows = limited.choose_basis(data.workspace, problem, subset, rng)
+        kind: type[Steps] = Newton if problem.n_outputs == 1 else QuasiNewton
         if gradients.hessian is None:
             kind = ClosedForm
-        return kind(sparse, data, kernel, rows, lam, gradients, weight, self.tol, self.max_iter)
+        return kind(data, problem, rows, sparse.stage_solver, self.tol, self.max_iter)
 
 
 def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
-    """How many basis vectors, chosen among ``m`` rows, fit into ``memory`` bytes.
+    """Number of basis vectors, chosen among ``m`` rows, that fit into ``memory`` bytes.
 
     Raises
     ------
     InvalidParameter
-        Not one does.
+        Not even one fits.
     """
     D = np.arange(1, min(sparse.n_basis, m) + 1, dtype=np.float64)
     system = 24 * D**2
     search = 8 * m * D * COLUMNS_HELD.get(sparse.selection, 0)
     if sparse.selection == "forward":
-        search += min(8.0 * m * m, _KEPT_BY_SEARCH)
-    needed = np.maximum(system, search) + _BYTES_BESIDE
+        search += min(8.0 * m * m, float(KEPT_BYTES))
+    needed = np.maximum(system, search) + BYTES_BESIDE
     n_fitting = int(np.count_nonzero(needed <= memory))
     if n_fitting == 0:
         require_memory(float(needed[0]), memory, f"one basis vector, chosen among {m} rows,")
@@ -148,3 +147,46 @@ def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
             stacklevel=2,
         )
     return n_fitting
+
+
+class NestedState(MachineState):
+    """The function so far, and the steps through the nested machines.
+
+    Attributes
+    ----------
+    steps : Steps or None
+        ``None`` before the first stage.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self.steps: Steps | None = None
+        self._is_finished = False
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last machine is finished."""
+        return self._is_finished
+
+    def begin(self, steps: Steps) -> None:
+        """Begin with the smallest machine."""
+        self.steps = steps
+
+    def step(self, gradients: Gradients, weight: Floats | None) -> Descending:
+        """The next step on the present machine."""
+        steps = self.steps
+        assert steps is not None
+        problem = StageProblem(steps.kernel, steps.regularization, gradients, weight)
+        return steps.step(self, problem)
+
+    def stage_added(self, stage: Stage) -> None:
+        """Add the step, and go on to the next machine if this one is finished."""
+        super().stage_added(stage)
+        assert self.steps is not None
+        self.steps.stage_added(stage)
+        self._is_finished = self.steps.is_done
+
+    def close(self) -> None:
+        """End the threads and release the Gram matrix."""
+        super().close()
+        self.steps = None

@@ -1,4 +1,4 @@
-"""Recomputation of the weights of all stages after each stage (SY2006, appendix, eq. 27)."""
+"""Reweighting of all stages after each one (SY2006, appendix, eq. 27)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
+from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.learner import RowSample
+from hilboost.core.loss import Gradients
+from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.problem import StageProblem
 
 _SMALLEST_NEW_PART = 1e-12
 
@@ -16,9 +23,9 @@ _SMALLEST_NEW_PART = 1e-12
 class Reweighting:
     """Recursion for the weights ``c`` that minimize ``½ |y - F c|² + ½ λ c'Qc``.
 
-    ``F`` (n, j) contains the outputs of the stages on the training rows, and ``Q`` (j, j) their
-    inner products in the feature space of the kernel.  With ``L L' = Q``, ``G = F L⁻ᵀ`` and
-    ``M M' = G'G + λ I``, a new stage adds one row to each factor.
+    ``F`` (n, j) holds the outputs of the stages on the training rows and ``Q`` (j, j) their inner
+    products in the space of the kernel.  With ``L L' = Q``, ``G = F L⁻ᵀ`` and ``M M' = G'G + λ I``,
+    a new stage adds one row to each factor.
 
     Parameters
     ----------
@@ -27,7 +34,7 @@ class Reweighting:
 
     Notes
     -----
-    The j-th stage costs O(n j), compared with O(n j²) for a direct solution.  Memory 8 n bytes per
+    Cost O(n j) for the j-th stage, compared to O(n j²) without the recursion; it keeps 8 n bytes a
     stage.
     """
 
@@ -37,29 +44,29 @@ class Reweighting:
     _M: Floats = field(default_factory=lambda: np.empty((0, 0)), init=False, repr=False)
 
     def add(self, f: Floats, q: Floats, q_own: float, residual: Floats) -> tuple[float, Floats]:
-        """Add a stage and return its weight and the changes of the other weights.
+        """Add one stage.
 
         Parameters
         ----------
         f : (n,) float64
-            Outputs of the stage, multiplied by the square roots of the sample weights, if any.
+            Its outputs, multiplied by the roots of the sample weights, if any.
         q : (j - 1,) float64
             Inner products of the stage with the earlier stages.
         q_own : float
             Squared norm of the stage.
         residual : (n,) float64
-            ``y - F c`` before the stage, multiplied by the same square roots.
+            ``y - F c`` before it, multiplied likewise.
 
         Returns
         -------
         own : float
             Weight of the new stage.
         change : (j - 1,) float64
-            Changes of the weights of the earlier stages.
+            What to add to the weights of the earlier stages.
         """
         lam = self.regularization
         low = _solve(self._L, q)
-        # A late stage is nearly a linear combination of the earlier ones.
+        # Late in boosting, a stage is nearly a linear combination of the earlier ones.
         new_part = max(q_own - float(low @ low), _SMALLEST_NEW_PART * q_own, 1e-300)
         l_own = float(np.sqrt(new_part))
         g = f.copy()
@@ -73,13 +80,99 @@ class Reweighting:
         for column, factor in zip(self._G, eta, strict=True):
             d -= factor * column
         size = lam + max(float(d @ g), 0.0)
-        b = float(g @ residual)  # equals d'y, and remains accurate in late stages
+        b = float(g @ residual)  # equal to d'y, but accurate late in boosting
         own = b / (l_own * size) if size > 0 else 0.0
         change = -own * _solve(self._L, low + l_own * eta, transposed=True)
         self._L = _grown(self._L, low, l_own)
         self._M = _grown(self._M, m, np.sqrt(size))
         self._G.append(g)
         return own, change
+
+
+class ReweightedStages:
+    """The stages so far, and the recursion of each output; :meth:`add` changes them in place.
+
+    Parameters
+    ----------
+    regularization : float
+        λ
+    n_outputs : int
+    """
+
+    def __init__(self, regularization: float, n_outputs: int) -> None:
+        self._recursions = [Reweighting(regularization) for _ in range(n_outputs)]
+        self._stages: list[Descending] = []
+
+    def __len__(self) -> int:
+        return len(self._stages)
+
+    def add(
+        self, model: KernelExpansion, outputs: Floats, problem: StageProblem
+    ) -> list[Descending]:
+        """Add a stage.
+
+        Parameters
+        ----------
+        model : KernelExpansion
+        outputs : (n, r) float64
+            Its values on the training rows.
+        problem : StageProblem
+
+        Returns
+        -------
+        list of Descending
+            The new stage with its weight by (27), and the earlier ones with the change of theirs.
+        """
+        assert model.rows is not None
+        weight = problem.weight
+        root = np.ones(problem.n_rows) if weight is None else np.sqrt(weight)
+        own = np.empty(problem.n_outputs)
+        changes = np.empty((len(self), problem.n_outputs))
+        for k, recursion in enumerate(self._recursions):
+            q = np.array([_inner_product(model, k, old) for old in self._stages])
+            q_own = float(model.weights[:, k] @ outputs[model.rows, k])
+            f, residual = root * outputs[:, k], root * problem.gradients.negative_gradient[:, k]
+            own[k], changes[:, k] = recursion.add(f, q, q_own, residual)
+        new = Descending.of(model, outputs)
+        weighted = [_with_coefficient(new, own)]
+        weighted += [
+            _with_coefficient(old, change)
+            for old, change in zip(self._stages, changes, strict=True)
+        ]
+        self._stages.append(new)
+        return weighted
+
+
+def _with_coefficient(stage: Descending, coefficient: Floats) -> Descending:
+    term = Term(stage.term.model, stage.term.columns, coefficient)
+    return Descending(term, outputs=stage.outputs)
+
+
+def _inner_product(new: KernelExpansion, column: int, old: Descending) -> float:
+    """Of the functions of two stages; functions of different kernels are penalized separately."""
+    assert old.outputs is not None
+    if old.term.model.kernel is not new.kernel:
+        return 0.0
+    return float(new.weights[:, column] @ old.outputs[new.rows, column])
+
+
+def require_squared_error(gradients: Gradients, sample: RowSample) -> None:
+    """Refuse to reweight stages under other losses, or of different rows.
+
+    Raises
+    ------
+    IncompatibleParts
+    """
+    if gradients.hessian is not None:
+        raise IncompatibleParts(
+            "reweight=True requires squared error; set loss='squared_error', or reweight=False."
+        )
+    if sample.rows is not None:
+        raise IncompatibleParts(
+            "reweight=True requires the same rows in all stages; set subsample=1, or "
+            "reweight=False. To limit the rows from which basis vectors are chosen, use "
+            "subset_size."
+        )
 
 
 def _solve(factor: Floats, right: Floats, transposed: bool = False) -> Floats:

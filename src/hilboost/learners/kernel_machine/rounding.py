@@ -1,8 +1,7 @@
-"""Effects of rounding errors of kernel values on linear systems and steps.
+"""Rounding errors of kernel values, and their effect on linear systems and steps.
 
-The solution of a system ``K + D`` is reliable if the rounding error ``E`` of ``K`` is small
-compared with ``D``.  If the norm of ``D^-½ E D^-½`` is less than one, ``K + E + D`` is positive
-definite.
+A system ``K + D`` tolerates the rounding error ``E`` of ``K`` if the norm of ``D^-½ E D^-½`` is
+below one: then ``K + E + D`` is positive definite.
 """
 
 from __future__ import annotations
@@ -11,33 +10,32 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.problem import StageProblem
 
-LARGEST_SHARE = 1.0  # of rounding in a system; beyond, its solution may be meaningless
+LARGEST_SHARE = 1.0  # norm of D^-½ E D^-½; beyond, the system may be indefinite
 _ROWS = 512
-_PRODUCTS = 20  # of the power method; a factor of two is good enough
+_PRODUCTS = 20  # of the power method; an error of a factor of two is harmless
 ROWS_CHECKED = 128
-# Deviations of predictions from the values that the fit computed, in spreads of the function.
+# Of predictions from the values computed in the fit, relative to the spread of the function.
 _LARGEST_DEVIATIONS = {"float32": 0.01, "float64": 0.5}
-_ROUNDINGS = 16  # rounding errors of the largest residual; harmless if the function is tiny
+_ROUNDINGS = 16  # of the largest residual: harmless if the function is tiny relative to it
 _REMEDIES = {"float32": "precision='float64'", "float64": "longer length scales"}
-_LARGEST_LOSS = 1e-3  # of accuracy in single precision, in spreads of the function
-_LARGEST_RISE = 1e-10  # of an objective, relative to the sum of squares; less is rounding error
+_LARGEST_LOSS = 1e-3  # by single precision, relative to the same spread
+_LARGEST_RISE = 1e-10  # of an objective by rounding, relative to the sum of squares
 
 
 def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
     """Estimate the norm of ``D^-½ E D^-½``, where ``E`` is the rounding error of float32 values.
 
-    ``E`` is evaluated for at most 512 random rows.  The norm of its off-diagonal part is
-    proportional to the number of rows, because errors in the terms of a distance are common to
-    whole rows.
+    ``E`` is evaluated for at most 512 random rows.  Its norm off the diagonal is proportional to
+    their number, because whole rows share the errors of the terms of a distance.
 
     Parameters
     ----------
@@ -49,7 +47,7 @@ def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
     n = X.shape[0]
     rng = np.random.default_rng((seed, 4))
     rows = np.arange(n) if n <= _ROWS else np.sort(rng.choice(n, _ROWS, replace=False))
-    A = dense.to_numpy(X[rows]).astype(np.float32)
+    A = array_api.to_numpy(X[rows]).astype(np.float32)
     exact = A.astype(np.float64)
     E = kernel.block(A, A) - kernel.block(exact, exact)
     on_diagonal = float(np.abs(E.diagonal()).max())
@@ -72,7 +70,7 @@ def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: fl
     spread : float
         Root mean square of the function so far; that of the outputs is used if it is larger.
     """
-    A, B = dense.to_numpy(A), dense.to_numpy(B)
+    A, B = array_api.to_numpy(A), array_api.to_numpy(B)
     exact = evaluate(kernel, A, B) @ weights
     short = evaluate(kernel, A.astype(np.float32), B.astype(np.float32))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -82,30 +80,25 @@ def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: fl
     return not error <= _LARGEST_LOSS * spread
 
 
-def unspoilt(
-    step: Descending,
-    gradients: Gradients,
-    weight: Floats | None,
-    allowed: Floats | None = None,
-) -> Descending:
-    """Shorten a step that increases the penalized squared error because of rounding.
+def unspoilt(step: Descending, problem: StageProblem, allowed: Floats | None = None) -> Descending:
+    """The step, shortened if rounding errors made it increase the penalized squared error.
 
-    For other losses, the step is returned unchanged, because a line search follows.
+    The line search takes care of steps under other losses.
 
     Parameters
     ----------
     step : Descending
-    gradients : Gradients
-    weight : (n,) float64 or None
+    problem : StageProblem
     allowed : (r,) float64 or None
-        Maximum increase of the error.
+        How much the error may increase.
     """
+    gradients = problem.gradients
     if gradients.hessian is not None:
         return step
     assert step.outputs is not None
     slope, curvature = np.asarray(step.slope), np.asarray(step.curvature)
     length = length_of_descent(
-        gradients.negative_gradient, step.outputs, weight, slope, curvature, allowed
+        gradients.negative_gradient, step.outputs, problem.weight, slope, curvature, allowed
     )
     return step if length is None else step.shortened(length)
 
@@ -118,11 +111,10 @@ def length_of_descent(
     curvature: Floats,
     allowed: Floats | None = None,
 ) -> Floats | None:
-    """Compute the length of a step that is inaccurate because of rounding.
+    """The length of a step that rounding errors have spoilt; ``None`` if they have not.
 
     The step ``o`` changes the penalized objective by ``Σ w (½ o² - negative o)`` plus the change of
-    the penalty.  If it does not decrease the objective, it is shortened to the best length, which
-    may be zero.
+    the penalty.  If the objective does not decrease, the length is the best one, possibly zero.
 
     Parameters
     ----------
@@ -131,7 +123,7 @@ def length_of_descent(
     slope, curvature : (r,) float64
         Derivatives of the penalty along the step.
     allowed : (r,) float64 or None
-        Maximum increase of the objective; ``None`` allows only rounding errors.
+        How much the objective may increase; ``None`` allows rounding errors only.
 
     Returns
     -------
@@ -161,7 +153,7 @@ def check_predictions(
     precision: str,
     seed: int,
 ) -> None:
-    """Reject a model whose predictions differ from the values computed during the fit.
+    """Refuse a model whose predictions differ from the values computed in its fit.
 
     Parameters
     ----------
@@ -170,11 +162,11 @@ def check_predictions(
     X : (n, d) float64
         Training rows, of which 128 are checked.
     raw : (n, r) float64
-        Raw predictions for the training rows, as computed during the fit.
+        Values of the model on these rows, as computed in the fit.
     start : (r,) float64
         Initial prediction.
     y : (n, r) float64
-        Targets.  Deviations of a few rounding errors of their spread are accepted.
+        A deviation of a few rounding errors of their spread is harmless.
     precision : {"float32", "float64"}
         Precision of the kernel values.
     seed : int

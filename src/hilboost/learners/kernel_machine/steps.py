@@ -1,24 +1,25 @@
-"""Ways through the nested machines of one basis."""
+"""Steps through the nested machines of one basis."""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from hilboost.backends import array_api as dense
-from hilboost.core.base_model import Stage
+from hilboost.backends import array_api
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import FittedTerm
-from hilboost.core.loss import Gradients
-from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, row_blocks
-from hilboost.learners.kernel_machine import SparseLearner, Workspace
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.sparse import StageSystem, row_curvature
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.stage_system import StageSolver
+from hilboost.learners.kernel_machine.state import MachineState
+from hilboost.learners.kernel_machine.workspace import Workspace
 
 _FEWEST = 50  # basis vectors of the smallest nested machine
 _MOST_SIZES = 20
@@ -27,143 +28,145 @@ _LEAST_CURVATURE = 1e-6
 
 
 class Steps(ABC):
-    """The way through the nested machines; a subclass takes a step towards the present one."""
+    """The steps through the nested machines; a subclass takes a step towards the present one.
 
-    sizes: list[int]
+    The methods change it in place, because it holds an (n, D) Gram matrix and factors of it.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    regularization : float
+        λ
+    rows : (D,) int64
+        The basis.
+    sizes : list of int
+        Sizes of the machines that are not finished; the first is that of the present one.
+    is_done : bool
+        Whether all machines are finished.
+    """
 
     def __init__(
         self,
-        sparse: SparseLearner,
-        data: Workspace,
-        kernel: Kernel,
+        state: MachineState,
+        problem: StageProblem,
         rows: NDArray[np.int64],
-        regularization: float,
-        gradients: Gradients,
-        weight: Floats | None,
+        solver: StageSolver,
         tol: float,
         max_iter: int,
     ) -> None:
-        self.sparse, self.data, self.kernel = sparse, data, kernel
-        self.rows, self.regularization = rows, regularization
+        self.kernel, self.regularization = problem.kernel, problem.regularization
+        self.rows, self.solver = rows, solver
         self.tol, self.max_iter = tol, max_iter
         self.is_done = False
-        self.begin(gradients, weight)
-        basis = dense.to_numpy(data.X[rows]).astype(data.precision)
-        self._bases = [basis[:t] for t in self.sizes]  # one array each, for stages to share
+        self.sizes = self.begin(state, problem)
+        self.use_basis(state.workspace)
+
+    def use_basis(self, workspace: Workspace) -> None:
+        """Take the basis vectors of all machines, in the dtype of the kernel values.
+
+        Each machine has one array, which all its stages share.
+        """
+        basis = workspace.basis(self.rows)
+        self._bases = [basis[:t] for t in self.sizes]
 
     @abstractmethod
-    def begin(self, gradients: Gradients, weight: Floats | None) -> None:
-        """Set ``sizes``, and compute what is computed once."""
+    def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
+        """Compute what is computed once; return the sizes of all machines."""
 
     @abstractmethod
-    def step(self, gradients: Gradients, weight: Floats | None) -> FittedTerm:
+    def step(self, state: MachineState, problem: StageProblem) -> Descending:
         """One expansion in the first ``sizes[0]`` basis vectors."""
 
     @abstractmethod
     def stage_added(self, stage: Stage) -> None:
-        """Hear how long the last step became."""
+        """Update the state after the step was added with the coefficients of a stage."""
 
     def grow(self) -> None:
-        """The present machine is done."""
+        """Go on to the next machine."""
         self.is_done = len(self.sizes) == 1
         if not self.is_done:
             del self.sizes[0], self._bases[0]
 
-    def system(self, gradients: Gradients, weight: Floats | None, size: int) -> StageSystem:
-        """``H`` and ``g`` of SY2006, eq. (21), for the first ``size`` basis vectors."""
-        W = row_curvature(gradients, weight, gradients.negative_gradient.shape[1])
-        rows, lam = self.rows[:size], self.regularization
-        return self.sparse._system(self.data, self.kernel, rows, gradients, weight, W, lam)
-
-    def factored(self, gradients: Gradients, weight: Floats | None) -> tuple[Gram, Floats, Floats]:
+    def factored(self, state: MachineState, problem: StageProblem) -> tuple[Gram, Floats, Floats]:
         """The Gram matrix of the whole basis, the Cholesky factor of ``H``, and ``g``."""
-        system = self.system(gradients, weight, len(self.rows))
-        H = dense.to_numpy(system.grams[0] + self.regularization * system.K_DD)
-        return system.gram, dense.cholesky(H), dense.to_numpy(system.g)
+        system = self.solver.system(state, problem, self.rows)
+        H = array_api.to_numpy(system.grams[0] + self.regularization * system.K_DD)
+        return system.gram, array_api.cholesky(H), array_api.to_numpy(system.g)
 
-    def times(self, gram: Gram, V: Floats, transposed: bool = False) -> Floats:
-        """``K V``, for rows of ``V`` up to the present size, or ``K' V``; in float64 sums.
-
-        Steps divide by the small eigenvalues of ``H``, and the rounding of sums with them.
-        """
-
-        def product(rows: slice) -> Floats:
-            block = dense.to_numpy(gram.block(rows))
-            return block.T @ V[rows] if transposed else block[:, : len(V)] @ V
-
-        if gram.is_kept:
-            gram.whole()
-        with dense.blas_threads(1):
-            products = self.data.team.map(product, row_blocks(gram.shape[0]))
-        return sum(products[1:], start=products[0]) if transposed else np.concatenate(products)
-
-    def expansion(self, a: Floats, outputs: Floats) -> FittedTerm:
+    def expansion(self, workspace: Workspace, a: Floats) -> KernelExpansion:
         """The base model of weights (t, r)."""
-        rows = self.rows[: len(a)]
-        return self.data.fitted_on(self.kernel, self._bases[0], rows, a, outputs)
+        return workspace.expansion(self.kernel, self.rows[: len(a)], a, self._bases[0])
 
 
 class ClosedForm(Steps):
     """Squared error: all nested machines from one Cholesky factor.
 
-    ``H_t`` and ``g_t`` of the first ``t`` basis vectors are the leading blocks of those of all, and
-    so is the factor of ``H_t``: besides the largest machine, each costs O(t²) and one product with
-    the Gram matrix.  Where that matrix is not kept there is only the largest.
+    ``H_t`` and ``g_t`` of the first ``t`` basis vectors are leading blocks of those of all basis
+    vectors, and so is the factor of ``H_t``.  After the largest machine, each of the others costs
+    O(t²) and one product with the Gram matrix.  If that matrix is not kept, there is only the
+    largest machine.
     """
 
-    def begin(self, gradients: Gradients, weight: Floats | None) -> None:
-        """Factor once."""
-        self._gram, self._factor, g = self.factored(gradients, weight)
-        self._half = dense.solve_lower(self._factor, g)
-        whole = dense.solve_lower(self._factor, self._half + 0.0, transposed=True)
-        if self.data.needs_float64(self.kernel, self.rows, whole):
-            self.begin(gradients, weight)
-            return
+    def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
+        """Factor once, in double precision if single is inaccurate."""
+        self._gram, self._factor, g = self.factored(state, problem)
+        self._half = array_api.solve_lower(self._factor, g)
+        whole = array_api.solve_lower(self._factor, self._half + 0.0, transposed=True)
+        if state.refine_precision(self.kernel, self.rows, whole):
+            return self.begin(state, problem)
         self._before = self._half[:0]
         D = len(self.rows)
-        self.sizes = regular(D) if self._gram.is_kept else [D]
+        return regular(D) if self._gram.is_kept else [D]
 
-    def step(self, gradients: Gradients, weight: Floats | None) -> FittedTerm:
-        """What leads from the last machine to this one."""
+    def step(self, state: MachineState, problem: StageProblem) -> Descending:
+        """The difference between the last machine and this one."""
         t = self.sizes[0]
-        a = dense.solve_lower(self._factor[:t, :t], self._half[:t] + 0.0, transposed=True)
+        a = array_api.solve_lower(self._factor[:t, :t], self._half[:t] + 0.0, transposed=True)
         change = a + 0.0
         change[: len(self._before)] -= self._before
         self._before = a
-        return self.expansion(change, self.times(self._gram, change))
+        model = self.expansion(state.workspace, change)
+        return Descending.of(model, times(self._gram, change))
 
     def stage_added(self, stage: Stage) -> None:
-        """One step is all the way."""
+        """Go on: one step solves the present machine."""
         self.grow()
 
 
-class Descent(Steps):
-    """Several steps on every nested machine, each begun where the last smaller one ended."""
+class Iterative(Steps):
+    """Several steps on every nested machine, each starting from the result of the smaller one.
+
+    Attributes
+    ----------
+    n_steps : int
+        Number of steps on the present machine.
+    is_optimal : bool
+        Whether the last step decreased the mean loss by less than the tolerance.
+    """
 
     n_steps = 0
     is_optimal = False
 
     def descending(
-        self, g: Floats, a: Floats, outputs: Floats, weight: Floats | None
+        self, state: MachineState, problem: StageProblem, g: Floats, a: Floats, outputs: Floats
     ) -> Descending:
-        """The step, and whether it is the last one on this machine."""
-        rows = self.rows[: len(a)]
-        function = self.data.component(self.kernel, a.shape[1]).function
+        """The step with weights ``a``, where ``-g`` is the gradient of the penalized loss."""
+        model, weight = self.expansion(state.workspace, a), problem.weight
+        function = state.component(self.kernel, a.shape[1]).function[model.rows]
         descent = float((g * a).sum())
         total = float(len(outputs)) if weight is None else float(weight.sum())
         self.n_steps += 1
         self.is_optimal = 0.5 * descent <= self.tol * total
-        fitted = self.expansion(a, outputs)
         return Descending(
-            fitted.term,
+            Term.of(model, slice(0, a.shape[1])),
             outputs=outputs,
-            slope=self.regularization * float((a * function[rows]).sum()),
-            curvature=self.regularization * float((a * outputs[rows]).sum()),
+            slope=self.regularization * float((a * function).sum()),
+            curvature=self.regularization * float((a * outputs[model.rows]).sum()),
             descent=descent,
         )
 
     def stage_added(self, stage: Stage) -> None:
-        """Go on to the next machine where steps have become short."""
+        """Go on to the next machine if the last step hardly changed this one."""
         is_stuck = not stage.terms[0].coefficient.any()
         is_late = self.n_steps >= self.max_iter
         if self.is_optimal or is_stuck or is_late:
@@ -178,43 +181,43 @@ class Descent(Steps):
             self.grow()
 
 
-class Newton(Descent):
-    """Newton's method for one output: IRLS for log loss, the active set for squared hinge."""
+class Newton(Iterative):
+    """Newton's method for one output: IRLS for log loss, an active-set method for squared hinge."""
 
-    def begin(self, gradients: Gradients, weight: Floats | None) -> None:
-        """Smaller machines add a third to the cost."""
-        self.sizes = doubling(len(self.rows))
+    def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
+        """The smaller machines add a third to the cost."""
+        return doubling(len(self.rows))
 
-    def step(self, gradients: Gradients, weight: Floats | None) -> FittedTerm:
+    def step(self, state: MachineState, problem: StageProblem) -> Descending:
         """``H⁻¹ g``; cost O(n t²)."""
-        system = self.system(gradients, weight, self.sizes[0])
-        a = system.solve(None, 0)
-        return self.descending(dense.to_numpy(system.g), a, self.times(system.gram, a), weight)
+        system = self.solver.system(state, problem, self.rows[: self.sizes[0]])
+        a = system.solve()
+        g = array_api.to_numpy(system.g)
+        return self.descending(state, problem, g, a, times(system.gram, a))
 
 
-class QuasiNewton(Descent):
-    """L-BFGS for several outputs, from a bound on the hessian that all of them share.
+class QuasiNewton(Iterative):
+    """L-BFGS for several outputs, with a bound on the hessian that all outputs share.
 
-    For log loss the bound is that of Böhning (1992), ``½ (I - 11'/C)``.  It is factored once, for
+    For log loss, the bound is that of Böhning (1992), ``½ (I - 11'/C)``.  It is factored once, for
     all sizes; a step costs O(n D r).
     """
 
-    def begin(self, gradients: Gradients, weight: Floats | None) -> None:
+    def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
         """Factor once."""
-        self._gram, self._factor, _ = self.factored(gradients, weight)
-        self.sizes = doubling(len(self.rows))
+        self._gram, self._factor, _ = self.factored(state, problem)
         self._forget()
+        return doubling(len(self.rows))
 
     def _forget(self) -> None:
         self._pairs: list[tuple[Floats, Floats]] = []  # steps, and what they took from g
-        self._last: tuple[Floats, Floats] | None = None  # g, and the step that it led to
+        self._last: tuple[Floats, Floats] | None = None  # g, and the step from there
 
-    def step(self, gradients: Gradients, weight: Floats | None) -> FittedTerm:
-        """The bound's step, corrected by the curvature that the last steps met."""
-        t, right = self.sizes[0], gradients.negative_gradient
-        function = self.data.component(self.kernel, right.shape[1]).function
-        right = right if weight is None else right * weight[:, None]
-        g = self.times(self._gram, right, transposed=True)[:t]
+    def step(self, state: MachineState, problem: StageProblem) -> Descending:
+        """The step of the bound, corrected by the curvature along the last steps."""
+        function = state.component(self.kernel, problem.n_outputs).function
+        t = self.sizes[0]
+        g = transposed_times(self._gram, problem.weighted_gradient)[:t]
         g -= self.regularization * function[self.rows[:t]]
         if self._last is not None:
             before, step = self._last
@@ -223,35 +226,61 @@ class QuasiNewton(Descent):
                 self._pairs = [*self._pairs[1 - _STEPS_REMEMBERED :], (step, taken)]
         a = self._direction(g)
         self._last = g, a
-        return self.descending(g, a, self.times(self._gram, a), weight)
+        return self.descending(state, problem, g, a, times(self._gram, a))
 
     def _direction(self, g: Floats) -> Floats:
-        """Nocedal & Wright 2006, Algorithm 7.4, with their scale (7.20)."""
+        """Nocedal & Wright 2006, Algorithm 7.4, with the scale of (7.20)."""
         factor = self._factor[: len(g), : len(g)]
-        left, parts = g + 0.0, []
+        left, coefficients = g + 0.0, []
         for step, taken in reversed(self._pairs):
-            parts.append((step * left).sum() / (step * taken).sum())
-            left -= parts[-1] * taken
-        a = dense.solve_cholesky(factor, left)
+            coefficients.append((step * left).sum() / (step * taken).sum())
+            left -= coefficients[-1] * taken
+        a = array_api.solve_cholesky(factor, left)
         if self._pairs:
             step, taken = self._pairs[-1]
-            half = dense.solve_lower(factor, taken + 0.0)
+            half = array_api.solve_lower(factor, taken + 0.0)
             a *= (step * taken).sum() / (half * half).sum()
-        for (step, taken), part in zip(self._pairs, reversed(parts), strict=True):
-            a += (part - (taken * a).sum() / (step * taken).sum()) * step
+        for (step, taken), coefficient in zip(self._pairs, reversed(coefficients), strict=True):
+            a += (coefficient - (taken * a).sum() / (step * taken).sum()) * step
         return a
 
     def stage_added(self, stage: Stage) -> None:
-        """Note the step as it was taken."""
+        """Scale the last step as the rules did."""
         if self._last is not None:
             g, a = self._last
             self._last = g, a * stage.terms[0].coefficient
         super().stage_added(stage)
 
     def grow(self) -> None:
-        """What was learned about a smaller machine is of no use."""
+        """Go on to the next machine; the curvature of a smaller one is of no use to it."""
         self._forget()
         super().grow()
+
+
+def times(gram: Gram, V: Floats) -> Floats:
+    """``K V``, for ``V`` (t, r) with as many rows as the first columns of ``K``; in float64 sums.
+
+    Steps divide by the small eigenvalues of ``H``, which amplifies the rounding errors of sums.
+    """
+    return np.concatenate(_by_blocks(gram, lambda rows, block: block[:, : len(V)] @ V))
+
+
+def transposed_times(gram: Gram, U: Floats) -> Floats:
+    """``K' U`` for ``U`` (n, r), in float64 sums."""
+    products = _by_blocks(gram, lambda rows, block: block.T @ U[rows])
+    return sum(products[1:], start=products[0])
+
+
+def _by_blocks(gram: Gram, product: Callable[[slice, Floats], Floats]) -> list[Floats]:
+    """A product for each block of rows, with one BLAS thread, so that threads do not affect it."""
+
+    def evaluate(rows: slice) -> Floats:
+        return product(rows, array_api.to_numpy(gram.block(rows)))
+
+    if gram.is_kept:
+        gram.whole()
+    with array_api.blas_threads(1):
+        return gram.team.map(evaluate, row_blocks(gram.shape[0]))
 
 
 def regular(D: int) -> list[int]:
@@ -261,7 +290,7 @@ def regular(D: int) -> list[int]:
 
 
 def doubling(D: int) -> list[int]:
-    """``D``, its half, its quarter, … down to 50, the smallest first."""
+    """``D``, its half, its quarter, … down to 50, in ascending order."""
     sizes = [D]
     while sizes[0] >= 2 * _FEWEST:
         sizes.insert(0, sizes[0] // 2)

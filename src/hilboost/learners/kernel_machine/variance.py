@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.gram import Gram, evaluate, row_blocks
@@ -59,27 +59,27 @@ class PosteriorVariance:
         kernel = model.kernel
         if n <= _EXACT_UP_TO:
             K = evaluate(kernel, X, X, team)
-            factor = dense.cholesky(dense.add_to_diagonal(K, D))
+            factor = array_api.cholesky(array_api.add_to_diagonal(K, D))
             return cls(model, X, None, factor, noise)
         rows = np.sort(np.random.default_rng(seed).choice(n, _LANDMARKS, replace=False))
         landmarks = X[rows]
         K_mm = evaluate(kernel, landmarks, landmarks, team)
         gram = Gram(kernel, model.basis, model.basis[rows], 0.0, team)
         total, _ = gram.sums(1.0 / D, None)
-        posterior = dense.cholesky(total + K_mm, 1e-10)
-        return cls(model, landmarks, dense.cholesky(K_mm, 1e-10), posterior, noise)
+        posterior = array_api.cholesky(total + K_mm, 1e-10)
+        return cls(model, landmarks, array_api.cholesky(K_mm, 1e-10), posterior, noise)
 
     def __call__(self, X: Floats, team: ThreadTeam) -> Floats:
         """Compute the variance (n,) of new observations, including noise."""
         scaled = self.model.inputs(X)
         kernel = self.model.kernel
-        variance = dense.to_numpy(kernel.diag(scaled)).copy()
+        variance = array_api.to_numpy(kernel.diag(scaled)).copy()
         for rows in row_blocks(len(scaled), _ROWS_AT_ONCE):
             k = evaluate(kernel, self.landmarks, scaled[rows], team)
             if self.prior is None:
-                variance[rows] -= (dense.solve_lower(self.posterior, k) ** 2).sum(axis=0)
+                variance[rows] -= (array_api.solve_lower(self.posterior, k) ** 2).sum(axis=0)
             else:
-                variance[rows] -= (dense.solve_lower(self.prior, k.copy()) ** 2).sum(axis=0)
+                variance[rows] -= (array_api.solve_lower(self.prior, k.copy()) ** 2).sum(axis=0)
                 np.maximum(variance[rows], 0.0, out=variance[rows])
-                variance[rows] += (dense.solve_lower(self.posterior, k) ** 2).sum(axis=0)
+                variance[rows] += (array_api.solve_lower(self.posterior, k) ** 2).sum(axis=0)
         return np.maximum(variance, 0.0) + self.noise

@@ -25,12 +25,14 @@ from hilboost.learners.kernel_machine import (
     KernelMachineConfig,
     SparseLearner,
 )
+from hilboost.learners.kernel_machine.config import DIRECT_UP_TO
 from hilboost.learners.kernel_machine.expansion import merge
+from hilboost.learners.kernel_machine.memory import memory_budget
 from hilboost.learners.kernel_machine.merging import count_distinct
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.rounding import check_predictions
+from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
-from hilboost.learners.kernel_machine.workspace import DIRECT_UP_TO, Workspace, memory_budget
 from hilboost.model.resolved import is_auto
 from hilboost.rules import PenalizedLineSearch
 from hilboost.training.begin import start
@@ -316,27 +318,28 @@ class KernelFinish:
 
     def __call__(self, outcome: Outcome) -> Outcome:
         """Add a summary of the kernel machine to the outcome."""
-        workspace: Workspace | None = outcome.learner_data
-        if workspace is None:
+        machine: MachineState | None = outcome.learner_data
+        if machine is None:
             return outcome
         member, X = outcome.state.members[0], outcome.data.X
         check_predictions(
             *(member.model().predict_raw, X, member.raw, outcome.initial_raw),
             outcome.data.target.y,
-            workspace.precision,
-            workspace.seed,
+            machine.workspace.precision,
+            machine.workspace.seed,
         )
         residual = outcome.data.target.y - outcome.initial_raw
+        choice = machine.choice
         summary = KernelMachineSummary(
-            kernel=workspace.kernel,
-            regularization=workspace.regularization,
-            amplitude=1.0 if self.given else workspace.amplitude(residual),
-            noise=workspace.noise,
+            kernel=None if choice is None else choice.kernel,
+            regularization=None if choice is None else choice.regularization,
+            amplitude=1.0 if self.given else machine.amplitude(residual),
+            noise=machine.noise,
             row_weight=weight_scale(X, outcome.data.target).plain_row if self.relative else 1.0,
         )
-        loss = outcome.loss
-        if loss.sharpness is not None and workspace.trial is not None:
-            rows, outputs = workspace.trial
+        loss, trial = outcome.loss, machine.trial
+        if loss.sharpness is not None and trial is not None:
+            rows, outputs = trial
             loss = loss.sharpened(outcome.data.target.rows(rows), outcome.initial_raw + outputs)
         return replace(outcome, loss=loss, kernel_machine=summary)
 

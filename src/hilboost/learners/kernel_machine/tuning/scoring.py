@@ -1,38 +1,63 @@
-"""Selection of a kernel's scale and λ by leave-one-out and held-out errors."""
+"""Errors of kernels and λ on rows that they were not fitted to, and choices by these errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.kernels import Kernel
-from hilboost.kernels.gram import evaluate
+from hilboost.kernels.gram import evaluate, mean_diagonal
+from hilboost.kernels.marginal_likelihood import AnyKernel
 
 ROWS_OF_HOLD_OUT = 4000
+ROWS_OF_LEAVE_ONE_OUT = 1000
 _SCALE_FACTORS = (0.6, 0.8, 1.0, 1.3)
 _STEEPEST_SHRINKING = -0.25
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A kernel with λ, and its error on rows to which it was not fitted."""
+class Candidate(Generic[AnyKernel]):
+    """A kernel, its λ, and its error on rows that it was not fitted to.
 
-    kernel: Kernel
+    Attributes
+    ----------
+    kernel : Kernel
+    regularization : float
+    error : float
+        Weighted mean square; infinite before it is known.
+    predicted : (m, r) float64 or None
+        Predictions for those rows.
+    rows : (m,) int64 or None
+        Their numbers.
+    """
+
+    kernel: AnyKernel
     regularization: float
     error: float = np.inf
-    predicted: Floats | None = None  # predictions for those rows
+    predicted: Floats | None = None
     rows: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Rows for the selection, in random order: inputs (m, d), targets (m, r), weights (m,)."""
+    """A random sample of the rows, in random order.
+
+    Attributes
+    ----------
+    X : (m, d) float64
+    Y : (m, r) float64
+        Targets.
+    weight : (m,) float64
+        Sample weights.
+    rows : (m,) int64
+        Row numbers.
+    """
 
     X: Floats
     Y: Floats
@@ -51,13 +76,13 @@ class Sampled:
         return len(self.X)
 
 
-def by_error(candidate: Candidate) -> float:
-    """Return the error of a candidate, as a sort key."""
+def by_error(candidate: Candidate[AnyKernel]) -> float:
+    """Sort key."""
     return candidate.error
 
 
-def leave_one_out(candidate: Candidate, rows: Sampled) -> Candidate:
-    """Return the candidate with its weighted mean squared leave-one-out error.
+def leave_one_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
+    """The candidate with its weighted mean squared leave-one-out error.
 
     The leave-one-out residual of a row is ``α_i / (K + D)⁻¹_ii`` (Rasmussen & Williams 2006, eq.
     5.12).
@@ -65,11 +90,11 @@ def leave_one_out(candidate: Candidate, rows: Sampled) -> Candidate:
     K = evaluate(candidate.kernel, rows.X, rows.X)
     D = candidate.regularization / rows.weight
     try:
-        factor = dense.cholesky(dense.add_to_diagonal(K, D))
+        factor = array_api.cholesky(array_api.add_to_diagonal(K, D))
     except ArithmeticError:
         return Candidate(candidate.kernel, candidate.regularization)
-    inverse = dense.solve_lower(factor, np.eye(len(rows)))
-    alpha = dense.solve_lower(factor, inverse @ rows.Y, transposed=True)
+    inverse = array_api.solve_lower(factor, np.eye(len(rows)))
+    alpha = array_api.solve_lower(factor, inverse @ rows.Y, transposed=True)
     residual = alpha / (inverse**2).sum(axis=0)[:, None]
     error = float(np.average((residual**2).sum(axis=1), weights=rows.weight))
     return Candidate(
@@ -77,42 +102,48 @@ def leave_one_out(candidate: Candidate, rows: Sampled) -> Candidate:
     )
 
 
-def held_out(candidate: Candidate, rows: Sampled) -> Candidate:
-    """Return the candidate with its error on held-out rows after a fit to the other rows."""
+def held_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
+    """The candidate, fitted to the first rows, with its error on the others."""
     m = min(ROWS_OF_HOLD_OUT, int(0.75 * len(rows)))
     learn, X, Y = rows.first(m), rows.X[m:], rows.Y[m:]
     K = evaluate(candidate.kernel, learn.X, learn.X)
     try:
-        factor = dense.cholesky(dense.add_to_diagonal(K, candidate.regularization / learn.weight))
+        factor = array_api.cholesky(
+            array_api.add_to_diagonal(K, candidate.regularization / learn.weight)
+        )
     except ArithmeticError:
         return Candidate(candidate.kernel, candidate.regularization)
-    alpha = dense.solve_cholesky(factor, learn.Y.copy())
+    alpha = array_api.solve_cholesky(factor, learn.Y.copy())
     predicted = evaluate(candidate.kernel, X, learn.X) @ alpha
     error = float(np.average(((predicted - Y) ** 2).sum(axis=1), weights=rows.weight[m:]))
     return Candidate(candidate.kernel, candidate.regularization, error, predicted, rows.rows[m:])
 
 
-Score = Callable[[Candidate, Sampled], Candidate]
+Score = Callable[[Candidate[AnyKernel], Sampled], Candidate[AnyKernel]]
 
 
-def scaled(candidate: Candidate, factor: float) -> Candidate:
-    """Return the candidate with multiplied length scales, without an error."""
+def scaled(candidate: Candidate[AnyKernel], factor: float) -> Candidate[AnyKernel]:
+    """The candidate with its length scales multiplied, not yet scored."""
     return Candidate(candidate.kernel.stretched(factor), candidate.regularization)
 
 
-def best_scale(candidate: Candidate, rows: Sampled) -> Candidate:
-    """Return the candidate with the best multiple of its length scales, by leave-one-out error."""
+def best_scale(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
+    """The best of some multiples of the length scales by leave-one-out."""
     tried = [leave_one_out(scaled(candidate, factor), rows) for factor in _SCALE_FACTORS]
     return min(tried, key=lambda c: c.error)
 
 
 def best_lambda(
-    candidate: Candidate, rows: Sampled, score: Score, floor: float, team: ThreadTeam
-) -> Candidate:
-    """Search a grid of λ downward, not below ``floor``, while the error decreases; else upward."""
+    candidate: Candidate[AnyKernel],
+    rows: Sampled,
+    score: Score[AnyKernel],
+    floor: float,
+    team: ThreadTeam,
+) -> Candidate[AnyKernel]:
+    """Decrease or increase λ by factors of four, not below the floor, while the error falls."""
     best, went_down = candidate, True
 
-    def scored(factor: float) -> Candidate:
+    def scored(factor: float) -> Candidate[AnyKernel]:
         lam = max(candidate.regularization * factor, floor)
         return score(Candidate(candidate.kernel, lam), rows)
 
@@ -126,10 +157,18 @@ def best_lambda(
     return best
 
 
+def lambda_on_grid(kernel: AnyKernel, sampled: Sampled, team: ThreadTeam) -> Candidate[AnyKernel]:
+    """λ for a given kernel: the power of ten with the lowest leave-one-out error."""
+    rows = sampled.first(ROWS_OF_LEAVE_ONE_OUT)
+    diagonal = mean_diagonal(kernel, rows.X)
+    grid = [Candidate(kernel, diagonal * 10.0**k) for k in range(-6, 2)]
+    return min(team.map(lambda candidate: leave_one_out(candidate, rows), grid), key=by_error)
+
+
 def extrapolated(
-    best: Candidate, sampled: Sampled, few: Sampled, n: float, team: ThreadTeam
-) -> Candidate:
-    """Extrapolate the length scales to ``n`` rows from those for few and for most sampled rows.
+    best: Candidate[AnyKernel], sampled: Sampled, few: Sampled, n: float, team: ThreadTeam
+) -> Candidate[AnyKernel]:
+    """Length scales for ``n`` rows, extrapolated from the best ones for few and for many rows.
 
     The best length scale decreases with the number of rows.
     """
@@ -146,7 +185,7 @@ def extrapolated(
 
 
 def lowest_point(factors: Floats, errors: list[float]) -> float:
-    """Return the logarithm of the factor at the minimum of a parabola through three log errors."""
+    """Logarithm of the factor at the minimum of a parabola through three log errors."""
     if not np.isfinite(errors).all() or min(errors) <= 0:
         return float(np.log(factors[int(np.argmin(errors))]))
     x = np.log(factors)

@@ -1,0 +1,101 @@
+"""Selection of basis vectors by the name of a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import unknown_name
+from hilboost.kernels.base import Kernel
+from hilboost.learners.kernel_machine.basis.draws import by_residual, random_rows
+from hilboost.learners.kernel_machine.basis.forward import forward
+from hilboost.learners.kernel_machine.basis.information_gain import by_information_gain
+from hilboost.learners.kernel_machine.basis.k_means import k_means
+from hilboost.learners.kernel_machine.basis.problem import Problem, Rows
+from hilboost.learners.kernel_machine.basis.rp_cholesky import rp_cholesky
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to choose rows, and the number of float64 arrays (m, D) that it holds."""
+
+    choose: Callable[[Problem, int, np.random.Generator], Rows]
+    columns_held: int = 0
+
+
+_STRATEGIES = {
+    "forward": Strategy(forward, columns_held=1),
+    "information_gain": Strategy(by_information_gain, columns_held=2),
+    "k_means": Strategy(k_means),
+    "random": Strategy(random_rows),
+    "residual": Strategy(by_residual),
+    "rp_cholesky": Strategy(rp_cholesky, columns_held=1),
+}
+
+SELECTIONS: tuple[str, ...] = tuple(sorted(_STRATEGIES))
+"""Names of the strategies."""
+
+COLUMNS_HELD = {name: strategy.columns_held for name, strategy in _STRATEGIES.items()}
+"""Number of float64 arrays (m, D) that each strategy holds."""
+
+
+def select(
+    name: str,
+    kernel: Kernel,
+    X: Floats,
+    residual: Floats,
+    weight: Floats | None,
+    regularization: float,
+    n_basis: int,
+    rng: np.random.Generator,
+    n_candidates: int | None = 59,
+) -> Rows:
+    """Choose basis vectors among the rows.
+
+    Parameters
+    ----------
+    name : str
+        One of ``SELECTIONS``.
+    kernel : Kernel
+    X : (m, d) float64
+    residual : (m, r) float64
+        What the machine will be fitted to; scores are summed over the outputs.
+    weight : (m,) float64 or None
+        Sample weights; ``None`` means 1 for every row.
+    regularization : float
+        λ; raised to the rounding error of the trace of ``K`` if it is smaller.
+    n_basis : int
+    rng : Generator
+    n_candidates : int or None
+        κ: the number of random rows that ``forward`` scores in each step; ``None`` scores all, at
+        O(m²) a step, and evaluates m² kernel values a step if m is above about 5,800.
+
+    Returns
+    -------
+    (D,) intp
+        Distinct row numbers in the order of choice, 1 <= D <= n_basis.  D < n_basis if fewer rows
+        are useful: the others are equal, yield no gain, or the kernel has a low rank.
+
+    Raises
+    ------
+    InvalidParameter
+        No strategy has this name.
+
+    Notes
+    -----
+    Memory in float64 numbers: m D for ``rp_cholesky`` and ``forward``, 2 m D for
+    ``information_gain``; in addition, ``forward`` keeps up to 256 MiB of kernel values.
+    """
+    if name not in _STRATEGIES:
+        raise unknown_name("selection", name, SELECTIONS)
+    rows = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0)
+    if len(rows) == 0:  # all weights are zero: any row will do
+        rows, weight = np.arange(len(X)), None
+    mass = np.ones(len(rows)) if weight is None else weight[rows]
+    problem = Problem.of(kernel, X[rows], residual[rows], mass, regularization, n_candidates)
+    n_basis = max(1, min(n_basis, len(rows)))
+    chosen = _STRATEGIES[name].choose(problem, n_basis, rng)
+    return rows[chosen if len(chosen) else random_rows(problem, 1, rng)]

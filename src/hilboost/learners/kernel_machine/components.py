@@ -1,0 +1,53 @@
+"""Components of the function so far: one for every kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.kernels import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """The part of the model that lies in the space of one kernel, on the training rows.
+
+    :meth:`add` changes the arrays in place; nothing else does.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    alpha : (n, r) float64
+        Weights, by training row.
+    function : (n, r) float64
+        Values ``K alpha``.
+    """
+
+    kernel: Kernel
+    alpha: Floats
+    function: Floats
+
+    @classmethod
+    def zero(cls, kernel: Kernel, n: int, n_outputs: int) -> Component:
+        """The zero function on ``n`` rows."""
+        return cls(kernel, np.zeros((n, n_outputs)), np.zeros((n, n_outputs)))
+
+    def add(
+        self, rows: NDArray[np.int64], weights: Floats, outputs: Floats, coefficient: Floats
+    ) -> None:
+        """Add a multiple of an expansion.
+
+        Parameters
+        ----------
+        rows : (m,) int64
+            Distinct row numbers of its basis vectors.
+        weights : (m, r) float64
+        outputs : (n, r) float64
+        coefficient : (r,) float64
+        """
+        alpha, function = self.alpha, self.function
+        alpha[rows] += coefficient * weights
+        function += coefficient * outputs

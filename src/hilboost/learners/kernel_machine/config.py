@@ -1,0 +1,120 @@
+"""The parameters that all kernel learners share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hilboost.backends.array_api import Array
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidParameter
+from hilboost.kernels import Kernel
+from hilboost.learners.kernel_machine.inputs import Inputs, have_like_spreads, require_complete
+from hilboost.learners.kernel_machine.memory import memory_budget
+from hilboost.learners.kernel_machine.merging import DistinctRows
+from hilboost.learners.kernel_machine.workspace import Workspace
+
+DIRECT_UP_TO = 5000  # rows whose Gram matrix is factored as a whole
+_FLOAT64_UP_TO = 4096
+
+
+@dataclass(frozen=True)
+class KernelMachineConfig:
+    """The parameters that all kernel learners share.
+
+    Parameters
+    ----------
+    kernel : Kernel or "auto"
+        ``"auto"`` chooses kernel, length scales and regularization from the first gradients.
+    regularization : float or "auto"
+        λ of ``½ sum_i w_i (y_i - f(x_i))² + ½ λ |f|²``; the noise variance of a Gaussian process.
+    standardize : bool or "auto"
+        Scales columns to mean 0 and standard deviation 1; length scales are in these units.
+        ``"auto"`` divides more than 64 columns of similar spread (pixels, spectra) by one number,
+        and leaves columns as they are for kernels of row numbers, fingerprints and codes.
+    categorical : tuple of int
+        Columns of category codes, which are compared by equality.
+    memory_budget : float or "auto"
+        Bytes for Gram matrices; "auto" is 8e9 on any computer.
+    precision : {"auto", "float32", "float64"}
+        Of kernel values; "auto" is float64 up to 4,096 rows.
+    device : str or None
+        A Torch device such as ``"cuda"``; ``None`` is NumPy.
+    tuning : {"auto", "marginal_likelihood", "mean_distance"}
+        ``"marginal_likelihood"`` fits the hyperparameters of the given kernel, or of SY2006, eq.
+        (23), and λ to 1,000 rows; ``"mean_distance"`` uses a Gaussian whose θ is the mean squared
+        distance (SY2006, section 4), and chooses λ by leave-one-out.
+    tuning_seconds : float or None
+        Approximate time limit of the choice of kernel.
+    """
+
+    kernel: Kernel | str = "auto"
+    regularization: float | str = "auto"
+    standardize: bool | str = "auto"
+    categorical: tuple[int, ...] = ()
+    memory_budget: float | str = "auto"
+    precision: str = "auto"
+    device: str | None = None
+    tuning: str = "auto"
+    tuning_seconds: float | None = None
+
+    @property
+    def given_kernel(self) -> Kernel | None:
+        """The kernel that the user chose; ``None`` if the fit chooses it."""
+        return None if isinstance(self.kernel, str) else self.kernel
+
+    @property
+    def given_regularization(self) -> float | None:
+        """The λ that the user chose; ``None`` if the fit chooses it."""
+        return None if isinstance(self.regularization, str) else float(self.regularization)
+
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
+        """Scale the rows and start the threads."""
+        require_complete(X)
+        if self.given_kernel is not None:
+            self.given_kernel.check(X.shape[1])
+        X = np.asarray(X, dtype=np.float64)
+        distinct = DistinctRows.of(X, weight)
+        if distinct is not None:
+            X, weight = X[distinct.first], distinct.sums(distinct.weight)
+        inputs = self._inputs(X, weight)
+        precision = self.precision
+        if precision == "auto":
+            precision = "float64" if len(X) <= _FLOAT64_UP_TO else "float32"
+        beside = None if self.device is None else _empty_on(self.device)
+        return Workspace(
+            inputs=inputs,
+            X=inputs(X, beside, precision),
+            weight=weight,
+            memory=memory_budget(self.memory_budget),
+            seed=seed,
+            team=ThreadTeam(n_threads),
+            distinct=distinct,
+            source=X if precision == "float32" and self.precision == "auto" else None,
+        )
+
+    def _inputs(self, X: Floats, weight: Floats | None) -> Inputs:
+        kernel = self.given_kernel
+        needs_raw = kernel is not None and kernel.reads_raw_columns
+        if not self.standardize or (self.standardize == "auto" and needs_raw):
+            return Inputs.unchanged(X.shape[1])
+        common = self.standardize == "auto" and have_like_spreads(X)
+        return Inputs.of(X, weight, self.categorical, common)
+
+
+def _empty_on(device: str) -> Array:
+    """An empty array on a device."""
+    try:
+        import torch
+    except ImportError as error:
+        raise InvalidParameter(
+            f"device={device!r} requires PyTorch; install torch, or set device=None."
+        ) from error
+    try:
+        return torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InvalidParameter(
+            f"device={device!r} is not available ({error}); use another device, or set device=None."
+        ) from error

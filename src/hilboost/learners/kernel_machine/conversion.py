@@ -1,0 +1,91 @@
+"""Conversion between the rows and gradients of the table and those that the machine sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.loss import Gradients
+from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.merging import DistinctRows
+
+_USUAL_EXPONENT = 100  # of gradients, which are squared and divided by λ
+
+
+@dataclass(frozen=True, eq=False)
+class Conversion:
+    """From all rows to the distinct ones, and to a unit in which squares of gradients are finite.
+
+    Attributes
+    ----------
+    distinct : DistinctRows or None
+        ``None`` if no two rows are equal.
+    unit : float
+        A power of two that gradients are divided by.
+    """
+
+    distinct: DistinctRows | None
+    unit: float
+
+    @classmethod
+    def of(cls, distinct: DistinctRows | None, gradients: Gradients) -> Conversion:
+        """The unit that suits the gradients of the first stage.
+
+        It is 1 with a hessian, since such gradients have a unit of their own.
+        """
+        largest = float(np.abs(gradients.negative_gradient).max(initial=0.0))
+        exponent = np.frexp(largest)[1]
+        is_usual = abs(exponent) <= _USUAL_EXPONENT or gradients.hessian is not None
+        return cls(distinct, 1.0 if is_usual else float(np.ldexp(1.0, exponent)))
+
+    def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
+        """Gradients and sample weights of the distinct rows."""
+        weight = sample_weights(sample, len(gradients.negative_gradient))
+        if self.unit != 1:
+            negative = gradients.negative_gradient / self.unit
+            gradients = replace(gradients, negative_gradient=negative)
+        if self.distinct is None:
+            return gradients, weight
+        return self.distinct.merged(gradients, weight)
+
+    def shown(self, steps: tuple[Descending, ...]) -> list[FittedTerm]:
+        """Base models for all rows, in the unit of the gradients."""
+        if self.distinct is not None:
+            steps = tuple(step.on_all_rows(self.distinct) for step in steps)
+        if self.unit != 1:
+            steps = tuple(step.in_unit(self.unit) for step in steps)
+        return list(steps)
+
+    def predictions(
+        self, rows: NDArray[np.int64], outputs: Floats
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Predictions for some distinct rows as predictions for the rows of the table.
+
+        Parameters
+        ----------
+        rows : (m,) int64
+        outputs : (m, r) float64
+
+        Returns
+        -------
+        rows : (k,) int64
+        outputs : (k, r) float64
+        """
+        outputs = outputs * self.unit
+        if self.distinct is None:
+            return rows, outputs
+        members, places = self.distinct.members(rows)
+        return members, outputs[places]
+
+
+def sample_weights(sample: RowSample, n: int) -> Floats | None:
+    """Weight of every row, 0 outside the sample; ``None`` means 1 for all."""
+    if sample.rows is None:
+        return sample.weight
+    weight = np.zeros(n)
+    weight[sample.rows] = 1.0 if sample.weight is None else sample.weight[sample.rows]
+    return weight

@@ -1,0 +1,1 @@
+"""Linear systems of kernel machines: direct solvers, and preconditioned conjugate gradients."""

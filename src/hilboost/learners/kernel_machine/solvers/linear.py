@@ -1,0 +1,227 @@
+"""Solvers of ``K + D`` for one diagonal ``D`` that all stages and outputs share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends import array_api
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
+from hilboost.kernels import Kernel
+from hilboost.kernels.gram import evaluate
+from hilboost.kernels.symmetric import SymmetricGram
+from hilboost.learners.kernel_machine.components import Component
+from hilboost.learners.kernel_machine.solvers.conjugate_gradients import (
+    ConjugateGradients,
+    Progress,
+    largest_norm,
+)
+from hilboost.learners.kernel_machine.solvers.nystroem import Nystroem, nystroem_factor
+from hilboost.learners.kernel_machine.workspace import Workspace
+
+
+@dataclass(frozen=True, eq=False)
+class LinearStep:
+    """A step towards the solution.
+
+    Attributes
+    ----------
+    change : (n, r) float64
+        What to add to the weights.
+    outputs : (n, r) float64
+        ``K change``.
+    left : float
+        Largest column norm of the residual after the step.
+    progress : Progress or None
+        State of the search; ``None`` after an exact step.
+    """
+
+    change: Floats
+    outputs: Floats
+    left: float
+    progress: Progress | None
+
+
+class LinearSolver(Protocol):
+    """A solver for one Gram matrix and one diagonal.  It does not change after its construction."""
+
+    @property
+    def D(self) -> Floats:
+        """Diagonal of the system, (n,)."""
+
+    @property
+    def basis(self) -> NDArray:
+        """Basis vectors (n, d): all rows, in the dtype of the kernel values."""
+
+    def step(
+        self,
+        residual: Floats,
+        so_far: Component,
+        iterations: int,
+        tolerance: float,
+        progress: Progress | None,
+    ) -> LinearStep:
+        """Advance the solution.
+
+        Parameters
+        ----------
+        residual : (n, r) float64
+        so_far : Component
+            Weights and values before the step.
+        iterations : int
+            Maximum number of conjugate gradient steps.
+        tolerance : float
+            Largest column norm of the residual at which the system counts as solved.
+        progress : Progress or None
+            Of the last step; ``None`` for the first one.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class LinearState:
+    """A linear system, and how far it is solved.
+
+    Attributes
+    ----------
+    solver : LinearSolver
+    tolerance : float
+        Largest column norm of the residual at which the system counts as solved.
+    left : float
+        That of the present residual; infinite before the first step.
+    progress : Progress or None
+        State of the search; ``None`` before the first step.
+    """
+
+    solver: LinearSolver
+    tolerance: float
+    left: float = np.inf
+    progress: Progress | None = None
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the residual is within the tolerance."""
+        return self.left <= self.tolerance
+
+    def fits(self, D: Floats) -> bool:
+        """Whether ``D`` is the diagonal of the system."""
+        return np.array_equal(D, self.solver.D)
+
+    def advance(
+        self, residual: Floats, so_far: Component, iterations: int
+    ) -> tuple[LinearStep, LinearState]:
+        """The next step, and the state after it."""
+        step = self.solver.step(residual, so_far, iterations, self.tolerance, self.progress)
+        return step, replace(self, left=step.left, progress=step.progress)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectSolver:
+    """``(K + D)⁻¹`` from a Cholesky factor; O(n³) once, O(n² r) a step."""
+
+    K: Floats
+    factor: Floats
+    D: Floats
+    basis: NDArray
+
+    @classmethod
+    def of(cls, workspace: Workspace, kernel: Kernel, D: Floats) -> DirectSolver:
+        """Evaluate and factor the matrix."""
+        X = array_api.to_numpy(workspace.X)
+        K = evaluate(kernel, X, X, workspace.team)
+        factor = array_api.cholesky(array_api.add_to_diagonal(K.copy(), D))
+        return cls(K, factor, D, X.astype(workspace.precision))
+
+    def step(
+        self,
+        residual: Floats,
+        so_far: Component,
+        iterations: int,
+        tolerance: float,
+        progress: Progress | None,
+    ) -> LinearStep:
+        """The exact step."""
+        change = array_api.solve_cholesky(self.factor, residual.copy())
+        return LinearStep(change, self.K @ change, 0.0, None)
+
+
+@dataclass(frozen=True, eq=False)
+class IterativeSolver:
+    """Preconditioned conjugate gradients on ``K + D``, started from a sparse kernel machine.
+
+    Attributes
+    ----------
+    gram : SymmetricGram
+    D : (n,) float64
+    basis : (n, d)
+    nystroem : Nystroem
+        The preconditioner.
+    landmarks : (m,) int64
+        Basis vectors of the sparse machine.
+    factor : (m, m)
+        Cholesky factor of their Gram matrix.
+    """
+
+    gram: SymmetricGram
+    D: Floats
+    basis: NDArray
+    nystroem: Nystroem
+    landmarks: NDArray[np.int64]
+    factor: Array
+
+    @classmethod
+    def of(cls, gram: SymmetricGram, landmarks: NDArray[np.int64], D: Floats) -> IterativeSolver:
+        """Compute the preconditioner; cost O(n m²)."""
+        Q, factor = nystroem_factor(gram, landmarks, float(D.min()))
+        basis = array_api.to_numpy(gram.A).astype(gram.precision)
+        return cls(gram, D, basis, Nystroem(Q, D), landmarks, factor)
+
+    def step(
+        self,
+        residual: Floats,
+        so_far: Component,
+        iterations: int,
+        tolerance: float,
+        progress: Progress | None,
+    ) -> LinearStep:
+        """A few conjugate gradient steps.
+
+        If the residual seems small enough, it is recomputed from all weights.  If it is not, the
+        outputs lead to the values of ``K (α + step)``, and the fit continues.
+        """
+        b = array_api.like(residual, self.gram.A, "float64")
+        diagonal = array_api.like(self.D, self.gram.A, "float64")[:, None]
+
+        def system(V: Array) -> Array:
+            return self.gram.times(V) + diagonal * V
+
+        start, taken_first = b * 0.0, b * 0.0
+        if progress is None:
+            start = self._sparse_machine(b)
+            taken_first = system(start)
+            left = largest_norm(array_api.to_numpy(b - taken_first))
+            if not left <= largest_norm(residual):  # the landmarks are nearly dependent
+                start, taken_first = b * 0.0, b * 0.0
+        search = ConjugateGradients(system, self.nystroem)
+        found = search.run(b - taken_first, iterations, tolerance, progress)
+        change, taken, left = start + found.x, taken_first + found.Sx, found.left
+        outputs = taken - diagonal * change
+        if left <= tolerance:
+            before, function = (array_api.like(v, b) for v in (so_far.alpha, so_far.function))
+            true = self.gram.times(before + change) - function
+            error = largest_norm(array_api.to_numpy(true - outputs))
+            if not error <= tolerance:
+                outputs, left = true, error
+        return LinearStep(
+            array_api.to_numpy(change), array_api.to_numpy(outputs), left, found.progress
+        )
+
+    def _sparse_machine(self, b: Array) -> Array:
+        """Kernel ridge regression with the landmarks as basis vectors."""
+        coefficients = self.nystroem.coefficients(b)
+        start = b * 0.0
+        start[self.landmarks] = array_api.solve_lower(self.factor, coefficients, transposed=True)
+        return start

@@ -1,0 +1,136 @@
+"""Newton steps on all rows, for losses whose curvature changes from stage to stage.
+
+With weights α, sample weights w, negative gradients g and curvatures h, a stage solves
+``(K + D) δ = D b`` for ``D = λ / (w h)`` and the dual residual ``b = w g / λ - α``, zero at
+the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends import array_api
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import NotPositive
+from hilboost.kernels import Kernel
+from hilboost.kernels.gram import evaluate
+from hilboost.kernels.symmetric import SymmetricGram
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.solvers.conjugate_gradients import ConjugateGradients
+from hilboost.learners.kernel_machine.solvers.nystroem import Nystroem, nystroem_factor
+from hilboost.learners.kernel_machine.workspace import Workspace
+
+_LARGEST_RATIO = 1e8  # of D to the mean of k(x, x), for rows that hardly curve the loss
+_SMALLEST_CURVATURE = 1e-300
+_FEW_DIGITS = 0.1  # of the residual: the next stage has another system
+_MOST_ROUNDS = 10
+
+
+def newton_system(problem: StageProblem, alpha: Floats, size: float) -> tuple[Floats, Floats]:
+    """``D`` and ``b``, both (n, r), for a kernel whose mean of k(x, x) is ``size``."""
+    hessian, lam = problem.gradients.hessian, problem.regularization
+    assert hessian is not None
+    w = 1.0 if problem.weight is None else problem.weight[:, None]
+    D = lam / np.maximum(w * hessian, _SMALLEST_CURVATURE)
+    return np.minimum(D, _LARGEST_RATIO * size), problem.weighted_gradient / lam - alpha
+
+
+class NewtonSolver(Protocol):
+    """A solver for one Gram matrix and any ``D``.  It does not change after its construction."""
+
+    @property
+    def basis(self) -> NDArray:
+        """Basis vectors (n, d): all rows, in the dtype of the kernel values."""
+
+    def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
+        """The step δ and its values ``K δ``, both (n, r)."""
+
+
+@dataclass(frozen=True, eq=False)
+class DirectNewton:
+    """A Cholesky factor for every output; cost O(n³) each.
+
+    Attributes
+    ----------
+    K : (n, n) float64
+    basis : (n, d)
+    """
+
+    K: Floats
+    basis: NDArray
+
+    @classmethod
+    def of(cls, workspace: Workspace, kernel: Kernel) -> DirectNewton:
+        """Evaluate the Gram matrix."""
+        X = array_api.to_numpy(workspace.X)
+        return cls(evaluate(kernel, X, X, workspace.team), X.astype(workspace.precision))
+
+    def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
+        """The exact step, and its values."""
+        step = np.empty_like(b)
+        diagonal = np.diag(self.K)
+        for k in range(b.shape[1]):
+            # Scaled to a unit diagonal: rounding is relative to entries of D, which vary widely.
+            total = diagonal + D[:, k]
+            if not (total > 0).all():
+                raise NotPositive(array_api.NOT_POSITIVE)
+            scale = 1.0 / np.sqrt(total)
+            system = self.K * scale
+            system *= scale[:, None]
+            factor = array_api.cholesky(array_api.add_to_diagonal(system, scale**2 * D[:, k]))
+            step[:, k] = scale * array_api.solve_cholesky(factor, scale * D[:, k] * b[:, k])
+        return step, self.K @ step
+
+
+@dataclass(frozen=True, eq=False)
+class IterativeNewton:
+    """Conjugate gradients for every output, preconditioned by a sparse kernel machine.
+
+    Attributes
+    ----------
+    gram : SymmetricGram
+    basis : (n, d)
+    Q : (n, m)
+        ``Q Q'`` is the Nyström approximation of the Gram matrix.
+    """
+
+    gram: SymmetricGram
+    basis: NDArray
+    Q: Array
+
+    @classmethod
+    def of(cls, gram: SymmetricGram, landmarks: NDArray[np.int64], D: Floats) -> IterativeNewton:
+        """Compute the approximation for the first D (n, r); cost O(n m²)."""
+        Q, _ = nystroem_factor(gram, landmarks, float(D.min()))
+        return cls(gram, array_api.to_numpy(gram.A).astype(gram.precision), Q)
+
+    def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
+        """Steps until a tenth of the residual is left and the sum descends, and its values."""
+        columns = [self._column(D[:, k], b[:, k : k + 1], iterations) for k in range(b.shape[1])]
+        return np.hstack([step for step, _ in columns]), np.hstack([f for _, f in columns])
+
+    def _column(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
+        search = ConjugateGradients(self._system(D), Nystroem(self.Q, D))
+        right = array_api.like(D[:, None] * b, self.gram.A, "float64")
+        tolerance = _FEW_DIGITS * float(np.linalg.norm(D * b[:, 0]))
+        step, taken = np.zeros_like(b), np.zeros_like(b)
+        outputs, progress = taken, None
+        for _ in range(_MOST_ROUNDS):
+            found = search.run(right, iterations, tolerance, progress)
+            right, progress = right - found.Sx, found.progress
+            step, taken = step + array_api.to_numpy(found.x), taken + array_api.to_numpy(found.Sx)
+            outputs = taken - D[:, None] * step
+            if found.left <= tolerance and float((b * outputs).sum()) > 0:
+                break
+            tolerance = min(tolerance, 0.5 * found.left)
+        return step, outputs
+
+    def _system(self, D: Floats) -> Callable[[Array], Array]:
+        diagonal = array_api.like(D, self.gram.A, "float64")[:, None]
+        return lambda V: self.gram.times(V) + diagonal * V

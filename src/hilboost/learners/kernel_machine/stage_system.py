@@ -1,0 +1,222 @@
+"""The linear system of a sparse stage: a few basis vectors, their weights optimal on all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from hilboost.backends import array_api
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
+from hilboost.kernels.gram import Gram, evaluate, require_memory
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.state import MachineState
+from hilboost.learners.kernel_machine.workspace import Workspace
+
+BYTES_BESIDE = 2.0**27  # for blocks of kernel values
+
+
+@dataclass(frozen=True, eq=False)
+class StageSystem:
+    """The quadratic model of a stage: ``½ a'Ha - g'a`` with ``H = K'WK + λ K_DD``.
+
+    This is the numerator and denominator of SY2006, eq. (21).
+
+    Attributes
+    ----------
+    gram : Gram, (n, D)
+    grams : list of (D, D)
+        ``K'WK``, one for all outputs or one for each.
+    g : (D, r)
+    K_DD : (D, D)
+    regularization : float
+    """
+
+    gram: Gram
+    grams: list[Array]
+    g: Array
+    K_DD: Array
+    regularization: float
+
+    def _hessians(self) -> list[Array]:
+        return [total + self.regularization * self.K_DD for total in self.grams]
+
+    def solve(self) -> Floats:
+        """The optimal weights ``H⁻¹ g``, (D, r); cost O(D³)."""
+        factors = [array_api.cholesky(H) for H in self._hessians()]
+        if len(factors) == 1:
+            return array_api.to_numpy(array_api.solve_cholesky(factors[0], self.g + 0.0))
+        solved = [
+            array_api.solve_cholesky(factor, self.g[:, k] + 0.0) for k, factor in enumerate(factors)
+        ]
+        return np.column_stack([array_api.to_numpy(weights) for weights in solved])
+
+    def improve(self, start: Floats, iterations: int) -> Floats:
+        """Weights (D, r) after some steps of conjugate gradients from ``start`` (D, r)."""
+        hessians = [array_api.to_numpy(H) for H in self._hessians()]
+        g = array_api.to_numpy(self.g)
+        return np.column_stack(
+            [
+                minimize_quotient(
+                    hessians[min(k, len(hessians) - 1)], g[:, k], start[:, k], iterations
+                )
+                for k in range(g.shape[1])
+            ]
+        )
+
+    def gain(self) -> float:
+        """``½ g'H⁻¹g``, the decrease of the penalized loss."""
+        return 0.5 * float((array_api.to_numpy(self.g) * self.solve()).sum())
+
+    def outputs(self, a: Floats) -> Floats:
+        """Values on all rows, (n, r)."""
+        return array_api.to_numpy(self.gram.times(array_api.like(a, self.gram.A, "float64")))
+
+
+@dataclass(frozen=True)
+class StageSolver:
+    """Sets up the systems of stages, and solves them.
+
+    Attributes
+    ----------
+    penalizes_ensemble : bool
+        Whether the norm of the whole function is penalized (SY2006, eq. 12, µ = λ), or that of the
+        stage alone.
+    iterations : int
+        Steps of conjugate gradients, if they are wanted.
+    """
+
+    penalizes_ensemble: bool = True
+    iterations: int = 50
+
+    def system(
+        self,
+        state: MachineState,
+        problem: StageProblem,
+        rows: NDArray[np.int64],
+        on: NDArray[np.int64] | None = None,
+        reserved: float = 0.0,
+    ) -> StageSystem:
+        """``H`` and ``g`` of SY2006, eq. (21).
+
+        Parameters
+        ----------
+        state : MachineState
+        problem : StageProblem
+        rows : (D,) int64
+            Basis vectors.
+        on : (m,) int64, optional
+            Rows to sum over; by default all.
+        reserved : float
+            Bytes of the memory budget that others use.
+        """
+        workspace, kernel, D = state.workspace, problem.kernel, len(rows)
+        W = problem.curvature
+        n_systems = 1 if W is None else W.shape[1]
+        needed = 8.0 * D * D * (3 if n_systems == 1 else 2 + problem.n_outputs) + reserved
+        require_memory(needed + BYTES_BESIDE, workspace.memory, f"a stage of {D} basis vectors")
+        gram = workspace.gram(kernel, on, rows, workspace.memory - needed)
+        right = problem.weighted_gradient
+        right = right if on is None else right[on]
+        W = W if on is None or W is None else W[on]
+        points = array_api.cast(workspace.X[rows], "float64")
+        K_DD = evaluate(kernel, points, points, workspace.team)
+        grams, g = _sums(gram, W, right, workspace)
+        if self.penalizes_ensemble:
+            function = state.component(kernel, problem.n_outputs).function[rows]
+            g = g - problem.regularization * array_api.like(function, workspace.X, "float64")
+        return StageSystem(gram, grams, g, K_DD, problem.regularization)
+
+    def solved(
+        self,
+        state: MachineState,
+        problem: StageProblem,
+        rows: NDArray[np.int64],
+        start: Floats | None = None,
+        reserved: float = 0.0,
+    ) -> tuple[StageSystem, Floats]:
+        """A system and its weights (D, r), in double precision if single is inaccurate.
+
+        Parameters
+        ----------
+        state : MachineState
+        problem : StageProblem
+        rows : (D,) int64
+        start : (D, r) float64, optional
+            Start of conjugate gradients; by default, the solution is exact.
+        reserved : float
+        """
+        system = self.system(state, problem, rows, reserved=reserved)
+        a = self._weights(system, start)
+        if state.refine_precision(problem.kernel, rows, a):
+            system = self.system(state, problem, rows, reserved=reserved)
+            a = self._weights(system, start)
+        return system, a
+
+    def _weights(self, system: StageSystem, start: Floats | None) -> Floats:
+        return system.solve() if start is None else system.improve(start, self.iterations)
+
+
+def _sums(
+    gram: Gram, W: Floats | None, right: Floats, workspace: Workspace
+) -> tuple[list[Array], Array]:
+    """``K'WK`` for every column of ``W``, and ``K'R`` for ``R`` (n, r)."""
+    grams = []
+    product: Array = None
+    for column in range(1 if W is None else W.shape[1]):
+        w = None if W is None else array_api.like(W[:, column], workspace.X, "float64")
+        first = array_api.like(right, workspace.X, "float64") if column == 0 else None
+        total, found = gram.sums(w, first)
+        grams.append(total)
+        product = found if column == 0 else product
+    return grams, product
+
+
+def fitted_on_subset(
+    workspace: Workspace,
+    problem: StageProblem,
+    rows: NDArray[np.int64],
+    subset: NDArray[np.int64],
+) -> Floats:
+    """Weights (D, r) of the sparse machine fitted to a subset alone; SY2006, step 2(a)."""
+    W = problem.curvature
+    curvature = None if W is None else W[subset].mean(axis=1)
+    gram = workspace.gram(problem.kernel, subset, rows, workspace.memory)
+    total, product = gram.sums(
+        None if curvature is None else array_api.like(curvature, workspace.X, "float64"),
+        array_api.like(problem.weighted_gradient[subset], workspace.X, "float64"),
+    )
+    points = array_api.cast(workspace.X[rows], "float64")
+    K_DD = evaluate(problem.kernel, points, points, workspace.team)
+    factor = array_api.cholesky(total + problem.regularization * K_DD)
+    return array_api.to_numpy(array_api.solve_cholesky(factor, product))
+
+
+def minimize_quotient(H: Floats, g: Floats, start: Floats, iterations: int) -> Floats:
+    """Nonlinear conjugate gradients on SY2006, eq. (21), then the best length ``c*`` of (20).
+
+    (21) is ``-½ (g'a)² / (a'Ha)``; its gradient (22) is ``c (c Ha - g)`` with ``c = g'a / a'Ha``.
+    """
+    if not start.any():
+        start = g
+
+    def objective(a: Floats) -> tuple[float, Floats]:
+        Ha = H @ a
+        curvature = max(float(a @ Ha), 1e-300)
+        c = float(g @ a) / curvature
+        return -0.5 * c * c * curvature, c * (c * Ha - g)
+
+    size = float(np.abs(objective(start)[0])) or 1.0
+
+    def scaled(a: Floats) -> tuple[float, Floats]:
+        value, gradient = objective(a)
+        return value / size, gradient / size
+
+    options = {"maxiter": iterations, "gtol": 0.0}
+    result = minimize(scaled, start, jac=True, method="CG", options=options)
+    a = result.x if np.isfinite(result.x).all() else start
+    curvature = float(a @ (H @ a))
+    return a * (float(g @ a) / curvature) if curvature > 0 else np.zeros_like(a)

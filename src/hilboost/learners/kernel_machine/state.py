@@ -1,0 +1,236 @@
+"""The state of a kernel machine during a fit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.loss import Gradients
+from hilboost.kernels import Kernel
+from hilboost.learners.kernel_machine.components import Component
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.conversion import Conversion
+from hilboost.learners.kernel_machine.descending import Descending, Descent
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
+from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice, choose
+from hilboost.learners.kernel_machine.workspace import Workspace
+
+
+class MachineState(ABC):
+    """The function so far, the kernel and λ; each learner adds the state of its solver.
+
+    This is the ``data`` of the methods of a learner, which the boosting loop holds.  Its methods
+    change it in place, because it holds arrays of n rows and Gram matrices, which are not copied.
+    All parts but the components are immutable and are replaced as a whole.
+
+    Attributes
+    ----------
+    workspace : Workspace
+        Replaced at most once, by that in double precision.
+    choice : Choice or None
+        Kernel and λ; ``None`` before the first stage if the user left one of them open.
+    descent : Descent or None
+        Decrease of the penalized loss so far, if the fit ends with it.
+    n_stages : int
+        Number of stages so far.
+    """
+
+    def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
+        self.workspace = workspace
+        self.choice = choice
+        self.descent: Descent | None = None
+        self.n_stages = 0
+        self._components: dict[int, Component] = {}
+        self._conversion: Conversion | None = None
+        self._choose_penalty: PenaltyChoice | None = None
+        self._proposed: tuple[Descending, ...] = ()
+
+    @property
+    @abstractmethod
+    def converged(self) -> bool:
+        """Whether further stages would change nothing."""
+
+    @property
+    def noise(self) -> Floats | None:
+        """Diagonal (n,) of the linear system that the function solves, if there is one."""
+        return None
+
+    def choose_penalty_by(self, choose_penalty: PenaltyChoice) -> None:
+        """Let a function choose λ, if the user does not."""
+        self._choose_penalty = choose_penalty
+
+    def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
+        """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""
+        if self._conversion is None:
+            self._conversion = Conversion.of(self.workspace.distinct, gradients)
+        return self._conversion.seen(gradients, sample)
+
+    def problem(
+        self,
+        config: KernelMachineConfig,
+        gradients: Gradients,
+        weight: Floats | None,
+        n_effective: float = np.inf,
+        iterates: bool = False,
+    ) -> StageProblem:
+        """The problem of this stage; the first stage chooses kernel and λ.
+
+        Parameters
+        ----------
+        config : KernelMachineConfig
+        gradients : Gradients
+            As :meth:`seen` returns them.
+        weight : (n,) float64 or None
+            Likewise.
+        n_effective : float
+            Number of basis vectors that the model can have, if fewer than rows.
+        iterates : bool
+            Whether the fit takes conjugate gradient steps on all rows.
+        """
+        if self.choice is None:
+            self.choice = choose(
+                config,
+                self.workspace,
+                gradients,
+                weight,
+                n_effective,
+                iterates,
+                self._choose_penalty,
+            )
+        self.workspace, regularization = self.choice.settled(self.workspace, weight)
+        return StageProblem(self.choice.kernel, regularization, gradients, weight)
+
+    def penalize(self, regularization: float) -> None:
+        """Set λ for this and later stages."""
+        assert self.choice is not None
+        self.choice = replace(self.choice, regularization=regularization)
+
+    def expect_descent(self, patience: int) -> None:
+        """Observe the decrease of the penalized loss, if it is not observed yet.
+
+        Parameters
+        ----------
+        patience : int
+            Number of consecutive stages with a negligible decrease after which it has ended.
+        """
+        if self.descent is None:
+            self.descent = Descent(patience)
+
+    def restart(self, regularization: float, least_fall: float) -> None:
+        """Begin another fit from the function so far, with the same Gram matrix.
+
+        Parameters
+        ----------
+        regularization : float
+            λ
+        least_fall : float
+            Relative decrease of the penalized loss at which the descent has ended.
+        """
+        self.penalize(regularization)
+        self.descent = Descent(1, least_fall)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the penalized loss was observed, and no longer decreases."""
+        return self.descent is not None and self.descent.has_ended
+
+    def use_float64(self) -> None:
+        """Compute kernel values in double precision from now on, if the user left the choice."""
+        self.workspace = self.workspace.in_float64()
+
+    def refine_precision(self, kernel: Kernel, rows: NDArray[np.int64], weights: Floats) -> bool:
+        """Turn to double precision if an expansion is inaccurate in single; whether it did."""
+        workspace = self.workspace
+        if workspace.source is None:
+            return False
+        some = workspace.X[:: max(1, workspace.n_rows // ROWS_CHECKED)]
+        function = self.component(kernel, weights.shape[1]).function
+        spread = float(np.sqrt((function**2).mean()))
+        if not loses_digits(kernel, some, workspace.X[rows], weights, spread):
+            return False
+        self.use_float64()
+        return True
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """Components of the function so far, one for each kernel."""
+        return tuple(self._components.values())
+
+    def component(self, kernel: Kernel, n_outputs: int) -> Component:
+        """The component of the function so far in the space of a kernel."""
+        if id(kernel) not in self._components:  # a component keeps its kernel, and so its id
+            zero = Component.zero(kernel, self.workspace.n_rows, n_outputs)
+            self._components[id(kernel)] = zero
+        return self._components[id(kernel)]
+
+    def gained(self, problem: StageProblem) -> Floats:
+        """Decrease of the penalized squared error by the stages so far, (r,).
+
+        A step that descends on the dual may increase the error, but not above that of the constant.
+        """
+        so_far = self.component(problem.kernel, problem.n_outputs)
+        function = so_far.function
+        w = 1.0 if problem.weight is None else problem.weight[:, None]
+        gained = w * function * (0.5 * function + problem.gradients.negative_gradient)
+        return (gained - 0.5 * problem.regularization * so_far.alpha * function).sum(axis=0)
+
+    def propose(self, *steps: Descending) -> list[FittedTerm]:
+        """Remember the steps of a stage; return them for all rows, in the unit of the gradients."""
+        assert self._conversion is not None
+        self._proposed = steps
+        return self._conversion.shown(steps)
+
+    def stage_added(self, stage: Stage) -> None:
+        """Add the proposed steps with the coefficients that the rules set."""
+        for term, step in zip(stage.terms, self._proposed, strict=True):
+            model = step.term.model
+            assert model.rows is not None
+            assert step.outputs is not None
+            component = self.component(model.kernel, len(term.coefficient))
+            component.add(model.rows, model.weights, step.outputs, term.coefficient)
+        if self.descent is not None:
+            (step,) = self._proposed
+            self.descent = self.descent.after(stage, step)
+        self.n_stages += 1
+        self._proposed = ()
+
+    @property
+    def trial(self) -> tuple[NDArray[np.int64], Floats] | None:
+        """Rows that the choice of kernel held out, and predictions of their first gradients."""
+        choice = self.choice
+        if choice is None or choice.rows is None or choice.predicted is None:
+            return None
+        assert self._conversion is not None
+        return self._conversion.predictions(choice.rows, choice.predicted)
+
+    def amplitude(self, residual: Floats) -> float:
+        """The maximum-likelihood factor of kernel and noise.
+
+        ``y'(K + D)⁻¹y / n``, for the targets minus the start value ``y`` (n, r).
+        """
+        if self.choice is None or id(self.choice.kernel) not in self._components:
+            return 1.0
+        alpha = self._components[id(self.choice.kernel)].alpha
+        if alpha.shape[1] != residual.shape[1]:
+            return 1.0
+        assert self._conversion is not None
+        unit, distinct = self._conversion.unit, self._conversion.distinct
+        residual = residual / unit
+        if distinct is None:
+            return max(float((residual * alpha).mean()), 1e-300) * unit * unit
+        weight = distinct.weight
+        means = distinct.means(residual, weight)
+        scatter = distinct.scatter(residual, weight) / max(self.choice.regularization, 1e-300)
+        total = float((means * alpha).sum()) + scatter
+        return max(total / residual.size, 1e-300) * unit * unit
+
+    def close(self) -> None:
+        """End the threads; subclasses release their Gram matrices."""
+        self.workspace.team.__exit__()

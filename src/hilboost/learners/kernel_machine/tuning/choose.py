@@ -1,0 +1,240 @@
+"""The choice of kernel and λ in the first stage of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends import array_api
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients
+from hilboost.kernels import Kernel
+from hilboost.kernels.gram import mean_diagonal
+from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig
+from hilboost.learners.kernel_machine.tuning.likelihood import (
+    SMALLEST_LAMBDA,
+    by_likelihood,
+    by_mean_distance,
+)
+from hilboost.learners.kernel_machine.tuning.scoring import (
+    ROWS_OF_HOLD_OUT,
+    Candidate,
+    Sampled,
+    lambda_on_grid,
+)
+from hilboost.learners.kernel_machine.tuning.search import Clock, Search
+from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
+from hilboost.learners.kernel_machine.workspace import Workspace
+
+_BYTES_OF_A_CANDIDATE = 32.0  # a squared row
+_AT_ONCE = 2  # candidates that the memory budget must hold
+_FEWEST_ROWS = 64
+_UNLIKE = 30.0  # targets whose spreads differ by more are standardized one by one
+_SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
+_SMALLEST_HURRIED_LAMBDA = 1e-2  # for slow steps that a time limit may cut short
+_ROWS_OF_SLOW_STEPS = 15_000
+
+
+PenaltyChoice = Callable[[Workspace, Kernel, float], float]
+"""Chooses λ by the loss itself, for a workspace, a kernel, and the number of basis vectors."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The kernel and λ of a fit.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    regularization : float
+        λ
+    rows : (m,) int64 or None
+        Rows that the choice held out.
+    predicted : (m, r) float64 or None
+        Predictions of their first gradients.
+    """
+
+    kernel: Kernel
+    regularization: float
+    rows: NDArray[np.int64] | None = None
+    predicted: Floats | None = None
+
+    @classmethod
+    def given(cls, config: KernelMachineConfig) -> Choice | None:
+        """The choice of the user, if it is complete."""
+        kernel, regularization = config.given_kernel, config.given_regularization
+        if config.tuning != "auto" or kernel is None or regularization is None:
+            return None
+        return cls(kernel, regularization)
+
+    def settled(self, workspace: Workspace, weight: Floats | None) -> tuple[Workspace, float]:
+        """The workspace in double precision if single rounds λ away, and a λ that is large enough.
+
+        λ = 0 stands for the smallest one that exceeds rounding errors.
+
+        Parameters
+        ----------
+        workspace : Workspace
+        weight : (n,) float64 or None
+            Sample weights of this stage.
+        """
+        if 0 < self.regularization < self._smallest(workspace, weight):
+            workspace = workspace.in_float64()
+        return workspace, max(self.regularization, self._smallest(workspace, weight))
+
+    def _smallest(self, workspace: Workspace, weight: Floats | None) -> float:
+        eps = float(np.finfo(workspace.precision).eps)
+        mass = 1.0 if weight is None else float(weight.mean())
+        return 10 * eps * mass * mean_diagonal(self.kernel, workspace.X[:256])
+
+
+def choose(
+    config: KernelMachineConfig,
+    workspace: Workspace,
+    gradients: Gradients,
+    weight: Floats | None,
+    n_effective: float = np.inf,
+    iterates: bool = False,
+    choose_penalty: PenaltyChoice | None = None,
+) -> Choice:
+    """Choose what the user left open, from the gradients of the first stage.
+
+    Parameters
+    ----------
+    config : KernelMachineConfig
+    workspace : Workspace
+    gradients : Gradients
+        Only the negative gradients are used.
+    weight : (n,) float64 or None
+        Zero for rows outside the sample.
+    n_effective : float
+        Number of basis vectors that the model can have, if fewer than rows.
+    iterates : bool
+        Whether the fit takes conjugate gradient steps on all rows, which a small λ slows down.
+    choose_penalty : callable, optional
+        Chooses λ instead, for other losses than squared error.
+
+    Returns
+    -------
+    Choice
+    """
+    given = Choice.given(config)
+    if given is not None:
+        return given
+    sample = StandardizedSample.of(workspace, gradients, weight)
+    # Each candidate runs on one thread: the choice is the same on any number of threads.
+    with array_api.blas_threads(1), _side_by_side(workspace, len(sample.rows)) as team:
+        best = _best(config, sample, n_effective, iterates, team)
+    regularization = config.given_regularization
+    if regularization is None:
+        regularization = best.regularization * sample.mass
+        if choose_penalty is not None and config.tuning == "auto":
+            regularization = choose_penalty(workspace, best.kernel, n_effective)
+    if best.predicted is None:
+        return Choice(best.kernel, regularization)
+    predicted = sample.in_units_of_gradients(best.predicted)
+    return Choice(best.kernel, regularization, best.rows, predicted)
+
+
+@dataclass(frozen=True, eq=False)
+class StandardizedSample:
+    """A random sample of the rows, its targets less their means and divided by their spreads.
+
+    Attributes
+    ----------
+    rows : Sampled
+    middle, spread : (r,) float64
+        Mean and spread of the targets.
+    n : int
+        Number of rows it was drawn from.
+    mass : float
+        Mean sample weight.
+    """
+
+    rows: Sampled
+    middle: Floats
+    spread: Floats
+    n: int
+    mass: float
+
+    @classmethod
+    def of(
+        cls, workspace: Workspace, gradients: Gradients, weight: Floats | None
+    ) -> StandardizedSample:
+        """Draw as many rows as the memory budget allows, at most twice those of a hold-out fit."""
+        rng = np.random.default_rng((workspace.seed, 1))
+        inside = np.arange(workspace.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
+        affordable = int(np.sqrt(workspace.memory / (_BYTES_OF_A_CANDIDATE * _AT_ONCE)) / 0.75)
+        n_drawn = max(_FEWEST_ROWS, min(2 * ROWS_OF_HOLD_OUT, affordable))
+        rows = rng.permutation(inside)[:n_drawn]
+        Y = gradients.negative_gradient[rows]
+        middle = Y.mean(axis=0)
+        Y = Y - middle
+        spread = _spread(Y)
+        w = np.ones(len(rows)) if weight is None else weight[rows] / weight[rows].mean()
+        mass = 1.0 if weight is None else float(weight[rows].mean())
+        sampled = Sampled(array_api.to_numpy(workspace.X[rows]), Y / spread, w, rows)
+        return cls(sampled, middle, spread, len(inside), mass)
+
+    def in_units_of_gradients(self, predicted: Floats) -> Floats:
+        """Predictions (m, r) of the standardized targets as predictions of the gradients."""
+        return self.middle + self.spread * predicted
+
+
+def _spread(Y: Floats) -> Floats:
+    """What centered targets (m, r) are divided by; one number if their spreads are similar."""
+    spread = np.sqrt((Y**2).mean(axis=0))
+    varies = spread > 0
+    if varies.any() and spread.max() <= _UNLIKE * spread[varies].min():
+        spread[:] = np.sqrt((spread[varies] ** 2).mean())  # classes, or targets of one kind
+    spread[~varies] = 1.0
+    return spread
+
+
+@contextmanager
+def _side_by_side(workspace: Workspace, n_rows: int) -> Iterator[ThreadTeam]:
+    """As many threads as the memory budget has candidates for."""
+    m = min(ROWS_OF_HOLD_OUT, n_rows)
+    most = max(1, int(workspace.memory / (_BYTES_OF_A_CANDIDATE * m * m)))
+    if most >= workspace.team.n_threads:
+        yield workspace.team
+        return
+    with ThreadTeam(most) as team:
+        yield team
+
+
+def _best(
+    config: KernelMachineConfig,
+    sample: StandardizedSample,
+    n_effective: float,
+    iterates: bool,
+    team: ThreadTeam,
+) -> Candidate[Kernel]:
+    """Kernel and λ for standardized targets, by the method of the config."""
+    kernel = config.given_kernel
+    columns = Columns.of(sample.rows.X.shape[1], config.categorical)
+    if config.tuning == "marginal_likelihood":
+        return by_likelihood(kernel, columns, sample.rows)
+    if config.tuning == "mean_distance":
+        return lambda_on_grid(by_mean_distance(sample.rows), sample.rows, team)
+    if kernel is not None:
+        return lambda_on_grid(kernel, sample.rows, team)
+    hurries = iterates and config.tuning_seconds is not None
+    n = min(sample.n, n_effective)
+    clock = Clock(config.tuning_seconds)
+    best = Search(columns, sample.rows, n, _lambda_floor(n, hurries), team, clock).best()
+    return Candidate(best.kernel.plain, best.regularization, best.error, best.predicted, best.rows)
+
+
+def _lambda_floor(n: float, hurries: bool) -> float:
+    """The smallest λ for which the rest of the fit converges in time."""
+    if n <= DIRECT_UP_TO:
+        return SMALLEST_LAMBDA
+    if hurries and n > _ROWS_OF_SLOW_STEPS:
+        return _SMALLEST_HURRIED_LAMBDA
+    return _SMALLEST_ITERATIVE_LAMBDA

@@ -1,0 +1,206 @@
+"""The search for a kernel among several families.
+
+The marginal likelihood of a few hundred rows gives length scales for each family.  Leave-one-out
+errors and held-out errors on a few thousand rows decide between the families, and correct their
+length scales and λ: those of a small subset are too large for the whole table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.learners.kernel_machine.tuning.likelihood import (
+    ROWS_OF_LIKELIHOOD,
+    more_likely,
+    most_likely,
+    most_likely_map,
+)
+from hilboost.learners.kernel_machine.tuning.scoring import (
+    ROWS_OF_LEAVE_ONE_OUT,
+    Candidate,
+    Sampled,
+    best_lambda,
+    best_scale,
+    by_error,
+    extrapolated,
+    held_out,
+    leave_one_out,
+)
+from hilboost.learners.kernel_machine.tuning.table_kernel import (
+    FAMILIES,
+    MAIN_FAMILIES,
+    MOST_COLUMNS_WITH_OWN_SCALES,
+    Columns,
+    TableKernel,
+)
+
+_ROWS_FIRST = 300
+_ROWS_PER_SCALE = 10
+_FAMILIES_KEPT = 3
+_ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
+_SCALES_OF_INDICATORS = (0.35, 0.5, 0.7, 1.0)
+_SECONDS_OF_A_WIDE_SEARCH = 15.0
+_WORTH_A_MAP = 0.95  # a map has d² numbers, which also fit noise
+_MANY_TARGETS = 4
+_LAMBDA_OF_INDICATORS = 0.03
+_USUAL_SHRINKING = -0.08
+
+Found = list[Candidate[TableKernel]]
+
+
+class Clock:
+    """Measures how much of a time limit is left."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._began = time.monotonic()
+        self._seconds = seconds
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there is time for every family of kernels."""
+        return self._seconds is None or self._seconds >= _SECONDS_OF_A_WIDE_SEARCH
+
+    def has(self, share: float) -> bool:
+        """Whether this share of the time is left; always true without a limit."""
+        if self._seconds is None:
+            return True
+        return time.monotonic() - self._began < (1 - share) * self._seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A search for the kernel with the lowest error on rows that it was not fitted to.
+
+    Attributes
+    ----------
+    columns : Columns
+    sampled : Sampled
+    n : float
+        Number of rows, or of basis vectors if fewer, that the model will have.
+    floor : float
+        Smallest λ.
+    team : ThreadTeam
+        Evaluates candidates in parallel.
+    clock : Clock
+    """
+
+    columns: Columns
+    sampled: Sampled
+    n: float
+    floor: float
+    team: ThreadTeam
+    clock: Clock
+
+    @cached_property
+    def small(self) -> Sampled:
+        """Rows for leave-one-out errors."""
+        return self.sampled.first(ROWS_OF_LEAVE_ONE_OUT)
+
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether there are too few rows to hold some out."""
+        return len(self.sampled) <= 1.5 * ROWS_OF_LEAVE_ONE_OUT
+
+    @cached_property
+    def fresh(self) -> Sampled:
+        """Rows that the likelihood has not seen, if there are enough."""
+        m = len(self.small)
+        return self.small if self.has_few_rows else self.sampled.part(slice(m, 2 * m))
+
+    @property
+    def has_many_targets(self) -> bool:
+        """Whether there are so many targets that they are probably indicators of classes."""
+        return self.sampled.Y.shape[1] > _MANY_TARGETS
+
+    def best(self) -> Candidate[TableKernel]:
+        """The best of several families of kernels."""
+        if not self.sampled.Y.any() or len(self.sampled) < 3:
+            return Candidate(self.columns.kernel("gaussian", 1.0), 1e-2)
+        families = FAMILIES if self.clock.is_wide else MAIN_FAMILIES
+        found = sorted(self.team.map(self._likely, families), key=by_error)[:_FAMILIES_KEPT]
+        mapped: Found = []
+        if len(self.sampled) > _ROWS_FIRST and not self.has_many_targets:
+            found, mapped = self._refined(found)
+        if self.has_many_targets:
+            isotropic = self.team.map(self._isotropic, MAIN_FAMILIES)
+            found = sorted([*found, *isotropic], key=by_error)
+        if self.has_few_rows:
+            return best_lambda(found[0], self.small, leave_one_out, self.floor, self.team)
+        if not self.clock.has(0.4):
+            return self._hurried(found, mapped)
+        return self._by_held_out_error(found, mapped)
+
+    def _likely(self, family: str) -> Candidate[TableKernel]:
+        """The most likely kernel of a family, with the best scale."""
+        d = self.sampled.X.shape[1]
+        n_scales = d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1
+        rows = self.sampled.first(_ROWS_FIRST + _ROWS_PER_SCALE * n_scales)
+        return self._scaled(most_likely(self.columns, rows, family))
+
+    def _scaled(
+        self, candidate: Candidate[TableKernel], rows: Sampled | None = None
+    ) -> Candidate[TableKernel]:
+        """The best scale of a candidate, with λ not below the floor."""
+        raised = replace(candidate, regularization=max(candidate.regularization, self.floor))
+        return best_scale(raised, self.small if rows is None else rows)
+
+    def _refined(self, found: Found) -> tuple[Found, Found]:
+        """All candidates with those refined on more rows, and the better ones with a linear map."""
+        rows = self.sampled.first(ROWS_OF_LIKELIHOOD)
+        first = found[: _FAMILIES_KEPT if self.clock.is_wide else 1]
+        refinements: list[Callable[[], Candidate[TableKernel]]] = [
+            partial(more_likely, candidate, rows) for candidate in first
+        ]
+        if not self.has_few_rows and found[0].kernel.can_be_mapped:
+            refinements.append(partial(most_likely_map, found[0], rows))
+        refined = self.team.map(lambda refinement: refinement(), refinements)
+        refined, mapped = refined[: len(first)], refined[len(first) :]
+        found = sorted([*found, *self.team.map(self._scaled, refined)], key=by_error)
+        if mapped:
+            rival = leave_one_out(found[0], self.fresh)
+            mapped = [self._scaled(candidate, self.fresh) for candidate in mapped]
+            mapped = [candidate for candidate in mapped if candidate.error < rival.error]
+        return found, mapped
+
+    def _isotropic(self, family: str) -> Candidate[TableKernel]:
+        """One length scale for all columns by leave-one-out, for targets that no likelihood suits.
+
+        A Gaussian process takes the indicators of many classes for nearly linear functions.
+        """
+        lam = max(_LAMBDA_OF_INDICATORS, self.floor)
+        tried = [
+            leave_one_out(Candidate(self.columns.kernel(family, scale), lam), self.small)
+            for scale in _ISOTROPIC_SCALES
+        ]
+        return min(tried, key=by_error)
+
+    def _hurried(self, found: Found, mapped: Found) -> Candidate[TableKernel]:
+        """The best candidate so far, its length scales shortened by the usual factor."""
+        start, rows = (mapped[0], self.fresh) if mapped else (found[0], self.small)
+        best = best_lambda(start, rows, leave_one_out, self.floor, self.team)
+        factor = (self.n / len(rows)) ** _USUAL_SHRINKING
+        return replace(best, kernel=best.kernel.stretched(factor))
+
+    def _by_held_out_error(self, found: Found, mapped: Found) -> Candidate[TableKernel]:
+        """The candidate with the lowest held-out error, with length scales for all rows."""
+        by_formula = {candidate.kernel.formula: candidate for candidate in reversed(found)}
+        candidates = sorted(by_formula.values(), key=by_error)[:_FAMILIES_KEPT]
+        if self.has_many_targets:
+            # Few rows of each of many classes suit long length scales, all rows short ones.
+            lam = max(_LAMBDA_OF_INDICATORS, self.floor)
+            candidates[1:] = [
+                Candidate(self.columns.kernel(family, scale), lam)
+                for family in ("gaussian", "matern52")
+                for scale in _SCALES_OF_INDICATORS
+            ]
+        tried = self.team.map(partial(held_out, rows=self.sampled), [*candidates, *mapped])
+        best = min(tried[: len(candidates)], key=by_error)
+        for candidate in tried[len(candidates) :]:
+            if candidate.error < _WORTH_A_MAP * best.error:
+                best = candidate
+        best = best_lambda(best, self.sampled, held_out, self.floor, self.team)
+        return extrapolated(best, self.sampled, self.fresh, self.n, self.team)

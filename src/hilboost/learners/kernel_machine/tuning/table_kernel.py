@@ -1,0 +1,173 @@
+"""Kernels of tables: a stationary kernel of the numeric columns, and one of the categories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from hilboost.backends.array_api import Array
+from hilboost.core.dtypes import Floats
+from hilboost.kernels import (
+    Delta,
+    Gaussian,
+    Kernel,
+    Laplace,
+    Mapped,
+    Matern,
+    OnColumns,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    Stationary,
+)
+
+MOST_COLUMNS_WITH_OWN_SCALES = 64
+
+FAMILIES: dict[str, Callable[[Floats], Stationary]] = {
+    "gaussian": Gaussian,
+    "rational_quadratic": lambda scale: RationalQuadratic(scale, 1.0),
+    "matern52": lambda scale: Matern(scale, 2.5),
+    "matern32": lambda scale: Matern(scale, 1.5),
+    "laplace": Laplace,
+}
+"""Stationary kernels by name, from their length scales."""
+
+MAIN_FAMILIES = ("gaussian", "matern52", "laplace")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The numeric and the categorical columns of a table.
+
+    Attributes
+    ----------
+    numeric, categorical : tuple of int
+    """
+
+    numeric: tuple[int, ...]
+    categorical: tuple[int, ...]
+
+    @classmethod
+    def of(cls, d: int, categorical: tuple[int, ...]) -> Columns:
+        """The columns of a table with ``d`` of them."""
+        return cls(tuple(k for k in range(d) if k not in categorical), categorical)
+
+    @property
+    def have_own_scales(self) -> bool:
+        """Whether every numeric column has a length scale of its own, up to 64 columns."""
+        return len(self.numeric) <= MOST_COLUMNS_WITH_OWN_SCALES
+
+    def kernel(self, family: str, scale: float) -> TableKernel:
+        """A kernel of a family.
+
+        Parameters
+        ----------
+        family : str
+            A key of ``FAMILIES``.
+        scale : float
+            Length scale of standardized columns, in units of the root of their number.
+        """
+        numeric = categories = None
+        if self.numeric:
+            n_scales = len(self.numeric) if self.have_own_scales else 1
+            numeric = FAMILIES[family](np.full(n_scales, scale * np.sqrt(len(self.numeric))))
+        if self.categorical or not self.numeric:
+            categories = Delta(np.ones(len(self.categorical)))
+        return TableKernel(self, family, numeric, categories)
+
+
+@dataclass(frozen=True, eq=False)
+class TableKernel(Kernel):
+    """``amplitude · k(numeric columns) · δ(categorical columns)``, with access to its factors.
+
+    The search builds its kernels in this form; :attr:`plain` is the same kernel for the model.
+
+    Attributes
+    ----------
+    columns : Columns
+    family : str
+        The key of ``FAMILIES`` that it was made from.
+    numeric : Stationary or None
+    categories : Delta or None
+    matrix : (d, q) floats or None
+        A linear map of the numeric columns (:class:`~hilboost.kernels.Mapped`).
+    amplitude : float or None
+    """
+
+    columns: Columns
+    family: str
+    numeric: Stationary | None
+    categories: Delta | None
+    matrix: Floats | None = None
+    amplitude: float | None = None
+
+    @cached_property
+    def plain(self) -> Kernel:
+        """The same kernel as a product, with ``Mapped``, ``OnColumns`` and ``Scaled``."""
+        factors: list[Kernel] = []
+        if self.numeric is not None:
+            is_mapped = self.matrix is not None
+            factors.append(Mapped(self.numeric, self.matrix) if is_mapped else self.numeric)
+        if self.categories is not None:
+            factors = [OnColumns(kernel, self.columns.numeric) for kernel in factors]
+            factors.append(OnColumns(self.categories, self.columns.categorical))
+        kernel = factors[0] if len(factors) == 1 else Product(factors)
+        return kernel if self.amplitude is None else Scaled(kernel, self.amplitude)
+
+    @property
+    def formula(self) -> str | None:
+        """What families with the same formula share; ``None`` without numeric columns."""
+        if self.numeric is None:
+            return None
+        return self.family.rstrip("0123456789")  # the Matérn kernels differ in a parameter
+
+    @property
+    def can_be_mapped(self) -> bool:
+        """Whether it has a length scale for each of several columns."""
+        return self.numeric is not None and len(self.numeric.length_scale) > 1
+
+    def block(self, A: Array, B: Array) -> Array:
+        """Gram block (a, b)."""
+        return self.plain.block(A, B)
+
+    def diag(self, A: Array) -> Array:
+        """Diagonal (a,)."""
+        return self.plain.diag(A)
+
+    def stretched(self, factor: float) -> Self:
+        """Multiply the length scales of the numeric columns by the factor."""
+        if self.numeric is None:
+            return self
+        return replace(self, numeric=self.numeric.stretched(factor))
+
+    @property
+    def log_parameters(self) -> Floats:
+        """Those of the numeric columns, the map, the categories and the amplitude."""
+        return self.plain.log_parameters
+
+    def with_log_parameters(self, theta: Floats) -> Self:
+        """Return the kernel with other parameters."""
+        numeric, matrix, categories = self.numeric, self.matrix, self.categories
+        sizes = (
+            0 if numeric is None else len(numeric.log_parameters),
+            0 if matrix is None else matrix.size,
+            0 if categories is None else len(categories.log_parameters),
+        )
+        of_numeric, entries, of_categories, last = np.split(np.asarray(theta), np.cumsum(sizes))
+        return replace(
+            self,
+            numeric=None if numeric is None else numeric.with_log_parameters(of_numeric),
+            matrix=None if matrix is None else entries.reshape(matrix.shape),
+            categories=None
+            if categories is None
+            else categories.with_log_parameters(of_categories),
+            amplitude=None if self.amplitude is None else float(np.exp(last[0])),
+        )
+
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
+        """Same as for the plain kernel."""
+        return self.plain.parameter_gradient(A, W)
