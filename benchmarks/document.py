@@ -1,4 +1,4 @@
-"""Put the results together as ``docs/benchmarks.md``: ``python benchmarks/document.py``."""
+"""Combine the results into ``docs/benchmarks.md``: ``python benchmarks/document.py``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from _common import RESULTS, ROOT
 
 INTRODUCTION = """# Benchmarks
 
-This page collects the results of the scripts in `benchmarks/` (`pip install '.[bench]'`).
+This page contains the results of the scripts in `benchmarks/` (`pip install '.[bench]'`).
 Libraries take turns on the same data in the same run, with the same number of threads. Compare
 ratios within a table rather than times of different runs, because the speed of the machine varies
 over the day.
@@ -21,7 +21,7 @@ over the day.
 * Some runs shared the machine with other processes, so their times are too long; their errors are
   not affected. These are CatBoost on amazon and flights, kin40k on splits 1 to 9, and the tables
   of structured outputs except those under "Speed".
-* The kernel tables have one run per setting, and cover a part of the settings of the script.
+* The kernel tables cover some of the settings of the script, with one run per setting.
 * If a target contains a pure product of centered columns, R² differs more between two seeds of
   one library than between libraries, because no split on a single such column gains anything. On
   300,000 rows of such a function, four seeds gave .834, .784, .767, .760 for scikit-learn; .780,
@@ -29,7 +29,7 @@ over the day.
   therefore has interactions of columns that also have main effects.
 * Peak memory of a fresh process on reg-31, measured once: hilboost 641 MiB (107 MiB added by the
   fit), LightGBM 546 (106), scikit-learn 529 (88), XGBoost 548 (104), CatBoost 795 (332). These
-  values and the R² of the four seeds were recorded by hand; their result files were not kept.
+  values and the R² of the four seeds were recorded manually, without result files.
 * One tree for all classes (`multi_output="shared"`) is faster but, with the same number of
   leaves, less accurate than one tree per class, as the results on Letter show. The default is
   therefore `"separate"`.

@@ -270,7 +270,7 @@ def failures_section(records: list[Record]) -> str:
     ]
     if not rows:
         return ""
-    header = ["set", "split", "method", "setting", "what happened"]
+    header = ["set", "split", "method", "setting", "reason"]
     return f"## Not finished\n\n{markdown_table(header, rows)}"
 
 
@@ -318,14 +318,14 @@ def render(results: Record) -> str:
 
 # Figures
 
-OUR_COLOURS = {
+OUR_COLORS = {
     "hilboost": "#c8102e",
     "hilboost-sy2006": "#e0677b",
     "hilboost-sparse": "#eea5b1",
     "hilboost-trees": "#b06a00",
     "hilboost-stacked": "#7a0c1c",
 }
-PEER_COLOURS = (
+PEER_COLORS = (
     "#1f5a92",
     "#5b9bd5",
     "#0b7a75",
@@ -380,7 +380,7 @@ def draw(name: str, found: list[Outcome], path: Path) -> None:
 
     methods = by_method(found)
     peers = [method for method in METHODS if not METHODS[method].ours]
-    colors = {**dict(zip(peers, PEER_COLOURS, strict=False)), **OUR_COLOURS}
+    colors = {**dict(zip(peers, PEER_COLORS, strict=False)), **OUR_COLORS}
     fronts = {method: frontier(settings) for method, settings in methods.items()}
     fronts = {method: front for method, front in fronts.items() if front}
     figure, axes = plt.subplots(figsize=(9.6, 5.8), dpi=150)

@@ -229,13 +229,13 @@ def rankings_section(records: list[Record]) -> str:
         " The best of five is chosen on the training rows of every fold; the last column shows "
         "how often each was chosen."
     )
-    header = ["set", *methods, "to reach", *(["chosen"] if chosen else [])]
+    header = ["set", *methods, "baseline", *(["chosen"] if chosen else [])]
     return (
         "## Rankings\n\n"
         "Kendall's τ, mean over 10 folds; mean and standard deviation over several shufflings of "
-        "the rows, where available. *To reach* is a baseline measured earlier with simple "
-        "scripts: the best of extra-trees, kernel ridge regression and boosted extra-trees on the "
-        f"same data.{note if chosen else ''}\n\n"
+        "the rows, where available. *Baseline*, measured earlier with simple scripts, is the best "
+        "of extra-trees, kernel ridge regression and boosted extra-trees on the same data."
+        f"{note if chosen else ''}\n\n"
         f"{markdown_table(header, rows)}"
     )
 
@@ -325,7 +325,7 @@ def speed_section(records: list[Record]) -> str:
             [method, *(seconds(runs, name) for name in names), runs[0]["rank"]]
             for method, runs in by(images, "method").items()
         ]
-        header = ["", "fit s", "of it the output space", "1,000 pre-images s"]
+        header = ["", "fit s", "of which output space", "1,000 pre-images s"]
         header += ["any image s", "dimensions"]
         parts.append(
             "### 1,000 halves of images, Gaussian output kernel, M = 500, J = 20\n\n"
@@ -365,7 +365,7 @@ def _growth_section(sets: Table) -> str:
         slopes = [_slope(cost[method], axis) for method in cost]
         table.append([f"slope with {what}, log-log", *slopes])
     return (
-        "### Growth with rows and outputs\n\n"
+        "### Scaling with rows and outputs\n\n"
         "CPU seconds per stage with 32 columns and 20 splits, by rows x outputs.\n\n"
         f"{markdown_table(['', *cost], table)}"
     )
@@ -401,7 +401,7 @@ def failures_section(records: list[Record]) -> str:
         for r in records
         if "failure" in r
     ]
-    header = ["set", "split", "method", "what happened"]
+    header = ["set", "split", "method", "reason"]
     return f"## Not finished\n\n{markdown_table(header, rows)}" if rows else ""
 
 
@@ -443,7 +443,7 @@ def render(results: Record) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-COLOURS = ("#7a4fa3", "#1f5a92", "#0b7a75", "#c8102e")
+COLORS = ("#7a4fa3", "#1f5a92", "#0b7a75", "#c8102e")
 
 
 def draw(records: list[Record], path: Path) -> None:
@@ -462,7 +462,7 @@ def draw(records: list[Record], path: Path) -> None:
     )
     grid = np.atleast_2d(grid).reshape(2, len(rates))
     for column, rate in enumerate(rates):
-        for J, color in zip(FIGURE_SPLITS, COLOURS, strict=True):
+        for J, color in zip(FIGURE_SPLITS, COLORS, strict=True):
             curve = curves.get(f"ν={rate:g} J={J}")
             if curve is None:
                 continue
@@ -483,7 +483,7 @@ def draw(records: list[Record], path: Path) -> None:
     grid[0, 0].set_ylabel(r"Err$_\varphi$")
     grid[1, 0].set_ylabel(r"Err$_Y$, nearest training output")
     handles = [
-        Line2D([], [], color=COLOURS[FIGURE_SPLITS.index(J)], lw=2, label=f"J = {J}") for J in sizes
+        Line2D([], [], color=COLORS[FIGURE_SPLITS.index(J)], lw=2, label=f"J = {J}") for J in sizes
     ]
     handles.append(Line2D([], [], color="#555555", lw=2, label="test sample"))
     handles.append(Line2D([], [], color="#555555", lw=1.1, ls=(0, (3, 2)), label="learning sample"))

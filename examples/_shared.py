@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The palette of Okabe and Ito, which is safe for color-blind readers.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
-GREY, INK = "#9A9A9A", "#222222"
+GRAY, INK = "#9A9A9A", "#222222"
 
 plt.rcParams.update(
     {

@@ -18,7 +18,7 @@ No data set is required.  Takes a few seconds.
 """
 
 import numpy as np
-from _shared import BLUE, GREEN, GREY, INK, VERMILLION, plt, save
+from _shared import BLUE, GRAY, GREEN, INK, VERMILLION, plt, save
 from scipy.stats import gaussian_kde, norm
 
 from hilboost import OutputKernelBoostingRegressor
@@ -78,7 +78,7 @@ def draw(
     figure, (left, center, right) = plt.subplots(1, 3, figsize=(10, 4.3), layout="constrained")
     levels = model.output_.levels
     for position, sample in zip(x, samples, strict=True):
-        left.plot(np.full(len(sample), position), sample, ".", color=GREY, ms=1.5, alpha=0.35)
+        left.plot(np.full(len(sample), position), sample, ".", color=GRAY, ms=1.5, alpha=0.35)
     fan, shown = model.predict(along[:, None]), [3, 15, 31, 48, 60]
     true = quantiles(along, levels[shown])
     left.plot(along, fan[:, shown], color=BLUE, linewidth=2)

@@ -18,7 +18,7 @@ than a minute.
 """
 
 import numpy as np
-from _shared import BLUE, GREY, data, plt, save
+from _shared import BLUE, GRAY, data, plt, save
 from sklearn.model_selection import KFold
 
 from hilboost import (
@@ -29,7 +29,7 @@ from hilboost import (
 from hilboost.kernels import Tanimoto
 from hilboost.network import BipartiteNetwork, LinkCurves, NetworkCompletion, link_curves
 
-NAMES, COLORS = ("model", "degree"), (BLUE, GREY)
+NAMES, COLORS = ("model", "degree"), (BLUE, GRAY)
 LEGEND = {"handlelength": 1.2, "alignment": "left"}
 
 

@@ -15,7 +15,7 @@ generated the rankings from the probabilities of a classifier).  Takes a few sec
 """
 
 import numpy as np
-from _shared import BLUE, GREY, ORANGE, data, plt, save
+from _shared import BLUE, GRAY, ORANGE, data, plt, save
 from scipy.stats import kendalltau
 from sklearn.model_selection import KFold
 
@@ -54,7 +54,7 @@ def draw(
     )
     bins = np.linspace(-1, 1, 41)
     for values, color, name in (
-        (tau_constant, GREY, "constant ranking"),
+        (tau_constant, GRAY, "constant ranking"),
         (tau, BLUE, "predicted"),
     ):
         label = f"{name}, mean {values.mean():.2f}"

@@ -263,9 +263,9 @@ def test_14_targets_that_are_missing_in_some_rows():
     both[::2, 1] = np.nan
     model = BoostingRegressor(**SHORT).fit(X, both)
     assert np.corrcoef(model.predict(X)[::2, 1], -Y[::2])[0, 1] > 0.8
-    with pytest.raises(InvalidData, match="NaN in row 2; leave out rows without a target"):
+    with pytest.raises(InvalidData, match="NaN in row 2; remove rows without a target"):
         BoostingRegressor(**SHORT).fit(X[:5], np.array([1.0, 2.0, np.nan, 4.0, 5.0]))
-    with pytest.raises(InvalidData, match=r"row 0 of target 1.* one model a target"):
+    with pytest.raises(InvalidData, match=r"row 0 of target 1.* one model per target"):
         KernelBoostingRegressor().fit(X, both)
 
 
@@ -368,5 +368,5 @@ def test_kernels_keep_to_a_memory_budget():
     )
     assert peak_memory(lambda: model.fit(rows, y)) < budget
     assert model.score(rows, y) > 0.9
-    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB; .* needs \d+ MiB"):
+    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB, .* requires \d+ MiB"):
         KernelBoostingRegressor(**settings, stages="full", memory_budget=1e6).fit(rows, y)

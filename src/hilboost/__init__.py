@@ -1,7 +1,6 @@
 """Gradient boosting in Hilbert spaces.
 
-One short loop, functional gradient descent, in which the loss, the base learner and the space of
-the outputs can each be exchanged.
+Functional gradient descent with interchangeable losses, base learners and output spaces.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 from hilboost.core.version import __version__
 
-# Imported on first use: `import hilboost` itself loads neither the compiler nor scikit-learn.
+# Imported on first use, so that `import hilboost` loads neither the compiler nor scikit-learn.
 _HOMES = {
     "AdaptiveLoss": "hilboost.core.loss",
     "BoostingClassifier": "hilboost.estimators",

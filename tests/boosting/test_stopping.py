@@ -98,7 +98,7 @@ def test_tolerance_stops_sooner():
     assert len(strict.history_.train) < len(lenient.history_.train)
 
 
-def test_validation_rows_are_not_learnt_from():
+def test_validation_rows_are_not_learned_from():
     """Whatever the held-out target is, the first stages are the same."""
     fits = []
     for noise in (0, 1000):

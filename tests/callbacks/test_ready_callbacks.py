@@ -124,9 +124,11 @@ def test_losses_go_to_tensorboard(home, monkeypatch, tmp_path):
 def test_a_missing_package_is_a_sentence(monkeypatch):
     for name in ("mlflow", "tensorboardX", "torch", "torch.utils.tensorboard"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingPackage, match="MLflowLogger needs the package mlflow.*pip install"):
+    with pytest.raises(
+        MissingPackage, match="MLflowLogger requires the package mlflow.*pip install"
+    ):
         MLflowLogger()
-    with pytest.raises(ImportError, match="TensorBoardLogger needs the package tensorboardX"):
+    with pytest.raises(ImportError, match="TensorBoardLogger requires the package tensorboardX"):
         TensorBoardLogger("runs")
 
 

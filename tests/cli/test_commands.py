@@ -64,7 +64,7 @@ def test_demo_refuses_a_file_as_folder(tmp_path):
     (tmp_path / "file").write_text("")
     result = run("demo", "--out", str(tmp_path / "file"))
     assert result.exit_code == 1
-    assert "is a file; give a folder" in result.stderr
+    assert "is a file; choose a folder" in result.stderr
 
 
 def test_progress_shows_rounds_and_losses_on_a_terminal():

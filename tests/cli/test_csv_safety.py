@@ -110,7 +110,7 @@ def test_nul_bytes_are_refused(kind, folder):
     path.write_bytes(PACKERS[kind](CSV))
     assert read_table(path).to_numpy().tolist() == [[1, 2], [3, 4]]
     path.write_bytes(PACKERS[kind](DAMAGED))
-    with pytest.raises(CliError, match=rf"'table.{kind}' holds a NUL byte in line 3, "):
+    with pytest.raises(CliError, match=rf"'table.{kind}' contains a NUL byte in line 3, "):
         read_table(path)
 
 
@@ -127,7 +127,7 @@ def test_nul_bytes_far_down_and_in_the_header(folder):
 def test_nul_bytes_on_standard_input(model):
     result = run("predict", model, "-", input=b"x\n1\n2\0\n")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: '-' holds a NUL byte in line 3")
+    assert result.stderr.startswith("error: '-' contains a NUL byte in line 3")
 
 
 @pytest.mark.parametrize("stdin", [None, "closed"])
@@ -136,13 +136,13 @@ def test_no_standard_input(stdin, monkeypatch):
         stdin = io.TextIOWrapper(io.BytesIO())
         stdin.close()
     monkeypatch.setattr(sys, "stdin", stdin)
-    with pytest.raises(CliError, match="There is no standard input to read; give the path"):
+    with pytest.raises(CliError, match="There is no standard input to read; use the path"):
         read_table(STDIN)
 
 
 def test_no_standard_output(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
-    with pytest.raises(CliError, match="There is no standard output to write to; give a file"):
+    with pytest.raises(CliError, match="There is no standard output to write to; specify a file"):
         write_table(pd.DataFrame({"a": [1]}), None)
 
 
@@ -151,7 +151,7 @@ def test_closed_standard_input_of_a_shell(model):
     environment = {**os.environ, "PYTHONPATH": str(Path(hilboost.__file__).parent.parent)}
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment)
     assert done.returncode == 1
-    assert done.stderr == "error: There is no standard input to read; give the path of a file.\n"
+    assert done.stderr == "error: There is no standard input to read; use the path of a file.\n"
 
 
 def test_predictions_into_a_pipe_with_a_name(model):

@@ -108,7 +108,7 @@ def test_figures_of_classes(folder):
     assert scores["roc_auc"] == pytest.approx(metrics.roc_auc_score(frame["kind"], proba))
     frame["kind"] = "free"
     frame.to_csv("other.csv", index=False)
-    assert "'free', which is not among" in refused("evaluate", "model", "other.csv")
+    assert "'free', which is not one of" in refused("evaluate", "model", "other.csv")
 
 
 def test_the_target_must_be_clear(model):
@@ -221,7 +221,7 @@ def test_broken_files_are_refused(folder, monkeypatch):
         raise ImportError("no engine")
 
     monkeypatch.setattr(pd, "read_parquet", no_pyarrow)
-    assert "needs pyarrow" in refused("fit", "bad.parquet", *start)
+    assert "requires pyarrow" in refused("fit", "bad.parquet", *start)
 
 
 def test_columns_may_be_left_out(folder):
@@ -271,7 +271,7 @@ def test_held_out_rows_stop_the_fit(folder):
     assert "Metrics on 'sold.csv': r2 " in text
     assert "--valid" in refused(*start, "--metric", "mae", code=2)
     houses(9, 0).drop(columns="age").to_csv("lacking.csv", index=False)
-    assert "lacks 1 of the 3 columns" in refused(*start, "--valid", "lacking.csv")
+    assert "1 of the 3 columns" in refused(*start, "--valid", "lacking.csv")
 
 
 def test_a_time_budget_ends_the_fit(folder):
@@ -307,7 +307,7 @@ def test_any_parameter_can_be_set(folder):
         *start, "--set", "max_dept=3"
     )
     assert "valid names are loss" in refused(*start, "--set", "qqqq=3")
-    assert "--set takes name=value" in refused(*start, "--set", "max_depth")
+    assert "--set requires name=value" in refused(*start, "--set", "max_depth")
     assert "--set sets 'tol' twice" in refused(*start, "--set", "tol=1", "--set", "tol=2")
     assert "by its own option and by --set" in refused(*start, "--set", "n_estimators=7")
     assert "'max_depth' parameter" in refused(*start, "--set", "max_depth=deep")
@@ -350,4 +350,4 @@ def test_incomplete_commands_are_usage_errors(folder, missing, words):
     parts = [("houses.csv",), ("--target", "price"), ("--out", "model")]
     del parts[missing]
     message = refused("fit", *(word for part in parts for word in part), code=2)
-    assert f"needs {words}" in message
+    assert f"requires {words}" in message

@@ -131,7 +131,7 @@ def test_outside_of_a_clone(tmp_path, monkeypatch):
 
 def test_runs_and_records_exclude_each_other(tmp_path):
     message = refused("lad-algorithm3", "--runs", "1", "--recorded", "x", code=2)
-    assert "give one of them" in message
+    assert "use only one of them" in message
 
 
 @pytest.mark.parametrize("key", ["sy2006-table3", "sy2006-table4", "g2007-friedman1"])
@@ -158,7 +158,9 @@ def test_a_value_that_the_claim_does_not_know(tmp_path, monkeypatch):
     text = (FOLDER / "lad" / "algorithm3.toml").read_text(encoding="utf-8")
     clone_with(tmp_path, monkeypatch, text.replace("line 1:", "line 0:"))
     shutil.copytree(FOLDER.parent / "tests", tmp_path / "tests")
-    assert "has no value 'line 1: |E_0 − median(y)|'" in refused("lad-algorithm3", "--runs", "1")
+    assert "does not contain the measured value 'line 1: |E_0 − median(y)|'" in refused(
+        "lad-algorithm3", "--runs", "1"
+    )
 
 
 def test_a_figure_of_nothing_measured(tmp_path):

@@ -125,7 +125,7 @@ def test_the_text_that_is_no_number_is_shown(frame):
     frame.to_csv("new.csv", index=False)
     result = run("predict", "model", "new.csv")
     assert result.exit_code == 1
-    assert "Column 'size' held numbers" in result.stderr
+    assert "Column 'size' contained numbers" in result.stderr
     assert "'forty' in data row 5" in result.stderr
     X = frame[["size", "town"]].astype({"size": str})
     with pytest.raises(InvalidData, match="'forty' in row 4"):
@@ -139,7 +139,7 @@ def test_columns_without_any_known_level_are_told(frame):
     result = run("predict", "model", "new.csv")
     assert result.exit_code == 0
     assert "no value of column 'town' occurred in fit" in result.stderr
-    assert "now holds '0'" in result.stderr
+    assert "now contains '0'" in result.stderr
 
 
 def test_the_same_command_gives_the_same_model(frame):

@@ -38,7 +38,7 @@ def encode(statistics, codes):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_means_are_those_of_the_other_parts_or_of_all_rows_learnt_from(seed):
+def test_means_are_those_of_the_other_parts_or_of_all_rows_learned_from(seed):
     codes, y, w = draw(seed)
     rows = np.arange(0, 150, dtype=np.uint32)
     statistics, encoded = learn(codes, y, w, rows)

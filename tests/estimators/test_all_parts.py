@@ -81,9 +81,9 @@ def test_leaves_and_importances_need_trees(learner):
     X, y = draw(loss)
     model = build(loss, learner).fit(X, y)
     if not learner.is_tree:
-        with pytest.raises(InvalidData, match="needs a model of trees"):
+        with pytest.raises(InvalidData, match="require a model of trees"):
             model.apply(X)
-        with pytest.raises(InvalidData, match="needs a model of trees"):
+        with pytest.raises(InvalidData, match="require a model of trees"):
             _ = model.feature_importances_
         return
     leaves = model.apply(X)

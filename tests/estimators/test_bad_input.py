@@ -52,7 +52,7 @@ def test_target_that_is_not_finite(value):
 
 
 def test_target_of_text():
-    with pytest.raises(InvalidData, match="y holds text.*Use BoostingClassifier for classes"):
+    with pytest.raises(InvalidData, match="y contains text.*Use BoostingClassifier for classes"):
         regressor().fit(X, changed(Y, 3, "high"))
 
 
@@ -94,17 +94,17 @@ def test_continuous_target_for_a_classifier():
 
 
 def test_three_classes_for_the_exponential_loss():
-    with pytest.raises(InvalidParameter, match="takes two classes; y holds 3. Use 'log_loss'"):
+    with pytest.raises(InvalidParameter, match="supports two classes; y has 3. Use 'log_loss'"):
         classifier("exponential").fit(X, np.arange(40) % 3)
 
 
 @pytest.mark.parametrize(
     ("loss", "y", "message"),
     [
-        ("poisson", changed(np.abs(Y), 5, -1.0), "row 5 holds -1"),
-        ("gamma", changed(np.abs(Y), 5, 0.0), "row 5 holds 0"),
-        ("tweedie", changed(np.abs(Y), 5, -2.0), "row 5 holds -2"),
-        ("poisson", np.zeros(40), "not zero everywhere"),
+        ("poisson", changed(np.abs(Y), 5, -1.0), "row 5 has -1"),
+        ("gamma", changed(np.abs(Y), 5, 0.0), "row 5 has 0"),
+        ("tweedie", changed(np.abs(Y), 5, -2.0), "row 5 has -2"),
+        ("poisson", np.zeros(40), "not zero in every row"),
         ("quantile", np.column_stack([Y, Y]), "one target column; got 2"),
     ],
 )
@@ -140,15 +140,17 @@ def test_infinite_input_to_predict():
 
 @pytest.mark.parametrize("estimator", [regressor, classifier])
 def test_text_names_the_column(estimator):
-    with pytest.raises(InvalidData, match=r"column 1 holds text \('red' in row 7\) and numbers"):
+    with pytest.raises(InvalidData, match=r"column 1 contains text \('red' in row 7\) and numbers"):
         estimator().fit(changed(X, (7, 1), "red"), LABELS)
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(c="red")
-    with pytest.raises(InvalidData, match="column 'c' holds text .'red' in row 0.*not listed in"):
+    with pytest.raises(
+        InvalidData, match="column 'c' contains text .'red' in row 0.*not listed in"
+    ):
         estimator(categorical_features=None).fit(table, LABELS)
     model = estimator().fit(X, LABELS)
-    with pytest.raises(InvalidData, match="column 1 holds text"):
+    with pytest.raises(InvalidData, match="column 1 contains text"):
         model.predict(changed(X, (7, 1), "red"))
-    with pytest.raises(InvalidData, match="column 1 held numbers .* and holds text now"):
+    with pytest.raises(InvalidData, match="column 1 contained numbers .* but contains text now"):
         model.predict([[0.0, "red", 0.0]])
 
 
@@ -218,14 +220,14 @@ def test_weights_of_another_shape(weight):
 
 
 def test_tiny_weights_warn():
-    with pytest.warns(DataWarning, match="Multiply the weights so that they sum to about"):
+    with pytest.warns(DataWarning, match="Scale the weights so that they sum to about"):
         regressor(min_samples_leaf=5).fit(X, Y, sample_weight=np.full(40, 1e-3))
 
 
 def test_a_learner_without_weights_says_so():
     from sklearn.neighbors import KNeighborsRegressor
 
-    with pytest.raises(InvalidData, match="KNeighborsRegressor takes no sample weights"):
+    with pytest.raises(InvalidData, match="KNeighborsRegressor does not support sample weights"):
         regressor(learner=KNeighborsRegressor()).fit(X, Y, sample_weight=np.arange(1, 41))
 
 
@@ -237,7 +239,7 @@ def test_a_learner_without_weights_says_so():
     [
         ("squared_eror", "[Dd]id you mean 'squared_error'"),
         ("tweedi", "'tweedie'"),
-        ("x", "Known are"),
+        ("x", "Valid values"),
     ],
 )
 def test_unknown_loss_of_a_regressor(loss, hint):
@@ -320,48 +322,48 @@ def test_quantile_out_of_range(quantile):
 
 def test_fewer_stages_than_a_warm_start_has():
     model = regressor(warm_start=True).fit(X, Y).set_params(n_estimators=9)
-    with pytest.raises(InvalidParameter, match="n_estimators=9 is below the 10 stages"):
+    with pytest.raises(InvalidParameter, match="n_estimators=9 is less than the 10 stages"):
         model.fit(X, Y)
 
 
 def test_warm_start_with_another_number_of_targets():
     model = regressor(warm_start=True).fit(X, Y).set_params(n_estimators=11)
-    with pytest.raises(InvalidData, match="2 target columns; the model has 1"):
+    with pytest.raises(InvalidData, match="2 target columns; the model was fitted with 1"):
         model.fit(X, np.column_stack([Y, Y]))
 
 
 def test_warm_start_with_another_number_of_outputs():
     model = regressor("quantile", warm_start=True).fit(X, Y)
     model.set_params(n_estimators=11, quantile=[0.1, 0.9])
-    with pytest.raises(InvalidData, match="set warm_start=False to fit anew"):
+    with pytest.raises(InvalidData, match="set warm_start=False to start a new fit"):
         model.fit(X, Y)
 
 
 def test_warm_start_with_a_new_class():
     model = classifier(warm_start=True).fit(X, LABELS).set_params(n_estimators=11)
-    with pytest.raises(InvalidData, match="class .*7.*not among those of the first fit"):
+    with pytest.raises(InvalidData, match="class .*7.*not one of the classes of the first fit"):
         model.fit(X, changed(LABELS, 0, 7.0).astype(int))
 
 
 @pytest.mark.parametrize("given", [{"X_val": X}, {"y_val": Y}])
 def test_validation_inputs_and_targets_go_together(given):
-    with pytest.raises(InvalidData, match="X_val and y_val go together"):
+    with pytest.raises(InvalidData, match="only one of X_val and y_val was passed"):
         regressor().fit(X, Y, **given)
 
 
 def test_validation_weights_alone():
-    with pytest.raises(InvalidData, match="sample_weight_val needs X_val and y_val"):
+    with pytest.raises(InvalidData, match="sample_weight_val requires X_val and y_val"):
         regressor().fit(X, Y, sample_weight_val=np.ones(40))
 
 
 def test_validation_data_that_do_not_fit():
     with pytest.raises(ValueError, match="X has 2 features"):
         regressor().fit(X, Y, X_val=X[:, :2], y_val=Y)
-    with pytest.raises(InvalidData, match="2 target columns; the model has 1"):
+    with pytest.raises(InvalidData, match="2 target columns; the model was fitted with 1"):
         regressor().fit(X, Y, X_val=X, y_val=np.column_stack([Y, Y]))
-    with pytest.raises(InvalidData, match="class .*not among those of the first fit"):
+    with pytest.raises(InvalidData, match="class .*not one of the classes of the first fit"):
         classifier().fit(X, LABELS, X_val=X, y_val=LABELS + 5)
-    with pytest.raises(InvalidData, match="row 0 holds -1"):
+    with pytest.raises(InvalidData, match="row 0 has -1"):
         regressor("poisson").fit(X, np.abs(Y), X_val=X, y_val=np.full(40, -1.0))
 
 

@@ -310,33 +310,36 @@ Y = RNG.normal(size=40)
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"monotonic_cst": [1, 0]}, r"shape \(2,\) and X 3 columns; give one number a column"),
-        ({"monotonic_cst": [[1, 0, 0]]}, r"shape \(1, 3\) and X 3 columns"),
-        ({"monotonic_cst": [1, [0], 0]}, "must be a row of numbers"),
-        ({"monotonic_cst": {0, 1}}, "must be a row of numbers"),
-        ({"monotonic_cst": [1, 2, 0]}, r"holds 2 for column 1; it must be 1 \(increasing\), -1"),
-        ({"monotonic_cst": [1, 0.5, 0]}, r"holds 0\.5 for column 1"),
-        ({"monotonic_cst": ["up", "", ""]}, "holds 'up' for column 0"),
-        ({"monotonic_cst": {"a": 1}}, "X has no column names; fit a DataFrame"),
-        ({"interaction_cst": [0, 1]}, "holds 0 at position 0; every entry must be a collection"),
-        ({"interaction_cst": [{0}, {"a"}]}, "holds {'a'} at position 1"),
-        ({"interaction_cst": [{0, 3}]}, "column 3 at position 0, and X has 3 columns.*from 0 to 2"),
+        (
+            {"monotonic_cst": [1, 0]},
+            r"shape \(2,\), but X has 3 columns; pass one number per column",
+        ),
+        ({"monotonic_cst": [[1, 0, 0]]}, r"shape \(1, 3\), but X has 3 columns"),
+        ({"monotonic_cst": [1, [0], 0]}, "must be a sequence with one number per column"),
+        ({"monotonic_cst": {0, 1}}, "must be a sequence with one number per column"),
+        ({"monotonic_cst": [1, 2, 0]}, r"has 2 for column 1; it must be 1 \(increasing\), -1"),
+        ({"monotonic_cst": [1, 0.5, 0]}, r"has 0\.5 for column 1"),
+        ({"monotonic_cst": ["up", "", ""]}, "has 'up' for column 0"),
+        ({"monotonic_cst": {"a": 1}}, "X has no column names; pass X as a DataFrame"),
+        ({"interaction_cst": [0, 1]}, "has 0 at position 0; each entry must be a collection"),
+        ({"interaction_cst": [{0}, {"a"}]}, "has {'a'} at position 1"),
+        ({"interaction_cst": [{0, 3}]}, "column 3 at position 0, but X has 3 columns.*from 0 to 2"),
         ({"interaction_cst": [{-1}]}, "column -1 at position 0"),
         (
             {"monotonic_cst": [1, 0, 0], "multi_output": "shared", "sketch": 1},
-            "monotonic_cst needs trees that see every output.*set sketch=None",
+            "monotonic_cst is not supported with sketch.*set sketch=None",
         ),
         (
             {"monotonic_cst": [1, 0, 0], "learner": Ridge()},
-            "monotonic_cst works with the built-in trees only; set learner='tree'",
+            "monotonic_cst is only supported by the built-in trees; set learner='tree'",
         ),
         (
             {"interaction_cst": "pairwise", "learner": "kernel"},
-            "interaction_cst works with the built-in trees only",
+            "interaction_cst is only supported by the built-in trees",
         ),
         (
             {"monotonic_cst": [1, 0, 0], "learner": TreeLearner()},
-            "monotonic_cst works with the built-in trees only",
+            "monotonic_cst is only supported by the built-in trees",
         ),
     ],
     ids=str,
@@ -348,15 +351,15 @@ def test_constraints_that_cannot_be_kept(parameters, message):
 
 def test_directions_by_name_that_cannot_be_kept():
     table = pd.DataFrame(X, columns=["a", "b", "c"])
-    with pytest.raises(InvalidParameter, match="names columns that X does not have: 'd', 'e'"):
+    with pytest.raises(InvalidParameter, match="contains columns that X does not have: 'd', 'e'"):
         BoostingRegressor(**PLAIN, monotonic_cst={"a": 1, "d": 1, "e": 1}).fit(table, Y)
-    with pytest.raises(InvalidParameter, match="holds 3 for column 'b'"):
+    with pytest.raises(InvalidParameter, match="has 3 for column 'b'"):
         BoostingRegressor(**PLAIN, monotonic_cst={"b": 3}).fit(table, Y)
 
 
 def test_directions_of_three_classes():
     model = BoostingClassifier(**PLAIN, monotonic_cst=[1, 0, 0])
-    with pytest.raises(InvalidParameter, match="monotonic_cst takes two classes; y holds 3"):
+    with pytest.raises(InvalidParameter, match="monotonic_cst supports two classes; y has 3"):
         model.fit(X, np.arange(40) % 3)
     model.set_params(monotonic_cst=[0, 0, 0]).fit(X, np.arange(40) % 3)
 

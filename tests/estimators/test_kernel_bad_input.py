@@ -158,7 +158,7 @@ def test_gaps_in_held_out_rows_are_refused():
 
 def test_held_out_targets_are_checked():
     counts = np.arange(60.0)
-    with pytest.raises(InvalidData, match="row 2 holds -1"):
+    with pytest.raises(InvalidData, match="row 2 has -1"):
         build(loss="poisson").fit(X, counts, X_val=X[:3], y_val=[1.0, 2.0, -1.0])
     model = build(loss="poisson").fit(X, counts, X_val=X[:3], y_val=np.zeros(3))
     assert np.isfinite(model.history_.validation).all()
@@ -226,7 +226,7 @@ def test_units_do_not_matter(stages, scale):
 @all_stages
 @pytest.mark.parametrize("budget", [1.0, 2**12])
 def test_too_small_a_budget_names_what_is_needed(stages, budget):
-    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB; .* needs \d+ MiB"):
+    with pytest.raises(InvalidParameter, match=r"memory_budget is 1 MiB, .* requires \d+ MiB"):
         build(stages=stages, memory_budget=budget).fit(X, Y)
 
 
@@ -239,7 +239,7 @@ def test_wrong_kernels(kernel):
 
 
 def test_length_scales_for_other_columns():
-    with pytest.raises(InvalidParameter, match="2 length scales and X 3 columns"):
+    with pytest.raises(InvalidParameter, match="2 length scales, but X has 3 columns"):
         build(kernel=Gaussian([1.0, 2.0])).fit(X, Y)
 
 
@@ -276,7 +276,7 @@ def test_full_stages_use_all_rows():
 
 def test_text():
     table = np.column_stack([X[:, 0].astype(object), np.repeat(["a", "b"], 30)])
-    with pytest.raises(ValueError, match=r"column 1 holds categories, and kernel"):
+    with pytest.raises(ValueError, match=r"column 1 contains categories, but kernel"):
         build().fit(table, Y)
 
 

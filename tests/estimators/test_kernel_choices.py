@@ -67,7 +67,7 @@ def test_parameters_that_would_do_nothing_are_refused(stages, parameters):
     X, y = table(30)
     model = KernelBoostingRegressor(kernel="gaussian", regularization=1, stages=stages)
     with pytest.raises(
-        InvalidParameter, match=f"{next(iter(parameters))} applies to sparse stages"
+        InvalidParameter, match=f"{next(iter(parameters))} applies only to sparse stages"
     ):
         model.set_params(**parameters).fit(X, y)
 

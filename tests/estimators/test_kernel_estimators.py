@@ -262,11 +262,11 @@ def test_categorical_features(stages):
     kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Delta(1.0), [1])
     model = build(kernel=kernel, categorical_features=[1], stages=stages, n_basis=150)
     assert model.fit(inputs, y).score(inputs, y) > 0.9
-    relabelled = inputs.copy()
-    relabelled[:, 1] = np.array([7.0, 100.0, -3.0, 0.5])[codes.astype(int)]
+    relabeled = inputs.copy()
+    relabeled[:, 1] = np.array([7.0, 100.0, -3.0, 0.5])[codes.astype(int)]
     mask = build(kernel=kernel, categorical_features=[False, True], stages=stages, n_basis=150)
-    mask.fit(relabelled, y)
-    np.testing.assert_allclose(mask.predict(relabelled), model.predict(inputs), atol=1e-8)
+    mask.fit(relabeled, y)
+    np.testing.assert_allclose(mask.predict(relabeled), model.predict(inputs), atol=1e-8)
 
 
 def test_categorical_features_of_the_automatic_kernel():

@@ -19,7 +19,7 @@ Y = np.sin(2 * X[:, 0]) + X[:, 1] + RNG.standard_t(2, size=120) / 10
 @pytest.mark.parametrize("learner", ["kernel", Ridge(), TreeLearner(), VectorTreeLearner()])
 @pytest.mark.parametrize("name", ["max_leaf_nodes", "l2_regularization", "max_bins"])
 def test_parameters_of_trees_are_refused_with_other_learners(learner, name):
-    with pytest.raises(InvalidParameter, match=f"only the built-in trees use {name}"):
+    with pytest.raises(InvalidParameter, match=f"{name} is only supported by the built-in trees"):
         BoostingRegressor(learner=learner, **{name: 7}).fit(X, Y)
 
 
@@ -47,7 +47,7 @@ def test_a_kernel_machine_as_the_learner_under_any_loss():
 def test_a_kernel_machine_as_the_learner_has_no_loop_of_its_own():
     with pytest.raises(InvalidParameter, match="n_estimators of the KernelBoostingRegressor"):
         BoostingRegressor(learner=KernelBoostingRegressor(n_estimators=3)).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="with loss='squared_error', not 'huber'"):
+    with pytest.raises(InvalidParameter, match="have loss='squared_error'.*got loss='huber'"):
         BoostingRegressor(learner=KernelBoostingRegressor("huber")).fit(X, Y)
 
 
@@ -70,5 +70,5 @@ def test_every_learner_of_leaves_gets_the_values_of_the_loss(learner):
     "learner", ["kernel", FullLearner(KernelMachineConfig()), SparseLearner(KernelMachineConfig())]
 )
 def test_kernel_machines_cannot_go_on_from_their_stages(learner):
-    with pytest.raises(InvalidParameter, match="set warm_start=False|Set warm_start=False"):
+    with pytest.raises(InvalidParameter, match="set warm_start=False"):
         BoostingRegressor(learner=learner, warm_start=True).fit(X, Y)

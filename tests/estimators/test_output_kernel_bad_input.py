@@ -54,23 +54,43 @@ def replaced(labels, row, odd):
 
 
 ODD = {
-    "rows-nan": ("linear", replaced(Y, 7, [1.0, np.nan]), "Y has NaN or infinity in row 7; every"),
-    "rows-inf": ("linear", replaced(Y, 7, [1.0, np.inf]), "Y has NaN or infinity in row 7"),
-    "rows-text": ("linear", replaced(Y, 7, "abc"), "Y must hold rows of numbers; row 7 is 'abc'"),
-    "rows-long": ("linear", replaced(Y, 7, [1, 2, 3]), "row 7 has 3 and row 0 has 2"),
-    "rows-none": ("linear", replaced(Y, 7, None), "row 7 has 1 and row 0 has 2"),
-    "rows-empty": ("linear", np.empty((N, 0)), r"one row of numbers a sample; got shape \(20, 0\)"),
-    "rows-complex": ("linear", Y + 1j, "Complex data not supported: Y must hold real numbers"),
-    "images-nan": ("gaussian", replaced(Y, 7, [np.nan] * 2), "Y has NaN or infinity in row 7"),
-    "images-text": ("gaussian", replaced(Y, 7, ["a", "b"]), "must hold rows of numbers; row 7 is"),
+    "rows-nan": (
+        "linear",
+        replaced(Y, 7, [1.0, np.nan]),
+        "Y contains NaN or infinity in row 7; out",
+    ),
+    "rows-inf": ("linear", replaced(Y, 7, [1.0, np.inf]), "Y contains NaN or infinity in row 7"),
+    "rows-text": (
+        "linear",
+        replaced(Y, 7, "abc"),
+        "Y must contain rows of numbers; row 7 is 'abc'",
+    ),
+    "rows-long": ("linear", replaced(Y, 7, [1, 2, 3]), "row 7 has length 3 and row 0 has length 2"),
+    "rows-none": ("linear", replaced(Y, 7, None), "row 7 has length 1 and row 0 has length 2"),
+    "rows-empty": (
+        "linear",
+        np.empty((N, 0)),
+        r"one row of numbers per sample; got shape \(20, 0\)",
+    ),
+    "rows-complex": ("linear", Y + 1j, "Complex data not supported: Y must contain real numbers"),
+    "images-nan": ("gaussian", replaced(Y, 7, [np.nan] * 2), "Y contains NaN or infinity in row 7"),
+    "images-text": (
+        "gaussian",
+        replaced(Y, 7, ["a", "b"]),
+        "must contain rows of numbers; row 7 is",
+    ),
     "sets-number": ("label_set", replaced([{1}] * N, 7, 3), "row 7 of Y is 3, not a set"),
     "sets-text": ("label_set", replaced([{"a"}] * N, 7, "ab"), "row 7 of Y is 'ab', not a set"),
-    "sets-missing": ("label_set", replaced([{1}] * N, 7, {None}), "row 7 of Y has a missing label"),
-    "sets-table": ("label_set", np.full((N, 2), 2), "Y has 2 in row 0; rows of indicators hold 0"),
+    "sets-missing": (
+        "label_set",
+        replaced([{1}] * N, 7, {None}),
+        "row 7 of Y contains a missing label",
+    ),
+    "sets-table": ("label_set", np.full((N, 2), 2), "Y contains 2 in row 0; indicators must be 0"),
     "ranks-twice": ("ranking", replaced([[1, 2]] * N, 7, [1, 1]), "row 7"),
     "ranks-text": ("ranking", replaced([[1, 2]] * N, 7, ["a", "b"]), "row 7"),
-    "words-number": ("string", replaced(["abc"] * N, 7, 3), r"row 7 of Y is 3 \(int\); every"),
-    "words-one": ("string", "a" * N, "Y must be a list of strings, one a row"),
+    "words-number": ("string", replaced(["abc"] * N, 7, 3), r"row 7 of Y is 3 \(int\); each"),
+    "words-one": ("string", "a" * N, "Y must be a list of strings, one per row"),
     "shares": ("composition", replaced([[0.5, 0.5]] * N, 7, [0.5, 0.6]), "row 7 of Y sums to 1.1"),
     "samples": ("distribution", replaced([[1.0]] * N, 7, []), "row 7 of Y is an empty sample"),
     "matrices": (
@@ -83,16 +103,20 @@ ODD = {
     "gram-nan": (
         "precomputed",
         np.where(K[7, 7] == K, np.nan, K),
-        "Y has NaN or infinity in row 7",
+        "Y contains NaN or infinity in row 7",
     ),
     "gram-asymmetric": (
         "precomputed",
         K + np.eye(N, k=3),
-        r"not symmetric: k\(\d+, \d+\) = .*Give",
+        r"not symmetric: k\(\d+, \d+\) = .*Use",
     ),
-    "gram-negative": ("precomputed", K - np.eye(N), r"not positive semidefinite \(seen in row \d"),
-    "gram-zero": ("precomputed", np.zeros((N, N)), "the output kernel is zero for every training"),
-    "too-few": ("linear", Y[:19], "X and y have inconsistent numbers of rows: 20 and 19. Give one"),
+    "gram-negative": (
+        "precomputed",
+        K - np.eye(N),
+        r"not positive semidefinite \(detected in row \d",
+    ),
+    "gram-zero": ("precomputed", np.zeros((N, N)), "the output kernel is zero for all training"),
+    "too-few": ("linear", Y[:19], "X and y have inconsistent numbers of rows: 20 and 19. Pass one"),
     "too-many": ("string", ["abc"] * 21, "inconsistent numbers of rows: 20 and 21"),
     "sparse-few": ("label_set", scipy.sparse.eye_array(19).tocsr(), "rows: 20 and 19"),
     "nothing": ("linear", None, "requires y to be passed, but the target y is None"),
@@ -124,13 +148,16 @@ def test_labels_without_a_length_are_refused(name):
     [
         (
             lambda A, B: np.ones((len(A), 3)),
-            r"returned shape \(20, 3\) for 20 and 20 labels; it mu",
+            r"returned an array of shape \(20, 3\) for 20 and 20 labels; it mu",
         ),
-        (lambda A, B: 1.0, r"returned shape \(\) for 20 and 20"),
-        (lambda A, B: np.full((len(A), len(B)), np.inf), "has NaN or infinity in row 0"),
+        (lambda A, B: 1.0, r"returned an array of shape \(\) for 20 and 20"),
+        (lambda A, B: np.full((len(A), len(B)), np.inf), "contains NaN or infinity in row 0"),
         (lambda A, B: np.arange(400.0).reshape(20, 20), r"is not symmetric: k\(0, 19\) = 19 and k"),
-        (lambda A, B: 1.0 - np.eye(20), r"is not positive semidefinite \(seen in row 0\); take a"),
-        (lambda A, B: np.zeros((len(A), len(B))), "is zero for every training output"),
+        (
+            lambda A, B: 1.0 - np.eye(20),
+            r"is not positive semidefinite \(detected in row 0\); use a",
+        ),
+        (lambda A, B: np.zeros((len(A), len(B))), "is zero for all training outputs"),
     ],
     ids=["shape", "number", "inf", "asymmetric", "negative", "zero"],
 )
@@ -156,7 +183,11 @@ def test_functions_that_are_no_kernels_are_refused(name, kernel, message):
         ),
         (None, InvalidType, "output must be an output space"),
         (KernelOutput(tolerance=2), InvalidParameter, r"tolerance must lie in \[0, 1\); got 2"),
-        (KernelOutput(Gaussian((1.0, 2.0, 3.0))), InvalidParameter, "3 length scales and X 2 col"),
+        (
+            KernelOutput(Gaussian((1.0, 2.0, 3.0))),
+            InvalidParameter,
+            "3 length scales, but X has 2 col",
+        ),
     ],
 )
 def test_unknown_outputs_are_refused(name, output, error, message):
@@ -172,7 +203,9 @@ def test_unknown_ways_to_decode_are_refused(name, output):
         InvalidParameter, match="decode='nearst' is not known. Did you mean 'neares"
     ):
         build(name, output, decode="nearst").fit(X, labels)
-    with pytest.raises(InvalidParameter, match="decode='kemeny' is not known. .*Known are: auto, "):
+    with pytest.raises(
+        InvalidParameter, match="decode='kemeny' is not known. .*Valid values: auto, "
+    ):
         build(name, output, decode="kemeny").fit(X, labels)
 
 
@@ -198,21 +231,23 @@ def test_lengths_are_compared_before_rows_are_left_out(name, output, lengths):
 def test_new_labels_are_checked_too(name):
     model = build(name).fit(X, Y)
     for use in (model.score, model.embedding_loss, model.preimage_loss):
-        with pytest.raises(InvalidData, match="Y has 3 numbers a row; the model was fitted with 2"):
+        with pytest.raises(
+            InvalidData, match="Y has 3 numbers per row; the model was fitted with 2"
+        ):
             use(X, np.ones((N, 3)))
         with pytest.raises(InvalidData, match="inconsistent numbers of rows: 20 and 19"):
             use(X, Y[:19])
-        with pytest.raises(InvalidData, match="Y has NaN or infinity in row 4"):
+        with pytest.raises(InvalidData, match="Y contains NaN or infinity in row 4"):
             use(X, replaced(Y, 4, [np.nan, 0]))
         with pytest.raises(ValueError, match=r"sample_weight"):
             use(X, Y, np.ones(7))
         with pytest.raises(InvalidData, match="sample_weight must not be negative; row 2 has -1"):
             use(X, Y, replaced(np.ones(N), 2, -1.0))
-    with pytest.raises(InvalidData, match="candidates has 3 numbers a row"):
+    with pytest.raises(InvalidData, match="candidates has 3 numbers per row"):
         model.predict(X, candidates=np.ones((4, 3)))
-    with pytest.raises(InvalidData, match="candidates is empty; give at least one"):
+    with pytest.raises(InvalidData, match="candidates is empty; pass at least one"):
         model.predict(X, candidates=[])
-    with pytest.raises(InvalidData, match=r"allowed\[1\] names candidate 9; there are"):
+    with pytest.raises(InvalidData, match=r"allowed\[1\] contains index 9; candidates have"):
         model.predict(X, candidates=Y[:9], allowed=[[0], [9]] + [[0]] * 18)
 
 
@@ -221,22 +256,24 @@ def test_a_gram_matrix_does_not_tell_norms_of_new_outputs(name):
     model = build(name, "precomputed").fit(X, K)
     crossed = RNG.normal(size=(N, 2)) @ Y.T
     for use in (model.score, model.embedding_loss, model.preimage_loss):
-        with pytest.raises(InvalidData, match=r"does not tell k\(y, y\) of new outputs"):
+        with pytest.raises(InvalidData, match=r"requires k\(y, y\) of the new outputs"):
             use(X, crossed)
-    with pytest.raises(InvalidData, match="candidates must be numbers of training outputs"):
+    with pytest.raises(InvalidData, match="candidates must be indices of training outputs"):
         model.predict(X, candidates=["a"])
-    with pytest.raises(InvalidData, match="there is no training output 20; there are 0 to 19"):
+    with pytest.raises(
+        InvalidData, match="there is no training output 20; indices must be from 0 to 19"
+    ):
         model.predict(X, candidates=[20])
 
 
 def test_held_out_labels_are_checked():
-    with pytest.raises(InvalidData, match="X_val and y_val go together"):
+    with pytest.raises(InvalidData, match="only one of X_val and y_val was passed"):
         build().fit(X, Y, X_val=X)
-    with pytest.raises(InvalidData, match="Y has 3 numbers a row; the model was fitted with 2"):
+    with pytest.raises(InvalidData, match="Y has 3 numbers per row; the model was fitted with 2"):
         build().fit(X, Y, X_val=X, y_val=np.ones((N, 3)))
     with pytest.raises(InvalidData, match="inconsistent numbers of rows: 20 and 5"):
         build().fit(X, Y, X_val=X, y_val=Y[:5])
-    with pytest.raises(InvalidData, match="row 1 of Y has the label 'z', which no training"):
+    with pytest.raises(InvalidData, match="row 1 of Y contains the label 'z', which does not"):
         build(output="label_set").fit(X, [{"a"}] * N, X_val=X[:2], y_val=[{"a"}, {"z"}])
 
 
@@ -247,7 +284,9 @@ def test_held_out_labels_are_checked():
 def test_inputs_that_cannot_be_used_are_refused(name):
     table = pd.DataFrame({"p": X[:, 0], "q": ["text"] * N})
     for X_text, column in ((table, "'q'"), (table.to_numpy(), "1")):
-        words = f"column {column} holds categories, and .* takes numbers only.*learner='kernel'"
+        words = (
+            f"column {column} contains categories, but .* supports only numbers.*learner='kernel'"
+        )
         with pytest.raises(IncompatibleParts, match=words):
             build(name).fit(X_text, Y)
     bad = X.copy()
@@ -296,7 +335,7 @@ def test_weights_that_cannot_be_used_are_refused(name, weight, message):
 
 @models
 def test_weights_too_light_for_any_leaf_are_told(name):
-    with pytest.warns(DataWarning, match=r"sums to 1 over 20 rows.*Multiply the weights so that"):
+    with pytest.warns(DataWarning, match=r"sums to 1 over 20 rows.*Scale the weights so that"):
         build(name).fit(X, Y, sample_weight=np.full(N, 1 / N))
     build(name, min_samples_leaf=1 / N).fit(X, Y, sample_weight=np.full(N, 1 / N))
 
@@ -335,7 +374,7 @@ OF_TREES = {
 def test_parameters_of_trees_are_refused_with_other_learners(learner, parameter):
     model = build(learner=learner, **{parameter: OF_TREES[parameter]})
     with pytest.raises(
-        InvalidParameter, match=f"{parameter} applies to the trees .* has no effect"
+        InvalidParameter, match=f"{parameter} applies only to the learners .* has no effect"
     ):
         model.fit(X, Y)
     for trees in ("ok3", "extra_trees"):
@@ -362,7 +401,9 @@ def test_parameters_at_their_defaults_are_not_refused():
 )
 def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value):
     machine = KernelBoostingRegressor(kernel="gaussian", **{parameter: value})
-    with pytest.raises(InvalidParameter, match=f"{parameter} of the KernelBoostingRegressor given"):
+    with pytest.raises(
+        InvalidParameter, match=f"{parameter} of the KernelBoostingRegressor passed"
+    ):
         build(learner=machine).fit(X, Y)
 
 
@@ -372,12 +413,12 @@ def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value)
         (
             "ok4",
             InvalidParameter,
-            "learner='ok4' is not known. Did you mean 'ok3'.* Known are: extra_trees, k",
+            "learner='ok4' is not known. Did you mean 'ok3'.* Valid values: extra_trees, k",
         ),
         (
             "tree",
             InvalidParameter,
-            "learner='tree' is not known. .*Known are: extra_trees, kernel",
+            "learner='tree' is not known. .*Valid values: extra_trees, kernel",
         ),
         (
             Ridge,
@@ -393,7 +434,11 @@ def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value)
             "learner must be .* scikit-learn regressor; got Log",
         ),
         (KernelBoostingClassifier(), InvalidType, "learner must be"),
-        (KernelBoostingRegressor("huber"), InvalidParameter, "loss='squared_error', not 'huber'"),
+        (
+            KernelBoostingRegressor("huber"),
+            InvalidParameter,
+            "loss='squared_error'.*got loss='huber'",
+        ),
         (
             KernelBoostingRegressor(stages="ful"),
             ValueError,
@@ -408,7 +453,9 @@ def test_unknown_learners_are_refused(learner, error, message):
 
 
 def test_learners_without_weights_refuse_them():
-    with pytest.raises(InvalidData, match="KNeighborsRegressor takes no sample weights: fit"):
+    with pytest.raises(
+        InvalidData, match="KNeighborsRegressor does not support sample weights; fit"
+    ):
         build(learner=KNeighborsRegressor(3)).fit(X, Y, sample_weight=np.arange(1, 21))
 
 

@@ -110,7 +110,7 @@ def test_every_output_space_with_every_model(case, name):
 
 @all_labels
 @models
-def test_labels_are_learnt(kind, name):
+def test_labels_are_learned(kind, name):
     output, labels = LABELS[kind]
     model = build(name, output).fit(X[:45], labels[:45])
     start = build(name, output).fit(np.zeros((45, 1)), labels[:45])
@@ -198,9 +198,9 @@ def test_candidates(name):
     assert found == [among[i] for i in cost.argmin(axis=1)]
     own = [[i % 3] for i in range(N)]
     assert model.predict(X, among, own) == [among[i % 3] for i in range(N)]
-    with pytest.raises(InvalidData, match="allowed counts the candidates: give these too"):
+    with pytest.raises(InvalidData, match="allowed contains indices of candidates, but"):
         model.predict(X, allowed=own)
-    with pytest.raises(InvalidData, match="allowed has entries for 60 rows, X has 2"):
+    with pytest.raises(InvalidData, match="allowed has 60 entries, but X has 2 rows"):
         model.predict(X[:2], among, own)
 
 
@@ -316,7 +316,7 @@ def test_staged_predictions_of_candidates(name):
     for options in ({"candidates": among}, {"candidates": among, "allowed": own}):
         *_, last = model.staged_predict(X, **options)
         assert last == model.predict(X, **options)
-    with pytest.raises(InvalidData, match="allowed counts the candidates: give these too"):
+    with pytest.raises(InvalidData, match="allowed contains indices of candidates, but"):
         next(model.staged_predict(X, allowed=own))
 
 

@@ -169,7 +169,7 @@ def test_swapped_classes_swap_probabilities(seed):
 
 
 @pytest.mark.parametrize("n", [100, 66, 131, 4100])
-def test_missingness_is_learnt_from(n):
+def test_missingness_is_learned_from(n):
     rng = np.random.default_rng(0)
     missing = rng.uniform(size=n) < 0.5
     X = rng.normal(size=(n, 2))

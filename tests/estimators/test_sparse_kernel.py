@@ -259,7 +259,7 @@ def test_regularization_by_the_held_out_loss(loss, y):
 
 
 def test_steps_that_do_not_suffice():
-    with pytest.warns(ConvergenceWarning, match="not converged in 1 steps; raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in 1 steps; increase max_iter"):
         classifier(max_iter=1, regularization=1e-4).fit(X, LABELS)
 
 
@@ -315,12 +315,12 @@ def test_more_basis_vectors_than_rows():
 def test_missing_values_are_refused(model):
     holed = X.copy()
     holed[3, 1] = np.nan
-    with pytest.raises(InvalidData, match="NaN in column 1; kernels need complete rows"):
+    with pytest.raises(InvalidData, match="NaN in column 1, which kernels do not support"):
         model().fit(holed, LABELS)
 
 
 def test_one_class_is_refused():
-    with pytest.raises(InvalidData, match="needs at least two classes"):
+    with pytest.raises(InvalidData, match="requires at least two classes"):
         classifier().fit(X, np.zeros(N, dtype=int))
 
 
@@ -329,14 +329,16 @@ def test_one_class_is_refused():
 
 def test_the_basis_ends_where_memory_does():
     budget = 2.0**27 + 8 * N * 20 + 8 * N * N  # 20 columns of float64, and the kernel of the search
-    with pytest.warns(DataWarning, match=r"which 20 basis vectors .* instead of at 60\. Raise"):
+    with pytest.warns(
+        DataWarning, match=r"suffices for 20 instead of 60 basis vectors .* Increase"
+    ):
         model = ridge(memory_budget=budget).fit(X, Y)
     assert model.n_basis_ == 20
     assert model.score(X, Y) > 0.5
 
 
 def test_memory_for_nothing():
-    with pytest.raises(InvalidParameter, match="one basis vector, chosen among 160 rows, needs"):
+    with pytest.raises(InvalidParameter, match="one basis vector, chosen among 160 rows, requires"):
         ridge(memory_budget=1e6).fit(X, Y)
 
 
@@ -351,7 +353,7 @@ def test_memory_that_does_not_hold_the_gram_matrix():
 
 def test_all_candidates_of_many_rows_are_refused():
     many = np.random.default_rng(0).normal(size=(6100, 1))
-    with pytest.raises(InvalidParameter, match="scores all of 6100 rows .* set subset_size"):
+    with pytest.raises(InvalidParameter, match="scores all 6100 rows .* set subset_size"):
         ridge(n_candidates=None).fit(many, many[:, 0])
     model = ridge(n_candidates=None, subset_size=50, n_basis=5).fit(many, many[:, 0])
     assert model.score(many, many[:, 0]) > 0.9

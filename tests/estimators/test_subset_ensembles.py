@@ -200,13 +200,15 @@ def test_missing_values():
 
 
 def test_held_out_rows_without_use():
-    with pytest.raises(InvalidData, match="AveragedKernelRidge.fit has no use for callbacks"):
+    with pytest.raises(InvalidData, match="AveragedKernelRidge.fit does not support callbacks"):
         AveragedKernelRidge(**PLAIN).fit(X[TRAIN], Y[TRAIN], X_val=X, y_val=Y)
 
 
 def test_more_members_than_memory(monkeypatch):
     monkeypatch.setattr("hilboost.estimators.random_subsets.MEMORY_BUDGET", 1e5)
-    with pytest.raises(InvalidParameter, match="5 members of 60 rows need .* lower subset_size"):
+    with pytest.raises(
+        InvalidParameter, match="5 members of 60 rows require .* decrease subset_size"
+    ):
         fitted(BayesianCommitteeMachine)
 
 

@@ -231,15 +231,15 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
     with pytest.raises(IncompatibleParts, match="3 quantile levels"):
         to_xgboost_json(BoostingRegressor("quantile", quantile=[0.1, 0.5, 0.9], **SHORT).fit(X, Y))
     ridge = BoostingRegressor(learner=Ridge(), n_estimators=2).fit(np.nan_to_num(X), Y)
-    with pytest.raises(IncompatibleParts, match="learner of this one is WrappedLearner"):
+    with pytest.raises(IncompatibleParts, match="learner of this model is WrappedLearner"):
         to_xgboost_json(ridge)
     codes = np.column_stack([X[:, 0], np.arange(len(X)) % 3])
     ours = BoostingRegressor(**SHORT, categorical_features=[1]).fit(codes, codes[:, 1] == 1)
-    with pytest.raises(IncompatibleParts, match="column 1 of this one holds .* or use to_onnx"):
+    with pytest.raises(IncompatibleParts, match="column 1 contains .* or use to_onnx"):
         to_xgboost_json(ours)
     own = TreeLearner(categorical=((1, 3),), min_samples_leaf=2)
     theirs = BoostingRegressor(learner=own, n_estimators=3).fit(codes, codes[:, 1] == 1)
-    with pytest.raises(IncompatibleParts, match="trees of this model divide the levels"):
+    with pytest.raises(IncompatibleParts, match="trees of this model split on category levels"):
         to_xgboost_json(theirs)
     with pytest.raises(InvalidType, match="got KernelBoostingRegressor"):
         to_xgboost_json(KernelBoostingRegressor())
@@ -250,7 +250,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
         def inverse_link(self, raw):
             return 2 * super().inverse_link(raw)
 
-    with pytest.raises(IncompatibleParts, match="no objective with the link of Mine"):
+    with pytest.raises(IncompatibleParts, match="does not support the link of Mine"):
         to_xgboost_json(BoostingRegressor(Mine(), **SHORT).fit(X, np.abs(Y)))
     with pytest.raises(ValueError, match="not fitted"):
         to_xgboost_json(BoostingRegressor())

@@ -89,14 +89,14 @@ def test_our_own_formulas_agree_with_scikit_learn():
     "kernel", [theirs.WhiteKernel(), 2.0 * (theirs.RBF() + theirs.WhiteKernel())]
 )
 def test_noise_is_no_likeness_of_rows(kernel):
-    with pytest.raises(InvalidParameter, match="holds a WhiteKernel, which is noise of the target"):
+    with pytest.raises(InvalidParameter, match="contains a WhiteKernel, which models noise"):
         SklearnKernel(kernel)
 
 
 def test_other_things_are_no_scikit_learn_kernels():
-    with pytest.raises(InvalidType, match="takes an object of sklearn.gaussian_process.kernels"):
+    with pytest.raises(InvalidType, match="must be a kernel of sklearn.gaussian_process.kernels"):
         SklearnKernel(Gaussian())
-    with pytest.raises(InvalidType, match="CallableKernel takes a function; got str"):
+    with pytest.raises(InvalidType, match="function must be callable; got str"):
         CallableKernel("gaussian")
 
 
@@ -121,15 +121,25 @@ def test_a_function_may_keep_the_array_it_returns():
 @pytest.mark.parametrize(
     ("function", "pairwise", "error", "message"),
     [
-        (lambda A, B: 1.0, False, InvalidType, r"shape \(\) .* must give numbers of shape \(40, 5"),
+        (
+            lambda A, B: 1.0,
+            False,
+            InvalidType,
+            r"shape \(\) .* must return numbers of shape \(40, 5",
+        ),
         (lambda A, B: B @ A.T, False, InvalidType, r"shape \(5, 40\) .* of shape \(40, 5\)"),
-        (lambda A, B: np.full((40, 5), "x"), False, InvalidType, "must give numbers"),
+        (lambda A, B: np.full((40, 5), "x"), False, InvalidType, "must return numbers"),
         (lambda A, B: A @ B.T * 1j, False, InvalidType, "dtype complex128"),
-        (lambda A, B: np.full((40, 5), np.nan), False, InvalidData, "holds nan for rows 0 and 0"),
+        (
+            lambda A, B: np.full((40, 5), np.nan),
+            False,
+            InvalidData,
+            "has the value nan for rows 0 and 0",
+        ),
         (lambda A, B: np.where(A @ B.T > 9, 0, np.inf), False, InvalidData, "must be finite"),
-        (lambda a, b: a * b, True, InvalidType, r"shape \(2,\) for two rows.*Leave pairwise out"),
-        (lambda a, b: "x", True, InvalidType, "must give numbers"),
-        (lambda a, b: float("nan"), True, InvalidData, "holds nan for rows 0 and 0"),
+        (lambda a, b: a * b, True, InvalidType, r"shape \(2,\) for two rows.*set pairwise=False"),
+        (lambda a, b: "x", True, InvalidType, "must return numbers"),
+        (lambda a, b: float("nan"), True, InvalidData, "has the value nan for rows 0 and 0"),
     ],
 )
 def test_results_that_are_no_block_are_refused(function, pairwise, error, message):
@@ -156,7 +166,9 @@ class Elsewhere:
 )
 def test_arrays_of_other_libraries_are_refused(kernel):
     for call in (lambda: kernel.block(Elsewhere(), Elsewhere()), lambda: kernel.diag(Elsewhere())):
-        with pytest.raises(InvalidType, match=r"works on NumPy arrays; got .*Elsewhere\. Stay on"):
+        with pytest.raises(
+            InvalidType, match=r"supports only NumPy arrays; got .*Elsewhere\. Use device"
+        ):
             call()
 
 
@@ -184,11 +196,11 @@ def test_a_table_is_not_copied():
 @pytest.mark.parametrize(
     ("rows", "columns", "message"),
     [
-        ([0, 4], [0], "whole numbers from 0 to 3 for the rows"),
-        ([0], [3], "whole numbers from 0 to 2 for the columns"),
-        ([-1], [0], "whole numbers from 0 to 3 for the rows"),
-        ([0.5], [0], "whole numbers from 0 to 3 for the rows"),
-        ([np.nan], [0], "whole numbers from 0 to 3 for the rows"),
+        ([0, 4], [0], "rows of its Gram matrix: integers from 0 to 3"),
+        ([0], [3], "columns of its Gram matrix: integers from 0 to 2"),
+        ([-1], [0], "rows of its Gram matrix: integers from 0 to 3"),
+        ([0.5], [0], "rows of its Gram matrix: integers from 0 to 3"),
+        ([np.nan], [0], "rows of its Gram matrix: integers from 0 to 3"),
     ],
 )
 def test_points_outside_of_a_table_are_refused(rows, columns, message):
@@ -196,18 +208,18 @@ def test_points_outside_of_a_table_are_refused(rows, columns, message):
         Precomputed(np.ones((4, 3))).block(points(*rows), points(*columns))
 
 
-def test_a_point_not_learnt_from_has_no_diagonal():
-    with pytest.raises(InvalidData, match="from 0 to 2 for the columns"):
+def test_a_point_not_learned_from_has_no_diagonal():
+    with pytest.raises(InvalidData, match="columns of its Gram matrix: integers from 0 to 2"):
         Precomputed(np.ones((4, 3))).diag(points(3))
 
 
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (np.ones(3), r"takes a matrix of numbers; got an array of shape \(3,\)"),
-        ([["a"]], "takes a matrix of numbers"),
-        ([[1.0, np.nan]], "the Gram matrix holds nan for rows 0 and 1"),
-        ([[np.inf]], "the Gram matrix holds inf for rows 0 and 0"),
+        (np.ones(3), r"must be a matrix of numbers; got an array of shape \(3,\)"),
+        ([["a"]], "must be a matrix of numbers"),
+        ([[1.0, np.nan]], "the Gram matrix has the value nan for rows 0 and 1"),
+        ([[np.inf]], "the Gram matrix has the value inf for rows 0 and 0"),
     ],
 )
 def test_tables_that_are_no_gram_matrix_are_refused(table, message):

@@ -84,7 +84,7 @@ def test_a_list_of_length_scales_is_copied():
     ],
 )
 def test_parts_that_are_no_kernels_are_refused(make):
-    with pytest.raises(InvalidType, match=r"is made of kernels; got .*as_kernel\(\) makes"):
+    with pytest.raises(InvalidType, match=r"combines kernels; got .*as_kernel\(\) to convert"):
         make()
 
 
@@ -95,11 +95,11 @@ def test_factors_that_are_not_positive_are_refused(factor):
 
 
 def test_a_sum_of_nothing_is_refused():
-    with pytest.raises(InvalidParameter, match="Sum needs at least one kernel"):
+    with pytest.raises(InvalidParameter, match="Sum requires at least one kernel"):
         Sum([])
 
 
 @pytest.mark.parametrize("columns", [[], 0, [0.0, 1.0], [[0, 1]], [True, False], "ab"])
 def test_columns_that_are_no_column_numbers_are_refused(columns):
-    with pytest.raises(InvalidParameter, match="columns must be a sequence of column numbers"):
+    with pytest.raises(InvalidParameter, match="columns must be a sequence of column indices"):
         OnColumns(ONE, columns)

@@ -49,7 +49,9 @@ def test_floats_come_back_bit_for_bit():
 @pytest.mark.parametrize("case", FOREIGN, ids=ids(FOREIGN))
 def test_foreign_kernels_are_refused_wherever_they_stand(case):
     for kernel in (case.make(), Gaussian() + case.make(), OnColumns(case.make(), [0]) * 2):
-        with pytest.raises(IncompatibleParts, match="cannot be written so. Keep such a model with"):
+        with pytest.raises(
+            IncompatibleParts, match="support only built-in kernels, not .* Save this model with"
+        ):
             to_description(kernel)
 
 
@@ -57,7 +59,7 @@ def test_a_class_of_the_users_own_is_refused():
     class Mine(Gaussian):
         pass
 
-    with pytest.raises(IncompatibleParts, match="Mine cannot be written so"):
+    with pytest.raises(IncompatibleParts, match="not Mine"):
         to_description(Mine(1.0))
 
 
@@ -76,36 +78,39 @@ GAUSSIAN = {"type": "gaussian", "length_scale": [1.0]}
     [
         (None, "described by a dict; got NoneType"),
         ([GAUSSIAN], "described by a dict; got list"),
-        ({}, "no kernel has the type None"),
-        ({"type": "Gaussian"}, "no kernel has the type 'Gaussian'; known are"),
-        ({"type": ["gaussian"]}, "no kernel has the type"),
-        ({"type": "os.system"}, "no kernel has the type 'os.system'"),
-        ({"type": "gaussian"}, r"has the fields \['length_scale'\]; got \[\]"),
-        ({**GAUSSIAN, "nu": 1.5}, r"has the fields \['length_scale'\]; got \['length_scale', 'nu'"),
-        ({**GAUSSIAN, 3: 1.5}, "has the fields"),
-        ({**GAUSSIAN, "length_scale": 1.0}, "'length_scale' .*: expected a list that is not empty"),
-        ({**GAUSSIAN, "length_scale": []}, "expected a list that is not empty"),
+        ({}, "unknown kernel type None"),
+        ({"type": "Gaussian"}, "unknown kernel type 'Gaussian'; valid types:"),
+        ({"type": ["gaussian"]}, "unknown kernel type"),
+        ({"type": "os.system"}, "unknown kernel type 'os.system'"),
+        ({"type": "gaussian"}, r"must have the fields \['length_scale'\]; got \[\]"),
+        (
+            {**GAUSSIAN, "nu": 1.5},
+            r"must have the fields \['length_scale'\]; got \['length_scale', 'nu'",
+        ),
+        ({**GAUSSIAN, 3: 1.5}, "must have the fields"),
+        ({**GAUSSIAN, "length_scale": 1.0}, "'length_scale' .*: expected a nonempty list"),
+        ({**GAUSSIAN, "length_scale": []}, "expected a nonempty list"),
         ({**GAUSSIAN, "length_scale": ["1"]}, "expected a number, got str"),
         ({**GAUSSIAN, "length_scale": [True]}, "expected a number, got bool"),
         ({**GAUSSIAN, "length_scale": [None]}, "expected a number, got NoneType"),
         ({**GAUSSIAN, "length_scale": [float("nan")]}, "expected a finite number, got nan"),
         ({**GAUSSIAN, "length_scale": [float("inf")]}, "expected a finite number, got inf"),
         ({**GAUSSIAN, "length_scale": [10**400]}, "expected a finite number, got inf"),
-        ({**GAUSSIAN, "length_scale": [-1.0]}, "length_scale must be positive and finite"),
+        ({**GAUSSIAN, "length_scale": [-1.0]}, "length_scale must be a positive finite number"),
         ({"type": "matern", "length_scale": [1.0], "nu": 0.7}, "nu of Matern must be"),
         (
             {"type": "polynomial", "degree": 2.0, "offset": 0.0, "scale": 1.0},
-            "expected a whole number, got float",
+            "expected an integer, got float",
         ),
         (
             {"type": "polynomial", "degree": 0, "offset": 0.0, "scale": 1.0},
             "degree must be a positive integer",
         ),
-        ({"type": "sum", "parts": []}, "expected a list that is not empty"),
-        ({"type": "sum", "parts": GAUSSIAN}, "expected a list that is not empty"),
+        ({"type": "sum", "parts": []}, "expected a nonempty list"),
+        ({"type": "sum", "parts": GAUSSIAN}, "expected a nonempty list"),
         ({"type": "sum", "parts": [GAUSSIAN, "linear"]}, "described by a dict; got str"),
-        ({"type": "on_columns", "columns": [0.0], "kernel": GAUSSIAN}, "expected a whole number"),
-        ({"type": "on_columns", "columns": [10**30], "kernel": GAUSSIAN}, "column numbers"),
+        ({"type": "on_columns", "columns": [0.0], "kernel": GAUSSIAN}, "expected an integer"),
+        ({"type": "on_columns", "columns": [10**30], "kernel": GAUSSIAN}, "column indices"),
         ({"type": "scaled", "factor": 0, "kernel": GAUSSIAN}, "factor must be positive"),
         (nested(100_000), "nested too deeply"),
     ],

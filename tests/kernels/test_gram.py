@@ -166,7 +166,9 @@ def test_a_triangle_stands_for_the_symmetric_matrix(n, memory, dtype):
 
 def test_a_budget_that_cannot_be_kept_is_refused():
     assert require_memory(2**20, 2**20, "this") is None
-    with pytest.raises(InvalidParameter, match="is 1 MiB; the whole matrix needs 3 MiB. Raise mem"):
+    with pytest.raises(
+        InvalidParameter, match="is 1 MiB, but the whole matrix requires 3 MiB. Increase mem"
+    ):
         require_memory(2 * 2**20 + 1, 2**20, "the whole matrix")
 
 

@@ -126,7 +126,7 @@ def test_gradient_of_categories():
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_maximise_improves_and_stops_where_it_is_flat(name):
+def test_maximize_improves_and_stops_where_it_is_flat(name):
     kernel, _ = PAIRS[name]
     X, Y = draw(2, n=60)
     start = negative_log_likelihood(kernel, NOISE, X, Y)[0] / Y.size
@@ -138,7 +138,7 @@ def test_maximise_improves_and_stops_where_it_is_flat(name):
     np.testing.assert_allclose(value / Y.size, best.value, rtol=1e-9)
 
 
-def test_maximise_finds_what_drew_the_targets():
+def test_maximize_finds_what_drew_the_targets():
     rng = np.random.default_rng(1)
     X = rng.uniform(-5, 5, size=(200, 2))
     truth = Gaussian((1.0, 3.0)) * 4
@@ -149,7 +149,7 @@ def test_maximise_finds_what_drew_the_targets():
     np.testing.assert_allclose(np.log(best.noise), np.log(0.01), atol=0.25)
 
 
-def test_maximise_gives_the_start_back_where_there_is_no_likelihood():
+def test_maximize_gives_the_start_back_where_there_is_no_likelihood():
     X, Y = draw()
     kernel = CallableKernel(lambda A, B: -10 * A @ B.T)
     best = maximize(kernel, NOISE, X, Y)

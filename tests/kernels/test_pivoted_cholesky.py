@@ -145,11 +145,11 @@ def test_outputs_that_are_alike_up_to_rounding(seed):
 def test_unfinished_matrices_are_refused(odd):
     gram = np.eye(5)
     gram[3, 1] = odd
-    with pytest.raises(InvalidData, match="the Gram matrix Y has NaN or infinity in row 3"):
+    with pytest.raises(InvalidData, match="the Gram matrix Y contains NaN or infinity in row 3"):
         factor_gram(gram, what="the Gram matrix Y")
-    with pytest.raises(InvalidData, match="the kernel has NaN or infinity in row 3"):
+    with pytest.raises(InvalidData, match="the kernel contains NaN or infinity in row 3"):
         factor_columns(np.ones(5), lambda i: gram[:, i], 0.0, 5)
-    with pytest.raises(InvalidData, match="the kernel has NaN or infinity in row 2"):
+    with pytest.raises(InvalidData, match="the kernel contains NaN or infinity in row 2"):
         factor_columns(np.array([1, 1, odd, 1, 1]), lambda i: gram[:, i], 0.0, 5)
 
 
@@ -182,7 +182,9 @@ def test_matrices_that_are_not_symmetric_are_refused(n):
 def test_matrices_that_are_not_positive_are_refused(gram, tolerance):
     gram = np.array(gram)
     assert np.linalg.eigvalsh(gram).min() < 0
-    with pytest.raises(NotPositive, match=r"not positive semidefinite \(seen in row \d\); take a"):
+    with pytest.raises(
+        NotPositive, match=r"not positive semidefinite \(detected in row \d\); use a"
+    ):
         factor_gram(gram, tolerance)
 
 
@@ -207,9 +209,7 @@ def test_columns_that_are_not_symmetric_are_refused(seed):
 def test_too_few_columns_by_default_are_told(monkeypatch):
     gram = np.eye(10) + 0.1
     monkeypatch.setattr(pivoted_cholesky, "_MOST_COLUMNS", 4)
-    with pytest.warns(
-        DataWarning, match=r"the kernel is approximated by 4 columns, which leave ou"
-    ):
+    with pytest.warns(DataWarning, match=r"the kernel is approximated by 4 columns, which omit"):
         factor = factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.1)
     assert factor.codes.shape == (10, 4)
     factor_columns(gram.diagonal(), lambda i: gram[:, i], 0.1, 4)  # as asked

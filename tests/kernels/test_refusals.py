@@ -25,7 +25,7 @@ from hilboost.kernels import (
     "scale", [0, -1.0, np.nan, np.inf, [], [1.0, 0.0], [[1.0]], [[1], [1, 2]], "1", None, True]
 )
 def test_length_scales_that_are_not_positive_are_refused(make, scale):
-    with pytest.raises(InvalidParameter, match="length_scale must be positive and finite, one num"):
+    with pytest.raises(InvalidParameter, match="length_scale must be a positive finite num"):
         make(scale)
 
 
@@ -56,15 +56,15 @@ PAIR = Gaussian((1.0, 2.0))
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (PAIR, "has 2 length scales and X 3 columns; give one length scale, or one a column"),
-        (Delta((1.0, 2.0)), "has 2 length scales and X 3 columns"),
-        (PAIR + Linear(), "has 2 length scales and X 3 columns"),
-        (Linear() * PAIR, "has 2 length scales and X 3 columns"),
-        (PAIR * 2, "has 2 length scales and X 3 columns"),
-        (OnColumns(PAIR, [0]), "has 2 length scales and X 1 columns"),
-        (OnColumns(Linear(), [0, 3]), "names column 3; X has columns 0 to 2"),
-        (OnColumns(Linear(), [-1, 0]), "names column -1; X has columns 0 to 2"),
-        (Precomputed(np.eye(2)), "are one column of row numbers; X has 3 columns"),
+        (PAIR, "has 2 length scales, but X has 3 columns; use one length scale, or one per column"),
+        (Delta((1.0, 2.0)), "has 2 length scales, but X has 3 columns"),
+        (PAIR + Linear(), "has 2 length scales, but X has 3 columns"),
+        (Linear() * PAIR, "has 2 length scales, but X has 3 columns"),
+        (PAIR * 2, "has 2 length scales, but X has 3 columns"),
+        (OnColumns(PAIR, [0]), "has 2 length scales, but X has 1 columns"),
+        (OnColumns(Linear(), [0, 3]), "columns of OnColumns contains 3; X has columns 0 to 2"),
+        (OnColumns(Linear(), [-1, 0]), "columns of OnColumns contains -1; X has columns 0 to 2"),
+        (Precomputed(np.eye(2)), "must have one column of row indices; it has 3 columns"),
     ],
 )
 def test_rows_of_the_wrong_width_are_refused(kernel, message):

@@ -49,7 +49,7 @@ def test_weights_are_handed_on(make):
     np.testing.assert_allclose(fitted.outputs[:, 0], expected, rtol=1e-12)
 
 
-def test_only_sampled_rows_are_learnt_from():
+def test_only_sampled_rows_are_learned_from():
     rows = np.arange(0, 60, 2, dtype=np.uint32)
     fitted = fit(Ridge(), RowSample(rows, WEIGHT))
     expected = Ridge().fit(X[rows], NEGATIVE[rows, 0], WEIGHT[rows]).predict(X)
@@ -62,7 +62,7 @@ def test_only_sampled_rows_are_learnt_from():
     ids=["alone", "pipeline"],
 )
 def test_weights_that_cannot_be_handed_on_are_refused(regressor):
-    with pytest.raises(InvalidData, match="takes no sample weights"):
+    with pytest.raises(InvalidData, match="does not support sample weights"):
         fit(regressor, RowSample(None, WEIGHT))
 
 

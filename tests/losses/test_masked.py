@@ -73,7 +73,7 @@ def test_separate_trees_are_those_of_a_model_for_each_target():
 
 @pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "tweedie"])
 @pytest.mark.parametrize("setting", [{}, {"multi_output": "shared"}], ids=["separate", "shared"])
-def test_they_are_learnt_from_what_is_known(loss, setting):
+def test_they_are_learned_from_what_is_known(loss, setting):
     full = FULL if loss == "squared_error" else np.exp(FULL / FULL.std(axis=0))
     holed = np.where(np.isnan(HOLED), np.nan, full)
     plain = {"n_estimators": 60, "random_state": 0, **setting}
@@ -149,26 +149,26 @@ class Coupled(SquaredError):
 
 
 def test_losses_derived_from_these_may_be_anything():
-    with pytest.raises(InvalidData, match="Trees learn from the targets that are known under"):
+    with pytest.raises(InvalidData, match="Missing targets are supported by BoostingRegressor"):
         BoostingRegressor(Coupled(), **PLAIN).fit(X, HOLED)
 
 
-def test_what_cannot_be_learnt_is_refused_in_a_sentence():
+def test_what_cannot_be_learned_is_refused_in_a_sentence():
     empty, nowhere = HOLED.copy(), HOLED.copy()
     empty[7], nowhere[:, 1] = np.nan, np.nan
     nowhere[:, 0] = 1.0
-    with pytest.raises(InvalidData, match="NaN in row 7; leave out rows without a target"):
+    with pytest.raises(InvalidData, match="NaN in row 7; remove rows without a target"):
         BoostingRegressor(**PLAIN).fit(X, empty)
     with pytest.raises(InvalidData, match="target 1 of y is missing in every row"):
         BoostingRegressor(**PLAIN).fit(X, nowhere)
-    with pytest.raises(InvalidData, match="poisson loss takes zero or positive targets; row"):
+    with pytest.raises(InvalidData, match="poisson loss requires zero or positive targets; row"):
         BoostingRegressor("poisson", **PLAIN).fit(X, HOLED)
     below = np.ones_like(FULL)
     below[:5, 1], below[5:9, 1] = np.nan, -300.0
-    with pytest.raises(InvalidData, match="row 5 holds -300"):
+    with pytest.raises(InvalidData, match="row 5 has -300"):
         BoostingRegressor("poisson", **PLAIN).fit(X, below)
     for loss in ("absolute_error", "huber", "quantile"):
-        with pytest.raises(InvalidData, match=r"NaN in row \d+ of target \d. Trees learn from"):
+        with pytest.raises(InvalidData, match=r"NaN in row \d+ of target \d. Missing targets are"):
             BoostingRegressor(loss, **PLAIN).fit(X, HOLED)
     with pytest.raises(ValueError, match="infinity"):
         BoostingRegressor(**PLAIN).fit(X, np.where(np.isnan(HOLED), np.inf, HOLED))

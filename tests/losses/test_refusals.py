@@ -21,9 +21,9 @@ from hilboost.losses import Gamma, Huber, Poisson, Quantile, SquaredError, Tweed
         (lambda: Quantile(1.0), "strictly between 0 and 1"),
         (lambda: Quantile(np.nan), "strictly between 0 and 1"),
         (lambda: Quantile([0.1, 1.5]), "strictly between 0 and 1"),
-        (lambda: Quantile([0.1, 0.1]), "different numbers"),
-        (lambda: Quantile([]), "different numbers"),
-        (lambda: Quantile([[0.1, 0.2]]), "different numbers"),
+        (lambda: Quantile([0.1, 0.1]), "distinct numbers"),
+        (lambda: Quantile([]), "distinct numbers"),
+        (lambda: Quantile([[0.1, 0.2]]), "distinct numbers"),
         (lambda: Tweedie(1.0), "Use 'poisson' for 1 and 'gamma' for 2"),
         (lambda: Tweedie(2.0), "Use 'poisson' for 1 and 'gamma' for 2"),
         (lambda: Tweedie(np.nan), "Use 'poisson' for 1 and 'gamma' for 2"),
@@ -37,12 +37,12 @@ def test_parameters_out_of_range_are_refused(make, message):
 @pytest.mark.parametrize(
     ("loss", "y", "message"),
     [
-        (Poisson(), [1.0, -2.0, 3.0], "zero or positive targets; row 1 holds -2.*Remove such rows"),
-        (Tweedie(), [1.0, 0.0, -3.0], "zero or positive targets; row 2 holds -3.*Remove such rows"),
-        (Gamma(), [1.0, 2.0, 0.0], "positive targets; row 2 holds 0.*Remove such rows"),
-        (Gamma(), [0.0, 2.0, -1.0], "positive targets; row 2 holds -1"),
-        (Poisson(), [0.0, 0.0], "not zero everywhere"),
-        (Tweedie(), [0.0, 0.0], "not zero everywhere"),
+        (Poisson(), [1.0, -2.0, 3.0], "zero or positive targets; row 1 has -2.*Remove such rows"),
+        (Tweedie(), [1.0, 0.0, -3.0], "zero or positive targets; row 2 has -3.*Remove such rows"),
+        (Gamma(), [1.0, 2.0, 0.0], "positive targets; row 2 has 0.*Remove such rows"),
+        (Gamma(), [0.0, 2.0, -1.0], "positive targets; row 2 has -1"),
+        (Poisson(), [0.0, 0.0], "not zero in every row"),
+        (Tweedie(), [0.0, 0.0], "not zero in every row"),
     ],
 )
 def test_targets_without_a_likelihood_are_refused(loss, y, message):
@@ -51,7 +51,7 @@ def test_targets_without_a_likelihood_are_refused(loss, y, message):
 
 
 def test_quantiles_of_two_targets_are_refused():
-    with pytest.raises(InvalidData, match="one target column; got 2.*Fit one model a column"):
+    with pytest.raises(InvalidData, match="one target column; got 2.*Fit one model per column"):
         Quantile(0.5).check(Target(np.zeros((4, 2))))
 
 

@@ -56,7 +56,7 @@ def test_names_are_unique():
 
 def test_a_name_that_takes_two_classes_refuses_three():
     assert type(make_classification_loss("log_loss", 2)) is BinomialLogLoss
-    with pytest.raises(InvalidParameter, match=r"takes two classes; y holds 3"):
+    with pytest.raises(InvalidParameter, match=r"supports two classes; y has 3"):
         make_classification_loss("exponential", 3)
 
 

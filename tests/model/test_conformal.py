@@ -12,7 +12,7 @@ def test_is_the_order_statistic_of_split_conformal():
 
 
 def test_too_few_rows_for_the_coverage_say_how_many():
-    with pytest.raises(InvalidData, match="needs at least 9 rows"):
+    with pytest.raises(InvalidData, match="requires at least 9 calibration rows"):
         conformal_factor(np.ones((8, 1)), 0.9)
     conformal_factor(np.ones((9, 1)), 0.9)
 

@@ -136,7 +136,7 @@ def test_a_loaded_model_is_fitted_anew_but_not_continued(tmp_path):
 def test_only_fitted_models_are_saved(tmp_path):
     with pytest.raises(NotFittedError):
         hilboost.save(BoostingRegressor(), tmp_path / "m")
-    with pytest.raises(InvalidType, match="takes a hilboost estimator; got Ridge"):
+    with pytest.raises(InvalidType, match="requires a hilboost estimator; got Ridge"):
         hilboost.save(Ridge(), tmp_path / "m")
     assert os.listdir(tmp_path) == []
 

@@ -133,11 +133,11 @@ ALL = names("Weighted", "Slopes", "Outer.Slope")
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("my_parts:Stranger", "no class of a part of a model"),
-        ("my_parts:function", "no class of a part of a model"),
+        ("my_parts:Stranger", "cannot be part of a model"),
+        ("my_parts:function", "cannot be part of a model"),
         ("my_parts:Nothing", "cannot be imported"),
         ("my_nothing:Loss", "cannot be imported"),
-        ("os:system", "no class of a part of a model"),
+        ("os:system", "cannot be part of a model"),
     ],
 )
 def test_names_of_other_things(path, name, message):
@@ -191,7 +191,7 @@ def test_trust_is_a_list(path, trusted):
 
 @pytest.mark.parametrize("name", ["my_parts", "my_parts.Weighted", ":Weighted", "my_parts:*", 3])
 def test_trust_names_modules_and_classes(path, name):
-    with pytest.raises(InvalidParameter, match='"module:Class"; got'):
+    with pytest.raises(InvalidParameter, match='names such as "my_module:MyLoss"; got'):
         hilboost.load(path, trusted=[*ALL, name])
 
 
@@ -210,7 +210,9 @@ def test_classes_that_cannot_be_imported(parts, tmp_path):
     try:
         for loss in (Local(), Local, Main()):
             model = BoostingRegressor(loss, **SETTINGS).fit(X, Y)
-            with pytest.raises(IncompatibleParts, match="define it at the top of a module"):
+            with pytest.raises(
+                IncompatibleParts, match="define it at the top level of an importable"
+            ):
                 model.save(tmp_path / "m")
     finally:
         del sys.modules["__main__"].Main
@@ -226,7 +228,7 @@ def test_slots_are_refused(parts, tmp_path):
 def test_headers_that_would_not_be_read(parts, tmp_path, monkeypatch):
     model = BoostingRegressor(learner=parts.Slopes(), **SETTINGS).fit(X, Y)
     monkeypatch.setattr(files, "_HEADER_BYTES", 1000)
-    with pytest.raises(IncompatibleParts, match="headers of up to 0 MB"):
+    with pytest.raises(IncompatibleParts, match="header of this model exceeds the limit of 0 MB"):
         model.save(tmp_path / "m")
     assert os.listdir(tmp_path) == ["code"]
 
@@ -245,7 +247,7 @@ def deep(levels):
         (np.array(["a"]), "more of Weighted is of type ndarray"),
         (1j, "more of Weighted is of type complex"),
         (KNeighborsRegressor(), "more of Weighted is of type KNeighborsRegressor"),
-        (deep(40), "nested up to 32 deep"),
+        (deep(40), "at most 32 nested levels"),
     ],
     ids=["function", "texts", "complex", "regressor", "deep"],
 )

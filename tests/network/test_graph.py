@@ -46,8 +46,8 @@ def test_two_vertices_and_no_links():
         ([["a", "b"], ["b", "c"]], "link 0 contains vertex 'a'; .* integers, 0 to 4"),
         (np.array([(0, 1), (2, "b")], dtype=object), "link 1 contains vertex 'b'"),
         ([(True, False)], "link 0 contains vertex True"),
-        ([["a"] * 5] * 5, "the adjacency matrix must hold numbers; row 0 has 'a'"),
-        (np.full((5, 5), 1j), "the adjacency matrix must hold numbers; row 0 has 1j"),
+        ([["a"] * 5] * 5, "the adjacency matrix must contain numbers; row 0 has 'a'"),
+        (np.full((5, 5), 1j), "the adjacency matrix must contain numbers; row 0 has 1j"),
         (scipy.sparse.csr_array((3, 2)), r"got shape \(3, 2\)"),
     ],
 )
@@ -127,7 +127,7 @@ def test_curves_by_hand():
         ([[0, 1], [np.nan, 0]], np.ones((2, 2)), False, "links has a missing .* in row 1"),
         (np.eye(2), [[0, 1], [0, np.nan]], False, "scores has a missing .* in row 1"),
         (np.eye(2), [[0, np.inf], [0, 1]], True, "scores has a missing .* in row 0"),
-        ([["yes", "no"]], np.ones((1, 2)), False, "links must hold numbers; row 0 has 'yes'"),
+        ([["yes", "no"]], np.ones((1, 2)), False, "links must contain numbers; row 0 has 'yes'"),
         ([[1, 0], [1]], np.ones((2, 2)), False, "links must have rows of equal length; row 1"),
     ],
 )

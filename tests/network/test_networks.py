@@ -260,7 +260,7 @@ LOPSIDED[1, 3] = 1e-6
     ("links", "parameters", "error", "message"),
     [
         ([[1, 0], [1]], {}, InvalidData, "links must have rows of equal length; row 1 has 1"),
-        ([["a", "b"]], {}, InvalidData, "links must hold numbers; row 0 has 'a'"),
+        ([["a", "b"]], {}, InvalidData, "links must contain numbers; row 0 has 'a'"),
         (np.ones((30, 4)), {"similarity": LOPSIDED}, InvalidData, r"entry \(1, 3\) is 1e-06"),
         (np.ones((30, 4)), {"similarity": np.full((4, 4), np.inf)}, InvalidData, "in row 0"),
         (np.zeros((30, 4)), {}, InvalidData, "no nonzero entries"),

@@ -112,7 +112,7 @@ def test_large_numbers_of_labels_are_factored_column_by_column(monkeypatch, func
     np.testing.assert_array_equal(columns.factor.pivots, whole.factor.pivots)
     np.testing.assert_allclose(columns.factor.codes, whole.factor.codes, atol=1e-9)
     assert KernelOutput(kernel, max_rank=4).fit(ROWS).factor.codes.shape == (30, 4)
-    with pytest.raises(InvalidData, match="the output kernel has NaN or infinity in row 0"):
+    with pytest.raises(InvalidData, match="the output kernel contains NaN or infinity in row 0"):
         KernelOutput(lambda A, B: np.full((len(A), len(B)), np.nan)).fit(ROWS)
     with pytest.raises(NotPositive, match="the output kernel is not positive"):
         KernelOutput(lambda A, B: -common(A, B)).fit(WORDS)
@@ -141,13 +141,21 @@ def test_labels_in_shapes_come_back_in_shapes():
         (
             lambda A, B: 1.0,
             InvalidData,
-            r"returned shape \(\) for 20 and 20 labels; it must",
+            r"returned an array of shape \(\) for 20 and 20 labels; it must",
         ),
-        (lambda A, B: np.ones(len(A)), InvalidData, r"returned shape \(20,\) for 20 and 20"),
-        (lambda A, B: np.ones((len(B), 3)), InvalidData, r"must return \(20, 20\), or be given wi"),
+        (
+            lambda A, B: np.ones(len(A)),
+            InvalidData,
+            r"returned an array of shape \(20,\) for 20 and 20",
+        ),
+        (
+            lambda A, B: np.ones((len(B), 3)),
+            InvalidData,
+            r"must return shape \(20, 20\). For a function of",
+        ),
         (lambda A, B: np.full((len(A), len(B)), np.nan), InvalidData, "NaN or infinity in row 0"),
         (lambda A, B: np.arange(400.0).reshape(20, 20), InvalidData, r"not symmetric: k\(0, 19\)"),
-        (lambda A, B: -common(A, B), NotPositive, r"not positive semidefinite \(seen in row"),
+        (lambda A, B: -common(A, B), NotPositive, r"not positive semidefinite \(detected in row"),
     ],
     ids=["number", "vector", "shape", "nan", "asymmetric", "negative"],
 )
@@ -161,12 +169,14 @@ def test_a_function_may_fail_on_new_labels():
         return np.where([[a == "odd"] for a in A], np.nan, common(A, B))
 
     embedding = KernelOutput(odd).fit(WORDS)
-    with pytest.raises(InvalidData, match="the output kernel has NaN or infinity in row 1"):
+    with pytest.raises(InvalidData, match="the output kernel contains NaN or infinity in row 1"):
         embedding.encode([WORDS[0], "odd"])
     foreign = KernelOutput(lambda a, b: np.nan if a == b == "new" else PAIR(a, b), True).fit(WORDS)
     raw = foreign.encode([WORDS[0], "new"])
     for use in (foreign.norms, lambda labels: foreign.decode(raw, "nearest", Choice(labels))):
-        with pytest.raises(InvalidData, match="the output kernel has NaN or infinity in row 1"):
+        with pytest.raises(
+            InvalidData, match="the output kernel contains NaN or infinity in row 1"
+        ):
             use([WORDS[0], "new"])
 
 
@@ -175,7 +185,9 @@ def test_pairwise_functions_return_numbers(answer):
     def odd(a, b):
         return answer if (a, b) == (WORDS[2], WORDS[5]) else PAIR(a, b)
 
-    message = f"returned .* for row 2, {WORDS[2]!r}, and row 5, {WORDS[5]!r}; with pairwise=True it"
+    message = (
+        f"returned .* for row 2, {WORDS[2]!r}, and row 5, {WORDS[5]!r}; with pairwise=True, it"
+    )
     with pytest.raises(InvalidData, match=f"the output kernel {message} must return one number"):
         KernelOutput(odd, pairwise=True).fit(WORDS)
 
@@ -202,7 +214,9 @@ def test_pairwise_functions_that_fail_name_the_pair():
     "answer", ["text", [[1.0], [1.0, 2.0]], np.full((20, 20), "1")], ids=lambda a: type(a)
 )
 def test_functions_return_matrices_of_numbers(answer):
-    with pytest.raises(InvalidData, match=r"output kernel returned .* matrix of numbers, \(20, 20"):
+    with pytest.raises(
+        InvalidData, match=r"output kernel returned .* matrix of numbers of shape \(20, 20"
+    ):
         KernelOutput(lambda A, B: answer).fit(WORDS)
 
 
@@ -212,13 +226,15 @@ def test_labels_of_a_function_are_in_a_list(labels, pairwise):
     space = KernelOutput(PAIR if pairwise else common, pairwise)
     embedding = space.fit(WORDS)
     for use in (space.fit, embedding.encode, embedding.norms):
-        with pytest.raises(InvalidData, match=r"Y must be a list of labels, one a row|Y is empty"):
+        with pytest.raises(
+            InvalidData, match=r"Y must be a list of labels, one per row|Y is empty"
+        ):
             use(labels)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", Gaussian(), RBF()])
 def test_pairs_are_for_functions(kernel):
-    with pytest.raises(InvalidParameter, match="pairwise=True is for a function of two labels; le"):
+    with pytest.raises(InvalidParameter, match="pairwise=True requires a function of two labels"):
         KernelOutput(kernel, pairwise=True).fit(ROWS)
 
 
@@ -230,9 +246,9 @@ def test_pairs_are_for_functions(kernel):
         ({"tolerance": np.nan}, r"tolerance must lie in \[0, 1\); got nan"),
         ({"tolerance": "a"}, r"tolerance must lie in \[0, 1\); got 'a'"),
         ({"tolerance": True}, r"tolerance must lie in \[0, 1\); got True"),
-        ({"max_rank": 0}, "max_rank must be None or a whole number of at least 1; got 0"),
-        ({"max_rank": 2.5}, "max_rank must be None or a whole number of at least 1; got 2.5"),
-        ({"max_rank": True}, "max_rank must be None or a whole number of at least 1; got True"),
+        ({"max_rank": 0}, "max_rank must be None or a positive integer; got 0"),
+        ({"max_rank": 2.5}, "max_rank must be None or a positive integer; got 2.5"),
+        ({"max_rank": True}, "max_rank must be None or a positive integer; got True"),
     ],
 )
 def test_odd_parameters_are_refused(parameters, message):
@@ -245,13 +261,17 @@ def test_odd_parameters_are_refused(parameters, message):
 def test_rows_of_another_kind_are_refused():
     embedding = KernelOutput("gaussian").fit(ROWS)
     for use in (embedding.encode, embedding.norms):
-        with pytest.raises(InvalidData, match="Y has 2 numbers a row; the model was fitted with 3"):
+        with pytest.raises(
+            InvalidData, match="Y has 2 numbers per row; the model was fitted with 3"
+        ):
             use(NEW[:, :2])
-        with pytest.raises(InvalidData, match="Y has NaN or infinity in row 1"):
+        with pytest.raises(InvalidData, match="Y contains NaN or infinity in row 1"):
             use([[1, 2, 3], [1, np.nan, 3]])
-    with pytest.raises(InvalidData, match="Complex data not supported: Y must hold real numbers"):
+    with pytest.raises(
+        InvalidData, match="Complex data not supported: Y must contain real numbers"
+    ):
         Vectors().fit(ROWS + 1j)
-    with pytest.raises(InvalidParameter, match="has 2 length scales and X 3 columns"):
+    with pytest.raises(InvalidParameter, match="has 2 length scales, but X has 3 columns"):
         KernelOutput(Gaussian((1.0, 2.0))).fit(ROWS)
 
 
@@ -281,7 +301,9 @@ def test_numbers_of_training_outputs_are_labels_too():
         np.testing.assert_array_equal(embedding.encode(numbers), codes[[4, 0, 4]])
         np.testing.assert_array_equal(embedding.norms(numbers), GRAM.diagonal()[[4, 0, 4]])
     for use in (embedding.encode, embedding.norms):
-        with pytest.raises(InvalidData, match="there is no training output 30; there are 0 to 29"):
+        with pytest.raises(
+            InvalidData, match="there is no training output 30; indices must be from 0 to 29"
+        ):
             use([3, 30])
 
 
@@ -294,13 +316,15 @@ def test_candidates_of_a_gram_matrix_are_numbers():
     np.testing.assert_array_equal(embedding.decode(codes, "nearest", Choice(among)), expected)
     second = embedding.decode(codes, "nearest", Choice(among, [[1]] * 30))
     np.testing.assert_array_equal(second, np.full(30, 3))
-    with pytest.raises(InvalidData, match="candidates is empty; give at least one label"):
+    with pytest.raises(InvalidData, match="candidates is empty; pass at least one label"):
         embedding.decode(codes, "nearest", Choice([]))
     for odd in ([0.5], ["a"], [[1]], [True]):
-        with pytest.raises(InvalidData, match="candidates must be numbers of training outputs"):
+        with pytest.raises(InvalidData, match="candidates must be indices of training outputs"):
             embedding.decode(codes, "nearest", Choice(odd))
     for odd in (-1, 30):
-        with pytest.raises(InvalidData, match=f"no training output {odd}; there are 0 to 29"):
+        with pytest.raises(
+            InvalidData, match=f"no training output {odd}; indices must be from 0 to 29"
+        ):
             embedding.decode(codes, "nearest", Choice([0, odd]))
     with pytest.raises(InvalidParameter, match="decode='nearst' is not known. Did you mean 'near"):
         embedding.decode(codes, "nearst")
@@ -313,12 +337,20 @@ def test_candidates_of_a_gram_matrix_are_numbers():
         (GRAM[0], InvalidData, r"the Gram matrix Y must be square, \(n, n\); got \(30, 1\)"),
         (GRAM + np.triu(GRAM), InvalidData, r"the Gram matrix Y is not symmetric: k\(\d+, \d+\)"),
         (GRAM - 9 * np.eye(30), NotPositive, "the Gram matrix Y is not positive semidefinite"),
-        (np.where(np.eye(30) > 0, np.nan, GRAM), InvalidData, "Gram matrix Y has NaN .* in row 0"),
-        ([["a", "b"], ["b", "a"]], InvalidData, "the Gram matrix Y must hold rows of .*; row 0 is"),
+        (
+            np.where(np.eye(30) > 0, np.nan, GRAM),
+            InvalidData,
+            "Gram matrix Y contains NaN .* in row 0",
+        ),
+        (
+            [["a", "b"], ["b", "a"]],
+            InvalidData,
+            "the Gram matrix Y must contain rows of .*; row 0 is",
+        ),
         (
             [[1.0, 0.0], [0.0]],
             InvalidData,
-            "Gram matrix Y must .*; row 1 has 1 and row 0 has 2",
+            "Gram matrix Y must .*; row 1 has length 1 and row 0 has length 2",
         ),
     ],
     ids=["wide", "flat", "asymmetric", "negative", "nan", "text", "ragged"],
@@ -330,7 +362,7 @@ def test_odd_gram_matrices_are_refused(matrix, error, message):
 
 def test_new_outputs_have_no_norms():
     embedding = PrecomputedOutput().fit(GRAM)
-    message = r"does not tell k\(y, y\) of new outputs"
+    message = r"requires k\(y, y\) of the new outputs"
     for crossed in (NEW @ ROWS.T, RNG.normal(size=(30, 3)) @ ROWS.T):
         with pytest.raises(InvalidData, match=message):
             embedding.norms(crossed)
@@ -408,20 +440,24 @@ def test_a_gram_matrix_may_have_a_kernel_of_rows():
 
 def test_functions_that_do_not_go_with_the_matrix_are_refused():
     gram = common(WORDS, WORDS)
-    with pytest.raises(InvalidData, match=r"kernel gives k\(\d+, \d+\) = .* the Gram matrix Y has"):
+    with pytest.raises(
+        InvalidData, match=r"kernel returns k\(\d+, \d+\) = .* the Gram matrix Y has"
+    ):
         PrecomputedOutput(lambda A, B: 2 * common(A, B), WORDS).fit(gram)
-    with pytest.raises(InvalidData, match="the function that made the matrix, and the labels in"):
+    with pytest.raises(
+        InvalidData, match="the function that produced the matrix, and the labels in"
+    ):
         PrecomputedOutput(common, [*WORDS[1:], WORDS[0]]).fit(gram)
-    with pytest.raises(InvalidParameter, match="PrecomputedOutput has kernel and no labels; give"):
+    with pytest.raises(InvalidParameter, match="PrecomputedOutput has kernel but no labels; pass"):
         PrecomputedOutput(common).fit(gram)
-    with pytest.raises(InvalidParameter, match="PrecomputedOutput has labels and no kernel; give"):
+    with pytest.raises(InvalidParameter, match="PrecomputedOutput has labels but no kernel; pass"):
         PrecomputedOutput(labels=WORDS).fit(gram)
-    with pytest.raises(InvalidParameter, match="labels has 19 training labels and .* is of 20"):
+    with pytest.raises(InvalidParameter, match="labels contains 19 training labels, but .* has 20"):
         PrecomputedOutput(common, WORDS[1:]).fit(gram)
-    with pytest.raises(InvalidData, match="labels must be a list of training labels, one a row"):
+    with pytest.raises(InvalidData, match="labels must be a list of training labels, one per row"):
         PrecomputedOutput(common, set(WORDS)).fit(gram)
     odd = [*ROWS[:3].tolist(), ["a", "b", "c"]]
-    with pytest.raises(InvalidData, match="labels must hold rows of numbers; row 3 is"):
+    with pytest.raises(InvalidData, match="labels must contain rows of numbers; row 3 is"):
         PrecomputedOutput(Linear(), odd).fit(np.eye(4))
 
 

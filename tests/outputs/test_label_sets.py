@@ -146,27 +146,27 @@ def test_training_sets_are_kept_once():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([{"a"}, "ab"], "row 1 of Y is 'ab', not a set; every output must be a set or a list"),
+        ([{"a"}, "ab"], "row 1 of Y is 'ab', not a set; each output must be a set or a list"),
         ([{"a"}, 3], "row 1 of Y is 3, not a set"),
         ([{"a"}, {"b": 1}], "row 1 of Y is {'b': 1}, not a set"),
         ([{"a"}, None], "row 1 of Y is None, not a set"),
-        ([["a"], [["b"]]], r"row 1 of Y has a label that is not hashable: \[\['b'\]\]"),
-        ([["a"], ["b", "a", "b"]], "row 1 of Y names a label twice"),
-        ([[0, 1, 2], [0, 0, 1]], "row 1 of Y names a label twice: .* an array if the rows are"),
-        ([{"a"}, {float("nan")}], "row 1 of Y has a missing label"),
-        ([{"a"}, {"b", None}], "row 1 of Y has a missing label"),
-        ([set(), set()], "every output is an empty label set, rows 0 to 1"),
-        (np.zeros((3, 2)), "every output is an empty label set, rows 0 to 2"),
-        (np.array([[0, 1], [2, 1]]), "Y has 2 in row 1; rows of indicators hold 0 and 1 alone"),
-        (np.array([[0, 1], [0.5, 1]]), "Y has 0.5 in row 1"),
+        ([["a"], [["b"]]], r"row 1 of Y contains a label that is not hashable: \[\['b'\]\]"),
+        ([["a"], ["b", "a", "b"]], "row 1 of Y contains a label twice"),
+        ([[0, 1, 2], [0, 0, 1]], "row 1 of Y contains a label twice: .* an array if the rows are"),
+        ([{"a"}, {float("nan")}], "row 1 of Y contains a missing label"),
+        ([{"a"}, {"b", None}], "row 1 of Y contains a missing label"),
+        ([set(), set()], "all label sets, rows 0 to 1, are empty"),
+        (np.zeros((3, 2)), "all label sets, rows 0 to 2, are empty"),
+        (np.array([[0, 1], [2, 1]]), "Y contains 2 in row 1; indicators must be 0 or 1"),
+        (np.array([[0, 1], [0.5, 1]]), "Y contains 0.5 in row 1"),
         (np.array([[0, 1], [np.nan, 1]]), "NaN or infinity in row 1"),
-        (np.array([["a", "b"], ["b", "c"]]), "must hold rows of numbers; row 0 is"),
+        (np.array([["a", "b"], ["b", "c"]]), "must contain rows of numbers; row 0 is"),
         (np.array([0, 1, 1]), "row 0 of Y is 0, not a set"),
-        (np.ones((2, 2, 2)), r"Y must hold zeros and ones, one for every label, a row"),
+        (np.ones((2, 2, 2)), r"each row of Y must contain indicators"),
         (np.ones((2, 0)), r"got shape \(2, 0\)"),
-        ({"a", "b"}, "Y must be a list of label sets, one a row"),
-        ("abc", "Y must be a list of label sets, one a row; got 'abc'"),
-        (3, "Y must be a list of label sets, one a row; got 3"),
+        ({"a", "b"}, "Y must be a list of label sets, one per row"),
+        ("abc", "Y must be a list of label sets, one per row; got 'abc'"),
+        (3, "Y must be a list of label sets, one per row; got 3"),
     ],
 )
 def test_odd_label_sets_are_refused(labels, message):
@@ -177,11 +177,15 @@ def test_odd_label_sets_are_refused(labels, message):
 @pytest.mark.parametrize(
     ("training", "labels", "message"),
     [
-        (SETS, [{"a"}, {"a", "d"}], "row 1 of Y has the label 'd', which no training set has; kno"),
-        (TABLE, [{0}, {3}], "row 1 of Y has the label 3, which no training set has; known are 0, "),
+        (SETS, [{"a"}, {"a", "d"}], "row 1 of Y contains the label 'd', which does not oc"),
+        (
+            TABLE,
+            [{0}, {3}],
+            "row 1 of Y contains the label 3, which does not occur in the training labels: 0, ",
+        ),
         (TABLE, [[0, 1, 1], {1}], "row 1 is {1}"),
-        (TABLE, np.ones((2, 4)), "Y has 4 numbers a row, from row 0 on; .* fitted with 3"),
-        (SETS, np.ones((2, 4)), "Y has 4 numbers a row, from row 0 on; .* fitted with 3"),
+        (TABLE, np.ones((2, 4)), "row 0 of Y has 4 numbers; .* fitted with 3"),
+        (SETS, np.ones((2, 4)), "row 0 of Y has 4 numbers; .* fitted with 3"),
     ],
 )
 def test_label_sets_unlike_the_training_sets_are_refused(training, labels, message):
@@ -194,11 +198,13 @@ def test_label_sets_unlike_the_training_sets_are_refused(training, labels, messa
 
 def test_data_frames_with_other_columns_are_refused():
     embedding = LabelSets().fit(pd.DataFrame(TABLE, columns=["a", "b", "c"]))
-    with pytest.raises(InvalidData, match="other columns .* 'd'.*give the columns a, b, c"):
+    with pytest.raises(
+        InvalidData, match="differ from those in fit: 'd' is new; pass the columns a, b, c"
+    ):
         embedding.encode(pd.DataFrame(TABLE, columns=["a", "b", "d"]))
-    with pytest.raises(InvalidData, match="other columns .* order"):
+    with pytest.raises(InvalidData, match="differ from those in fit: .* order"):
         embedding.encode(pd.DataFrame(TABLE, columns=["b", "a", "c"]))
-    with pytest.raises(InvalidData, match="candidates has other columns .* order"):
+    with pytest.raises(InvalidData, match="the columns of candidates differ .* order"):
         embedding.decode(RAW, "nearest", Choice(pd.DataFrame(TABLE, columns=["b", "a", "c"])))
 
 
@@ -210,7 +216,7 @@ def test_data_frames_with_other_columns_are_refused():
         ((1, 2, 0), "one positive, finite number"),
         ((1, 2, np.nan), "one positive, finite number"),
         (("a", "b", "c"), "one positive, finite number"),
-        ({"a": 1, "b": 2}, "weighting has no number for label 'c'"),
+        ({"a": 1, "b": 2}, "weighting has no value for label 'c'"),
     ],
 )
 def test_odd_weights_are_refused(weighting, message):

@@ -59,15 +59,18 @@ def test_training_strings_are_as_near_as_can_be(strings):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["abc", 3], r"row 1 of Y is 3 \(int\); every output must be a string"),
+        (["abc", 3], r"row 1 of Y is 3 \(int\); each output must be a string"),
         (["abc", None], r"row 1 of Y is None \(NoneType\)"),
         (["abc", np.nan], r"row 1 of Y is nan \(float\)"),
         (["abc", ["abc"]], r"row 1 of Y is \['abc'\] \(list\)"),
-        ("abc", "Y must be a list of strings, one a row; got 'abc'"),
-        (["", "ab"], "no string of Y, rows 0 to 1, has n-grams of 3 characters; set a smaller n"),
+        ("abc", "Y must be a list of strings, one per row; got 'abc'"),
+        (
+            ["", "ab"],
+            "no string of Y, rows 0 to 1, contains n-grams of 3 characters; use a smaller n",
+        ),
         ([], "Y is empty"),
-        (pd.DataFrame({"text": ["abc"]}), "Y must be a list of strings, one a row; got a table"),
-        (np.array("abc"), "Y must be a list of strings, one a row; got array"),
+        (pd.DataFrame({"text": ["abc"]}), "Y must be a list of strings, one per row; got a table"),
+        (np.array("abc"), "Y must be a list of strings, one per row; got array"),
     ],
 )
 def test_odd_strings_are_refused(labels, message):
@@ -77,7 +80,7 @@ def test_odd_strings_are_refused(labels, message):
 
 @pytest.mark.parametrize("n", [0, -1, 2.0, True, (3, 2), (1, 2, 3), (0, 2), (1, True), "3", None])
 def test_odd_lengths_are_refused(n):
-    with pytest.raises(InvalidParameter, match="n must be a positive integer or a pair of them"):
+    with pytest.raises(InvalidParameter, match="n must be a positive integer or an ascending pair"):
         Strings(n).fit(["abc"])
 
 
@@ -132,13 +135,16 @@ def test_deep_chains_are_no_trouble():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["cat", "dgo"], "row 1 of Y is 'dgo', which is not a node .* Did you mean dog.* 8 nodes"),
-        (["cat", None], "row 1 of Y is None, which is not a node"),
-        (["cat", np.nan], "row 1 of Y is nan, which is not a node"),
-        (["cat", ["dog"]], r"row 1 of Y is \['dog'\], which is not a node"),
-        (["cat", ("dog", ["x"])], "row 1 of Y is .*, which is not a node"),
-        ("cat", "Y must be a list of nodes, one a row; got 'cat'"),
-        ({"cat", "dog"}, "Y must be a list of nodes, one a row"),
+        (
+            ["cat", "dgo"],
+            "row 1 of Y is 'dgo', which is not one of the 8 nodes .* Did you mean dog",
+        ),
+        (["cat", None], "row 1 of Y is None, which is not one of the"),
+        (["cat", np.nan], "row 1 of Y is nan, which is not one of the"),
+        (["cat", ["dog"]], r"row 1 of Y is \['dog'\], which is not one of the"),
+        (["cat", ("dog", ["x"])], "row 1 of Y is .*, which is not one of the"),
+        ("cat", "Y must be a list of nodes, one per row; got 'cat'"),
+        ({"cat", "dog"}, "Y must be a list of nodes, one per row"),
         ([], "Y is empty"),
     ],
 )
@@ -151,14 +157,14 @@ def test_labels_that_are_no_nodes_are_refused(labels, message):
 @pytest.mark.parametrize(
     ("parents", "message"),
     [
-        ({"a": "b", "b": "c", "c": "a"}, "parents has a cycle: 'a' -> 'b' -> 'c' -> 'a'"),
-        ({"x": "a", "a": "a"}, "parents has a cycle: 'a' -> 'a'"),
-        ({}, "parents must map every node to its parent"),
-        (["a"], "parents must map every node to its parent"),
-        ({None: "a"}, "parents has None as a child"),
+        ({"a": "b", "b": "c", "c": "a"}, "parents contains a cycle: 'a' -> 'b' -> 'c' -> 'a'"),
+        ({"x": "a", "a": "a"}, "parents contains a cycle: 'a' -> 'a'"),
+        ({}, "parents must map each node to its parent"),
+        (["a"], "parents must map each node to its parent"),
+        ({None: "a"}, "parents has the key None"),
         (
             {"a": ["r"]},
-            r"parents has \['r'\] above 'a', which is not hashable; give every node one",
+            r"the parent of 'a' is \['r'\], which is not hashable; give each node one",
         ),
     ],
 )
@@ -177,7 +183,7 @@ def test_odd_edge_weights_are_refused(weights):
 
 
 def test_edge_weights_are_for_all_nodes():
-    with pytest.raises(InvalidParameter, match="weights has no number for node 'animal'"):
+    with pytest.raises(InvalidParameter, match="weights has no value for node 'animal'"):
         Hierarchy(PARENTS, {"cat": 1}).fit(["cat"])
 
 

@@ -71,20 +71,20 @@ def test_the_first_of_equals_is_taken(way):
 @pytest.mark.parametrize(
     ("allowed", "message"),
     [
-        ([[0]], "allowed has entries for 1 rows, X has 2; give one list of candidate numbers"),
-        ([[0], []], r"allowed\[1\] must hold the numbers of one candidate or more; got \[\]"),
-        ([[0], [0.5]], r"allowed\[1\] must hold the numbers"),
-        ([[0], 0], r"allowed\[1\] must hold the numbers of one candidate or more; got 0"),
-        ([[0], ["a"]], r"allowed\[1\] must hold the numbers"),
-        ([[0], [[0]]], r"allowed\[1\] must hold the numbers"),
-        ([[0], [True]], r"allowed\[1\] must hold the numbers"),
-        ([[3], [0]], r"allowed\[0\] names candidate 3; there are candidates 0 to 2"),
-        ([[0], [[0], [0, 1]]], r"allowed\[1\] must hold the numbers"),
-        ([[0], {1}], r"allowed\[1\] must hold the numbers of one candidate or more; got {1}"),
-        (3, "allowed must be a list of lists of candidate numbers, one a row; got 3"),
+        ([[0]], "allowed has 1 entries, but X has 2 rows; pass one list of candidate indices"),
+        ([[0], []], r"allowed\[1\] must contain the index of at least one candidate; got \[\]"),
+        ([[0], [0.5]], r"allowed\[1\] must contain the index of"),
+        ([[0], 0], r"allowed\[1\] must contain the index of at least one candidate; got 0"),
+        ([[0], ["a"]], r"allowed\[1\] must contain the index of"),
+        ([[0], [[0]]], r"allowed\[1\] must contain the index of"),
+        ([[0], [True]], r"allowed\[1\] must contain the index of"),
+        ([[3], [0]], r"allowed\[0\] contains index 3; candidates have indices 0 to 2"),
+        ([[0], [[0], [0, 1]]], r"allowed\[1\] must contain the index of"),
+        ([[0], {1}], r"allowed\[1\] must contain the index of at least one candidate; got {1}"),
+        (3, "allowed must be a list of lists of candidate indices, one per row; got 3"),
         ({0: [0], 1: [1]}, "allowed must be a list of lists"),
-        ([], "allowed has entries for 0 rows, X has 2"),
-        ([[0], [1, -1]], r"allowed\[1\] names candidate -1; there are candidates 0 to 2"),
+        ([], "allowed has 0 entries, but X has 2 rows"),
+        ([[0], [1, -1]], r"allowed\[1\] contains index -1; candidates have indices 0 to 2"),
     ],
 )
 def test_odd_numbers_of_candidates_are_refused(way, allowed, message):
@@ -94,7 +94,7 @@ def test_odd_numbers_of_candidates_are_refused(way, allowed, message):
 
 @ways
 def test_no_candidates_are_refused(way):
-    with pytest.raises(InvalidData, match="there are no candidates to choose predictions from"):
+    with pytest.raises(InvalidData, match="there are no candidates; pass at least one"):
         nearest(np.zeros((2, 1)), np.zeros((0, 1)), np.zeros(0), way)
 
 

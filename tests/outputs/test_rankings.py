@@ -144,14 +144,14 @@ def test_candidates_may_be_lists():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([0, 2, 1, 3], r"row 1 of Y, \(0, 2, 1, 3\), has the rank 0; .* Add 1 to all ranks"),
+        ([0, 2, 1, 3], r"row 1 of Y, \(0, 2, 1, 3\), contains rank 0; .*add 1 to all"),
         ([1, 2, 2, 4], r"row 1 of Y, \(1, 2, 2, 4\), has tied ranks; .* ties=True"),
-        ([1, 2, 4, 5], r"row 1 of Y, \(1, 2, 4, 5\), leaves out a rank; it must hold each of 1 to"),
-        ([-1, 2, 3, 4], "row 1 of Y, .* leaves out a rank"),
-        ([1, 2.5, 3, 4], "row 1 of Y, .* must hold whole numbers: ranks 1 to 4"),
-        ([1, 2, 3, np.nan], "Y has NaN or infinity in row 1"),
-        ([1, 2, 3, "last"], "Y must hold rows of numbers; row 1 is"),
-        ([1, 2, 3], "Y must hold rows of numbers; row 1 has 3 and row 0 has 4"),
+        ([1, 2, 4, 5], r"row 1 of Y, \(1, 2, 4, 5\), omits a rank; it must contain each of 1 to"),
+        ([-1, 2, 3, 4], "row 1 of Y, .* omits a rank"),
+        ([1, 2.5, 3, 4], "row 1 of Y, .* must contain integers: ranks from 1 to 4"),
+        ([1, 2, 3, np.nan], "Y contains NaN or infinity in row 1"),
+        ([1, 2, 3, "last"], "Y must contain rows of numbers; row 1 is"),
+        ([1, 2, 3], "Y must contain rows of numbers; row 1 has length 3 and row 0 has length 4"),
     ],
 )
 def test_odd_rankings_are_refused(distance, row, message):
@@ -166,17 +166,22 @@ def test_odd_rankings_are_refused(distance, row, message):
 
 @pytest.mark.parametrize("row", [[1, 3, 3, 4], [2, 2, 3, 4], [1, 1, 2, 4], [1, 1, 3, 5]])
 def test_tied_ranks_with_gaps_are_refused(row):
-    with pytest.raises(InvalidData, match=r"row 1 of Y, .*, has gaps; tied ranks count like"):
+    with pytest.raises(
+        InvalidData,
+        match=r"row 1 of Y, .*, is not a valid ranking with ties; number the ranks like",
+    ):
         Rankings(ties=True).fit([[1, 2, 3, 4], row])
 
 
 @all_distances
 def test_rankings_of_another_shape_are_refused(distance):
-    with pytest.raises(InvalidData, match="3 numbers a row, from row 0 on; .* fitted with 4"):
+    with pytest.raises(InvalidData, match="has 3 numbers; .* fitted with 4"):
         fitted(distance, 4).encode([[1, 2, 3]])
-    with pytest.raises(InvalidData, match="one rank a row, from row 0 on; a ranking needs"):
+    with pytest.raises(InvalidData, match="row 0 of Y has only one rank; a ranking requires"):
         Rankings(distance).fit([[1], [1]])
-    with pytest.raises(InvalidData, match=r"Y must hold the ranks of all items a row.*\(2,\)"):
+    with pytest.raises(
+        InvalidData, match=r"each row of Y must contain the ranks of all items.*\(2,\)"
+    ):
         Rankings(distance).fit([1, 2])
 
 
@@ -184,7 +189,7 @@ def test_rankings_of_another_shape_are_refused(distance):
     ("space", "message"),
     [
         (Rankings("kendall"), "distance must be 'kemeny' or 'spearman' or 'hamming'; got 'kendall"),
-        (Rankings("hamming", ties=True), "ties=True needs distance='kemeny'; 'hamming' is for"),
+        (Rankings("hamming", ties=True), "ties=True requires distance='kemeny'; 'hamming' does"),
     ],
 )
 def test_odd_parameters_are_refused(space, message):

@@ -46,15 +46,15 @@ def test_texts_and_dates_are_no_numbers(odd):
     embedding = Vectors().fit([[1.0, 2.0]])
     for labels in ([[3, 4], odd], pd.DataFrame([[3, 4], odd]), np.array([[3, 4], odd], object)):
         for use in (Vectors().fit, embedding.encode):
-            with pytest.raises(InvalidData, match="Y must hold rows of numbers; row 1 is"):
+            with pytest.raises(InvalidData, match="Y must contain rows of numbers; row 1 is"):
                 use(labels)
-        with pytest.raises(InvalidData, match="candidates must hold rows of numbers; row 1 is"):
+        with pytest.raises(InvalidData, match="candidates must contain rows of numbers; row 1 is"):
             embedding.decode(np.ones((1, 2)), "exact", Choice(labels))
 
 
 def test_dates_alone_are_no_numbers():
     for labels in (np.array([DAY, DAY]), pd.Series([DAY, DAY]), np.array(["1", "2"])):
-        with pytest.raises(InvalidData, match="Y must hold rows of numbers; row 0 is"):
+        with pytest.raises(InvalidData, match="Y must contain rows of numbers; row 0 is"):
             Vectors().fit(labels)
 
 
@@ -136,17 +136,20 @@ def test_the_nearest_distribution_may_be_a_candidate():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([[1.0], []], "row 1 of Y is an empty sample; give at least one number"),
-        ([[1.0], [2.0, np.nan]], "row 1 of Y has NaN or infinity; samples must be finite"),
-        ([[1.0], [2.0, np.inf]], "row 1 of Y has NaN or infinity"),
-        ([[1.0], ["a"]], r"row 1 of Y is \['a'\], not a sample of numbers"),
-        ([[1.0], 2.0], r"row 1 of Y has shape \(\); every output must be a 1-D sample"),
+        ([[1.0], []], "row 1 of Y is an empty sample; each sample requires at least one number"),
+        ([[1.0], [2.0, np.nan]], "row 1 of Y contains NaN or infinity; samples must be finite"),
+        ([[1.0], [2.0, np.inf]], "row 1 of Y contains NaN or infinity"),
+        ([[1.0], ["a"]], r"row 1 of Y is \['a'\]; each output must be a sample of numbers"),
+        ([[1.0], 2.0], r"row 1 of Y has shape \(\); each output must be a 1-D sample"),
         ([[1.0], [[1.0, 2.0]]], r"row 1 of Y has shape \(1, 2\)"),
         (np.arange(3.0), r"row 0 of Y has shape \(\)"),
-        (np.array([[1, 2], [np.nan, 2]]), "Y has NaN or infinity in row 1"),
-        (np.ones((2, 2, 2)), r"Y must hold a sample of one distribution a row"),
-        ([[1.0], ["2"]], r"row 1 of Y is \['2'\], not a sample of numbers"),
-        ([[1.0], np.array(["2020-01-01"], "M8[D]")], "row 1 of Y is .*, not a sample of numbers"),
+        (np.array([[1, 2], [np.nan, 2]]), "Y contains NaN or infinity in row 1"),
+        (np.ones((2, 2, 2)), r"each row of Y must contain a sample of one distribution"),
+        ([[1.0], ["2"]], r"row 1 of Y is \['2'\]; each output must be a sample of numbers"),
+        (
+            [[1.0], np.array(["2020-01-01"], "M8[D]")],
+            "row 1 of Y is .*; each output must be a sample of numbers",
+        ),
     ],
 )
 def test_odd_samples_are_refused(labels, message):
@@ -216,12 +219,12 @@ def test_decoded_compositions_are_compositions(geometry, data):
     ("row", "message"),
     [
         ([0.5, 0.6, -0.1], r"row 1 of Y, \(0.5, 0.6, -0.1\), has a negative share"),
-        ([0.5, 0.4, 0.2], "row 1 of Y sums to 1.1; a composition sums to 1. Divide every row"),
+        ([0.5, 0.4, 0.2], "row 1 of Y sums to 1.1; a composition must sum to 1. Divide each row"),
         ([0.0, 0.0, 0.0], "row 1 of Y sums to 0"),
         ([50, 30, 20], "row 1 of Y sums to 100"),
         ([0.5, 0.5, np.nan], "NaN or infinity in row 1"),
-        ([0.5, 0.5], "row 1 has 2 and row 0 has 3"),
-        ([0.5, 0.3, "x"], "must hold rows of numbers; row 1 is"),
+        ([0.5, 0.5], "row 1 has length 2 and row 0 has length 3"),
+        ([0.5, 0.3, "x"], "must contain rows of numbers; row 1 is"),
     ],
 )
 def test_rows_that_are_no_compositions_are_refused(geometry, row, message):
@@ -241,9 +244,9 @@ def test_zeros_have_no_logarithm():
 
 
 def test_compositions_of_another_width_are_refused():
-    with pytest.raises(InvalidData, match="3 numbers a row, from row 0 on; .* fitted with 2"):
+    with pytest.raises(InvalidData, match="has 3 numbers; .* fitted with 2"):
         Compositions().fit([[0.5, 0.5]]).encode([[0.2, 0.3, 0.5]])
-    with pytest.raises(InvalidData, match="one share a row, from row 0 on"):
+    with pytest.raises(InvalidData, match="row 0 of Y has only one share"):
         Compositions().fit([[1.0], [1.0]])
 
 
@@ -296,13 +299,13 @@ def test_covariances_in_single_precision_are_symmetric_enough():
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        ([[1.0, 0.5], [0.4, 1.0]], "row 1 of Y is not a symmetric matrix: it and .* by 0.1"),
+        ([[1.0, 0.5], [0.4, 1.0]], "row 1 of Y is not symmetric: it differs .* by 0.1"),
         ([[1.0, 2.0], [2.0, 1.0]], "row 1 of Y is not positive definite: its smallest .* is -1"),
         ([[1.0, 1.0], [1.0, 1.0]], "row 1 of Y is not positive definite: .* multiple of the iden"),
         ([[0.0, 0.0], [0.0, 0.0]], "row 1 of Y is not positive definite"),
         ([[1.0, 0.0], [0.0, np.nan]], "NaN or infinity in row 1"),
-        ([[1.0]], "row 1 has 1 and row 0 has 4"),
-        ([[1.0, "x"], ["x", 1.0]], "must hold rows of numbers; row 1 is"),
+        ([[1.0]], "row 1 has length 1 and row 0 has length 4"),
+        ([[1.0, "x"], ["x", 1.0]], "must contain rows of numbers; row 1 is"),
     ],
 )
 def test_matrices_that_are_not_positive_definite_are_refused(matrix, message):
@@ -313,9 +316,12 @@ def test_matrices_that_are_not_positive_definite_are_refused(matrix, message):
 
 
 def test_matrices_of_another_shape_are_refused():
-    with pytest.raises(InvalidData, match=r"square matrices, .* from row 0 on; got shape \(2, 4\)"):
+    with pytest.raises(
+        InvalidData,
+        match=r"each row of Y, from row 0, must be a square matrix, .*; got shape \(2, 4\)",
+    ):
         PositiveMatrices().fit(np.ones((2, 4)))
-    with pytest.raises(InvalidData, match=r"from row 0 on; got shape \(2, 2, 3\)"):
+    with pytest.raises(InvalidData, match=r"must be a square matrix, .* got shape \(2, 2, 3\)"):
         PositiveMatrices().fit(np.ones((2, 2, 3)))
-    with pytest.raises(InvalidData, match="matrices of 3 rows, from row 0 on; .* fitted with 2"):
+    with pytest.raises(InvalidData, match="row 0 of Y is a matrix with 3 rows; .* fitted with 2"):
         PositiveMatrices().fit(np.eye(2)[None]).encode(np.eye(3)[None])

@@ -371,5 +371,5 @@ def test_mistakes_are_told(tmp_path):
     with pytest.raises(InvalidType, match="hilboost estimator; got Ridge"):
         hilboost.report.report(Ridge().fit(X, y), X, y)
     X, y = classes()
-    with pytest.raises(InvalidData, match="'dog', which is not among"):
+    with pytest.raises(InvalidData, match="'dog', which is not one of"):
         BoostingClassifier(**PLAIN).fit(X, y).report(X, np.full(160, "dog"))

@@ -32,7 +32,7 @@ def stage_of(sample):
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-def test_cells_become_medians_of_the_rows_learnt_from(sampled):
+def test_cells_become_medians_of_the_rows_learned_from(sampled):
     rows = np.arange(0, 80, 2, dtype=np.uint32) if sampled else None
     stage, state = stage_of(RowSample(rows, None))
     (part,) = ReestimateLeaves()(stage, state).terms
@@ -71,11 +71,11 @@ def test_bootstrap_draws_count_as_often_as_drawn():
 
 
 def test_a_loss_without_leaf_values_is_refused():
-    with pytest.raises(IncompatibleParts, match="SquaredError has none"):
+    with pytest.raises(IncompatibleParts, match="SquaredError does not"):
         ReestimateLeaves().check(SquaredError(), TreeLearner())
     stage, state = stage_of(RowSample(None, None))
     state = State(SquaredError(), state.target, RAW, state.fitted, state.sample)
-    with pytest.raises(IncompatibleParts, match="SquaredError has no leaf values"):
+    with pytest.raises(IncompatibleParts, match="SquaredError does not compute leaf values"):
         ReestimateLeaves()(stage, state)
 
 

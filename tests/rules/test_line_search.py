@@ -56,7 +56,7 @@ def loss_along(loss, target, raw, direction, sample, column):
 @pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sampled", [False, True])
-def test_step_minimises_the_loss_of_every_output(case, weighted, sampled):
+def test_step_minimizes_the_loss_of_every_output(case, weighted, sampled):
     arguments = draw(case, weighted, sampled)
     steps = search(*arguments)
     assert steps.shape == (case.n_outputs,)
@@ -116,5 +116,5 @@ def test_shrinkage_multiplies_coefficients():
 
 
 def test_a_penalized_search_refuses_learners_that_do_not_penalize():
-    with pytest.raises(IncompatibleParts, match="TreeLearner does not"):
+    with pytest.raises(IncompatibleParts, match="TreeLearner has none"):
         PenalizedLineSearch().check(LOSSES[0].make(), TreeLearner())

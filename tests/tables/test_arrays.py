@@ -50,7 +50,9 @@ def gap(days):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
 def test_dates_and_durations_are_no_inputs(estimator, days):
     for table in days[:, None], [[day] for day in days]:
-        with pytest.raises(InvalidData, match=r"X holds dates, times or durations \((date|time)"):
+        with pytest.raises(
+            InvalidData, match=r"X contains dates, times or durations \((date|time)"
+        ):
             estimator.fit(table, target(estimator))
 
 
@@ -58,27 +60,27 @@ def test_dates_and_durations_are_no_inputs(estimator, days):
 @pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=name)
 def test_dates_and_durations_are_no_targets(estimator, days):
     for y in days, list(days), pd.Series(days), pd.Index(days), np.repeat(days[:2], N // 2):
-        with pytest.raises(InvalidData, match="y holds dates, times or durations"):
+        with pytest.raises(InvalidData, match="y contains dates, times or durations"):
             estimator.fit(X, y)
 
 
 def test_dates_elsewhere():
     model = BoostingRegressor(**SHORT)
-    with pytest.raises(InvalidData, match="sample_weight holds dates"):
+    with pytest.raises(InvalidData, match="sample_weight contains dates"):
         model.fit(X, Y, DAYS)
-    with pytest.raises(InvalidData, match="y holds dates"):
+    with pytest.raises(InvalidData, match="y contains dates"):
         model.fit(X, np.column_stack([DAYS, DAYS]))
-    with pytest.raises(InvalidData, match="y holds dates"):
+    with pytest.raises(InvalidData, match="y contains dates"):
         model.fit(X, Y, X_val=X, y_val=DAYS)
-    with pytest.raises(InvalidData, match="X holds dates"):
+    with pytest.raises(InvalidData, match="X contains dates"):
         model.fit(X, Y).predict(np.column_stack([DAYS, DAYS]))
-    with pytest.raises(InvalidData, match="must hold numbers; row 0 has"):
+    with pytest.raises(InvalidData, match="must contain numbers; row 0 has"):
         adjacency_matrix(np.full((3, 3), DAYS[0]), 3)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
 def test_complex_numbers_are_refused_in_one_sentence(estimator):
-    said = r"^Complex data not supported: X must hold real numbers; pass X.real[^\n]*\.$"
+    said = r"^Complex data not supported: X must contain real numbers; pass X.real[^\n]*\.$"
     for table in X + 1j, (X + 1j).tolist():
         with pytest.raises(InvalidData, match=said):
             estimator.fit(table, target(estimator))

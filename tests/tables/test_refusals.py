@@ -51,7 +51,7 @@ def frames(values, **arrow):
 def test_dates_times_and_durations(value):
     advice = "total_seconds" if isinstance(value, datetime.timedelta) else "day of the week"
     for X in frames([value] * N):
-        with pytest.raises(InvalidData, match=f"column 'when' holds dates, times.*{advice}"):
+        with pytest.raises(InvalidData, match=f"column 'when' contains dates, times.*{advice}"):
             read(X)
 
 
@@ -59,9 +59,9 @@ def test_other_dates():
     periods = pd.period_range("2020", periods=N, freq="D")
     stamps = pd.date_range("2020", periods=N, tz="Europe/Paris")
     for values in (periods, stamps, pd.Series(stamps).astype("category"), stamps.astype(object)):
-        with pytest.raises(InvalidData, match="column 'when' holds dates"):
+        with pytest.raises(InvalidData, match="column 'when' contains dates"):
             read(pd.DataFrame({"when": values}))
-    with pytest.raises(InvalidData, match="column 0 holds dates"):
+    with pytest.raises(InvalidData, match="column 0 contains dates"):
         read(np.array([[NOON]] * N, dtype=object))
 
 
@@ -69,16 +69,16 @@ def test_other_dates():
 def test_nested_values(value):
     for X in frames([value] * N):
         with pytest.raises(
-            InvalidType, match=r"column 'when' holds .*must be a string or a number; split it"
+            InvalidType, match=r"column 'when' contains .*must be a string or a number; split it"
         ):
             read(X)
 
 
 def test_objects_name_the_row():
     values = [1.0, None, {"a": 1}, 2.0]
-    with pytest.raises(InvalidType, match=r"column 'x' holds \{'a': 1\} \(dict\) in row 2"):
+    with pytest.raises(InvalidType, match=r"column 'x' contains \{'a': 1\} \(dict\) in row 2"):
         read(pd.DataFrame({"x": pd.Series(values, dtype=object)}))
-    with pytest.raises(InvalidType, match=r"column 0 holds .* \(dict\) in row 2"):
+    with pytest.raises(InvalidType, match=r"column 0 contains .* \(dict\) in row 2"):
         read(np.array(values, dtype=object)[:, None])
     with pytest.raises(InvalidType, match=r"\.\.\. \(tuple\) in row 0"):
         read_objects([tuple(range(99))], "x")
@@ -88,7 +88,7 @@ def test_objects_name_the_row():
 
 def test_text_amid_numbers():
     values = [None, 1, 2.5, "n/a"]
-    said = r"holds text \('n/a' in row 3\) and numbers \(1.* in row 1\); convert it to text"
+    said = r"contains text \('n/a' in row 3\) and numbers \(1.* in row 1\); convert it to text"
     for X in (
         pd.DataFrame({"x": pd.Series(values, dtype=object)}),
         pl.DataFrame({"x": pl.Series(values, dtype=pl.Object)}),
@@ -144,7 +144,7 @@ def test_columns_that_lack_or_are_new():
     X = pl.DataFrame({name: [1.0, 2.0] for name in "abc"})
     schema = schema_of(X, estimator)
     for wrong, said in [
-        (X.select("b", "a", "c"), r"same order as they were in fit.\nGive X\[list"),
+        (X.select("b", "a", "c"), r"same order as they were in fit.\nUse X\[list"),
         (X.select("a", "b"), "yet now missing:\n- c\n"),
         (X.with_columns(z=1.0), "unseen at fit time:\n- z\n"),
         (X.rename({"a": "z"}), "unseen at fit time:\n- z\n.*yet now missing:\n- a\n"),
@@ -191,7 +191,7 @@ def test_series_and_rows_of_different_lengths():
 def test_text_in_other_forms():
     with pytest.raises(InvalidData, match="Expected 2D array, got 1D array instead"):
         read(["a", "b"])
-    with pytest.raises(InvalidData, match="X holds text in column 0 in a form that is not read"):
+    with pytest.raises(InvalidData, match="X contains text in column 0 in an unsupported form"):
         read(np.array([[b"a"]]))
 
 
@@ -223,9 +223,18 @@ def test_kinds_that_change_after_the_fit():
     fitted = pd.DataFrame({"t": ["1", "2"], "k": [1, 2], "x": [0.5, 1.5]})
     schema = schema_of(fitted, estimator)
     for changed, said in [
-        ({"t": [1, 2]}, r"column 't' held text in fit and holds numbers now \(1 in row 0\)"),
-        ({"k": ["1", "2"]}, r"column 'k' held numbers in fit and holds text now \('1' in row 0\)"),
-        ({"x": ["1", "2"]}, r"column 'x' held numbers .or nothing. in fit and holds text now"),
+        (
+            {"t": [1, 2]},
+            r"column 't' contained text in fit but contains numbers now \(1 in row 0\)",
+        ),
+        (
+            {"k": ["1", "2"]},
+            r"column 'k' contained numbers in fit but contains text now \('1' in row 0\)",
+        ),
+        (
+            {"x": ["1", "2"]},
+            r"column 'x' contained numbers .or no values. in fit but contains text now",
+        ),
     ]:
         with pytest.raises(InvalidData, match=said):
             read(fitted.assign(**changed), estimator=estimator, schema=schema)
@@ -236,7 +245,7 @@ def test_kinds_that_change_after_the_fit():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("x", r"give a list, such as \['x'\]"),
+        ("x", r"pass a list, such as \['x'\]"),
         (["z", "q"], "columns that X does not have: 'z', 'q'"),
         ([0, 3], "contains column 3; X has columns 0 to 1"),
         ([-1], "contains column -1"),
@@ -252,7 +261,7 @@ def test_wrong_categorical_features(given, said):
     with pytest.raises(InvalidParameter, match=said):
         read(X, categorical_features=given)
     if isinstance(given, list) and isinstance(given[0], str):
-        with pytest.raises(InvalidParameter, match="X has no column names; fit a data frame"):
+        with pytest.raises(InvalidParameter, match="X has no column names; pass X as a data frame"):
             read(X.to_numpy(), categorical_features=given)
 
 

@@ -78,13 +78,13 @@ class NoProbabilities(BinomialLogLoss):
     [
         (WrongSign, "test_gradient_is_the_derivative", {}),
         (WrongHessian, "test_hessian_is_the_derivative", {}),
-        (WrongHessian, "no bound on the second derivative", {"hessian": "bound"}),
+        (WrongHessian, "an upper bound on the second derivative", {"hessian": "bound"}),
         (UnweightedStart, "test_start_minimizes", {}),
         (MeanOfRows, "test_a_row_depends_on_itself", {}),
         (Overflowing, "test_far_away", {}),
         (ChangesRaw, "test_inputs_are_not_changed", {}),
         (WorseLeaves, "test_leaf_values_are_the_best", {"hessian": "bound"}),
-        (NoProbabilities, "a probability for every class", {"classifier": True}),
+        (NoProbabilities, "one probability per class", {"classifier": True}),
     ],
 )
 def test_mistakes_of_losses_are_found(loss, check, options, monkeypatch):
@@ -139,8 +139,8 @@ class NoSlope(Cauchy):
 @pytest.mark.parametrize(
     ("kernel", "check"),
     [
-        (NotSymmetric, "not symmetric"),
-        (Negative, "not positive semidefinite"),
+        (NotSymmetric, "must be symmetric"),
+        (Negative, "must be positive semidefinite"),
         (WrongDiagonal, "test_diag"),
         (SinglePrecision, "float32"),
         (NoSlope, "test_contraction"),
@@ -210,10 +210,10 @@ def test_learners_that_keep_their_contract_pass():
 @pytest.mark.parametrize(
     ("learner", "check"),
     [
-        (Shrunk, "must not be shrunk"),
-        (OtherOutputs, "differs from what fit returned"),
-        (Global, "with one seed differ"),
-        (Uphill, "do not lower the loss"),
+        (Shrunk, "terms with coefficients of one"),
+        (OtherOutputs, "must equal the outputs returned by fit"),
+        (Global, "with the same seed must give equal models"),
+        (Uphill, "must be a descent direction"),
         (Slopes, "test_rows_outside_of_the_sample"),
     ],
 )
@@ -287,8 +287,8 @@ def test_output_spaces_that_keep_their_contract_pass():
 @pytest.mark.parametrize(
     ("space", "check"),
     [
-        (HalfTurns, "does not find a label again"),
-        (Unchecked, "in row 3 must be refused"),
+        (HalfTurns, "must recover each label from its point"),
+        (Unchecked, "in row 3 must be rejected"),
     ],
 )
 def test_mistakes_of_output_spaces_are_found(space, check, monkeypatch):
@@ -312,7 +312,7 @@ def test_parts_that_no_file_can_name():
     check_loss(Local(), saved=False)
     with pytest.raises(AssertionError, match=r"^Local fails test_saving_and_loading: .*module"):
         check_loss(Local())
-    with pytest.raises(AssertionError, match="must be refused. Nothing was raised"):
+    with pytest.raises(AssertionError, match="must raise an error, .* No exception was raised"):
         check_loss(SquaredError(), saved=False)
 
 
@@ -339,11 +339,11 @@ def test_other_errors_name_the_check():
 
 
 def test_what_is_missing_is_asked_for():
-    with pytest.raises(NotImplementedError, match=r"Contract.make must return the part"):
+    with pytest.raises(NotImplementedError, match=r"Contract.make must return the object"):
         Contract().make()
-    with pytest.raises(NotImplementedError, match="labels must draw valid labels"):
+    with pytest.raises(NotImplementedError, match="labels must return valid labels"):
         hilboost.testing.OutputSpaceContract().labels(RNG, 3)
-    with pytest.raises(ValueError, match="Give both X and y"):
+    with pytest.raises(ValueError, match="only one of X and y was passed"):
         check_learner(Slopes(), np.zeros((4, 2)))
 
 

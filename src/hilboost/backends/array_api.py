@@ -19,10 +19,10 @@ from hilboost.core.errors import NotPositive
 
 Array = Any
 NOT_POSITIVE = (
-    "the kernel's matrix is not positive semidefinite; take a kernel that is, or a larger "
+    "the kernel matrix is not positive semidefinite; use a kernel that is, or a larger "
     "regularization."
 )
-_NOT_FINITE = "the kernel's matrix holds NaN or infinity; scale the columns or the sample weights."
+_NOT_FINITE = "the kernel matrix contains NaN or infinity; scale the columns or the sample weights."
 _LARGEST_JITTER = 1e-2  # share of the mean diagonal; a matrix that needs more is not the one meant
 
 
@@ -71,7 +71,7 @@ def precision(array: Array) -> str:
 
 
 def empty(shape: tuple[int, ...], like_array: Array, dtype: str) -> Array:
-    """An uninitialised array beside another."""
+    """An uninitialized array beside another."""
     xp = namespace(like_array)
     if xp is np:
         return np.empty(shape, dtype)
@@ -244,7 +244,7 @@ _LIMIT = _BlasLimit()
 
 @contextmanager
 def blas_threads(n_threads: int) -> Iterator[None]:
-    """Within the block, matrix products and factorisations use this many threads.
+    """Within the block, matrix products and factorizations use this many threads.
 
     The number is the process's: of two Python threads that fit at once, the last one decides.
     """

@@ -1,4 +1,4 @@
-"""The boosting loop: functional gradient descent, stage by stage."""
+"""The boosting loop: functional gradient descent in stages."""
 
 from hilboost.boosting.evaluate import checked_initial_raw
 from hilboost.boosting.loop import BoostingConfig, EnsembleMember, TrainingState, Validation, boost

@@ -9,8 +9,8 @@ of the masses of the *distinct* rows that is invariant to a common factor:
   their number of rows.
 * Otherwise the masses are proportions, and the data count as ``(sum m)² / sum m²`` rows (Kish
   1965).
-* For a table of a few distinct rows this is not informative.  Such a table counts as the smallest
-  number of equally weighted rows that represent it, if there is one.
+* For a table of a few distinct rows, this number is not informative.  Such a table counts as the
+  smallest number of equally weighted rows that represent it, if there is one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class WeightScale:
         return self.divisor * self.row
 
     def divided(self, target: Target) -> Target:
-        """Return the target with divided weights, ``None`` where all of these are one."""
+        """Return the target with divided weights, or without weights if all of them are one."""
         if self.divisor == 1 or target.weight is None:
             return target
         weight = target.weight / self.divisor
@@ -99,13 +99,13 @@ def weight_scale(X: Floats | SparseTable, target: Target, balanced: bool = False
     X : (n, d) array or sparse table
     target : Target
     balanced : bool
-        Whether weights balance the classes ``y[:, 0]``; each class then counts as its own rows
-        would alone.
+        Whether weights balance the classes ``y[:, 0]``.  The effective number of rows is then
+        computed for each class separately, and summed.
 
     Notes
     -----
-    Cost O(n) where a few rows suffice to show that the unit is 1, as in most unweighted data; else
-    O(n d + n log n).
+    Cost O(n) if a few rows suffice to show that the unit is 1, as in most unweighted data;
+    otherwise O(n d + n log n).
     """
     if target.weight is None:
         if _unit_is_one(X, target.y, None):
@@ -131,8 +131,9 @@ def warn_of_uneven_weights(scale: WeightScale, target: Target, min_samples_leaf:
     rows = target.total_weight() / scale.row
     if target.weight is not None and rows < 2 * min_samples_leaf <= len(target.y):
         warnings.warn(
-            f"sample_weight is so uneven that {len(target.y)} rows count as {rows:.3g}: the model "
-            "is a constant. Use weights that differ less, or set min_samples_leaf.",
+            f"sample_weight is so uneven that the effective number of rows is {rows:.3g}, not "
+            f"{len(target.y)}, and the model is a constant. Use weights that differ less, or set "
+            "min_samples_leaf.",
             DataWarning,
             stacklevel=4,
         )
@@ -227,7 +228,7 @@ def common_unit(masses: Floats) -> float | None:
     Returns
     -------
     float or None
-        ``None`` where the multiples exceed a million: rounding errors make them unreliable.
+        ``None`` if there is none, or if multiples exceed a million, which makes them unreliable.
     """
     masses = np.unique(masses)
     largest = float(masses[-1])

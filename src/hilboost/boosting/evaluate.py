@@ -1,7 +1,7 @@
 """Evaluation of losses over all rows, in blocks of rows.
 
 Blocks keep temporary arrays in the cache and are distributed among threads.  The result of a row
-depends on that row alone, so results do not depend on the number of threads.
+depends only on that row, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -86,16 +86,16 @@ def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Fl
     where = f"{type(loss).__name__}.gradients returned a {name} array"
     if array.shape != shape:
         raise IncompatibleParts(
-            f"{where} of shape {array.shape}; raw has shape {shape}. Return one entry for every "
+            f"{where} of shape {array.shape}; raw has shape {shape}. Return one entry for each "
             "entry of raw."
         )
     if not np.isfinite(array.sum()):
         raise IncompatibleParts(
-            f"{where} that holds NaN or infinite entries; keep them finite for every raw."
+            f"{where} with NaN or infinite entries; return finite numbers for every raw."
         )
     if name == "hessian" and array.min() < 0:
         raise IncompatibleParts(
-            f"{where} with negative entries; return the diagonal of a convex bound, or None."
+            f"{where} with negative entries; return the diagonal of a convex upper bound, or None."
         )
     return array
 
@@ -105,22 +105,23 @@ def _checked_values(loss: Loss, target: Target, raw: Floats) -> Floats:
     if value.shape != (len(raw),):
         raise IncompatibleParts(
             f"{type(loss).__name__}.value returned an array of shape {value.shape} for "
-            f"{len(raw)} rows; return one number a row, ({len(raw)},)."
+            f"{len(raw)} rows; return one number per row, ({len(raw)},)."
         )
     if not np.isfinite(value.sum()):
         raise IncompatibleParts(
-            f"{type(loss).__name__}.value returned NaN or infinity; keep it finite for every raw."
+            f"{type(loss).__name__}.value returned NaN or infinity; return finite numbers for "
+            "every raw."
         )
     return value
 
 
 def checked_initial_raw(loss: Loss, target: Target) -> Floats:
-    """Validate the start value of a loss: (r,) float64."""
+    """Compute and validate the initial prediction of a loss, (r,) float64."""
     start = np.asarray(loss.initial_raw(target), dtype=dtypes.RAW)
     if start.ndim != 1 or not len(start) or not np.isfinite(start).all():
         raise IncompatibleParts(
-            f"{type(loss).__name__}.initial_raw returned {start!r}; return one finite number for "
-            "every output."
+            f"{type(loss).__name__}.initial_raw returned {start!r}; return one finite number per "
+            "output."
         )
     return start
 

@@ -55,7 +55,7 @@ class Validation:
 
 @dataclass
 class EnsembleMember:
-    """An additive model during training, and the rows it learns from.
+    """An additive model during training, and its training rows.
 
     Attributes
     ----------
@@ -64,10 +64,10 @@ class EnsembleMember:
         ``None`` means all rows.
     stages : list of Stage
     raw : (n, r) float64
-        For all rows of the table, including those the member does not learn from.  Stored column by
+        For all rows of the table, including those held out from the member.  Stored column by
         column (Fortran order): a stage updates whole columns, and sums over classes vectorize.
-    data : what ``config.learner.prepare`` returned, or None
-        Given if members have their own inputs.
+    data : object or None
+        Result of ``config.learner.prepare``, if each member has its own inputs.
     """
 
     initial_raw: Floats
@@ -82,7 +82,7 @@ class EnsembleMember:
 
     @cached_property
     def inside(self) -> NDArray[np.bool_] | None:
-        """Mask of the rows that the member learns from, (n,), or ``None`` for all."""
+        """Mask of the member's training rows, (n,), or ``None`` for all."""
         if self.rows is None:
             return None
         mask = np.zeros(len(self.raw), dtype=bool)
@@ -99,9 +99,9 @@ class TrainingState:
     members : list of EnsembleMember
         One member, or one for each fold; the model is their mean.
     folds : (n,) int64 or None
-        For each row, the member that does not learn from it; a trial may omit the last members.
+        For each row, the member from which it is held out; a trial may omit the last members.
     train, validation : list of float
-        Mean losses, beginning with that of the start value.
+        Mean losses, beginning with that of the initial prediction.
     seconds : list of float
         Duration of each stage; NaN for stages of an earlier fit.
     interrupt : KeyboardInterrupt or None
@@ -144,18 +144,20 @@ def boost(
     Parameters
     ----------
     config : BoostingConfig
-    data : what ``config.learner.prepare`` returned, for members without their own
+    data : object
+        Result of ``config.learner.prepare``, for members without their own data.
     target : Target
-    state : TrainingState, changed in place
+    state : TrainingState
+        Modified in place.
     team : ThreadTeam
         Trains several members in parallel; with a single member, threads share its rows.
     validation : Validation or None
 
     Notes
     -----
-    The randomness of a stage depends on (seed, stage, member) only: a fit in two parts equals an
-    uninterrupted one, and members may be fitted in any order.  After a ``KeyboardInterrupt`` the
-    state holds the stages completed before it.
+    The random numbers of a stage depend only on (seed, stage, member), so a fit in two parts gives
+    the same model as an uninterrupted one, and members may be fitted in any order.  After a
+    ``KeyboardInterrupt``, the state contains the stages completed before it.
     """
     with ExitStack() as stack:
         for callback in config.callbacks:

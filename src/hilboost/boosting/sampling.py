@@ -14,11 +14,12 @@ from hilboost.core.loss import Target
 
 @dataclass(frozen=True)
 class RowSampling:
-    """The fraction of the rows that each stage learns from (Friedman 2002).
+    """Random sampling of the rows to which each stage is fitted (Friedman 2002).
 
     Parameters
     ----------
     fraction : float in (0, 1]
+        Number of drawn rows divided by the number of rows.
     bootstrap : bool
         Whether to draw with replacement; a row drawn twice has twice the weight.
     """

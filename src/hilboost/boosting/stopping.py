@@ -16,7 +16,7 @@ class EarlyStopping:
     patience : int
         Number of stages without an improvement of more than ``tolerance``.
     tolerance : float
-        Relative to the loss at the start value.
+        Relative to the loss of the initial prediction.
     """
 
     patience: int

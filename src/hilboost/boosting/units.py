@@ -24,10 +24,10 @@ def continued_in_units(units: TargetUnits, state: TrainingState, start: Floats) 
     ----------
     units : TargetUnits
     state : TrainingState
-        Its members model the target in its original units.
+        Its members predict the target in its original units.
     start : (r,) float64
-        Best constant of the target in units of the fit.  A member that began with this constant
-        keeps its exact bits.
+        Best constant of the target in units of the fit.  If a member started from this constant,
+        its initial prediction is restored exactly.
     """
     for member in state.members:
         plain = AdditiveModel(start, ())

@@ -38,7 +38,7 @@ class Checkpoint:
     Raises
     ------
     InvalidParameter
-        If the path cannot hold a file, or an interval is not positive.
+        If the path is not valid for a file, or an interval is not positive.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Log the losses of every stage to MLflow or TensorBoard; both are optional packages."""
+"""Logging of the losses to MLflow or TensorBoard, which are optional packages."""
 
 from __future__ import annotations
 
@@ -90,6 +90,6 @@ def _package(whose: str, name: str, homes: list[str]) -> Any:
         except ImportError:
             continue
     raise MissingPackage(
-        f"{whose} needs the package {name}, which is not installed; install it with "
+        f"{whose} requires the package {name}, which is not installed; install it with "
         f"`python -m pip install {name}`."
     )

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """Show the number of stages, the losses, and the elapsed time on stderr.
+    """Show the number of stages, the losses and the elapsed time on stderr.
 
     The bar is disabled if the output is not a terminal, for instance in a log file or a pipe.  In
-    a notebook it needs the package ipywidgets.
+    a notebook, it requires the package ipywidgets.
 
     Parameters
     ----------

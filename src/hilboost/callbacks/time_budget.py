@@ -26,7 +26,7 @@ class TimeBudget:
     def __call__(self, event: Event) -> bool:
         """Return whether to stop after this stage."""
         now = time.monotonic()
-        # The first stage also sets up the linear system, so its time does not predict the next.
+        # The first stage also sets up the linear system, so later stages are faster.
         duration = 0.0 if self._last is None else now - self._last
         self._last = now
         return now - self.began + 1.2 * duration > 0.98 * self.seconds

@@ -227,7 +227,7 @@ def reproduce(
     ] = None,
     debug: options.Debug = False,
 ) -> None:
-    """Reproduce published results; needs a clone of the repository."""
+    """Reproduce published results. Requires a clone of the repository."""
     with one_line_errors(debug):
         from hilboost.cli.reproduce import ReproduceJob, list_claims, run_reproduce
 

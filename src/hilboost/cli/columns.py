@@ -51,7 +51,7 @@ def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "p
     if unnamed:
         place = list(frame.columns).index(unnamed[0]) + 1
         raise CliError(
-            f"Column {place} has no name in the header; name it, or remove it if it only holds "
+            f"Column {place} has no name in the header; name it, or remove it if it only contains "
             "row numbers."
         )
     missing = column.isna().to_numpy()
@@ -161,8 +161,8 @@ def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any,
         return column.astype(str).to_numpy(dtype=str)
     row, value = _first_text(column)
     raise CliError(
-        f"The target '{column.name}' holds text ('{value}' in data row {row}), which regression "
-        "cannot use; drop the regression --task or --loss, or choose another target."
+        f"The target '{column.name}' contains text ('{value}' in data row {row}), which is not "
+        "supported in regression; remove the regression --task or --loss, or choose another target."
     )
 
 
@@ -207,8 +207,9 @@ def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
         if column.dtype.kind != "f" and column.notna().any():
             row, value = _first_text(column)
             raise CliError(
-                f"Column '{name}' held numbers (or nothing) in fit and holds text now ('{value}' "
-                f"in data row {row}); replace the text by a number, or leave the field empty."
+                f"Column '{name}' contained numbers (or no values) in fit but contains text now "
+                f"('{value}' in data row {row}); replace the text by a number, or leave the field "
+                "empty."
             )
 
 
@@ -241,8 +242,8 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise CliError(
-            f"The table lacks {len(missing)} of the {len(names)} columns that the model needs; "
-            f"add {_listed(missing)}."
+            f"{len(missing)} of the {len(names)} columns that the model uses are missing in the "
+            f"table; add {_listed(missing)}."
         )
     known = set(names)
     return frame[names], [name for name in frame.columns if name not in known]

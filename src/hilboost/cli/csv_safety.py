@@ -63,7 +63,7 @@ class _WithoutNul(io.RawIOBase):
         if place >= 0:
             line = self._line + content.count(b"\n", 0, place)
             raise CliError(
-                f"'{self._path}' holds a NUL byte in line {line}, so it is damaged or not UTF-8 "
+                f"'{self._path}' contains a NUL byte in line {line}, so it is damaged or not UTF-8 "
                 "text; save it again as CSV in UTF-8."
             )
         self._line += content.count(b"\n")

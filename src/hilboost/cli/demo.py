@@ -50,7 +50,7 @@ def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:
         Paths of the plots.
     """
     if folder.exists() and not folder.is_dir():
-        raise CliError(f"'{folder}' is a file; give a folder for the plots.")
+        raise CliError(f"'{folder}' is a file; choose a folder for the plots.")
     folder.mkdir(parents=True, exist_ok=True)
     size = DemoSize.quick() if quick else DemoSize()
     start = time.perf_counter()

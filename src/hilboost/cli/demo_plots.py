@@ -19,7 +19,7 @@ __all__ = ["draw_all"]
 
 # The Okabe-Ito palette, which is safe for color-blind readers.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
-GREY, INK = "#B0B0B0", "#222222"
+GRAY, INK = "#B0B0B0", "#222222"
 
 STYLE: dict[str, Any] = {
     "font.size": 11,
@@ -215,7 +215,7 @@ def _outliers(run: "CurveRun") -> Figure:
 
 def _points(axes: Any, run: "CurveRun") -> None:
     clean = ~run.is_outlier
-    axes.scatter(run.x[clean], run.y[clean], s=10, color=GREY, label="training points")
+    axes.scatter(run.x[clean], run.y[clean], s=10, color=GRAY, label="training points")
     axes.scatter(
         run.x[run.is_outlier],
         run.y[run.is_outlier],

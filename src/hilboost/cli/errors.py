@@ -20,7 +20,7 @@ class CliError(ValueError):
 
 
 class UsageError(CliError):
-    """The command is incomplete or contradicts itself."""
+    """The command is incomplete or inconsistent."""
 
 
 def note(message: str) -> None:

@@ -18,7 +18,7 @@ def check_input(path: Path) -> None:
     if not path.exists():
         raise CliError(f"There is no file '{path}'; check the path.")
     if path.is_dir():
-        raise CliError(f"'{path}' is a folder; give the path of a file.")
+        raise CliError(f"'{path}' is a folder; use the path of a file.")
 
 
 def check_output(path: Path, *inputs: Path) -> None:
@@ -32,7 +32,7 @@ def check_output(path: Path, *inputs: Path) -> None:
         Input files, which the output must not overwrite.
     """
     if path.is_dir():
-        raise CliError(f"Cannot write '{path}': it is a folder; give the path of a file.")
+        raise CliError(f"Cannot write '{path}': it is a folder; use the path of a file.")
     if not path.parent.is_dir():
         raise CliError(
             f"Cannot write '{path}': there is no folder '{path.parent}'; create it first."

@@ -137,13 +137,13 @@ def _complete(job: FitJob) -> tuple[Path, str, Path]:
     for name, value in (("a TABLE", job.table), ("--target", job.target), ("--out", job.out)):
         if value is None:
             raise UsageError(
-                f"hilboost fit needs {name}; give it on the command line or in the --config file."
+                f"hilboost fit requires {name}; set it on the command line or in the --config file."
             )
     assert job.table is not None
     assert job.target is not None
     assert job.out is not None
     if job.metric and job.valid is None:
-        raise UsageError("--metric needs validation data; add --valid TABLE.")
+        raise UsageError("--metric requires validation data; add --valid TABLE.")
     if job.time_budget is not None and not job.time_budget > 0:
         raise UsageError(f"--time-budget must be positive; got {job.time_budget:g}.")
     inputs = [job.table] if job.valid is None else [job.table, job.valid]
@@ -248,7 +248,7 @@ def _new_model(job: FitJob, task: TaskName) -> Any:
     settings = {name: value for name, value in settings.items() if value is not None}
     if job.quantile:
         if job.loss != "quantile" or task != "regression":
-            raise CliError("--quantile needs --loss quantile; add it, or remove --quantile.")
+            raise CliError("--quantile requires --loss quantile; add it, or remove --quantile.")
         settings["quantile"] = job.quantile if len(job.quantile) > 1 else job.quantile[0]
     others = parameters_of(estimator, job.settings, "--set")
     twice = sorted(set(settings) & set(others))
@@ -275,7 +275,7 @@ def run_predict(job: PredictJob) -> None:
     frame = read_table(job.table, text_columns(model))
     if job.proba and model.fitted_.codec.kind != "classes":
         raise CliError(
-            f"--proba needs a classification model, but '{job.model}' is a regression model; "
+            f"--proba requires a classification model, but '{job.model}' is a regression model; "
             "remove --proba."
         )
     X = model_columns(model, frame)
@@ -289,7 +289,7 @@ def run_predict(job: PredictJob) -> None:
 
 
 def text_columns(model: Any) -> list[str]:
-    """Columns that held text categories in fit."""
+    """Columns that contained text categories in fit."""
     return [str(column.name) for column in model.fitted_.schema.columns if column.holds_text]
 
 
@@ -338,8 +338,8 @@ def _note_new_levels(model: Any, features: "pd.DataFrame") -> None:
         values = features[column.name].dropna().astype(str)
         if len(values) and not values.isin(column.levels).any():
             note(
-                f"no value of column '{column.name}' occurred in fit (for example, it now holds "
-                f"'{values.iloc[0]}', but held '{column.levels[0]}' in fit)."
+                f"no value of column '{column.name}' occurred in fit (for example, it now contains "
+                f"'{values.iloc[0]}', but contained '{column.levels[0]}' in fit)."
             )
 
 

@@ -15,7 +15,7 @@ HEAD = 8
 """Number of bytes that identify a file format."""
 GZIP = b"\x1f\x8b"
 _FORMATS = (
-    (b"PAR1", "a Parquet file; give it a name that ends in .parquet"),
+    (b"PAR1", "a Parquet file; rename it to end in .parquet"),
     (b"\xd0\xcf\x11\xe0", "an Excel workbook; save the sheet as CSV in UTF-8"),
     (b"PK\x03\x04", "an Excel workbook or another archive; save the sheet as CSV in UTF-8"),
     (b"\xff\xfe", "UTF-16 text; save it as CSV in UTF-8"),
@@ -59,7 +59,7 @@ def refuse_other_separators(path: Path, names: list[str]) -> None:
 
 
 def numbers_as_text(features: "pd.DataFrame") -> Iterator[str]:
-    """Yield notes about text columns that hold mostly numbers.
+    """Yield notes about text columns that contain mostly numbers.
 
     Parameters
     ----------

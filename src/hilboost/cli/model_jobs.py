@@ -51,7 +51,7 @@ def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:
     others = [name for name in frame.columns if name not in known]
     if not known or len(others) != 1:
         raise UsageError(
-            "The column of true values is ambiguous; name it with --target"
+            "The column of true values is ambiguous; specify it with --target"
             + (f" (the model does not use {', '.join(map(repr, others[:8]))})." if known else ".")
         )
     note(f"using '{others[0]}' as the target, the only column that the model does not use.")
@@ -65,7 +65,7 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
     if model.fitted_.codec.kind != "classes":
         if not types.is_numeric_dtype(column):
             raise CliError(
-                f"The target '{column.name}' holds text, but the model predicts numbers; choose "
+                f"The target '{column.name}' contains text, but the model predicts numbers; choose "
                 "a numeric column with --target."
             )
         return column.to_numpy(dtype=float)
@@ -73,7 +73,7 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
         return column.astype(str).to_numpy(dtype=str)
     if not types.is_numeric_dtype(column):
         raise CliError(
-            f"The target '{column.name}' holds text, but the classes of the model are numbers; "
+            f"The target '{column.name}' contains text, but the classes of the model are numbers; "
             f"use its labels {', '.join(str(label) for label in model.classes_[:8])}."
         )
     return column.to_numpy()
@@ -253,6 +253,6 @@ def run_export(model_path: Path, form: str, out: Path) -> str:
     formats = export_formats()
     if form not in formats:
         known = ", ".join(sorted(formats))
-        raise UsageError(f"--format {form} is not known; choose one of {known}.")
+        raise UsageError(f"--format {form} is unknown; choose one of {known}.")
     formats[form](_load(model_path), out)
     return f"Saved the {form} model to '{out}'."

@@ -78,7 +78,7 @@ def run_reproduce(job: ReproduceJob) -> str:
     folder = find_folder()
     claim = claim_named(job.key, read_claims(folder))
     if job.runs is not None and job.recorded is not None:
-        raise UsageError("--runs and --recorded exclude each other; give one of them.")
+        raise UsageError("--runs and --recorded exclude each other; use only one of them.")
     if job.recorded is None and claim.minutes >= 1:
         note(f"{claim.runs} runs take about {claim.minutes:g} minutes on two cores.")
     began = time.perf_counter()
@@ -130,7 +130,8 @@ def _facts(claim: Claim, measured: dict[str, Any], seconds: float) -> dict[str, 
     odd = set(measured["values"]) - known
     if odd:
         raise CliError(
-            f"{claim.path} has no value {sorted(odd)[0]!r}; add it, or rename the measured value."
+            f"{claim.path} does not contain the measured value {sorted(odd)[0]!r}; add it, or "
+            "rename the measured value."
         )
     recorded = measured.get("recorded")
     return {

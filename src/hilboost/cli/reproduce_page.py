@@ -35,9 +35,9 @@ def write_page(facts: Facts, path: Path) -> None:
     ]
     versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
     origin = (
-        "taken from the results of the benchmarks, `benchmarks/results`"
+        "taken from the benchmark results in `benchmarks/results`"
         if facts["recorded"]
-        else f"{facts['seconds']:g} s in all"
+        else f"{facts['seconds']:g} s in total"
     )
     lines = [
         f"# {facts['source']}, {facts['where']}: {facts['title']}",
@@ -52,8 +52,8 @@ def write_page(facts: Facts, path: Path) -> None:
         "",
         *(f"* {text}" for text in facts["notes"]),
         *([""] if facts["notes"] else []),
-        f"{facts['date']}; {facts['machine']}; {versions}; {origin}. Published: "
-        f"{facts['published_runs']} runs. Anew: `hilboost reproduce {facts['key']}`.",
+        f"{facts['date']}; {facts['machine']}; {versions}; {origin}. Published number of runs: "
+        f"{facts['published_runs']}. To repeat: `hilboost reproduce {facts['key']}`.",
         "",
     ]
     path.write_text("\n".join(lines), encoding="utf-8")

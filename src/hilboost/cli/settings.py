@@ -44,15 +44,15 @@ _CHOICES = {
 def options_of_fit(
     given: dict[str, Any], config: Path | None, settings: Iterable[str]
 ) -> dict[str, Any]:
-    """Complete the options of the command line by those of a TOML file.
+    """Add options of a TOML file to those of the command line.
 
     Parameters
     ----------
     given : dict
-        Options of the command line; ``None`` or an empty list where one is not given.
+        Options of the command line; ``None`` or an empty list if an option is not set.
     config : Path or None
         Its keys are the options, with "-" or "_"; paths are relative to its folder.  The table
-        ``[set]`` holds parameters of the estimator.
+        ``[set]`` contains parameters of the estimator.
     settings : iterable of str
         Parameters of the estimator, ``name=value``, which take precedence over ``[set]``.  Values
         are Python literals (``5``, ``0.1``, ``None``, ``[0, 1]``); others are strings.
@@ -75,7 +75,7 @@ def _parse_settings(texts: Iterable[str]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name.isidentifier():
-            raise CliError(f"--set takes name=value, such as --set max_depth=4; got '{text}'.")
+            raise CliError(f"--set requires name=value, such as --set max_depth=4; got '{text}'.")
         if name in found:
             raise CliError(f"--set sets '{name}' twice; set it only once.")
         found[name] = _literal(value.strip())
@@ -119,7 +119,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options and parameters from a TOML file."""
+    """Read options and parameters from a TOML file."""
     check_input(path)
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -52,7 +52,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
         return pd.read_parquet(path)
     except ImportError:
         raise CliError(
-            f"'{path}' is a Parquet file, which needs pyarrow; install it with "
+            f"'{path}' is a Parquet file, which requires pyarrow; install it with "
             "`python -m pip install pyarrow`."
         ) from None
     except (OSError, ValueError) as error:
@@ -75,13 +75,13 @@ def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
         refuse_other_separators(path, names)
         _refuse_duplicates(path, names)
         with warnings.catch_warnings():
-            # pandas only warns when it cuts off the surplus fields of a row.
+            # pandas only warns when it drops the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             kinds = dict.fromkeys(text, str)
             with open_csv(path, data, head.startswith(GZIP)) as source:
                 return pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds)
     except pd.errors.EmptyDataError:
-        raise CliError(f"'{path}' is empty; it needs a header row and data rows.") from None
+        raise CliError(f"'{path}' is empty; add a header row and data rows.") from None
     except pd.errors.ParserWarning:
         raise CliError(
             f"'{path}' has rows with more fields than its header; remove the extra fields, or add "
@@ -100,7 +100,7 @@ def _piped(path: Path) -> bytes | None:
     """Read all of standard input or of a pipe, which cannot be read twice."""
     if path == STDIN:
         if sys.stdin is None or sys.stdin.closed:
-            raise CliError("There is no standard input to read; give the path of a file.")
+            raise CliError("There is no standard input to read; use the path of a file.")
         return sys.stdin.buffer.read()
     return None if path.is_file() else path.read_bytes()
 
@@ -138,7 +138,7 @@ def write_table(frame: "pd.DataFrame", path: Path | None, spreadsheet_safe: bool
             )
     if path is None:
         if sys.stdout is None:
-            raise CliError("There is no standard output to write to; give a file with --out.")
+            raise CliError("There is no standard output to write to; specify a file with --out.")
         frame.to_csv(sys.stdout, index=False, lineterminator="\n")
         return
     with atomic_path(path) as temporary:

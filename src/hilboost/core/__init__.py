@@ -1,1 +1,1 @@
-"""Contracts, records, and errors that all packages share, one file for each noun."""
+"""Interfaces, records and errors shared by all packages, one file per noun."""

@@ -1,4 +1,4 @@
-"""The contract of a fitted base learner, and the terms and stages that models are sums of."""
+"""Interface of base models, and the terms and stages that an additive model consists of."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from hilboost.core.operators import OperatorGraph
 
 
 class BaseModel(ABC):
-    """A fitted base learner."""
+    """Base class of fitted base learners."""
 
     in_files: ClassVar[bool] = False
-    """Whether model files hold it as the name of its class and the parameters of its constructor.
+    """Whether model files store the class name and the constructor arguments.
 
-    Base models of the library declare it in their own class.
+    Only for built-in base models.  Each class has to declare it; it is not inherited.
     """
 
     family: ClassVar[Literal["trees", "expansions"] | None] = None
-    """Models that files and exports write together: the nodes of trees, the rows of expansions.
+    """Group of base models that model files and exports write together.
 
-    ``None`` where each is written by itself.
+    ``None`` if each base model is written separately.
     """
 
     @abstractmethod
     def predict_raw(self, X: Floats) -> Floats:
-        """Outputs, without shrinkage.
+        """Compute the outputs, without shrinkage.
 
         Parameters
         ----------
@@ -43,12 +43,16 @@ class BaseModel(ABC):
         """
 
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
-        """Whether it takes so many columns to so many finite outputs, for those that files hold.
+        """Return whether the model maps this number of columns to this number of finite outputs.
+
+        Used to validate base models loaded from files.
 
         Parameters
         ----------
         n_features : int
+            Number of input columns d.
         n_outputs : int
+            Number of output columns r.
 
         Returns
         -------
@@ -57,7 +61,7 @@ class BaseModel(ABC):
         return True
 
     def on_leaves(self) -> LeafModel | None:
-        """The model itself where it is constant on leaves; ``None`` for all others.
+        """Return the model itself if it is constant on leaves, otherwise ``None``.
 
         Returns
         -------
@@ -66,7 +70,7 @@ class BaseModel(ABC):
         return None
 
     def for_files(self) -> BaseModel:
-        """What model files hold in its place; by default the model itself.
+        """Return the base model to store in model files; by default, the model itself.
 
         Returns
         -------
@@ -75,7 +79,7 @@ class BaseModel(ABC):
         return self
 
     def described(self) -> str:
-        """Its name in messages.
+        """Return the name of the model in messages.
 
         Returns
         -------
@@ -84,7 +88,7 @@ class BaseModel(ABC):
         return type(self).__name__
 
     def operators(self, graph: OperatorGraph, X: str) -> str | None:
-        """Write the outputs as operators of ONNX.
+        """Add ONNX operators that compute the outputs.
 
         Parameters
         ----------
@@ -95,13 +99,13 @@ class BaseModel(ABC):
         Returns
         -------
         str or None
-            Name of the outputs (n, r); ``None``, the default, where they are Python code only.
+            Name of the outputs (n, r); ``None``, the default, if export to ONNX is not supported.
         """
         return None
 
     @classmethod
     def sum_of(cls, terms: Sequence[Term]) -> Summation:
-        """An object that evaluates many terms of this class together; by default, one by one.
+        """Return an object that evaluates many terms of this class; by default, one by one.
 
         Parameters
         ----------
@@ -115,20 +119,20 @@ class BaseModel(ABC):
 
 
 class LeafModel(BaseModel):
-    """A base model that is constant on leaves, such as a tree."""
+    """Base class of base models that are constant on leaves, such as trees."""
 
     def on_leaves(self) -> Self:
-        """The model itself."""
+        """Return the model itself."""
         return self
 
     @property
     @abstractmethod
     def values(self) -> Floats:
-        """(n_leaves, r)"""
+        """Values of the leaves, (n_leaves, r) float64."""
 
     @abstractmethod
     def leaves(self, X: Floats) -> NDArray[np.int32]:
-        """Leaf of every row.
+        """Return the leaf number of each row.
 
         Parameters
         ----------
@@ -141,7 +145,7 @@ class LeafModel(BaseModel):
 
     @abstractmethod
     def with_values(self, values: Floats) -> Self:
-        """The same leaves with other values.
+        """Return a copy with other leaf values.
 
         Parameters
         ----------
@@ -155,16 +159,16 @@ class LeafModel(BaseModel):
 
 @dataclass(frozen=True)
 class Term:
-    """One base model, the output columns it adds to, and its coefficient.
+    """A base model, the output columns to which it contributes, and its coefficients.
 
     Attributes
     ----------
     model : BaseModel
-        Without shrinkage.
+        The base model, without shrinkage.
     columns : slice
-        Columns of ``raw`` that the outputs of the model are added to.
+        Columns of ``raw`` to which the outputs of the model are added.
     coefficient : (n_columns,) float64
-        Factor of every such column; the rules set it.
+        Factor of each of these columns, set by the rules.
     """
 
     model: BaseModel
@@ -173,7 +177,7 @@ class Term:
 
     @classmethod
     def of(cls, model: BaseModel, columns: slice) -> Term:
-        """A term with coefficients of one.
+        """Create a term with coefficients of one.
 
         Parameters
         ----------
@@ -187,7 +191,7 @@ class Term:
         return cls(model, columns, np.ones(columns.stop - columns.start))
 
     def with_model(self, model: BaseModel) -> Term:
-        """The same columns and coefficient with another model.
+        """Return a copy with another base model.
 
         Parameters
         ----------
@@ -202,7 +206,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of boosting: base models for all output columns.
+    """A boosting stage: terms that together cover all output columns.
 
     Attributes
     ----------
@@ -212,11 +216,12 @@ class Stage:
     terms: tuple[Term, ...]
 
     def scaled(self, factor: float | Floats) -> Stage:
-        """The same models with their coefficients multiplied.
+        """Return a copy with scaled coefficients.
 
         Parameters
         ----------
         factor : float or (r,) float64
+            Factor of all output columns, or of each.
 
         Returns
         -------
@@ -236,11 +241,11 @@ class Stage:
 
 
 class Summation(Protocol):
-    """Adds a sum of terms to ``raw``."""
+    """Interface of objects that add a sum of terms to ``raw``."""
 
     @property
     def cost_per_row(self) -> int:
-        """About the number of operations for a row."""
+        """Approximate number of operations per row."""
 
     @property
     def n_basis(self) -> int:
@@ -263,20 +268,21 @@ class Summation(Protocol):
         return np.empty((len(X), 0), dtype=np.int32)
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
-        """``raw[:, columns] += coefficient * model(X)`` for all terms.
+        """Add ``coefficient * model(X)`` to ``raw[:, columns]`` for all terms.
 
         Parameters
         ----------
         raw : (n, r) float64
-            Changed in place.
+            Modified in place.
         X : (n, d) float64
         n_threads : int
+            Maximum number of threads.
         """
 
 
 @dataclass(frozen=True)
 class TermByTerm(Summation):
-    """The plain sum, one term at a time.
+    """Sum that evaluates one term after the other.
 
     Attributes
     ----------
@@ -287,18 +293,19 @@ class TermByTerm(Summation):
 
     @property
     def cost_per_row(self) -> int:
-        """One for each term."""
+        """Number of terms."""
         return len(self.terms)
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
-        """Add the outputs of every model in turn.
+        """Add the outputs of each term.
 
         Parameters
         ----------
         raw : (n, r) float64
-            Changed in place.
+            Modified in place.
         X : (n, d) float64
         n_threads : int
+            Not used.
         """
         for term in self.terms:
             raw[:, term.columns] += term.coefficient * term.model.predict_raw(X)

@@ -1,4 +1,4 @@
-"""The contract of a callback, and what it is told; the history of a fit."""
+"""Interface of callbacks, the events passed to them, and the training history."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hilboost.core.dtypes import Floats
 
 @dataclass(frozen=True)
 class History:
-    """Mean loss after every stage; entry 0 is that of the initial prediction.
+    """Mean loss after each stage; entry 0 belongs to the initial prediction.
 
     Attributes
     ----------
@@ -18,7 +18,7 @@ class History:
     validation : (n_stages + 1,) float64 or None
     seconds : (n_stages,) float64 or None
         Duration of each stage; NaN for stages of an earlier fit, ``None`` if unknown.
-        Model files do not hold it.
+        Not stored in model files.
     """
 
     train: Floats
@@ -28,16 +28,18 @@ class History:
 
 @dataclass(frozen=True)
 class Event:
-    """What a callback receives after a stage.
+    """Argument of a callback, which is called after each stage.
 
     Attributes
     ----------
     stage : int
-        Number of stages so far, from 1.
+        Number of stages so far, at least 1.
     n_stages : int
-        Number of stages planned.
+        Maximum number of stages.
     train_loss : float
+        Mean loss on the training rows.
     validation_loss : float or None
+        Mean loss on the held-out rows; ``None`` without early stopping.
     """
 
     stage: int
@@ -48,11 +50,11 @@ class Event:
 
 @runtime_checkable
 class Callback(Protocol):
-    """Called after every stage; returning ``True`` ends the fit.
+    """Callable that is called after each stage and stops the fit by returning ``True``.
 
-    A callback that is a context manager is entered before the first stage and left after the last
-    one, with the error if there was one.
+    If a callback is a context manager, it is entered before the first stage and exited after the
+    last one, with the exception if there is one.
     """
 
     def __call__(self, event: Event) -> bool | None:
-        """Receive the event."""
+        """Handle the event; return ``True`` to stop the fit."""

@@ -1,4 +1,4 @@
-"""Parts of the library, found in the modules of its packages."""
+"""Discovery of classes in the modules of a package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
-    """Concrete classes derived from ``base``, defined in a package or its subpackages.
+    """Find the concrete subclasses of ``base`` defined in a package or its subpackages.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
     Yields
     ------
     type
-        In the order of module names; within a module in the order of definition.
+        Ordered by module name and, within a module, by definition.
     """
     for module in modules_in(package):
         for value in vars(module).values():
@@ -40,7 +40,7 @@ def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
 
 @cache
 def modules_in(package: str) -> tuple[ModuleType, ...]:
-    """All modules of a package and its subpackages, imported, in the order of their names.
+    """Import all modules of a package and its subpackages, ordered by name.
 
     Parameters
     ----------

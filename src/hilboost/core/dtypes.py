@@ -1,4 +1,4 @@
-"""Data types of the arrays that packages exchange."""
+"""Data types of arrays that are passed between packages."""
 
 import numpy as np
 from numpy.typing import NDArray

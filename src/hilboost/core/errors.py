@@ -1,7 +1,7 @@
-"""Every error class of the package.
+"""Exceptions and warnings of the package.
 
-All are ``ValueError``, ``TypeError`` or ``ImportError`` as well, so that code written for
-scikit-learn catches them.  A message says what was wrong, where, and what to do.
+All exceptions are also subclasses of ``ValueError``, ``TypeError`` or ``ImportError``, so that
+code written for scikit-learn catches them.  Each message says what is wrong, where, and what to do.
 """
 
 from collections.abc import Iterable
@@ -9,58 +9,60 @@ from difflib import get_close_matches
 
 
 class HilboostError(Exception):
-    """Base class of the package's errors."""
+    """Base class of all exceptions of the package."""
 
 
 class InvalidParameter(HilboostError, ValueError):
-    """A parameter has a value that it may not have."""
+    """A parameter has an invalid value."""
 
 
 class InvalidData(HilboostError, ValueError):
-    """The data cannot be learnt from, or predicted on, as they are."""
+    """The data are not valid for ``fit`` or ``predict``."""
 
 
 class InvalidType(HilboostError, TypeError):
-    """An argument is of a type that is not accepted."""
+    """An argument has an invalid type."""
 
 
 class IncompatibleParts(HilboostError, ValueError):
-    """Two parts of a model (a rule and a learner, say) cannot work together."""
+    """Two components of a model, such as a rule and a learner, cannot be combined."""
 
 
 class NotPositive(InvalidParameter, ArithmeticError):
-    """A matrix that a kernel should have made positive semidefinite is not."""
+    """A kernel matrix is not positive semidefinite."""
 
 
 class InvalidModelFile(HilboostError, ValueError):
-    """A model file is damaged, or was written by something else."""
+    """A model file is damaged, or is not a hilboost model file."""
 
 
 class MissingPackage(HilboostError, ImportError):
-    """An optional package is not installed; the message says which."""
+    """An optional package, named in the message, is not installed."""
 
 
 class DataWarning(UserWarning):
-    """The data or weights are probably not what was meant; the message says what to do."""
+    """The data or weights are valid but probably unintended."""
 
 
 class CacheWarning(UserWarning):
-    """Compiled code cannot be kept on disk, so that every process compiles it again."""
+    """Compiled code cannot be cached on disk, so that every process compiles it again."""
 
 
 class FitWarning(UserWarning):
-    """A fit was cut short, or could not be written to its checkpoint."""
+    """A fit was interrupted, or its checkpoint could not be written."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidParameter:
-    """The error for an unknown name, with the nearest known ones.
+    """Create the error for an unknown name, which suggests similar known names.
 
     Parameters
     ----------
     kind : str
-        What the name should have named, such as ``"loss"``.
+        Parameter that has the name as its value, such as ``"loss"``.
     name : str
+        The unknown name.
     known : iterable of str
+        All valid names.
 
     Returns
     -------
@@ -69,4 +71,6 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidParameter
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return InvalidParameter(f"{kind}={name!r} is not known.{hint} Known are: {', '.join(names)}.")
+    return InvalidParameter(
+        f"{kind}={name!r} is not known.{hint} Valid values: {', '.join(names)}."
+    )

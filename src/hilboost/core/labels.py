@@ -1,4 +1,4 @@
-"""Labels of rows: an array, a table, or a list."""
+"""Selection of labels in arrays, tables and lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def take_labels(labels: Any, rows: NDArray[np.int64]) -> Any:
-    """Some labels by their positions: rows of arrays and tables, items of lists.
+    """Select labels by position: rows of arrays and tables, items of lists.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The contract of a base learner, and what it takes and returns."""
+"""Interface of base learners, and the records that they receive and return."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from hilboost.core.loss import Gradients
 
 @dataclass(frozen=True)
 class RowSample:
-    """The rows that a stage learns from.
+    """Rows to which a stage is fitted.
 
     Attributes
     ----------
     rows : (m,) uint32 or None
-        Ascending row numbers; ``None`` is all rows.
+        Row numbers in ascending order; ``None`` means all rows.
     weight : (n,) float64 or None
-        Weights of all rows, multiplied by the counts of a bootstrap sample.
+        Weights of all rows, multiplied by the counts of a bootstrap sample; ``None`` means one
+        for each row.
     """
 
     rows: NDArray[np.uint32] | None
@@ -31,11 +32,11 @@ class RowSample:
 
 
 class LeafOrder(ABC):
-    """An order that the leaf values of a model must keep."""
+    """Base class of order constraints on the leaf values of a model."""
 
     @abstractmethod
     def nearest(self, values: Floats, weight: Floats) -> Floats:
-        """The ordered values with the smallest weighted squared distance to the given ones.
+        """Return the ordered values with the smallest weighted squared distance to ``values``.
 
         Parameters
         ----------
@@ -50,20 +51,20 @@ class LeafOrder(ABC):
 
 @dataclass(frozen=True)
 class FittedTerm:
-    """What a learner returns: a term, and its outputs on the training rows.
+    """Result of a learner: a term, and its outputs on the training rows.
 
-    Exactly one of ``leaves`` and ``outputs`` is given.
+    Exactly one of ``leaves`` and ``outputs`` is not ``None``.
 
     Attributes
     ----------
     term : Term
     leaves : (n,) int32 or None
-        Leaf of every row, where the model is a :class:`~hilboost.core.base_model.LeafModel`.
+        Leaf number of each row, if the model is a :class:`~hilboost.core.base_model.LeafModel`.
     outputs : (n, r) float64 or None
-        Outputs of other models.
+        Outputs of other base models.
     order : LeafOrder or None
-        An order that the leaf values must keep: a rule that sets other values takes the nearest
-        ordered ones.
+        Order constraint on the leaf values.  A rule that changes the values replaces them by the
+        nearest values in this order.
     """
 
     term: Term
@@ -73,63 +74,65 @@ class FittedTerm:
 
 
 class Learner(ABC):
-    """Fits base models to gradients; sees neither labels nor the loss nor earlier stages.
+    """Base class of learners, which fit base models to gradients.
 
-    The attributes below declare what the learner can do.  Estimators, rules, files, and exports
-    read these declarations; nothing asks for the class of a learner.
+    A learner has no access to the labels, the loss or earlier stages.
+
+    The class attributes below declare capabilities.  Estimators, rules, model files and exports
+    depend on these declarations, not on the class of a learner.
     """
 
     in_files: ClassVar[bool] = False
-    """Whether model files hold it as the name of its class and its parameters.
+    """Whether model files store the class name and the parameters.
 
-    Learners of the library declare it in their own class.
+    Only for built-in learners.  Each class has to declare it; it is not inherited.
     """
 
     name: ClassVar[str | None] = None
-    """The name that model files and reports use, for the library's own learners."""
+    """Name in model files and reports, for built-in learners."""
 
     base_model: ClassVar[type[BaseModel] | None] = None
-    """The class of all base models, where it is known in advance."""
+    """Class of all base models, if it is known in advance."""
 
     layout: ClassVar[Literal["F", "C"]] = "F"
-    """Memory layout of ``raw`` and gradients: by outputs, or by rows for one model of many."""
+    """Memory layout of ``raw`` and gradients: ``"C"`` if one base model has many outputs."""
 
     constant_on_leaves: ClassVar[bool] = False
     """Whether all base models are constant on leaves."""
 
     min_samples_leaf: float = 0.0
-    """Smallest sum of weights in a leaf, for learners that are constant on leaves."""
+    """Minimum sum of weights in a leaf, for learners whose models are constant on leaves."""
 
     takes_missing_values: ClassVar[bool] = False
     """Whether NaN in the inputs is allowed."""
 
     takes_missing_targets: ClassVar[bool] = False
-    """Whether zero gradients mark missing targets, so that some of several may be NaN."""
+    """Whether the learner treats zero gradients as missing targets."""
 
     newton_steps: ClassVar[bool] = False
-    """Whether outputs are Newton steps, whose length needs no search."""
+    """Whether outputs are Newton steps, which need no line search."""
 
     penalizes: ClassVar[bool] = False
-    """Whether stages lower a penalized objective, and tell what they do to the penalty."""
+    """Whether stages decrease a penalized objective and report the change of the penalty."""
 
     works_on_folds: ClassVar[bool] = True
-    """Whether it can learn from some of the prepared rows, as members of an ensemble do."""
+    """Whether the learner can be fitted to a part of the prepared rows, as in ``cv_folds``."""
 
     resumable: ClassVar[bool] = False
-    """Whether a fit can go on from its base models alone."""
+    """Whether a fit can be continued from the base models alone."""
 
     @property
     def takes_categories(self) -> bool:
-        """Whether columns may hold codes of categories."""
+        """Whether columns may contain category codes."""
         return False
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether :meth:`prepare` and the base models take sparse tables."""
+        """Whether :meth:`prepare` and the base models support sparse tables."""
         return False
 
     def splitting(self) -> SplittingLearner | None:
-        """The learner itself where it grows trees from recipes for tables; ``None`` for others.
+        """Return the learner itself if it is a :class:`SplittingLearner`, otherwise ``None``.
 
         Returns
         -------
@@ -139,7 +142,7 @@ class Learner(ABC):
 
     @abstractmethod
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Any:
-        """Whatever the learner wants to compute once from the inputs.
+        """Perform the computations on the inputs that all stages share.
 
         Parameters
         ----------
@@ -147,17 +150,17 @@ class Learner(ABC):
         weight : (n,) float64 or None
         seed : int
         n_threads : int
-            Most threads to use, here and later.
+            Maximum number of threads, here and in the other methods.
 
         Returns
         -------
         object
-            ``data`` of the other methods.
+            Passed to the other methods as ``data``.
 
         Raises
         ------
         InvalidData
-            Inputs or weights that the learner cannot take.
+            If the learner does not support the inputs or weights.
         """
 
     @abstractmethod
@@ -169,40 +172,44 @@ class Learner(ABC):
         Parameters
         ----------
         data : object
-            What :meth:`prepare` returned.
+            Result of :meth:`prepare`.
         gradients : Gradients
-            Of all n rows.
+            Gradients of all n rows.
         sample : RowSample
-            The rows to learn from.
+            The rows to fit to.
         rng : numpy.random.Generator
             The only source of randomness.
 
         Returns
         -------
         list of FittedTerm
+            Together, the terms cover all output columns.
         """
 
     def stage_added(self, data: Any, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
-        """Called after the stage has been added, with the coefficients that the rules set.
+        """Process a stage after it has been added to the model.
 
-        For learners that penalize the whole function so far; the default does nothing.
+        Learners that penalize the norm of the whole model override this method.  By default, it
+        does nothing.
 
         Parameters
         ----------
         data : object
-            What :meth:`prepare` returned.
+            Result of :meth:`prepare`.
         stage : Stage
+            The stage, with the coefficients set by the rules.
         fitted : tuple of FittedTerm
+            Result of :meth:`fit`.
         """
         return
 
     def converged(self, data: Any) -> bool:
-        """Whether further stages would change nothing.
+        """Return whether further stages would not change the model.
 
         Parameters
         ----------
         data : object
-            What :meth:`prepare` returned.
+            Result of :meth:`prepare`.
 
         Returns
         -------
@@ -211,50 +218,51 @@ class Learner(ABC):
         return False
 
     def close(self, data: Any) -> None:
-        """Release what :meth:`prepare` acquired, such as threads.
+        """Release resources acquired by :meth:`prepare`, such as threads.
 
         Parameters
         ----------
         data : object
-            What :meth:`prepare` returned.
+            Result of :meth:`prepare`.
         """
         return
 
 
 class SplittingLearner(Learner):
-    """A learner of trees that recipes for tables adapt to weights, constraints and categories.
+    """Base class of tree learners that table recipes adapt to weights, constraints and categories.
 
-    Its base models are of the family "trees".
+    The family of the base models is "trees".
     """
 
     monotonic: tuple[int, ...] = ()
-    """Direction of every column; empty if no column has one."""
+    """Monotonic direction of each column; empty if no column has one."""
 
     groups: tuple[tuple[int, ...], ...] = ()
-    """Columns that may interact; empty if all may."""
+    """Groups of columns that may interact; empty if all may."""
 
     categorical: tuple[tuple[int, int], ...] = ()
-    """Columns of category codes, and their numbers of levels."""
+    """Columns of category codes with their numbers of levels."""
 
     max_features: float = 1.0
-    """Fraction of the columns that are considered in a node."""
+    """Fraction of the columns that are considered at each node."""
 
     @property
     def divides_levels(self) -> bool:
-        """Whether splits divide the levels of categories; else they see target encoding alone."""
+        """Whether splits on levels are supported; otherwise, categories are target-encoded."""
         return True
 
     def splitting(self) -> Self:
-        """The learner itself."""
+        """Return the learner itself."""
         return self
 
     @abstractmethod
     def counting(self, row: float) -> Self:
-        """The learner whose constants, in numbers of rows, count rows of this weight.
+        """Return a learner whose constants are adapted to rows of this weight.
 
         Parameters
         ----------
         row : float
+            Weight that counts as one row.
 
         Returns
         -------
@@ -263,7 +271,7 @@ class SplittingLearner(Learner):
 
     @abstractmethod
     def counting_targets(self) -> Self:
-        """The learner whose leaves need enough rows with a known target, which hessians count.
+        """Return a learner that requires enough known targets, which hessians count, in each leaf.
 
         Returns
         -------
@@ -272,7 +280,7 @@ class SplittingLearner(Learner):
 
     @abstractmethod
     def with_max_features(self, part: float) -> Self:
-        """The learner with another fraction of the columns in a node.
+        """Return a learner that considers another fraction of the columns at each node.
 
         Parameters
         ----------
@@ -290,12 +298,12 @@ class SplittingLearner(Learner):
         monotonic: tuple[int, ...],
         groups: tuple[tuple[int, ...], ...],
     ) -> Self:
-        """The learner for a table with other columns.
+        """Return a learner for a table with other columns.
 
         Parameters
         ----------
         categorical, monotonic, groups : tuple
-            As the attributes.
+            See the attributes of the same names.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Inverse links as records: what a loss declares, and what exports write without Python code."""
+"""Inverse links as records, which losses declare and exports can write."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Link:
-    """What ``Loss.inverse_link`` computes from ``raw`` (n, r)."""
+    """Base class of records that describe ``Loss.inverse_link`` as a function of ``raw`` (n, r)."""
 
     @property
     def n_outputs(self) -> int | None:
-        """Number of columns ``r`` of ``raw``; ``None`` where the target decides."""
+        """Number of columns ``r`` of ``raw``; ``None`` if it depends on the target."""
         return None
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Quantile levels of the predicted columns; none for other predictions."""
+        """Quantile levels of the predicted columns; empty for other predictions."""
         return ()
 
     @property
@@ -27,16 +27,17 @@ class Link:
 
 @dataclass(frozen=True)
 class IdentityLink(Link):
-    """``raw`` itself."""
+    """Identity: predictions are ``raw``."""
 
 
 @dataclass(frozen=True)
 class LogLink(Link):
-    """``exp(clip(raw, -bound, bound))``: the mean of a positive target.
+    """Mean of a positive target, ``exp(clip(raw, -bound, bound))``.
 
     Attributes
     ----------
     bound : float
+        Bound on the absolute value of ``raw``.
     """
 
     bound: float
@@ -49,6 +50,7 @@ class LogitLink(Link):
     Attributes
     ----------
     factor : float
+        Factor of the scores.
     """
 
     factor: float = 1.0
@@ -67,6 +69,7 @@ class SoftmaxLink(Link):
     ----------
     n_classes : int
     factor : float
+        Factor of the scores.
     """
 
     n_classes: int
@@ -80,12 +83,12 @@ class SoftmaxLink(Link):
 
 @dataclass(frozen=True)
 class SortedLink(Link):
-    """Each row sorted, in the order of the quantile levels.
+    """Non-crossing quantiles: each row of ``raw``, sorted in the order of the quantile levels.
 
     Attributes
     ----------
     quantiles : tuple of float
-        Level of each column.
+        Quantile level of each column.
     """
 
     quantiles: tuple[float, ...]
@@ -97,13 +100,13 @@ class SortedLink(Link):
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Those of the columns."""
+        """Quantile level of each column."""
         return self.quantiles
 
 
 @dataclass(frozen=True)
 class ScoresLink(Link):
-    """Scores of classes: ``-raw`` and ``raw`` for two classes, else ``raw``.
+    """Scores of classes: ``-raw`` and ``raw`` for two classes, otherwise ``raw``.
 
     Attributes
     ----------
@@ -114,10 +117,10 @@ class ScoresLink(Link):
 
     @property
     def n_outputs(self) -> int:
-        """One column for two classes, else one per class."""
+        """One column for two classes, otherwise one per class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
     def gives_probabilities(self) -> bool:
-        """They are no probabilities."""
+        """False: scores are not probabilities."""
         return False

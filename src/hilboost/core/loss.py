@@ -1,4 +1,4 @@
-"""The contract of a loss, and the records it exchanges: targets and gradients."""
+"""Interface of losses, and the records for targets and gradients."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from hilboost.core.link import IdentityLink, Link
 
 @dataclass(frozen=True)
 class Target:
-    """What to predict, and how much each row counts.
+    """Encoded labels with sample weights.
 
     Attributes
     ----------
     y : (n, c) float64
-        Encoded labels: the values themselves, or class codes (c = 1).
+        Encoded labels: target values, or class codes (c = 1).
     weight : (n,) float64 or None
-        Sample weights; ``None`` is one for every row.
+        Sample weights; ``None`` means one for each row.
     """
 
     y: Floats
     weight: Floats | None = None
 
     def rows(self, index: Any) -> Target:
-        """The target of some rows.
+        """Return the target of a subset of the rows.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class Target:
         return Target(self.y[index], None if self.weight is None else self.weight[index])
 
     def total_weight(self) -> float:
-        """Sum of the weights.
+        """Return the sum of the weights.
 
         Returns
         -------
@@ -55,23 +55,24 @@ class Target:
 
 @dataclass(frozen=True)
 class TargetUnits:
-    """Units in which a fit measures the target: ``y / size`` is learned instead of ``y``.
+    """Internal units of the target: the model is fitted to ``y / size`` instead of ``y``.
 
     Attributes
     ----------
     plain : Loss
-        Of targets in their own units.
+        The loss for targets in original units.
     loss : Loss
-        Of targets in these units.
+        The loss for targets in internal units.
     size : (c,) float64
-        One unit of every column of ``y``.
+        One internal unit, for each column of ``y``.
     shift : (r,) float64 or None
-        What to add to ``raw`` in these units to get it in plain units: ``log(size)`` where ``raw``
-        is a logarithm.
+        Term added to ``raw`` to convert it from internal to original units: ``log(size)`` if
+        ``raw`` is a logarithm, otherwise ``None``.
     factor : float
-        What to multiply ``raw`` by where it is not; a power of two.
+        If ``shift`` is ``None``, the factor that converts ``raw`` from internal to original units;
+        a power of two.
     value : float
-        What to multiply values of ``loss`` by to get those of ``plain``.
+        Factor that converts values of ``loss`` to values of ``plain``.
     """
 
     plain: Loss
@@ -89,12 +90,12 @@ class Gradients:
     Attributes
     ----------
     negative_gradient : (n, r) float64
-        The *negative* gradient: the direction of descent.
+        The *negative* gradient, which is the direction of steepest descent.
     hessian : (n, r) float64 or None
-        Diagonal of the hessian, or a bound on it; ``None`` is one everywhere.
+        Diagonal of the hessian, or an upper bound on it; ``None`` means one everywhere.
     bound : float or None
-        A number that bounds the whole hessian matrix of any row at any ``raw`` (Böhning 1992);
-        ``None`` where only the entries of ``hessian`` are known.
+        Upper bound on the eigenvalues of the hessian of any row at any ``raw`` (Böhning 1992);
+        ``None`` if no bound is known.
     """
 
     negative_gradient: Floats
@@ -103,56 +104,56 @@ class Gradients:
 
 
 class Loss(ABC):
-    """A differentiable (or subdifferentiable) loss of encoded labels and ``raw``.
+    """Base class of losses: differentiable or subdifferentiable functions of labels and ``raw``.
 
-    The value and gradient of each row depend on that row alone; rows are evaluated in blocks, and
-    several blocks at a time.  A loss with a parameter that is estimated from all rows is an
+    The value and gradient of each row depend only on this row.  Rows are evaluated in blocks, and
+    several blocks in parallel.  If a parameter of the loss is estimated from all rows, derive from
     :class:`AdaptiveLoss`.
 
-    The attributes below declare what the loss can do.  Learners, rules, files, and exports read
-    these declarations; nothing asks for the class of a loss.
+    The class attributes below declare properties of the loss.  Learners, rules, model files and
+    exports depend on these declarations, not on the class of a loss.
     """
 
     quadratic: ClassVar[bool] = False
-    """Whether the loss is half a sum of squares, so that a Newton step is exact."""
+    """Whether the loss is half a sum of squares, so that Newton steps are exact."""
 
     bounded_hessian: ClassVar[bool] = False
-    """Whether ``Gradients.bound`` always bounds the hessian, so that a full step never ascends."""
+    """Whether ``Gradients.bound`` always bounds the hessian, so that full steps never ascend."""
 
     additive_over_targets: ClassVar[bool] = False
-    """Whether the loss is a sum over target columns, so that some of them may be missing."""
+    """Whether the loss is a sum over target columns, so that some targets may be missing."""
 
     gaussian: ClassVar[bool] = False
-    """Whether it stands for Gaussian noise, so that kernel machines have standard deviations."""
+    """Whether the loss assumes Gaussian noise, so that kernel machines have standard deviations."""
 
     adaptive: ClassVar[bool] = False
-    """Whether :meth:`adapted` sets a parameter at the beginning of every stage."""
+    """Whether :meth:`adapted` estimates a parameter before each stage."""
 
     has_leaf_values: ClassVar[bool] = False
-    """Whether :meth:`leaf_values` knows the best constant to add in a leaf."""
+    """Whether :meth:`leaf_values` computes the best constant to add to ``raw`` in a leaf."""
 
     sharpness: float | None = None
-    """Factor of the scores in the probabilities, where :meth:`sharpened` fits one."""
+    """Factor of the scores in the probabilities; ``None`` if :meth:`sharpened` fits none."""
 
     degree: ClassVar[float | None] = None
     """Degree of homogeneity: ``value(c y, c raw) = c ** degree * value(y, raw)`` for ``c > 0``.
 
-    ``None`` where nothing is known.  A derived class does not inherit it, nor its units.
+    ``None`` if unknown.  Subclasses do not inherit the degree, nor the units derived from it.
     """
 
     regressor_name: ClassVar[str | None] = None
-    """The name by which regressors know a loss of the library."""
+    """Name of a built-in loss in regressors."""
 
     classifier_name: ClassVar[str | None] = None
-    """The name by which classifiers know a loss of the library."""
+    """Name of a built-in loss in classifiers."""
 
     n_classes_range: ClassVar[tuple[int, int | None]] = (1, None)
-    """Fewest and most classes that a classifier's loss takes."""
+    """Minimum and maximum number of classes of a classification loss."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """A class does not inherit declarations: it may change the formula they are about.
+        """Reset declarations, which subclasses do not inherit because they may change the formula.
 
-        It inherits ``link`` together with ``inverse_link``, and neither without the other.
+        A subclass inherits ``link`` only together with ``inverse_link``.
         """
         super().__init_subclass__(**arguments)
         for name in ("quadratic", "bounded_hessian", "additive_over_targets", "gaussian"):
@@ -170,12 +171,12 @@ class Loss(ABC):
 
     @classmethod
     def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
-        """The loss that a regressor makes of ``regressor_name``.
+        """Create the loss for a regressor with ``loss=regressor_name``.
 
         Parameters
         ----------
         parameters : mapping of str to object
-            Of the estimator, such as ``quantile``.
+            Parameters of the estimator, such as ``quantile``.
 
         Returns
         -------
@@ -185,7 +186,7 @@ class Loss(ABC):
 
     @classmethod
     def for_classifier(cls, n_classes: int) -> Self:
-        """The loss that a classifier makes of ``classifier_name``.
+        """Create the loss for a classifier with ``loss=classifier_name``.
 
         Parameters
         ----------
@@ -199,29 +200,30 @@ class Loss(ABC):
 
     @property
     def link(self) -> Link | None:
-        """What ``inverse_link`` computes, as a record that exports can write.
+        """Record that describes ``inverse_link`` for exports.
 
-        ``None`` where it is known as Python code only: so it is for a class that overrides
-        ``inverse_link`` and does not declare its link.
+        ``None`` if ``inverse_link`` is only known as Python code, as in a class that overrides it
+        without declaring its link.
         """
         return IdentityLink()
 
     @property
     def of_complete_targets(self) -> Loss:
-        """The loss of complete targets: itself, unless it ignores missing ones."""
+        """Loss for complete targets; the loss itself unless it ignores missing targets."""
         return self
 
     @property
     def hessian_counts_targets(self) -> bool:
-        """Whether the hessian is one where a target is known, and zero where it is missing."""
+        """Whether the hessian is one for known targets and zero for missing ones."""
         return False
 
     def with_sharpness(self, sharpness: float) -> Loss:
-        """The loss whose probabilities use a fitted factor of the scores; by default itself.
+        """Return the loss with a fitted factor of the scores; by default, the loss itself.
 
         Parameters
         ----------
         sharpness : float
+            Factor of the scores in the probabilities (inverse temperature).
 
         Returns
         -------
@@ -230,7 +232,7 @@ class Loss(ABC):
         return self
 
     def sharpened(self, target: Target, raw: Floats) -> Loss:
-        """The loss with the ``sharpness`` that suits some held-out rows; by default itself.
+        """Return the loss with ``sharpness`` fitted to held-out rows; by default, the loss itself.
 
         Parameters
         ----------
@@ -245,36 +247,35 @@ class Loss(ABC):
 
     @property
     def xgboost_objective(self) -> dict[str, Any] | None:
-        """The objective of XGBoost with the same loss and link, as its model files have it.
+        """XGBoost's objective for this loss and link, in the format of its model files.
 
-        ``None`` takes one with the same link.
+        If it is ``None``, the export uses an objective with the same link.
         """
         return None
 
     def units(self, target: Target) -> TargetUnits | None:
-        """Units in which a fit measures the target, so that its own do not matter.
+        """Return the internal units of a fit, which make it independent of the target's units.
 
         Parameters
         ----------
         target : Target
-            That the fit learns from.
+            The training target.
 
         Returns
         -------
         TargetUnits or None
-            ``None``, the default, keeps those of the target: gradients and hessians then have
-            units, and what compares them with constants (``l2_regularization``, ``min_hessian``,
-            ``min_gain``) depends on these.
+            ``None`` means original units.  Parameters that are compared with gradients or hessians
+            (``l2_regularization``, ``min_hessian``, ``min_gain``) then depend on these units.
 
         Raises
         ------
         InvalidData
-            The values of the loss exceed the range of float64.
+            If values of the loss exceed the range of float64.
         """
         return None
 
     def check(self, target: Target) -> None:
-        """Refuse a target that this loss cannot take; the default accepts every target.
+        """Raise an error if the target is not valid for this loss; by default, every target is.
 
         Parameters
         ----------
@@ -283,18 +284,18 @@ class Loss(ABC):
         Raises
         ------
         InvalidData
-            The message names the row and says what to do.
+            If a target value is invalid.  The message names the row and says what to do.
         """
         return
 
     @abstractmethod
     def initial_raw(self, target: Target) -> Floats:
-        """Best constant: the minimizer of the weighted mean loss.
+        """Return the best constant prediction, which minimizes the weighted mean loss.
 
         Parameters
         ----------
         target : Target
-            With weights.  This is the only method that must use them.
+            Target with weights.  Only this method has to use the weights.
 
         Returns
         -------
@@ -303,7 +304,7 @@ class Loss(ABC):
 
     @abstractmethod
     def value(self, target: Target, raw: Floats) -> Floats:
-        """Loss of every row, without weights.
+        """Compute the loss of each row, without weights.
 
         Parameters
         ----------
@@ -317,7 +318,7 @@ class Loss(ABC):
 
     @abstractmethod
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Negative gradient and diagonal of the hessian, without weights.
+        """Compute the negative gradient and the diagonal of the hessian, without weights.
 
         Parameters
         ----------
@@ -327,17 +328,17 @@ class Loss(ABC):
         Returns
         -------
         Gradients
-            Both (n, r); ``None`` in place of a hessian of ones.
+            Arrays (n, r); the hessian is ``None`` if it is one everywhere.
         """
 
     def adapted(self, target: Target, raw: Floats) -> Loss:
-        """The loss of this stage; by default itself.
+        """Return the loss for the next stage; by default, the loss itself.
 
         Parameters
         ----------
         target : Target
         raw : (n, r) float64
-            As it is before the stage.
+            Values before the stage.
 
         Returns
         -------
@@ -353,41 +354,43 @@ class Loss(ABC):
         n_leaves: int,
         columns: slice,
     ) -> Floats:
-        """Best constants to add to some columns of ``raw``, for a :class:`LeafLoss`.
+        """Compute the best constants to add to some columns of ``raw`` in each leaf.
 
         Parameters
         ----------
         target : Target
         raw : (n, r) float64
         leaves : (n,) int32
-            Leaf of every row; rows with -1 are ignored.
+            Leaf number of each row; rows with -1 are ignored.
         n_leaves : int
         columns : slice
-            The columns of ``raw`` to add to.
+            The columns of ``raw``.
 
         Returns
         -------
         (n_leaves, len(columns)) float64
-            0 for a leaf without rows.
+            0 for leaves without rows.
 
         Raises
         ------
         IncompatibleParts
-            It does not know them.
+            If the loss is no :class:`LeafLoss`.
         """
-        raise IncompatibleParts(f"{type(self).__name__} has no leaf values.")
+        raise IncompatibleParts(
+            f"{type(self).__name__} does not compute leaf values; derive it from LeafLoss."
+        )
 
     def with_curvature(self, target: Target, raw: Floats) -> Loss:
-        """A loss close to this one whose gradients have a useful hessian; by default itself.
+        """Return a similar loss with a useful hessian; by default, the loss itself.
 
-        Learners that penalize fit to its gradients.  A loss with kinks returns a smooth one, whose
-        hessian may be that of a parabola above the loss that touches it at ``raw``.
+        Kernel machines use its gradients.  A loss with kinks returns a smooth approximation, whose
+        hessian may be that of a parabola that lies above the loss and touches it at ``raw``.
 
         Parameters
         ----------
         target : Target
         raw : (n, r) float64
-            As it is before the stage.
+            Values before the stage.
 
         Returns
         -------
@@ -396,7 +399,7 @@ class Loss(ABC):
         return self
 
     def inverse_link(self, raw: Floats) -> Floats:
-        """From link space to the mean, the quantile, or the probabilities.
+        """Convert ``raw`` to means, quantiles or probabilities.
 
         Parameters
         ----------
@@ -405,24 +408,25 @@ class Loss(ABC):
         Returns
         -------
         (n, r') float64
+            Values that ``predict`` or ``predict_proba`` returns.
         """
         return raw
 
 
 class AdaptiveLoss(Loss):
-    """A loss that sets a parameter from all rows at the beginning of every stage."""
+    """Base class of losses with a parameter that is estimated from all rows before each stage."""
 
     adaptive = True
 
     @abstractmethod
     def adapted(self, target: Target, raw: Floats) -> Loss:
-        """The loss of this stage.
+        """Return the loss for the next stage.
 
         Parameters
         ----------
         target : Target
         raw : (n, r) float64
-            As it is before the stage.
+            Values before the stage.
 
         Returns
         -------
@@ -431,7 +435,7 @@ class AdaptiveLoss(Loss):
 
 
 class LeafLoss(Loss):
-    """A loss that knows the best constant to add to ``raw`` in a leaf."""
+    """Base class of losses that compute the best constant to add to ``raw`` in a leaf."""
 
     has_leaf_values = True
 
@@ -444,20 +448,20 @@ class LeafLoss(Loss):
         n_leaves: int,
         columns: slice,
     ) -> Floats:
-        """Best constants to add to some columns of ``raw``.
+        """Compute the best constants to add to some columns of ``raw`` in each leaf.
 
         Parameters
         ----------
         target : Target
         raw : (n, r) float64
         leaves : (n,) int32
-            Leaf of every row; rows with -1 are ignored.
+            Leaf number of each row; rows with -1 are ignored.
         n_leaves : int
         columns : slice
-            The columns of ``raw`` to add to.
+            The columns of ``raw``.
 
         Returns
         -------
         (n_leaves, len(columns)) float64
-            0 for a leaf without rows.
+            0 for leaves without rows.
         """

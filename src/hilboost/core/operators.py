@@ -1,4 +1,4 @@
-"""Operators that a part writes to say in another program what it computes."""
+"""Interface for adding ONNX operators to a graph."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Any, Protocol
 
 
 class OperatorGraph(Protocol):
-    """A graph of ONNX operators; values are arrays in float64 and go by name."""
+    """A graph of ONNX operators, whose values are float64 arrays identified by name."""
 
     def constant(self, value: Any) -> str:
-        """A constant array, or number."""
+        """Add a constant array or number, and return its name."""
 
     def integers(self, *values: int) -> str:
-        """A constant list of int64, such as axes."""
+        """Add a constant list of int64, such as axes, and return its name."""
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """One operator more; the name of its output."""
+        """Add an operator, and return the name of its output."""
 
     def times(self, name: str, factor: float) -> str:
-        """A value times a number."""
+        """Multiply a value by a number, and return the name of the product."""
 
     def plus(self, name: str, offset: float) -> str:
-        """A value plus a number."""
+        """Add a number to a value, and return the name of the sum."""
 
     def row_sums(self, name: str) -> str:
-        """(n, 1) from (n, d)."""
+        """Sum each row of a value (n, d), and return the name of the sums (n, 1)."""
 
     def as_numbers(self, name: str) -> str:
-        """As float64; 1 and 0 for true and false."""
+        """Convert a value to float64, with 1 for true and 0 for false, and return its name."""

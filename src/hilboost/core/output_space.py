@@ -1,4 +1,4 @@
-"""The contracts of output spaces: labels of any kind as points of a Hilbert space, and back."""
+"""Interfaces of output spaces, which map labels to points in a Hilbert space and back."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.labels import take_labels
 
 ShortNames = Mapping[str, Mapping[str, Any]]
-"""Names, each with the parameters that it stands for."""
+"""Short names for users, each with the parameters that it sets."""
 
 
 class OutputSpace(ABC):
-    """A kind of labels: what they are, and how they become points of a Hilbert space.
+    """Base class of output spaces: types of labels and their maps to a Hilbert space.
 
-    An object of parameters; what it learns from training labels is an :class:`Embedding`.  Spaces
-    of the library declare the first two attributes in their own class.
+    An output space contains only parameters.  :meth:`fit` returns an :class:`Embedding`, which
+    contains everything that depends on the training labels.
     """
 
     in_files: ClassVar[bool] = False
-    """Whether model files hold it as the name of its class and its parameters."""
+    """Whether model files store the class name and the parameters.
+
+    Only for built-in output spaces.  Each class has to declare it; it is not inherited.
+    """
 
     short_names: ClassVar[ShortNames] = {}
-    """Names for users."""
+    """Short names for users, such as ``"ranking"``, each with the parameters that it sets."""
 
     @abstractmethod
     def fit(self, labels: Any) -> Embedding:
-        """Check training labels and learn from them what encoding and decoding need.
+        """Validate the training labels and fit the embedding.
 
         Parameters
         ----------
@@ -46,21 +49,21 @@ class OutputSpace(ABC):
         Raises
         ------
         InvalidData
-            Labels of another kind; the message says which row.
+            If a label is invalid.  The message names the row.
         InvalidParameter
-            A parameter of the space that these labels, or any, do not go with.
+            If a parameter of the output space is invalid, in general or for these labels.
         """
 
     def take_rows(self, labels: Any, rows: NDArray[np.int64]) -> Any:
-        """Some training labels, by their positions: rows of arrays and tables, items of lists.
+        """Select training labels by position: rows of arrays and tables, items of lists.
 
-        A space whose training labels are no rows of their own, such as a Gram matrix, says here
-        what :meth:`fit` takes for these rows alone.
+        Override this method if the training labels are not stored by row, as in a Gram matrix.
 
         Parameters
         ----------
         labels : sequence of n labels
         rows : (m,) int64
+            Positions of the selected labels.
 
         Returns
         -------
@@ -70,24 +73,27 @@ class OutputSpace(ABC):
 
 
 class Embedding(ABC):
-    """Labels as points of ``H = R^r``, and back (the pre-image)."""
+    """Base class of fitted embeddings, which map labels to points in ``H = R^r`` and back."""
 
     ways: ClassVar[tuple[str, ...]]
-    """Names of the ways to decode, the usual one first."""
+    """Names of the decoding methods; the first is the default."""
 
     in_files: ClassVar[bool] = False
-    """Whether model files hold it as the name of its class and the parameters of its constructor.
+    """Whether model files store the class name and the constructor arguments.
 
-    An embedding of the library declares it in its own class, whose constructor refuses what cannot
-    be.
+    Only for built-in embeddings, whose constructors must reject invalid arguments.  Each class has
+    to declare it; it is not inherited.
     """
 
     def has_shape(self, n_outputs: int) -> bool:
-        """Whether its points have so many dimensions, for those that files hold.
+        """Return whether points have this number of dimensions.
+
+        Used to validate embeddings loaded from files.
 
         Parameters
         ----------
         n_outputs : int
+            Number of dimensions r.
 
         Returns
         -------
@@ -97,7 +103,7 @@ class Embedding(ABC):
 
     @abstractmethod
     def encode(self, labels: Any) -> Floats:
-        """Points ``φ(y)`` of labels.
+        """Map labels to points ``φ(y)``.
 
         Parameters
         ----------
@@ -110,20 +116,20 @@ class Embedding(ABC):
         Raises
         ------
         InvalidData
-            Labels of another kind; the message says which row.
+            If a label is invalid.  The message names the row.
         """
 
     @abstractmethod
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """Labels for points.
+        """Map points to labels.
 
         Parameters
         ----------
         raw : (n, r) float64
         way : str
-            One of the :attr:`ways`.
+            Decoding method, one of :attr:`ways`.
         candidates : Choice, optional
-            Labels to choose from; these overrule ``way``.
+            Labels to choose from.
 
         Returns
         -------
@@ -132,13 +138,13 @@ class Embedding(ABC):
         Raises
         ------
         InvalidParameter
-            No such way.
+            If the decoding method is unknown.
         InvalidData
-            Candidates of another kind.
+            If a candidate is not a valid label.
         """
 
     def encode_training(self, labels: Any) -> Floats:
-        """Points of the labels that it was fitted to, where these are known more exactly.
+        """Map the training labels to points; more accurate than :meth:`encode` in some spaces.
 
         Parameters
         ----------
@@ -152,7 +158,7 @@ class Embedding(ABC):
         return self.encode(labels)
 
     def norms(self, labels: Any) -> Floats:
-        """``k(y, y) = |φ(y)|²``, with the part of ``H`` that ``encode`` leaves out.
+        """Return ``k(y, y) = |φ(y)|²``, including the part of ``H`` that ``encode`` omits.
 
         Parameters
         ----------
@@ -166,7 +172,7 @@ class Embedding(ABC):
         return np.einsum("ij,ij->i", codes, codes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is computed again when it is asked for."""
+        """Omit cached properties, which are recomputed on demand."""
         return {
             name: value
             for name, value in self.__dict__.items()
@@ -176,13 +182,13 @@ class Embedding(ABC):
 
 @dataclass(frozen=True)
 class Choice:
-    """Labels that predictions are chosen from.
+    """Candidate labels from which predictions are chosen.
 
     Attributes
     ----------
     labels : sequence
     allowed : sequence of sequences of int, or None
-        For every row the numbers of the labels it may take; ``None`` is all.
+        For each row, the positions of its candidates in ``labels``; ``None`` means all labels.
     """
 
     labels: Any

@@ -1,4 +1,4 @@
-"""The contract of a rule: how far to go along a proposed stage."""
+"""Interface of rules, which determine the step size of a stage."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hilboost.core.loss import Loss, Target
 
 @dataclass(frozen=True)
 class State:
-    """What a rule may read.
+    """Inputs of a rule.
 
     Attributes
     ----------
     loss : Loss
-        Of this stage.
+        The loss of this stage.
     target : Target
     raw : (n, r) float64
-        Before the stage.
+        Values before the stage.
     fitted : tuple of FittedTerm
-        What the learner returned, in the order of the terms of the stage.
+        Result of the learner, in the order of the terms of the stage.
     sample : RowSample
-        The rows that the stage was fitted to.
+        The rows to which the stage was fitted.
     """
 
     loss: Loss
@@ -36,13 +36,13 @@ class State:
 
 
 class Rule(Protocol):
-    """Sets the coefficients or leaf values of a proposed stage; a rule never fits."""
+    """Interface of rules, which set the coefficients or leaf values of a proposed stage."""
 
     def __call__(self, stage: Stage, state: State) -> Stage:
-        """The stage with other coefficients or other values."""
+        """Return the stage with new coefficients or leaf values."""
 
     def check(self, loss: Loss, learner: Learner) -> None:
-        """Refuse a loss or learner that this rule cannot work with, before anything is fitted.
+        """Raise an error if the rule does not support the loss or the learner.
 
         Parameters
         ----------
@@ -52,4 +52,5 @@ class Rule(Protocol):
         Raises
         ------
         IncompatibleParts
+            If the rule does not support one of them.
         """

@@ -1,4 +1,4 @@
-"""Encoding of category columns: from codes to the matrix that trees learn from."""
+"""Encoding of category columns: from codes to the input matrix of trees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRIOR_STRENGTH = 3.0
 
 @dataclass(frozen=True)
 class Encoding:
-    """Map category codes to the columns that trees see.
+    """Map category codes to the input columns of trees.
 
     ::
 
@@ -81,7 +81,7 @@ class Encoding:
         return other is not None and joblib.hash(self) == joblib.hash(other)
 
     def attributed(self, gains: Floats) -> Floats:
-        """Attribute the gains of encoded columns to the code columns they come from."""
+        """Attribute the gains of encoded columns to their code columns."""
         own = gains[: self.n_columns].copy()
         origins = [origin for statistics in self.statistics for origin in statistics.origins]
         for gain, origin in zip(gains[self.n_columns :], origins, strict=True):
@@ -98,7 +98,7 @@ class Encoder:
     encoding : Encoding
         Without target encoding.
     categorical : tuple of (column, number of levels)
-        Columns that trees split as categories.
+        Columns whose levels are split by trees.
     sources : tuple of LevelKeys
         Columns and pairs of columns with target encoding.
     n_classes : int or None
@@ -155,12 +155,12 @@ class Encoder:
 
     @property
     def width(self) -> int:
-        """Number of columns that each ensemble member sees."""
+        """Number of input columns of each ensemble member."""
         return self.encoding.n_columns + len(self.origins)
 
     @property
     def origins(self) -> list[tuple[int, ...]]:
-        """The code columns behind each target-encoded column."""
+        """The code columns from which each target-encoded column is computed."""
         return [source.columns for source in self.sources for _ in range(self.n_targets)]
 
     def learn(

@@ -1,8 +1,8 @@
 """Target encoding: replace a level, or a pair of levels, by the mean target of its rows.
 
-Cross-fitting keeps a row from seeing its own target.  The training rows are split at random into
-ten folds, and each fold is encoded from the other nine.  All other rows (held out, or to be
-predicted) are encoded from all training rows::
+With cross-fitting, the encoding of a training row does not depend on its own target.  The training
+rows are split at random into ten folds, and each fold is encoded from the other nine.  All other
+rows (held-out rows and new rows) are encoded from all training rows::
 
     rows      training                        held out
     folds     0  1  2 …  9
@@ -98,7 +98,7 @@ class TargetEncoding:
 
     @property
     def origins(self) -> list[tuple[int, ...]]:
-        """The code columns behind each encoded column."""
+        """The code columns from which each encoded column is computed."""
         return [source.columns for source in self.sources for _ in range(len(self.prior))]
 
     @classmethod
@@ -171,7 +171,7 @@ class TargetEncoding:
     def encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:
         """Encode rows that are not training rows, (n, width).
 
-        ``numbers`` holds the key indices of the rows, (n,) per source, as returned by
+        ``numbers`` contains the key indices of the rows, (n,) per source, as returned by
         :meth:`LevelKeys.numbers`.  Cost O(n width).
         """
         columns = []

@@ -1,4 +1,4 @@
-"""Estimators with the scikit-learn interface."""
+"""Estimators with the scikit-learn API."""
 
 from hilboost.estimators.classifier import BoostingClassifier
 from hilboost.estimators.kernel_classifier import KernelBoostingClassifier

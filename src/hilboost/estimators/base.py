@@ -46,7 +46,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
     """Whether predictions are those of the additive model ``model_``."""
 
     is_tabular: ClassVar[bool] = False
-    """Whether it boosts any learner on tables, and resolves the parameters of trees."""
+    """Whether the estimator boosts learners on tables and resolves the parameters of trees."""
 
     _kind: ClassVar[str]
     _merges_equal_rows: ClassVar[bool] = False
@@ -64,7 +64,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
 
     @abstractmethod
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        """Learn the encoding of the labels; return it with the encoded labels (n, c)."""
+        """Fit the encoding of the labels; return it with the encoded labels (n, c)."""
 
     @abstractmethod
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
@@ -100,8 +100,8 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         """Reject callbacks that the estimator does not support."""
         if checkpoints_among(callbacks):
             raise InvalidParameter(
-                f"{type(self).__name__} cannot go on from a checkpoint; Checkpoint works with the "
-                "trees of BoostingRegressor and BoostingClassifier. Leave it out."
+                f"{type(self).__name__} does not support Checkpoint, which is only available for "
+                "the trees of BoostingRegressor and BoostingClassifier; remove it from callbacks."
             )
 
     # Fit
@@ -127,11 +127,11 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
             columns are categorical by default (see ``categorical_features``).  Trees accept sparse
             matrices.
         y : array-like (n,) or (n, c)
-            Targets.  With several targets, some targets of a row may be NaN.  Trees then learn
-            from the others, if the loss is a sum over the targets (squared error, Poisson, gamma,
-            Tweedie).
+            Targets.  With several targets, some targets of a row may be NaN.  Trees support this
+            if the loss is a sum over the targets (squared error, Poisson, gamma, Tweedie), and
+            use the other targets of the row.
         sample_weight : array-like (n,), optional
-            A row with weight 2 counts twice.  Rows with zero weight are ignored.
+            A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
         X_val, y_val, sample_weight_val : array-like, optional
             Validation data for early stopping, used instead of held-out rows of ``X``.  Passing
             them enables early stopping unless ``early_stopping=False``.
@@ -187,9 +187,9 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         """Validate the training data and the held-out rows, if there are any."""
         X_val, y_val, weight_val = held_out
         if (X_val is None) != (y_val is None):
-            raise InvalidData("X_val and y_val go together: give both or neither.")
+            raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
         if weight_val is not None and X_val is None:
-            raise InvalidData("sample_weight_val needs X_val and y_val.")
+            raise InvalidData("sample_weight_val requires X_val and y_val; pass these too.")
         schema = None if before is None else before.schema
         expected = Expected(schema, self._categories(), self._takes_sparse())
         X, schema = check_inputs(self, X, expected)
@@ -238,8 +238,8 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         if checkpoint is not None:
             if continuation is not None:
                 raise InvalidParameter(
-                    "warm_start goes on from the stages in memory and Checkpoint from those in its "
-                    "file; set warm_start=False, or leave Checkpoint out."
+                    "warm_start continues from the stages in memory, and Checkpoint from those in "
+                    "its file; set warm_start=False, or remove Checkpoint from callbacks."
                 )
             resumable = Resumable.of(checkpoint, self.get_params(deep=False), data, seed)
             continuation = resumable.continuation
@@ -290,10 +290,12 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         AttributeError
-            The model was not boosted.
+            The model was not fitted by boosting.
         """
         if self.fitted_.history is None:
-            raise AttributeError(f"{type(self).__name__} has no history: it was not boosted.")
+            raise AttributeError(
+                f"{type(self).__name__} has no history_, because it is not fitted by boosting."
+            )
         return self.fitted_.history
 
     def save(self, path: str | Path) -> None:
@@ -306,7 +308,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         IncompatibleParts
-            A part of the model cannot be stored in a file; see :func:`hilboost.save`.
+            A component of the model cannot be stored in a file; see :func:`hilboost.save`.
         OSError
             The file cannot be written.  An existing file of this name is left unchanged.
         """
@@ -348,7 +350,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
     def report(
         self, X: Any, y: Any, path: str | Path | None = None, title: str | None = None
     ) -> Any:
-        """Create a report on the fitted model: errors, important columns and parameters.
+        """Create a report on the fitted model: errors, feature importances and parameters.
 
         Parameters
         ----------
@@ -372,8 +374,8 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
 
         Notes
         -----
-        The cost is that of predictions for about 200,000 rows, most of them to find the important
-        columns.
+        A report takes about as long as predicting 200,000 rows, mostly for the permutation
+        importances.
         """
         from hilboost.report import report
 

@@ -19,7 +19,7 @@ class BoostingClassifier(ClassifierMixin, ClassPredictions, TableBoosting):
     ----------
     loss : str, Loss or Loss class, default="log_loss"
         ``"log_loss"`` (binomial or multinomial), ``"exponential"`` (two classes), or a custom
-        loss.  The target of a custom loss holds the class codes 0 … n_classes - 1 in one column,
+        loss.  The target of a custom loss contains class codes 0 … n_classes - 1 in one column,
         and its ``inverse_link`` returns one probability per class.
     class_weight : dict, "balanced" or None, default=None
         Class weights, which multiply the sample weights.

@@ -53,7 +53,7 @@ def save(model: BoostingEstimator, path: str | Path) -> None:
     model : estimator
         Fitted estimator: boosted trees or kernel machines, a sparse kernel machine, or an output
         kernel model.  Custom objects (a loss, a learner, a kernel, an output space) are stored as
-        the import name of their class and their attributes, which may be numbers, text, lists and
+        the import path of their class and their attributes, which may be numbers, text, lists and
         arrays.
     path : str or Path
 
@@ -71,10 +71,10 @@ def save(model: BoostingEstimator, path: str | Path) -> None:
     if type(model) not in _CLASSES.values():
         if isinstance(model, BoostingEstimator) or is_hilboost(type(model)):
             raise IncompatibleParts(
-                f"model files hold {', '.join(_CLASSES)}; this is a {type(model).__name__}. Keep "
-                "it with pickle or joblib, where you trust the file."
+                f"model files do not support {type(model).__name__}, only {', '.join(_CLASSES)}. "
+                "Save it with pickle or joblib, and load it only if you trust the file."
             )
-        raise InvalidType(f"save takes a hilboost estimator; got {type(model).__name__}.")
+        raise InvalidType(f"save requires a hilboost estimator; got {type(model).__name__}.")
     check_is_fitted(model)
     writer = ValueWriter()
     parameters = model.get_params(deep=False)
@@ -109,8 +109,8 @@ def load(path: str | Path, trusted: Collection[str] = ()) -> Any:
     Raises
     ------
     InvalidModelFile
-        The file is damaged or of another type, or needs classes that are not in ``trusted`` or
-        cannot be found.  The message names these classes.
+        The file is damaged or of another type, or requires classes that are not in ``trusted`` or
+        cannot be imported.  The message names these classes.
     OSError
         The file cannot be read.
     """
@@ -118,7 +118,8 @@ def load(path: str | Path, trusted: Collection[str] = ()) -> Any:
     additive, header, arrays = container.read(path, trusted)
     if header.get("kind") == "checkpoint":
         raise InvalidModelFile(
-            f"{path} is the checkpoint of a fit, not a model; fit again with Checkpoint to go on."
+            f"{path} is the checkpoint of a fit, not a model; to resume the fit, call fit with "
+            "Checkpoint."
         )
     try:
         return _built(additive, header, arrays, ValueReader(arrays, trusted))

@@ -196,14 +196,14 @@ class KernelBoosting(KernelMachineEstimator):
         fitted, summary = self.fitted_, self._summary
         if fitted.n_stages == 0:
             raise InvalidData(
-                "the model is a constant: early stopping kept no stage, so that there is no "
-                "standard deviation. Give more rows, or set early_stopping=False."
+                "standard deviations are not available, because early stopping kept no stage and "
+                "the model is a constant; use more rows, or set early_stopping=False."
             )
         if summary.noise is None or not fitted.loss.gaussian:
             raise InvalidData(
-                "a standard deviation needs loss='squared_error' and full stages; this model has "
+                "standard deviations require loss='squared_error' and full stages; this model has "
                 f"{type(fitted.loss).__name__} and {type(fitted.learner).__name__}. Set "
-                "stages='full' (at most about 60,000 rows)."
+                "loss='squared_error' and stages='full' (up to about 60,000 rows)."
             )
         X = self._checked(X)
         with ThreadTeam(threads_for(self.n_jobs, len(X) * 2000)) as team:
@@ -220,7 +220,7 @@ def kernel_stages(
     categorical: tuple[int, ...],
     stages: str | None = None,
 ) -> Any:
-    """Convert a kernel machine passed as learner to the learner of a single stage.
+    """Convert a kernel machine estimator that is used as learner to the learner of a stage.
 
     Parameters
     ----------
@@ -246,14 +246,14 @@ def kernel_stages(
     learner._validate_params()
     if learner.loss != "squared_error":
         raise InvalidParameter(
-            "stages are fitted to the gradients by squared error; give a "
-            f"{type(learner).__name__} with loss='squared_error', not {learner.loss!r}."
+            f"a {type(learner).__name__} as learner must have loss='squared_error', because stages "
+            f"are fitted to the gradients by squared error; got loss={learner.loss!r}."
         )
     ignored = changed(learner, _OF_THE_LOOP)
     if ignored:
         raise InvalidParameter(
-            f"{', '.join(ignored)} of the {type(learner).__name__} given as learner has no effect; "
-            f"set it on the {type(owner).__name__}, or leave it out."
+            f"{', '.join(ignored)} of the {type(learner).__name__} passed as learner has no "
+            f"effect; set it on the {type(owner).__name__}, or remove it."
         )
     p = KernelParameters.of(learner.get_params(deep=False))
     return kernel_learner(p if stages is None else replace(p, stages=stages), n, categorical)

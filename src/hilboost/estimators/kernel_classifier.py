@@ -20,9 +20,9 @@ class KernelBoostingClassifier(ClassifierMixin, ClassPredictions, KernelBoosting
     loss : str, Loss or Loss subclass, default "squared_error"
         Loss function:
 
-        - ``"squared_error"``: squared error of the class indicators.  It needs one linear system;
-          probabilities come from a softmax whose sharpness is fitted on held-out rows (8 if both
-          kernel and λ are given).
+        - ``"squared_error"``: squared error of the class indicators, which requires a single
+          linear system.  Probabilities are a softmax of the scores, whose sharpness is fitted on
+          held-out rows (8 if both kernel and λ are given).
         - ``"log_loss"``: full stages use Böhning's bound, other stages Newton steps.
         - ``"exponential"``: for two classes.
         - A custom loss.
@@ -47,8 +47,8 @@ class KernelBoostingClassifier(ClassifierMixin, ClassPredictions, KernelBoosting
         decreases.
     regularization : float or "auto", default "auto"
         λ in ``sum of losses + ½ λ |f|²``.  For squared error, this is the noise variance of a
-        Gaussian process.  ``"auto"`` selects λ on held-out rows, by the loss itself except for
-        squared error and log loss.
+        Gaussian process.  ``"auto"`` selects λ on held-out rows, by squared error for the losses
+        ``"squared_error"`` and ``"log_loss"``, and otherwise by the loss itself.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
         How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
         ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
@@ -104,11 +104,10 @@ default "from_dtype"
         Approximate time limit of a fit in seconds.  With a limit, the model depends on the speed
         of the machine.
     memory_budget : float or "auto", default "auto"
-        Memory in bytes for Gram matrices and factors.  ``"auto"`` is 8e9 on every
-        machine.
+        Memory in bytes for Gram matrices and factors.  ``"auto"`` is 8e9 on all machines.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and where λ is
-        too small for float32.
+        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and if λ is too
+        small for float32.
     device : str or None, default None
         PyTorch device for dense linear algebra, such as ``"cuda"``.
     random_state : int, RandomState or None, default None

@@ -49,8 +49,7 @@ class KernelBoostingRegressor(RegressorMixin, NumberPredictions, KernelBoosting)
         decreases.
     regularization : float or "auto", default "auto"
         λ in ``sum of losses + ½ λ |f|²``.  For squared error, this is the noise variance of a
-        Gaussian process.  ``"auto"`` selects λ on held-out rows, by the loss itself except for
-        squared error and log loss.
+        Gaussian process.  ``"auto"`` selects λ on held-out rows, by the loss itself.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
         How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
         ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
@@ -106,11 +105,10 @@ default "from_dtype"
         Approximate time limit of a fit in seconds.  With a limit, the model depends on the speed
         of the machine.
     memory_budget : float or "auto", default "auto"
-        Memory in bytes for Gram matrices and factors.  ``"auto"`` is 8e9 on every
-        machine.
+        Memory in bytes for Gram matrices and factors.  ``"auto"`` is 8e9 on all machines.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and where λ is
-        too small for float32.
+        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and if λ is too
+        small for float32.
     device : str or None, default None
         PyTorch device for dense linear algebra, such as ``"cuda"``.
     random_state : int, RandomState or None, default None
@@ -277,7 +275,7 @@ default "from_dtype"
         """Predict intervals that contain a new observation with at least the given probability.
 
         Uses split conformal prediction: the standard deviations of :meth:`predict` are multiplied
-        by one factor, chosen such that the intervals cover the rows given to :meth:`calibrate`.
+        by a factor that is computed from the rows passed to :meth:`calibrate`.
 
         Parameters
         ----------
@@ -301,7 +299,7 @@ default "from_dtype"
         scores = self._summary.scores
         if scores is None:
             raise InvalidData(
-                "predict_interval needs rows the model was not fitted to: call "
+                "predict_interval requires calibration on rows that were not used in fit; call "
                 "calibrate(X_held_out, y_held_out) first."
             )
         if not (isinstance(coverage, Real) and 0 < coverage < 1):

@@ -1,4 +1,4 @@
-"""Losses that parameters of estimators specify."""
+"""Losses specified by the parameters of estimators."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def class_loss(loss: Any, n_classes: int) -> Loss:
 
 
 def _named_or_own(loss: Any, names: Collection[str], make: Callable[[str], Loss]) -> Loss:
-    """Create the loss of a known name, or take an object or a class of the user's."""
+    """Create a built-in loss from its name, or use an object or a class passed by the user."""
     if isinstance(loss, str):
         if loss not in names:
             raise unknown_name("loss", loss, names)

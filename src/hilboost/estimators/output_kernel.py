@@ -79,7 +79,7 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
             A row with weight 2 counts twice.  Rows with zero weight are ignored, but a Gram matrix
             keeps its size, and predicted indices refer to all of its rows.
         X_val, y_val, sample_weight_val : optional
-            Held-out data for early stopping.  If ``y`` is a Gram matrix, ``y_val`` holds the
+            Held-out data for early stopping.  If ``y`` is a Gram matrix, ``y_val`` contains the
             kernel values with the training outputs, (n_val, n).
         callbacks : sequence of callables
             Called with an :class:`~hilboost.core.callback.Event` after each stage.
@@ -287,7 +287,9 @@ class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
     def _choice(self, candidates: Any, allowed: Sequence[Sequence[int]] | None) -> Choice | None:
         if candidates is None:
             if allowed is not None:
-                raise InvalidData("allowed counts the candidates: give these too.")
+                raise InvalidData(
+                    "allowed contains indices of candidates, but candidates is None; pass both."
+                )
             return None
         return Choice(candidates, allowed)
 
@@ -379,8 +381,8 @@ def _refuse_unfinished(raw: Floats) -> None:
     if not np.isfinite(raw).all():
         row = int(np.flatnonzero(~np.isfinite(raw).all(axis=1))[0])
         raise InvalidData(
-            f"the point predicted for row {row} of X is not finite; check the values of this row, "
-            "and the model's file."
+            f"the point predicted for row {row} of X is not finite; check the values of this row "
+            "and, if the model was loaded, its file."
         )
 
 

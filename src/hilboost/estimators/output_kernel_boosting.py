@@ -49,9 +49,9 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
         ``hilboost.outputs.OUTPUT_NAMES``), an output space instance, or an output kernel.
     learner : {"extra_trees", "ok3", "kernel"}, Learner or scikit-learn regressor
         Base learner.  ``"extra_trees"`` and ``"ok3"`` are output kernel trees with random splits
-        and with the best splits, and ``"kernel"`` is a kernel machine on the inputs.  A
-        ``KernelBoostingRegressor`` sets the parameters of the kernel machine; it must leave the
-        parameters of its boosting loop at their defaults.  Any other regressor is also accepted.
+        and with the best splits, and ``"kernel"`` is a kernel machine on the inputs.  Pass a
+        ``KernelBoostingRegressor`` to set the parameters of the kernel machine; the parameters of
+        its boosting loop must have their defaults.  Any other regressor is also accepted.
     n_estimators : int or "auto"
         Number of stages.  ``"auto"`` is 500 for trees, 20 for kernel machines (or until they
         converge), and 100 for other learners.
@@ -236,9 +236,9 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
         ignored = changed(self, _OF_TREES)
         if ignored:
             raise InvalidParameter(
-                f"{', '.join(ignored)} applies to the trees of 'ok3' and 'extra_trees' only and "
-                f"has no effect with learner={self.learner!r}; leave it out, or set learner to "
-                "one of these."
+                f"{', '.join(ignored)} applies only to the learners 'ok3' and 'extra_trees' and "
+                f"has no effect with learner={self.learner!r}; remove it, or use one of these "
+                "learners."
             )
         made = kernel_stages(self, learner, n, categorical, stages)
         return made if isinstance(made, Learner) else WrappedLearner(made, together=True)

@@ -47,7 +47,7 @@ from hilboost.training.train import TrainingResult
 
 @dataclass(frozen=True)
 class Maker:
-    """Fits members and holds the data and settings that they share.
+    """Fits members and stores the data and settings that they share.
 
     Attributes
     ----------
@@ -176,8 +176,8 @@ class SubsetEnsemble(KernelMachineEstimator):
     def _check_arguments(self, data: TrainingData, callbacks: Sequence[Callback]) -> None:
         if callbacks or (data.held_out is not None and not self._uses_held_out):
             raise InvalidData(
-                f"{type(self).__name__}.fit has no use for callbacks, X_val and y_val; leave them "
-                "out."
+                f"{type(self).__name__}.fit does not support callbacks, X_val and y_val; remove "
+                "them."
             )
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
@@ -186,7 +186,7 @@ class SubsetEnsemble(KernelMachineEstimator):
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
-        raise AssertionError("model files do not hold these ensembles")
+        raise AssertionError("model files do not support these ensembles")
 
     def _size(self, n: int) -> int:
         size = self.subset_size
@@ -197,8 +197,9 @@ class SubsetEnsemble(KernelMachineEstimator):
         needed = 8.0 * (self.n_estimators + 1) * size * size
         if needed > MEMORY_BUDGET:
             raise InvalidParameter(
-                f"{self.n_estimators} members of {size} rows need {needed / 2**20:.0f} MiB, more "
-                f"than {MEMORY_BUDGET / 2**20:.0f} MiB; lower subset_size or n_estimators."
+                f"{self.n_estimators} members of {size} rows require {needed / 2**20:.0f} MiB, "
+                f"more than the limit of {MEMORY_BUDGET / 2**20:.0f} MiB; decrease subset_size or "
+                "n_estimators."
             )
 
     def _on_random_subsets(self, maker: Maker) -> list[tuple[KernelExpansion, Floats]]:

@@ -22,11 +22,11 @@ class BoostingRegressor(RegressorMixin, NumberPredictions, TableBoosting):
         ``"squared_error"``, ``"absolute_error"``, ``"huber"``, ``"quantile"``, ``"poisson"``,
         ``"gamma"``, ``"tweedie"``, or a custom :class:`hilboost.Loss`.
     quantile : float or sequence of float, default=0.5
-        Quantile level or levels for ``loss="quantile"``.  Several levels are learned jointly in
-        one model, so their predictions never cross; ``predict`` then returns one column per level.
+        Quantile level or levels for ``loss="quantile"``.  A single model predicts all levels
+        without crossing, and ``predict`` returns one column per level.
     learner : str, scikit-learn regressor or Learner, default="tree"
         Base learner that is fitted to the gradients: histogram trees (``"tree"``), sparse kernel
-        machines (``"kernel"``), or clones of a given regressor.
+        machines (``"kernel"``), clones of a given regressor, or a custom learner.
     learning_rate : float or "auto", default="auto"
         Shrinkage factor applied to the contribution of each stage.
     n_estimators : int or "auto", default="auto"
@@ -73,10 +73,10 @@ default="from_dtype"
         Categorical columns.  By default, columns with a text or categorical dtype.  Levels not
         seen in ``fit`` go to the larger side of a split, or are treated as an average level.
     target_encoding : bool or "auto", default="auto"
-        Which categorical columns are target encoded, that is, replaced by the mean target of each
-        level and of each combination of levels of two columns.  "auto" encodes columns with more
-        than 32 levels, and all categorical columns if trees are shared.  Trees split the levels
-        of the other columns directly.
+        Whether categorical columns are target encoded, that is, replaced by the mean target of
+        each level and of each combination of levels of two columns.  "auto" encodes columns with
+        more than 32 levels, and all categorical columns if trees are shared.  Trees split on the
+        levels of the other columns directly.
     line_search : bool or "auto", default="auto"
         Whether to optimize the step length of each stage.  "auto" does so for all learners except
         trees.
@@ -84,9 +84,9 @@ default="from_dtype"
         Whether to stop when the loss on held-out rows no longer improves, and keep the best stage.
     cv_folds : int or "auto", default="auto"
         How rows are held out for early stopping without ``X_val``.  1 holds out
-        ``validation_fraction`` of the rows.  K > 1 fits K models in parallel, each without its own
-        fold, stops all of them where the loss on the left-out folds is lowest, and averages them.
-        Every row is then used for training.
+        ``validation_fraction`` of the rows.  K > 1 fits K models in parallel, each without a
+        different fold, stops all of them at the stage with the lowest loss on the held-out folds,
+        and averages them.  Every row is then used for training.
     validation_fraction : float, default=0.1
         Fraction of the rows that is held out with ``cv_folds=1``.
     n_iter_no_change : int or "auto", default="auto"

@@ -24,8 +24,8 @@ def _has_probabilities(model: SparseKernelClassifier) -> bool:
     if model.loss != "squared_hinge":
         return True
     raise AttributeError(
-        "a machine with loss='squared_hinge' has scores but no probabilities; use "
-        "decision_function, or fit with loss='log_loss'."
+        "predict_proba is not available with loss='squared_hinge'; use decision_function, or fit "
+        "with loss='log_loss'."
     )
 
 
@@ -54,7 +54,7 @@ class SparseKernelClassifier(ClassifierMixin, ClassPredictions, SparseKernelMach
         performs best on held-out rows.  Length scales of a given kernel are in units of the
         standardized columns.
     regularization : float or "auto", default "auto"
-        Regularization strength λ.  ``"auto"`` selects it on held-out rows, by the loss itself.
+        Regularization strength λ.  ``"auto"`` selects it on held-out rows, by the loss.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default "auto"
         How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
         ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
@@ -86,11 +86,10 @@ default "from_dtype"
         ``kernel="auto"`` compares them by equality; other kernels use their codes.
     memory_budget : float or "auto", default "auto"
         Memory in bytes for kernel values and factors.  When it is exhausted, no more basis vectors
-        are added, and a warning reports how many fit.  ``"auto"`` is 8e9 on every
-        machine.
+        are added, and a warning reports how many fit.  ``"auto"`` is 8e9 on all machines.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and where λ is
-        too small for float32.
+        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and if λ is too
+        small for float32.
     time_budget : float or None, default None
         Approximate time limit of a fit in seconds.  It limits kernel selection and the number of
         steps, but not basis selection.  With a limit, the model depends on the speed of the

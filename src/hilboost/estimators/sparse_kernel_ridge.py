@@ -54,11 +54,10 @@ default "from_dtype"
         ``kernel="auto"`` compares them by equality; other kernels use their codes.
     memory_budget : float or "auto", default "auto"
         Memory in bytes for kernel values and factors.  When it is exhausted, no more basis vectors
-        are added, and a warning reports how many fit.  ``"auto"`` is 8e9 on every
-        machine.
+        are added, and a warning reports how many fit.  ``"auto"`` is 8e9 on all machines.
     precision : {"auto", "float32", "float64"}, default "auto"
-        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and where λ is
-        too small for float32.
+        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and if λ is too
+        small for float32.
     time_budget : float or None, default None
         Approximate time limit of a fit in seconds.  It limits kernel selection, but not basis
         selection.  With a limit, the model depends on the speed of the machine.

@@ -1,7 +1,7 @@
-"""Ensembles of kernel machines on random subsets, without boosting of residuals.
+"""Ensembles of kernel machines on random subsets, without boosting.
 
-These are the competing methods named in section 1 of SY2006.  The members are full kernel
-machines, each fitted to its own subset of the rows, with a common kernel and a common λ.
+These are the alternative methods discussed in section 1 of SY2006.  The members are full kernel
+machines, each fitted to a different subset of the rows, with a common kernel and λ.
 
 * ``AveragedKernelRidge``: the mean of the members.
 * ``ConvexKernelRidge``: the best weights that are non-negative and sum to one.
@@ -200,7 +200,7 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
         AttributeError
             Always raised.
         """
-        raise AttributeError("a Bayesian committee machine is no additive model; see members_.")
+        raise AttributeError("a Bayesian committee machine is not an additive model; use members_.")
 
     def predict_raw(self, X: Any) -> Floats:
         """Predict the target.
@@ -242,7 +242,7 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
 
 
 class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble):
-    """AdaBoost of kernel classifiers, each fitted to a small subset of hard rows.
+    """AdaBoost of kernel classifiers, each fitted to a small weighted sample of the rows.
 
     Each member is a kernel ridge regression of the class indicators, fitted to rows that are drawn
     with replacement in proportion to their current weights.  Its vote has the weight
@@ -345,7 +345,10 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
         AttributeError
             Always raised.
         """
-        raise AttributeError("members vote; see members_ and estimator_weights_.")
+        raise AttributeError(
+            "AdaBoostKernelClassifier is not an additive model; use members_ and "
+            "estimator_weights_."
+        )
 
     @property
     def loss_(self) -> Loss:

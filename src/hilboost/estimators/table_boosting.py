@@ -1,4 +1,4 @@
-"""Base class of the estimators for tables: parameters, leaves and feature importances."""
+"""Base class of the tree boosting estimators: parameters, leaves and feature importances."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class TableBoosting(BoostingEstimator):
         ignored = [] if self._grows_trees() else changed(self, _OF_TREES)
         if ignored:
             raise InvalidParameter(
-                f"only the built-in trees use {', '.join(ignored)}, and the learner is "
+                f"{', '.join(ignored)} is only supported by the built-in trees, but learner is "
                 f"{self.learner!r}; remove these parameters, or set learner='tree'."
             )
 
@@ -190,8 +190,8 @@ class TableBoosting(BoostingEstimator):
             return
         if not (self._grows_trees() or self._declares("resumable")):
             raise InvalidParameter(
-                f"Checkpoint works with trees; the learner is {self.learner!r}. Set "
-                "learner='tree', or leave Checkpoint out."
+                f"Checkpoint is only supported with trees, but learner is {self.learner!r}; set "
+                "learner='tree', or remove Checkpoint from callbacks."
             )
 
     def _declares(self, capability: str) -> bool:
@@ -235,7 +235,7 @@ class TableBoosting(BoostingEstimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Fraction of the total gain of all splits due to each column, (d,); sums to one."""
+        """Fraction of the total gain of all splits that is due to each column, (d,)."""
         check_is_fitted(self)
         encoding = self.fitted_.encoding
         gains = np.zeros(self.n_features_in_ if encoding is None else encoding.full_width)
@@ -254,7 +254,8 @@ class TableBoosting(BoostingEstimator):
         learner = self.fitted_.learner
         if not learner.resumable:
             raise InvalidData(
-                f"this needs a model of trees; its learner is {type(learner).__name__}."
+                "apply and feature_importances_ require a model of trees, but its learner is "
+                f"{type(learner).__name__}; use learner='tree'."
             )
 
     def __sklearn_tags__(self) -> Any:

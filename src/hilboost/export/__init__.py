@@ -1,7 +1,7 @@
 """Export of models to other formats, tables and plots.
 
 Each module declares its formats in ``FORMATS``, and :mod:`hilboost.export.registry` finds it.  The
-names listed below are those that type checkers see.
+imports below make the names visible to type checkers.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["plot_tree", "to_onnx", "to_xgboost_json", "tree_table"]
 
 
 def __getattr__(name: str) -> Any:
-    """Look up exports of the package that the list above does not name."""
+    """Look up exports of the package that are not imported above."""
     from hilboost.export.registry import export_function
 
     # Skip submodules: the registry imports them, and they may import each other.

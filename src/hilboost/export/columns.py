@@ -1,4 +1,4 @@
-"""Names and levels of the columns that the trees of a model see."""
+"""Names and levels of the input columns of a model's trees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hilboost.learners.tree import MAX_LEVELS, Tree
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that the trees of a model see.
+    """The input columns of a model's trees.
 
     Attributes
     ----------
@@ -22,10 +22,10 @@ class Columns:
         Numbers if ``X`` had no names.  The columns of ``X`` are followed by those of the target
         encoding, for each member of an ensemble: ``"mean by town"``, ``"mean by town × street"``,
         and ``"mean 2 by town"`` if there are several targets or classes (for more than five
-        classes, the five most frequent in their order).  A column with many levels, of which trees
-        see only the frequencies, is ``"share of town"``.
+        classes, the five most frequent in their order).  ``"share of town"`` is the frequency of
+        the level, which replaces a column with many levels.
     levels : dict of int to sequence of tuple
-        For columns with splits on levels, the levels that each code stands for.
+        For columns with splits on levels, the levels represented by each code.
     """
 
     names: list[Any]
@@ -80,5 +80,5 @@ def left_codes(tree: Tree, node: int, n_codes: int) -> tuple[NDArray[np.bool_], 
 
 
 def named(name: str | int) -> str:
-    """Return a readable name: ``x3`` for a column that has a number only."""
+    """Return a readable name, such as ``x3`` for a column without a name."""
     return f"x{name}" if isinstance(name, int) else name

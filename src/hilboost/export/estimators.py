@@ -31,7 +31,7 @@ def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> Fitte
         The model is not fitted.
     """
     if not accepted:
-        raise InvalidType(f"{purpose} takes {kinds}; got {type(model).__name__}.")
+        raise InvalidType(f"{purpose} supports only {kinds}; got {type(model).__name__}.")
     check_is_fitted(model)
     fitted: FittedModel = model.fitted_
     return fitted

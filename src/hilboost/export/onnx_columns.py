@@ -3,8 +3,8 @@
 ::
 
     X (n, d)  or  area (n, 1), town (n, 1), …        the inputs
-    codes of the levels, or their shares             what trees see of the columns
-    means of levels and of pairs of levels           target encoding, behind these
+    codes of the levels, or their shares             inputs of the trees
+    means of levels and of pairs of levels           followed by the target encoding
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def require_levels(schema: Schema, dtype: str) -> None:
         if level is None:
             continue
         if column.holds_text:
-            reason = "is not valid Unicode text; mend it and fit again"
+            reason = "is not valid Unicode text; correct it and fit again"
         elif dtype == "float32":
-            reason = "is no number of float32; leave dtype at 'float64'"
+            reason = "cannot be represented in float32; use dtype='float64'"
         else:
-            reason = "is no number of float64; fit with the levels as text"
+            reason = "cannot be represented in float64; fit with the levels as text"
         raise IncompatibleParts(
-            f"to_onnx cannot write {place(column.name)}, whose level {level!r} {reason}."
+            f"to_onnx cannot export {place(column.name)}, because its level {level!r} {reason}."
         )
 
 
@@ -94,7 +94,7 @@ def _is_reserved(name: str) -> bool:
 
 
 def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encoding | None) -> str:
-    """Build the matrix that the model sees, (n, d) or wider, from float64 and text inputs."""
+    """Build the input matrix of the model, (n, d) or wider, from float64 and text inputs."""
     if not schema.categories:
         return inputs[0].name
     if len(inputs) == 1 and not inputs[0].is_text:

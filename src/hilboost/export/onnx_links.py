@@ -33,9 +33,9 @@ def add_inverse_link(graph: Graph, raw: str, loss: Loss) -> str:
     write = None if link is None else _LINKS.get(type(link))
     if write is None:
         raise IncompatibleParts(
-            f"to_onnx writes declared links as operators; {type(loss).__name__}.inverse_link is "
-            "Python code. Declare link in the class, fit with a built-in loss, or leave "
-            "inverse_link out and apply it to the exported raw outputs."
+            f"to_onnx cannot convert {type(loss).__name__}.inverse_link, which is Python code; "
+            "declare link in the class, fit with a built-in loss, or remove inverse_link and apply "
+            "it to the exported raw outputs."
         )
     return write(graph, raw, link)
 

@@ -46,7 +46,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         Fitted: ``BoostingRegressor`` or ``BoostingClassifier`` with trees or ``learner="kernel"``,
         ``KernelBoostingRegressor``, ``KernelBoostingClassifier``, ``SparseKernelRidge`` or
         ``SparseKernelClassifier`` with hilboost's own kernels.  The loss is a built-in one, or a
-        user-defined one that declares its ``link`` or has no ``inverse_link``.
+        custom one that declares its ``link`` or does not define ``inverse_link``.
     path : str or Path, optional
         File to write atomically.
     dtype : {"float64", "float32"}, default "float64"
@@ -56,15 +56,15 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     Returns
     -------
     onnx.ModelProto
-        Input ``X`` (n, d) of ``dtype``, NaN for missing.  If ``fit`` saw text categories, each
+        Input ``X`` (n, d) of ``dtype``, NaN for missing.  If ``X`` contained text in ``fit``, each
         column has its own input (n, 1) instead, of text or of ``dtype``.  Its name is that of the
-        column, or ``x3`` if the column has a number only.  The prefix ``"column "``, as in
-        ``"column label"``, is added to names of outputs such as ``"label"``, empty names and names
-        that begin with a slash.  The empty string is a missing value, unless ``fit`` saw it as a
-        level; missing text cannot be represented then.
-        The property ``feature_names`` contains the column names as JSON.
+        column, or, for example, ``x3`` for a column without a name.  The prefix ``"column "``, as
+        in ``"column label"``, is added to names of outputs such as ``"label"``, empty names and
+        names that begin with a slash.  The empty string is a missing value, unless it was a level
+        in ``fit``; missing text cannot be represented then.  The property ``feature_names``
+        contains the column names as JSON.
 
-        Regressors have the output ``prediction``, (n,) or (n, c) float64 as ``predict`` gives it.
+        Regressors have the output ``prediction``, (n,) or (n, c) float64, as ``predict`` returns.
         Classifiers have ``label`` (n,) and ``probabilities`` (n, n_classes) float64, or ``scores``
         with ``loss="squared_hinge"``.
 
@@ -75,8 +75,8 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     InvalidType
         The estimator is not supported, or its class labels are neither numbers nor strings.
     IncompatibleParts
-        A base model, a kernel or a link is Python code without ONNX operators, or a category level
-        is a number that ``dtype`` cannot represent or invalid text.
+        A base model, a kernel or a link has no ONNX operators, or a category level is invalid text
+        or a number that ``dtype`` cannot represent.
     InvalidParameter
         The dtype is not supported.
     OSError
@@ -85,9 +85,9 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     Notes
     -----
     The model uses operators of ai.onnx 18 and ai.onnx.ml 5 (``TreeEnsemble``).  A tree with vector
-    leaves is written once for every output.  A kernel machine computes its whole block (n, m) of
-    kernel values at once: predict in batches of rows.  Inputs are not validated; a row with NaN
-    gives NaN in a kernel machine, and its label is then meaningless.
+    leaves is written once for each output.  A kernel machine computes its whole block (n, m) of
+    kernel values at once, so predict in batches of rows.  Inputs are not validated.  For a row with
+    NaN, a kernel machine returns NaN, and a kernel classifier a meaningless label.
     """
     onnx = required("onnx", "to_onnx")
     if dtype not in ("float32", "float64"):
@@ -130,7 +130,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
 
 
 def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, int]) -> str:
-    """Add the sum of the start value and all stages, (n, r)."""
+    """Add the sum of the initial prediction and all stages, (n, r)."""
     trees, expansions, others = [], [], []
     for i, stage in enumerate(model.stages):
         for number, term in enumerate(stage.terms):
@@ -151,7 +151,7 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
         sums.append(add_expansion(graph, X, _with_weights(expansion, outputs)))
     sums += others
     if expansions:
-        # Make the whole row NaN, because clipping and comparisons would hide NaN.
+        # Make the whole row NaN, because clipping and comparisons would remove NaN.
         sums.append(graph.row_sums(graph.add("Mul", X, graph.constant(0.0))))
     elif forest is None and not others:
         n_rows = graph.add("Shape", X, start=0, end=1)
@@ -166,12 +166,12 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
 def _add_term(graph: Graph, X: str, term: Term, r: int) -> str:
     """Add the output of a base model that writes its own operators, (n, r)."""
     kind = type(term.model)
-    # A derived class may compute something other than the inherited operators.
+    # A subclass may compute something other than the inherited operators.
     written = term.model.operators(graph, X) if "operators" in vars(kind) else None
     if written is None:
         raise IncompatibleParts(
-            "to_onnx writes trees, kernel machines and base models with operators of their own; "
-            f"this model has a {kind.__name__}. Fit with learner='tree' or learner='kernel'."
+            f"to_onnx does not support base models of type {kind.__name__}, which do not define "
+            "`operators`; fit with learner='tree' or learner='kernel'."
         )
     places = np.zeros((len(term.coefficient), r))
     places[:, term.columns] = np.diag(term.coefficient)
@@ -217,8 +217,9 @@ def _labels(classes: np.ndarray) -> np.ndarray:
     labels = classes.tolist()
     if not all(isinstance(label, str) for label in labels):
         raise InvalidType(
-            "to_onnx takes class labels that are numbers or text; got "
-            f"{sorted({type(label).__name__ for label in labels})}. Fit with such labels."
+            "to_onnx supports class labels that are numbers or text; got "
+            f"{sorted({type(label).__name__ for label in labels})}. Fit with numbers or text as "
+            "labels."
         )
     return np.array(labels, dtype=object)
 

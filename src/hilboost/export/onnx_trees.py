@@ -20,7 +20,7 @@ def add_trees(
 ) -> str | None:
     """Add the sum of all trees with splits, (n, n_outputs); ``None`` if there are none.
 
-    ``n_codes`` holds the numbers of levels of the columns with splits on levels.
+    ``n_codes`` contains the numbers of levels of the columns with splits on levels.
     """
     columns: dict[str, list[Any]] = {name: [] for name in _NODES}
     roots, weights, targets = [], [], []

@@ -1,4 +1,4 @@
-"""Optional packages that some exports need."""
+"""Import of optional packages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def required(package: str, purpose: str) -> Any:
     package : str
         Name of the package, for import and installation.
     purpose : str
-        The feature that needs the package.
+        The feature that requires the package.
 
     Raises
     ------
@@ -27,5 +27,5 @@ def required(package: str, purpose: str) -> Any:
         return import_module(package)
     except ImportError as error:
         raise MissingPackage(
-            f"{purpose} needs the package {package}: pip install {package}"
+            f"{purpose} requires the package {package}; install it with `pip install {package}`."
         ) from error

@@ -94,7 +94,7 @@ def _checked(name: str, value: int, n: int, owner: str, from_the_end: bool = Fal
     if isinstance(value, Integral) and (-n if from_the_end else 0) <= value < n:
         return int(value) % n
     raise InvalidParameter(
-        f"plot_tree: {name} is {value!r}; {owner} has {n} {name}s, numbered from 0."
+        f"plot_tree: {name} is {value!r}, but {owner} has {n} {name}s, numbered from 0."
     )
 
 
@@ -175,7 +175,7 @@ def _texts(tree: ScalarTree, seen: Columns) -> list[str]:
 
 
 def _test(tree: ScalarTree, node: int, seen: Columns) -> str:
-    """Compose the test of an inner node; dollar signs in names do not start mathematics."""
+    """Compose the test of an inner node, with dollar signs escaped for matplotlib."""
     name = _shortened(named(seen.names[tree.tree.column[node]]), _LONGEST_NAME)
     threshold = tree.tree.threshold[node]
     if len(tree.tree.by_level) and tree.tree.by_level[node]:
@@ -189,7 +189,7 @@ def _test(tree: ScalarTree, node: int, seen: Columns) -> str:
 
 
 def _listed(levels: list[str]) -> str:
-    """List as many levels as there is room for, and the number of the others."""
+    """List as many levels as fit, and the number of the others."""
     shown: list[str] = []
     for level in levels:
         level = _shortened(level, _LONGEST_NAME)

@@ -75,15 +75,15 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
         for number, term in enumerate(stage.terms):
             if term.model.family != "trees":
                 raise IncompatibleParts(
-                    f"{purpose} takes a model of trees; the learner of this one is "
-                    f"{type(model.learner_).__name__}. Fit with learner='tree'."
+                    f"{purpose} requires a model of trees, but the learner of this model is "
+                    f"{type(model.learner_).__name__}; fit with learner='tree'."
                 )
             trees += scalar_trees(i, number, term)
     return trees
 
 
 def scalar_trees(stage: int, number: int, term: Term) -> list[ScalarTree]:
-    """Return one tree for every output of a term, which holds a :class:`Tree`."""
+    """Return one tree for each output of a term whose model is a :class:`Tree`."""
     tree: Any = term.model
     values = term.coefficient * tree.values
     outputs = range(term.columns.start, term.columns.stop)
@@ -118,12 +118,12 @@ def require_numbers(model: Any, purpose: str) -> None:
     if model.fitted_.schema.categories:
         column = model.fitted_.schema.columns[model.fitted_.schema.categories[0]]
         raise IncompatibleParts(
-            f"{purpose} takes models of numbers; column {column.name!r} of this one holds "
+            f"{purpose} supports only numeric columns, but column {column.name!r} contains "
             f"categories. {remedy}"
         )
     terms: list[Any] = [term.model for stage in model.model_.stages for term in stage.terms]
     if any(term.family == "trees" and len(term.left_sets) for term in terms):
         raise IncompatibleParts(
-            f"{purpose} takes splits x <= threshold; trees of this model divide the levels of "
-            f"categories. {remedy}"
+            f"{purpose} supports only splits on thresholds, but trees of this model split on "
+            f"category levels. {remedy}"
         )

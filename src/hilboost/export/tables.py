@@ -28,7 +28,7 @@ def tree_table(model: Any) -> pandas.DataFrame:
         root), ``depth``.  Inner nodes: ``column`` (its name if ``X`` had names, otherwise its
         number), ``threshold`` (rows with at most this value go left) or ``levels`` (a tuple: rows
         with these categories go left), ``missing`` and ``unseen`` ("left" or "right": the side of
-        missing values, and of categories that fit did not see), ``left``, ``right`` (nodes),
+        missing values, and of categories that did not occur in fit), ``left``, ``right`` (nodes),
         ``gain``.  Leaves: ``value``, the contribution to the raw output.  Entries that do not apply
         to a node are missing.  A tree with vector leaves is included once for every output.
         Columns derived from categories are named "mean by town" (target encoding), "mean by town ×

@@ -20,7 +20,7 @@ from hilboost.persistence.atomic import atomic_path
 
 _NO_PARENT = 2147483647
 _EMPTY_LEAF = 1e-6
-"""Rows in a leaf that no background row reaches: next to none, and no division by zero."""
+"""Number of rows in a leaf without background rows: negligible, but avoids division by zero."""
 
 
 def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: Any = None) -> str:
@@ -29,8 +29,8 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
-        Fitted, with trees and at most one quantile level.  The loss is a built-in one, or a
-        user-defined one that declares its ``link`` or, for regression, has no ``inverse_link``.
+        Fitted, with trees and at most one quantile level.  The loss is a built-in one, or a custom
+        one that declares its ``link`` or, for regression, does not define ``inverse_link``.
     path : str or Path, optional
         File to write atomically; XGBoost expects a name that ends in ``.json``.
     background : array-like (n, d), optional
@@ -120,8 +120,8 @@ def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
     link = loss.link
     if link is not None and len(link.levels) > 1:
         raise IncompatibleParts(
-            f"to_xgboost_json: this model has {len(link.levels)} quantile levels, which are put in "
-            "order after the sum, and XGBoost does not do so. Fit one model a level, or use "
+            f"to_xgboost_json does not support the {len(link.levels)} quantile levels of this "
+            "model, because XGBoost cannot sort them. Fit one model per level, or use "
             "to_onnx."
         )
     of_classes = model.fitted_.codec.kind == "classes"
@@ -129,8 +129,9 @@ def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
     describe = None if link is None else known.get(type(link))
     if describe is None:
         raise IncompatibleParts(
-            f"to_xgboost_json: XGBoost has no objective with the link of {type(loss).__name__}, "
-            "which is Python code. Fit with a built-in loss, or declare link in the class."
+            f"to_xgboost_json does not support the link of {type(loss).__name__}, because XGBoost "
+            "has no objective with this link; fit with a built-in loss, or declare link in the "
+            "class."
         )
     objective, base_score, factor = describe(link)
     return loss.xgboost_objective or objective, base_score, factor
@@ -158,7 +159,7 @@ _OF_CLASSES: _Described = {
 
 
 def _rounds(trees: list[ScalarTree], start: Floats) -> list[list[ScalarTree]]:
-    """Group trees into rounds of one per output; the first tree includes the start value.
+    """Group trees into rounds of one per output; the first tree includes the initial prediction.
 
     XGBoost's own base score is on the scale of the mean, and a single number in older versions.
     """

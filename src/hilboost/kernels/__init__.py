@@ -1,7 +1,7 @@
 """Kernels: similarity functions of rows, their algebra, blocked Gram matrices, and fitting.
 
 Each built-in kernel declares its names in its own class, and :mod:`hilboost.kernels.registry`
-finds it.  The names listed below are those that type checkers see.
+finds it.  The imports below make the names visible to type checkers.
 """
 
 from typing import Any
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Look up kernels of the package that the list above does not name."""
+    """Look up kernels of the package that are not imported above."""
     from hilboost.kernels.registry import kernel_classes
 
     # Skip submodules: the registry imports them, and they may import each other.

@@ -1,7 +1,7 @@
 """Adapters for external kernels: scikit-learn kernels, plain functions, Gram matrices.
 
-They support NumPy arrays only.  The shape of the values that they return is checked, and that the
-values are finite.
+They support NumPy arrays only.  The returned values are checked: they must have the right shape and
+be finite.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _ROWS_OF_A_DIAGONAL = 32
 
 @dataclass(frozen=True, eq=False)
 class SklearnKernel(Kernel):
-    """A kernel of ``sklearn.gaussian_process.kernels``; its free hyperparameters are fitted.
+    """Adapter for kernels of ``sklearn.gaussian_process.kernels``.
+
+    Hyperparameters that are not fixed are fitted.
 
     Parameters
     ----------
@@ -31,7 +33,10 @@ class SklearnKernel(Kernel):
 
     Raises
     ------
-    InvalidType, InvalidParameter
+    InvalidType
+        If ``kernel`` is not a scikit-learn kernel.
+    InvalidParameter
+        If it contains a ``WhiteKernel``.
 
     Notes
     -----
@@ -47,14 +52,14 @@ class SklearnKernel(Kernel):
 
         if not isinstance(self.kernel, Theirs):
             raise InvalidType(
-                "SklearnKernel takes an object of sklearn.gaussian_process.kernels; got "
+                "kernel must be a kernel of sklearn.gaussian_process.kernels; got "
                 f"{type(self.kernel).__name__}."
             )
         parts = [self.kernel, *self.kernel.get_params().values()]
         if any(isinstance(part, WhiteKernel) for part in parts):
             raise InvalidParameter(
-                f"the kernel {self.kernel} holds a WhiteKernel, which is noise of the target and "
-                "not likeness of rows. Leave it out; the regularization stands for noise."
+                f"the kernel {self.kernel} contains a WhiteKernel, which models noise. Remove it; "
+                "regularization has the same effect."
             )
 
     def block(self, A: Array, B: Array) -> Array:
@@ -82,14 +87,14 @@ class SklearnKernel(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class CallableKernel(Kernel):
-    """A kernel computed by a plain function.
+    """A kernel that is computed by a function.
 
     Parameters
     ----------
     function : callable
         ``function(A, B) -> (a, b)`` array of similarities of all rows of ``A`` (a, d) and ``B``
-        (b, d), float64.  It is called on subsets of the rows and from several threads at once, so
-        each entry must depend on its own two rows only.
+        (b, d), float64.  It is called on subsets of the rows and from several threads in parallel,
+        so each entry must depend only on its two rows.
     pairwise : bool
         Set it to ``True`` for a ``function(a, b) -> number`` of two rows (d,).  This is simpler to
         write but slow, with one call per pair.
@@ -97,6 +102,7 @@ class CallableKernel(Kernel):
     Raises
     ------
     InvalidType
+        If ``function`` is not callable.
     """
 
     function: Callable[[Any, Any], Any]
@@ -104,9 +110,7 @@ class CallableKernel(Kernel):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise InvalidType(
-                f"CallableKernel takes a function; got {type(self.function).__name__}."
-            )
+            raise InvalidType(f"function must be callable; got {type(self.function).__name__}.")
 
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b)."""
@@ -130,8 +134,9 @@ class CallableKernel(Kernel):
         number = self._call(a, b)
         if np.ndim(number) != 0:
             raise InvalidType(
-                f"the kernel function gave an array of shape {np.shape(number)} for two rows; with "
-                "pairwise=True it must give a number. Leave pairwise out where it takes blocks."
+                f"the kernel function returned an array of shape {np.shape(number)} for two rows; "
+                "with pairwise=True, it must return a number. For a function of two blocks of "
+                "rows, set pairwise=False."
             )
         return number
 
@@ -141,16 +146,17 @@ class CallableKernel(Kernel):
         except Exception as error:
             error.add_note(
                 f"Raised by the kernel function, called with arrays of shapes {A.shape} and "
-                f"{B.shape}. A function of two rows needs CallableKernel(function, pairwise=True)."
+                f"{B.shape}. For a function of two rows, use CallableKernel(function, "
+                "pairwise=True)."
             )
             raise
 
 
 @dataclass(frozen=True, eq=False)
 class Precomputed(Kernel):
-    """Precomputed similarities; points are row and column numbers of a table.
+    """Precomputed Gram matrix, looked up by row and column indices.
 
-    A point is a row number, stored in a table with one column, (n, 1).  ``block(A, B)`` looks up
+    The inputs are indices, stored in a table with one column, (n, 1).  ``block(A, B)`` returns
     ``gram[A[:, 0], B[:, 0]]``::
 
         A = 2     B = 0 1          gram =  1  .5 .2      block = .2 .4
@@ -166,7 +172,7 @@ class Precomputed(Kernel):
     Raises
     ------
     InvalidData
-        An entry is not finite, or the table is not a matrix.
+        If ``gram`` is not a matrix of numbers, or an entry is not finite.
     """
 
     gram: Any
@@ -175,7 +181,7 @@ class Precomputed(Kernel):
         gram = np.asarray(self.gram)
         if gram.ndim != 2 or gram.dtype.kind not in "biuf":
             raise InvalidData(
-                "Precomputed takes a matrix of numbers; got an array of shape "
+                "gram must be a matrix of numbers; got an array of shape "
                 f"{gram.shape} and dtype {gram.dtype}."
             )
         if gram.dtype not in (np.float32, np.float64):
@@ -184,10 +190,11 @@ class Precomputed(Kernel):
         object.__setattr__(self, "gram", gram)
 
     def check(self, n_columns: int) -> None:
-        """Check that there is one column, of row numbers."""
+        """Check that there is one column, which contains row indices."""
         if n_columns != 1:
             raise InvalidParameter(
-                f"points of Precomputed are one column of row numbers; X has {n_columns} columns."
+                f"with a Precomputed kernel, X must have one column of row indices; it has "
+                f"{n_columns} columns."
             )
 
     def block(self, A: Array, B: Array) -> Array:
@@ -205,8 +212,9 @@ class Precomputed(Kernel):
         inside = (numbers >= 0) & (numbers < self.gram.shape[axis])
         if not (inside & (numbers == np.floor(numbers))).all():
             raise InvalidData(
-                f"points of Precomputed are whole numbers from 0 to {self.gram.shape[axis] - 1} "
-                f"for the {'rows' if axis == 0 else 'columns'} of its Gram matrix; got others."
+                f"with a Precomputed kernel, X must contain indices of the "
+                f"{'rows' if axis == 0 else 'columns'} of its Gram matrix: integers from 0 to "
+                f"{self.gram.shape[axis] - 1}."
             )
         return numbers.astype(np.intp)
 
@@ -219,8 +227,8 @@ def _double(A: Array) -> Floats:
 def _require_numpy(A: Array) -> None:
     if not isinstance(A, np.ndarray):
         raise InvalidType(
-            f"this kernel works on NumPy arrays; got {type(A).__module__}.{type(A).__name__}. "
-            "Stay on the CPU, or take a kernel that hilboost names."
+            f"this kernel supports only NumPy arrays; got "
+            f"{type(A).__module__}.{type(A).__name__}. Use device=None, or a built-in kernel."
         )
 
 
@@ -230,8 +238,8 @@ def _checked_block(result: Any, A: Array, B: Array, owner: str) -> Array:
     values = np.asarray(result)
     if values.shape != expected or values.dtype.kind not in "biuf":
         raise InvalidType(
-            f"{owner} gave an array of shape {values.shape} and dtype {values.dtype} for "
-            f"{expected[0]} and {expected[1]} rows; it must give numbers of shape {expected}."
+            f"{owner} returned an array of shape {values.shape} and dtype {values.dtype} for "
+            f"{expected[0]} and {expected[1]} rows; it must return numbers of shape {expected}."
         )
     _require_finite(values, owner)
     return values.astype(A.dtype)  # a copy, because the function may keep its array
@@ -241,6 +249,6 @@ def _require_finite(values: np.ndarray, owner: str) -> None:
     if not np.isfinite(values).all():
         i, j = np.argwhere(~np.isfinite(values))[0]
         raise InvalidData(
-            f"{owner} holds {values[i, j]} for rows {i} and {j} of a block of {values.shape[0]} by "
-            f"{values.shape[1]}; similarities must be finite."
+            f"{owner} has the value {values[i, j]} for rows {i} and {j} of a block of "
+            f"{values.shape[0]} by {values.shape[1]}; similarities must be finite."
         )

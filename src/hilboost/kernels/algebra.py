@@ -20,8 +20,8 @@ def _require_kernels(owner: Kernel, parts: list[Any]) -> None:
     for part in parts:
         if not isinstance(part, Kernel):
             raise InvalidType(
-                f"{type(owner).__name__} is made of kernels; got {type(part).__name__}. "
-                "as_kernel() makes a kernel of a name, a function or a scikit-learn kernel."
+                f"{type(owner).__name__} combines kernels; got {type(part).__name__}. Use "
+                "as_kernel() to convert a name, a function or a scikit-learn kernel."
             )
 
 
@@ -147,7 +147,7 @@ class _Combination(Kernel):
         for part in parts:
             flat.extend(part.parts if type(part) is type(self) else [part])
         if not flat:
-            raise InvalidParameter(f"{type(self).__name__} needs at least one kernel.")
+            raise InvalidParameter(f"{type(self).__name__} requires at least one kernel.")
         object.__setattr__(self, "parts", tuple(flat))
 
     def _combined(self, operator: str, graph: OperatorGraph, A: str, B: Floats) -> str:
@@ -273,7 +273,7 @@ class OnColumns(Kernel):
         columns = np.asarray(self.columns)
         if columns.ndim != 1 or len(columns) == 0 or columns.dtype.kind not in "iu":
             raise InvalidParameter(
-                f"columns must be a sequence of column numbers; got {self.columns!r}."
+                f"columns must be a sequence of column indices; got {self.columns!r}."
             )
         object.__setattr__(self, "columns", tuple(int(c) for c in columns))
 
@@ -282,7 +282,7 @@ class OnColumns(Kernel):
         for column in self.columns:
             if not 0 <= column < n_columns:
                 raise InvalidParameter(
-                    f"OnColumns names column {column}; X has columns 0 to {n_columns - 1}."
+                    f"columns of OnColumns contains {column}; X has columns 0 to {n_columns - 1}."
                 )
         self.kernel.check(len(self.columns))
 

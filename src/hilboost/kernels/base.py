@@ -1,6 +1,7 @@
-"""The kernel contract: a similarity ``k(a, b)`` of two rows.
+"""Interface of kernels: similarities ``k(a, b)`` of two rows.
 
-Arrays ``A`` (a, d) and ``B`` (b, d) share one floating dtype, of NumPy or any array-API library.
+Arrays ``A`` (a, d) and ``B`` (b, d) have the same floating-point dtype and belong to NumPy or any
+other array-API library.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ Names = Mapping[str, Mapping[str, Any]]
 
 
 class Kernel(ABC):
-    """A positive semidefinite similarity of rows.
+    """Base class of kernels: positive semidefinite similarities of rows.
 
-    Each built-in kernel declares the first three attributes in its own class.  Derived classes do
-    not inherit these declarations, because they may change the formula.
+    Each built-in kernel declares the first three attributes in its own class.  Subclasses do not
+    inherit these declarations, because they may change the formula.
     """
 
     short_names: ClassVar[Names] = {}
-    """Names for users, each with the parameters that it stands for."""
+    """Short names for users, each with the parameters that it sets."""
 
     file_name: ClassVar[str | None] = None
-    """The name in model files."""
+    """Name in model files."""
 
     file_fields: ClassVar[Fields] = {}
-    """Kinds of the parameters, as model files hold them."""
+    """Types of the parameters in model files."""
 
     @abstractmethod
     def block(self, A: Array, B: Array) -> Array:
@@ -91,8 +92,8 @@ class Kernel(ABC):
         IncompatibleParts
         """
         raise IncompatibleParts(
-            f"to_onnx writes hilboost's own kernels as operators; {type(self).__name__} is a "
-            "function that ONNX does not have. Fit with a kernel that hilboost names."
+            f"to_onnx supports only built-in kernels and kernels that define `operators`; "
+            f"{type(self).__name__} is neither. Fit with another kernel."
         )
 
     # Fitting of hyperparameters; kernels without any keep these defaults.
@@ -174,7 +175,7 @@ class Kernel(ABC):
 
 
 def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> str:
-    """Write the Gram block as operators, unless a derived class may compute another block.
+    """Write the Gram block as operators, unless a subclass may have changed the formula.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> 
     Raises
     ------
     IncompatibleParts
-        The kernel is available as Python code only.
+        The kernel is defined only in Python code.
     """
     own = vars(type(kernel))
     if "file_name" in own or "operators" in own:

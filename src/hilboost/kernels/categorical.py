@@ -33,11 +33,10 @@ class Delta(Kernel):
     Notes
     -----
     This is the product over columns of ``ρ + (1 - ρ) [a_l = b_l]`` with
-    ``ρ = exp(-1 / length_scale_l)``,
-    each positive semidefinite (the exchangeable correlation function of Qian, Wu & Wu 2008,
-    "Gaussian process models for computer experiments with qualitative and quantitative factors").
-    With one length scale, it is the Gaussian kernel of one-hot codes.  Cost O(a b d), a few passes
-    over the block for each column.
+    ``ρ = exp(-1 / length_scale_l)``, each positive semidefinite (the exchangeable correlation
+    function of Qian, Wu & Wu 2008, "Gaussian process models for computer experiments with
+    qualitative and quantitative factors").  With one length scale, it is the Gaussian kernel of
+    one-hot codes.  Cost O(a b d): a few passes over the block for each column.
     """
 
     short_names: ClassVar[Names] = {"delta": {}}

@@ -20,7 +20,7 @@ Description = dict[str, Any]
 
 
 def to_description(kernel: Kernel) -> Description:
-    """Convert a kernel to a description, from which :func:`from_description` restores it.
+    """Convert a kernel to a description; :func:`from_description` is the inverse.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def to_description(kernel: Kernel) -> Description:
         }
         return {"type": name, **values}
     raise IncompatibleParts(
-        f"files hold hilboost's own kernels, as numbers; {type(kernel).__name__} cannot be written "
-        "so. Keep such a model with pickle or joblib, where you trust the file."
+        f"model files support only built-in kernels, not {type(kernel).__name__}. Save this model "
+        "with pickle or joblib, and load it only if you trust the file."
     )
 
 
@@ -65,7 +65,7 @@ def from_description(description: Any) -> Kernel:
     Raises
     ------
     ValueError
-        The type is unknown, fields are missing or unexpected, or a value has the wrong kind.
+        The type is unknown, fields are missing or unexpected, or a value has the wrong type.
     """
     try:
         return _read_kernel(description)
@@ -79,12 +79,12 @@ def _read_kernel(description: Any) -> Kernel:
     name = description.get("type")
     types = kernel_classes()
     if not isinstance(name, str) or name not in types:
-        raise ValueError(f"no kernel has the type {name!r}; known are {', '.join(sorted(types))}")
+        raise ValueError(f"unknown kernel type {name!r}; valid types: {', '.join(sorted(types))}")
     make: Callable[..., Kernel] = types[name]
     fields = types[name].file_fields
     if set(description) != {"type", *fields}:
         raise ValueError(
-            f"the kernel {name!r} has the fields {sorted(fields)}; got "
+            f"the kernel {name!r} must have the fields {sorted(fields)}; got "
             f"{sorted(map(str, set(description) - {'type'}))}"
         )
     values = {}
@@ -110,23 +110,23 @@ def _read_float(value: Any) -> float:
 
 def _read_integer(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"expected a whole number, got {type(value).__name__}")
+        raise TypeError(f"expected an integer, got {type(value).__name__}")
     return value
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """Writer and reader of a kind of fields."""
+    """Writer and reader of one type of field."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
 
     def listed(self) -> _Kind:
-        """The kind of nonempty lists of such values."""
+        """Return the type for nonempty lists of such values."""
 
         def read(values: Any) -> list[Any]:
             if not isinstance(values, list) or not values:
-                raise TypeError("expected a list that is not empty")
+                raise TypeError("expected a nonempty list")
             return [self.read(value) for value in values]
 
         return _Kind(lambda values: [self.write(value) for value in values], read)

@@ -23,7 +23,7 @@ from hilboost.kernels.base import Kernel
 _TILE_ROWS = 256
 _TILE_COLUMNS = 1024
 _ROWS_AT_ONCE = 1024
-_COLUMNS_OF_A_SUM = 4096  # float32 products of more terms lose digits that small λ needs
+_COLUMNS_OF_A_SUM = 4096  # with more terms, float32 products are too inaccurate for small λ
 
 
 def require_memory(
@@ -38,8 +38,8 @@ def require_memory(
     """
     if needed > budget:
         raise InvalidParameter(
-            f"memory_budget is {_mebibytes(budget)} MiB; {what} needs {_mebibytes(needed)} MiB. "
-            f"Raise memory_budget, or choose fewer {fewer}."
+            f"memory_budget is {_mebibytes(budget)} MiB, but {what} requires {_mebibytes(needed)} "
+            f"MiB. Increase memory_budget, or use fewer {fewer}."
         )
 
 

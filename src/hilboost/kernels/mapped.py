@@ -45,7 +45,7 @@ class Mapped(Kernel):
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Stationary):
             raise InvalidParameter(
-                "Mapped takes a kernel of the distance (Gaussian, Laplace, Matern, "
+                "Mapped requires a kernel of the distance (Gaussian, Laplace, Matern, "
                 f"RationalQuadratic); got {type(self.kernel).__name__}."
             )
         object.__setattr__(self, "matrix", _matrix(self.matrix))
@@ -55,8 +55,8 @@ class Mapped(Kernel):
         """Check that there are as many columns as the matrix has rows."""
         if n_columns != len(self.matrix):
             raise InvalidParameter(
-                f"the matrix of Mapped has {len(self.matrix)} rows and X {n_columns} columns; "
-                "they must be as many."
+                f"the matrix of Mapped has {len(self.matrix)} rows, but X has {n_columns} columns; "
+                "these numbers must be equal."
             )
 
     def block(self, A: Array, B: Array) -> Array:
@@ -110,6 +110,7 @@ def _matrix(value: Any) -> Floats:
     numeric = matrix.ndim == 2 and matrix.size > 0 and matrix.dtype.kind in "iuf"
     if not (numeric and np.isfinite(matrix).all()):
         raise InvalidParameter(
-            f"matrix must be finite numbers (columns of X, columns to map to); got {value!r}."
+            f"matrix must be an array of finite numbers, (n_columns, n_mapped_columns); got "
+            f"{value!r}."
         )
     return matrix.astype(np.float64)

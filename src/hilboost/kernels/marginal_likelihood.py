@@ -11,7 +11,7 @@ from hilboost.backends import array_api
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.base import Kernel
 
-_LOWEST, _HIGHEST = -6.0, 5.0  # of logarithms of hyperparameters, in units of the start value
+_LOWEST, _HIGHEST = -6.0, 5.0  # bounds on logarithms of hyperparameters, relative to the start
 _LOWEST_NOISE = -16.0
 _FAILED = 1e10  # finite value for undefined likelihoods, so that the line search backtracks
 

@@ -179,9 +179,9 @@ def factor_columns(
         pivots.append(pivot)
     if max_rank is None and not enough():
         warnings.warn(
-            f"{what} is approximated by {len(pivots)} columns, which leave out "
-            f"{left.sum() / trace:.2%} of its trace, more than tolerance={tolerance:g}. Raise "
-            "max_rank, or the tolerance.",
+            f"{what} is approximated by {len(pivots)} columns, which omit "
+            f"{left.sum() / trace:.2%} of its trace, more than tolerance={tolerance:g}. Increase "
+            "max_rank or tolerance.",
             DataWarning,
             stacklevel=2,
         )
@@ -207,7 +207,7 @@ def check_symmetric(gram: Floats, what: str) -> None:
 
 
 def _residual(values: Floats, codes: Floats, pivots: list[int], pivot: int, what: str) -> Floats:
-    """What earlier pivots leave of the column at ``pivot``: nothing in rows of theirs."""
+    """Column at ``pivot`` minus its part from earlier pivots; zero in the rows of these."""
     refuse_unfinished(values, what)
     left = values - codes[:, pivot] @ codes
     gap = np.abs(left[pivots])
@@ -220,7 +220,7 @@ def _residual(values: Floats, codes: Floats, pivots: list[int], pivot: int, what
 def _not_symmetric(i: int, j: int, value: float, mirrored: float, what: str) -> InvalidData:
     return InvalidData(
         f"{what} is not symmetric: k({i}, {j}) = {value:.6g} and k({j}, {i}) = {mirrored:.6g}. "
-        "Give a symmetric one, such as (K + K.T) / 2."
+        "Use a symmetric matrix, such as (K + K.T) / 2."
     )
 
 
@@ -254,7 +254,9 @@ def refuse_unfinished(values: Floats, what: str) -> None:
     """
     if not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
-        raise InvalidData(f"{what} has NaN or infinity in row {row}; its values must be finite.")
+        raise InvalidData(
+            f"{what} contains NaN or infinity in row {row}; its values must be finite."
+        )
 
 
 def _refuse_negative(left: Floats, largest: float, what: str) -> None:
@@ -264,6 +266,6 @@ def _refuse_negative(left: Floats, largest: float, what: str) -> None:
 
 def _not_positive(row: int, what: str) -> NotPositive:
     return NotPositive(
-        f"{what} is not positive semidefinite (seen in row {row}); take a kernel that is, or "
+        f"{what} is not positive semidefinite (detected in row {row}); use a kernel that is, or "
         "add a constant to the diagonal."
     )

@@ -64,7 +64,7 @@ class _KernelNames(Mapping[str, Callable[[], Kernel]]):
 
 
 KERNEL_NAMES: Mapping[str, Callable[[], Kernel]] = _KernelNames()
-"""What makes the kernel of a name, with its default hyperparameters."""
+"""Maps each name to a function that creates the kernel with default hyperparameters."""
 
 
 def as_kernel(spec: Any) -> Kernel:

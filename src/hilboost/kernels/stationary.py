@@ -23,7 +23,7 @@ _LARGEST_SQUARE = 1e30  # beyond it every kernel is zero; its powers stay finite
 
 @dataclass(frozen=True, eq=False)
 class Stationary(Kernel):
-    """A function of ``s²``; subclasses define the formula and its slope.
+    """Base class of kernels that are functions of ``s²``; subclasses define profile and slope.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Stationary(Kernel):
         return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
 
     def pulls(self, A: Array, W: Array) -> tuple[Array, Array]:
-        """Compute the centered scaled rows, and the weight of each squared distance.
+        """Compute the centered scaled rows and the weights of the squared distances.
 
         Parameters
         ----------

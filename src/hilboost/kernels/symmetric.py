@@ -30,7 +30,8 @@ class SymmetricGram:
     kernel : Kernel
     A : (n, d) array
     memory : float
-        Maximum number of bytes of the triangle; a larger one is evaluated anew in each product.
+        Maximum number of bytes of the triangle; larger triangles are evaluated again in each
+        product.
     team : ThreadTeam
     """
 

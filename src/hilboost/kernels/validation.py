@@ -63,7 +63,7 @@ def length_scales(value: Any) -> Floats:
     numeric = scales.ndim == 1 and len(scales) > 0 and scales.dtype.kind in "iuf"
     if not (numeric and np.isfinite(scales).all() and (scales > 0).all()):
         raise InvalidParameter(
-            f"length_scale must be positive and finite, one number or one a column; got {value!r}."
+            f"length_scale must be a positive finite number, or one per column; got {value!r}."
         )
     return scales.astype(np.float64)
 
@@ -77,8 +77,8 @@ def check_length_scales(scales: Floats, n_columns: int) -> None:
     """
     if len(scales) not in (1, n_columns):
         raise InvalidParameter(
-            f"the kernel has {len(scales)} length scales and X {n_columns} columns; give one "
-            "length scale, or one a column."
+            f"the kernel has {len(scales)} length scales, but X has {n_columns} columns; use one "
+            "length scale, or one per column."
         )
 
 

@@ -1,1 +1,1 @@
-"""Base learners: histogram trees, and any scikit-learn regressor."""
+"""Base learners: histogram trees, kernel machines, and scikit-learn regressors."""

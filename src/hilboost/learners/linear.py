@@ -22,7 +22,7 @@ class LinearModel(BaseModel):
     Attributes
     ----------
     terms : tuple of (coefficients, intercept)
-        One pair for every regressor, float64: (d,) or (k, d), and (k,) or a number.
+        One pair per regressor, float64: (d,) or (k, d), and (k,) or a number.
     """
 
     in_files = True
@@ -63,7 +63,7 @@ class LinearModel(BaseModel):
 
 
 def is_linear(regressor: Any) -> bool:
-    """Whether a regressor is of one of the ``LINEAR_REGRESSORS``, and not of a derived class."""
+    """Whether a regressor is an instance of one of ``LINEAR_REGRESSORS``, not of a subclass."""
     own = type(regressor)
     return own.__module__.startswith("sklearn.linear_model.") and own.__name__ in LINEAR_REGRESSORS
 

@@ -21,7 +21,7 @@ from hilboost.learners.linear import LinearModel
 
 @dataclass(frozen=True)
 class WrappedModel(BaseModel):
-    """One fitted regressor for all outputs, or one for each output."""
+    """Base model of one fitted regressor for all outputs, or one for each output."""
 
     regressors: tuple[Any, ...]
 
@@ -34,11 +34,11 @@ class WrappedModel(BaseModel):
         return outputs[0] if len(outputs) == 1 else np.hstack(outputs)
 
     def for_files(self) -> BaseModel:
-        """The numbers of linear regressors."""
+        """Return the coefficients of linear regressors; otherwise, the model itself."""
         return LinearModel.of(self.regressors) or self
 
     def described(self) -> str:
-        """The name of the regressors."""
+        """Return the class name of the regressors."""
         return type(self.regressors[0]).__name__
 
 
@@ -54,7 +54,7 @@ def _weight_arguments(regressor: Any, weight: Floats) -> dict[str, Floats] | Non
 
 @dataclass(frozen=True)
 class WrappedLearner(Learner):
-    """Fits a clone of a scikit-learn regressor to the negative gradient, by least squares.
+    """Learner that fits clones of a scikit-learn regressor to the negative gradient.
 
     Friedman 2001, Algorithm 1, step 4.  The hessian is not used; a line search along the stage
     (step 5) compensates for this.
@@ -76,8 +76,9 @@ class WrappedLearner(Learner):
         """Return the inputs unchanged."""
         if weight is not None and _weight_arguments(self.regressor, weight) is None:
             raise InvalidData(
-                f"learner {type(self.regressor).__name__} takes no sample weights: fit without "
-                "sample_weight and class_weight, or choose a learner whose fit has sample_weight."
+                f"learner {type(self.regressor).__name__} does not support sample weights; fit "
+                "without sample_weight and class_weight, or use a learner whose fit method has the "
+                "parameter sample_weight."
             )
         return X
 

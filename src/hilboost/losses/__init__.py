@@ -1,7 +1,7 @@
-"""Losses, one module each.  User-defined losses follow the same contract, :class:`Loss`.
+"""Losses, one module each.  Custom losses implement the same interface, :class:`Loss`.
 
 Each built-in loss declares its names in its own class, and :mod:`hilboost.losses.registry` finds
-it.  The names listed below are those that type checkers see.
+it.  The imports below make the names visible to type checkers.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Look up losses of the package that the list above does not name."""
+    """Look up losses of the package that are not imported above."""
     from hilboost.losses.registry import loss_classes
 
     # Skip submodules: the registry imports them, and they may import each other.

@@ -20,7 +20,7 @@ class Majorized(Loss):
     Parameters
     ----------
     loss : Loss
-        The original loss, which provides values, start value and link.
+        The original loss, which provides values, initial prediction and link.
     width : float
     height : float
     tilt : (r,) float64 or float

@@ -13,7 +13,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.loss import Loss, Target, TargetUnits
 
 _LARGEST_EXPONENT = 256
-"""Targets between 2^-256 and 2^256 are learned from as they are."""
+"""Targets with an absolute value between 2^-256 and 2^256 are not scaled."""
 _LARGEST_VALUE = 1016
 """Logarithm to base 2 of the largest loss of a row, with some room for several columns."""
 
@@ -59,8 +59,8 @@ def extreme_units(
         return None
     if loss.degree * exponent > _LARGEST_VALUE:
         raise InvalidData(
-            f"y reaches {largest:.3g} in size, which is too large for {type(loss).__name__}: its "
-            "values exceed the range of float64. Divide y by a constant."
+            f"y contains absolute values up to {largest:.3g}, for which {type(loss).__name__} "
+            "exceeds the range of float64. Divide y by a constant."
         )
     unit = 2.0**exponent
     size = np.full(target.y.shape[1], unit)

@@ -15,7 +15,7 @@ from hilboost.losses import _location
 
 _LARGEST_EXPONENT = 300.0
 LARGEST_LOGARITHM = 709.0
-"""``exp`` of it is a float64."""
+"""Largest ``raw`` whose ``exp`` is finite in float64, rounded down."""
 
 
 def safe_exp(raw: Floats) -> Floats:
@@ -71,11 +71,13 @@ class LogLinkLoss(Loss):
                 row = int(np.flatnonzero((y < 0).any(axis=1))[0])
             kind = "zero or positive" if self.allows_zero else "positive"
             raise InvalidData(
-                f"the {self.name} loss takes {kind} targets; row {row} holds {y[row].min():g}. "
+                f"the {self.name} loss requires {kind} targets; row {row} has {y[row].min():g}. "
                 "Remove such rows or choose another loss, such as 'squared_error'."
             )
         if not (_location.mean(target) > 0).all():
-            raise InvalidData(f"the {self.name} loss needs a target that is not zero everywhere.")
+            raise InvalidData(
+                f"the {self.name} loss requires a target that is not zero in every row."
+            )
 
     def initial_raw(self, target: Target) -> Floats:
         """Logarithm of the mean."""

@@ -16,9 +16,9 @@ from hilboost.losses._kinked import Majorized, width_of_kink
 class AbsoluteError(LeafLoss):
     """``|y - F|``, summed over the target columns.
 
-    With trees this is LAD_TreeBoost (Friedman 2001, Algorithm 3): the start value is the median,
-    trees are fitted to the signs of the residuals, and the value of a leaf is the median of its
-    residuals.
+    With trees, this is LAD_TreeBoost (Friedman 2001, Algorithm 3): the initial prediction is the
+    median, trees are fitted to the signs of the residuals, and the value of a leaf is the median of
+    its residuals.
     """
 
     regressor_name = "absolute_error"

@@ -47,7 +47,7 @@ class BinomialLogLoss(Loss):
 
 
 class MultinomialLogLoss(Loss):
-    """``log(sum_c e^F_c) - F_y``; ``y`` holds class codes 0 … n_classes - 1 (LZ2016).
+    """``log(sum_c e^F_c) - F_y``; ``y`` contains class codes 0 … n_classes - 1 (LZ2016).
 
     Parameters
     ----------

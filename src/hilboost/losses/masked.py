@@ -66,8 +66,8 @@ class MaskedLoss(Loss):
         nowhere = np.flatnonzero(np.isnan(target.y).all(axis=0))
         if len(nowhere):
             raise InvalidData(
-                f"target {nowhere[0]} of y is missing in every row (of positive weight); leave it "
-                "out."
+                f"target {nowhere[0]} of y is missing in every row of positive weight; remove it "
+                "from y."
             )
         # Check all rows first so that messages have the right row numbers; every loss accepts 1.
         self.loss.check(Target(_filled(target.y, 1.0), target.weight))

@@ -22,8 +22,8 @@ class Quantile(LeafLoss):
     Parameters
     ----------
     levels : float or sequence of float in (0, 1)
-        One model learns all levels, with one column of ``raw`` per level; the predicted quantiles
-        of a row never cross.
+        One model predicts all levels, with one column of ``raw`` per level; the predicted
+        quantiles of a row never cross.
 
     Notes
     -----
@@ -41,7 +41,7 @@ class Quantile(LeafLoss):
             or not len(self.levels)
             or len(set(self.levels)) < len(self.levels)
         ):
-            raise InvalidParameter(f"quantile levels must be different numbers; got {levels!r}.")
+            raise InvalidParameter(f"quantile levels must be distinct numbers; got {levels!r}.")
         if not ((self.levels > 0) & (self.levels < 1)).all():
             raise InvalidParameter(
                 f"quantile levels must lie strictly between 0 and 1; got {levels!r}."
@@ -69,8 +69,8 @@ class Quantile(LeafLoss):
         """Check that there is a single target column."""
         if target.y.shape[1] != 1:
             raise InvalidData(
-                f"the quantile loss takes one target column; got {target.y.shape[1]}. "
-                "Fit one model a column."
+                f"the quantile loss supports one target column; got {target.y.shape[1]}. "
+                "Fit one model per column."
             )
 
     def units(self, target: Target) -> TargetUnits | None:

@@ -107,5 +107,5 @@ def make_classification_loss(name: str, n_classes: int) -> Loss:
             return loss.for_classifier(n_classes)
         ranges.append("two" if (least, most) == (2, 2) else f"{least} to {most or 'many'}")
     raise InvalidParameter(
-        f"loss={name!r} takes {' or '.join(ranges)} classes; y holds {n_classes}. Use 'log_loss'."
+        f"loss={name!r} supports {' or '.join(ranges)} classes; y has {n_classes}. Use 'log_loss'."
     )

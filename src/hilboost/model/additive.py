@@ -1,4 +1,4 @@
-"""Additive models: a start value and a sequence of stages."""
+"""Additive models: an initial prediction and a sequence of stages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AdditiveModel:
     def summations(self) -> list[Summation]:
         """Group the stages into blocks of one model class each, ready for evaluation."""
         if not self._sums:
-            # Assign once: two threads may both make the first prediction.
+            # Assign once: two threads may make the first prediction at the same time.
             self._sums[:] = list(_summations(self.stages))
         return self._sums
 

@@ -22,7 +22,7 @@ from hilboost.validation.targets import check_labels, check_length, check_regres
 
 
 class TargetCodec(ABC):
-    """The label encoding that a fit has learned; it encodes other labels the same way."""
+    """Base class of fitted label encodings."""
 
     kind: ClassVar[Literal["numbers", "classes", "structured"]]
 
@@ -80,7 +80,7 @@ class TargetCodec(ABC):
         y : sequence of n labels
         n : int
         allow_missing : bool
-            Whether a row with several targets may lack some of them.
+            Whether some of several targets may be missing (NaN) in a row.
 
         Returns
         -------
@@ -89,7 +89,7 @@ class TargetCodec(ABC):
         Raises
         ------
         InvalidData, InvalidType
-            The labels are of another kind; the message names the row.
+            A label is invalid.  The message names the row.
         """
 
     def strata(self, target: Target) -> NDArray[Any] | None:
@@ -106,7 +106,7 @@ class TargetCodec(ABC):
         return None
 
     def check(self, target: Target) -> None:
-        """Reject training targets from which no loss could learn.
+        """Reject training targets to which no loss can be fitted.
 
         Parameters
         ----------
@@ -153,7 +153,8 @@ class NumberCodec(TargetCodec):
         encoded, _ = check_regression_target(y, n, allow_missing)
         if encoded.shape[1] != self.n_targets:
             raise InvalidData(
-                f"y has {encoded.shape[1]} target columns; the model has {self.n_targets}."
+                f"y has {encoded.shape[1]} target columns; the model was fitted with "
+                f"{self.n_targets}."
             )
         return encoded
 
@@ -202,8 +203,8 @@ class ClassCodec(TargetCodec):
         unknown = self.classes[codes] != y
         if unknown.any():
             raise InvalidData(
-                f"y holds the class {y[unknown].tolist()[0]!r}, which is not among those of the "
-                f"first fit: {self.classes.tolist()}."
+                f"y contains the class {y[unknown].tolist()[0]!r}, which is not one of the classes "
+                f"of the first fit, {self.classes.tolist()}."
             )
         return codes.astype(np.float64)[:, None]
 
@@ -217,8 +218,8 @@ class ClassCodec(TargetCodec):
         if len(present) < 2:
             only = self.classes.tolist()[int(present[0])]
             raise InvalidData(
-                f"y holds only one class ({only!r}, among the rows of positive weight); a "
-                "classifier needs at least two classes."
+                f"y contains only one class in the rows of positive weight, {only!r}; a classifier "
+                "requires at least two classes."
             )
 
     def with_class_weights(self, target: Target, class_weight: Any) -> Target:
@@ -275,8 +276,8 @@ class OutputCodec(TargetCodec):
         codes = embedding.encode_training(y)
         if codes.shape[1] == 0:
             raise InvalidData(
-                "the output kernel is zero for every training output; there is nothing to "
-                "learn. Check the kernel and its length scale."
+                "the output kernel is zero for all training outputs; check the kernel and its "
+                "length scale."
             )
         rows = spanning_rows(embedding, codes)
         return cls(embedding, rows, codes[rows], len(codes)), codes

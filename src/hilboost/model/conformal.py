@@ -35,7 +35,7 @@ def conformal_factor(scores: Floats, coverage: float) -> Floats:
     if rank > n:
         needed = int(np.ceil(coverage / (1 - coverage) - _ROUNDING))
         raise InvalidData(
-            f"a coverage of {coverage:g} needs at least {needed} rows to calibrate with; there "
-            f"were {n}. Calibrate with more rows, or lower the coverage."
+            f"a coverage of {coverage:g} requires at least {needed} calibration rows; got {n}. "
+            "Calibrate with more rows, or lower the coverage."
         )
     return np.sort(scores, axis=0)[rank - 1]

@@ -20,7 +20,7 @@ from hilboost.tables import Schema
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A fitted model.
+    """Record of a fitted model.
 
     Attributes
     ----------

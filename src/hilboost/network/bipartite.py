@@ -67,7 +67,7 @@ class BipartiteNetwork(BaseEstimator):
     models_ : list of estimators
     column_models_ : list of estimators or None
     mixing_ : (p, p) float64
-        ``M = I + smoothing · D⁻¹ S``, where ``S`` holds the similarities raised to ``power`` and
+        ``M = I + smoothing · D⁻¹ S``, where ``S`` contains the similarities raised to ``power`` and
         ``D`` their row sums; the scores are ``p M'``.
     n_columns_ : int
 

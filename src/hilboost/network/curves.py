@@ -68,7 +68,7 @@ def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
     pairs = np.ones(truth.shape, dtype=bool)
     if within:
         if truth.shape[0] != truth.shape[1]:
-            raise InvalidData(f"within=True needs square matrices; got shape {truth.shape}.")
+            raise InvalidData(f"within=True requires square matrices; got shape {truth.shape}.")
         pairs = np.triu(pairs, 1)
     refuse_unfinished(np.where(pairs, truth, 0.0), "links")
     refuse_unfinished(np.where(pairs, values, 0.0), "scores")

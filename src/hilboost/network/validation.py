@@ -53,7 +53,7 @@ def as_matrix(table: Any, what: str) -> Floats:
             matrix[i] = row.astype(np.float64, casting=casting)
         except (TypeError, ValueError):
             odd = next((e for e in row.tolist() if not _is_number(e)), row.tolist())
-            raise InvalidData(f"{what} must hold numbers; row {i} has {odd!r:.60}.") from None
+            raise InvalidData(f"{what} must contain numbers; row {i} has {odd!r:.60}.") from None
     return matrix
 
 

@@ -1,7 +1,7 @@
 """Output spaces, which embed labels of any type in a Hilbert space and decode its points.
 
 Each built-in space declares its names in its own class, and :mod:`hilboost.outputs.registry` finds
-it.  The names below are visible to type checkers.
+it.  The imports below make the names visible to type checkers.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return an output space of the package that is not listed above."""
+    """Look up output spaces of the package that are not imported above."""
     from hilboost.core.discovery import classes_in
     from hilboost.core.output_space import OutputSpace
 

@@ -92,19 +92,20 @@ def _shares(labels: Any, width: int | None, geometry: str, what: str = "Y") -> F
     """Validate shares and normalize them to sum to 1, (n, K)."""
     rows = as_table(labels, "the shares of all parts", width, what)
     if rows.shape[1] < 2:
-        raise InvalidData(
-            f"{what} has one share a row, from row 0 on; give a column for every part."
-        )
+        raise InvalidData(f"row 0 of {what} has only one share; pass one column for each part.")
     refuse_rows(
         rows.min(axis=1) < 0,
-        lambda i: f"row {i} of {what}, {in_words(rows[i])}, has a negative share.",
+        lambda i: (
+            f"row {i} of {what}, {in_words(rows[i])}, has a negative share; shares must be zero or "
+            "positive."
+        ),
     )
     total: Floats = rows.sum(axis=1)
     refuse_rows(
         np.abs(total - 1) > _SUM_TOLERANCE,
         lambda i: (
-            f"row {i} of {what} sums to {total[i]:.6g}; a composition sums to 1. Divide every row "
-            "by its sum."
+            f"row {i} of {what} sums to {total[i]:.6g}; a composition must sum to 1. Divide each "
+            "row by its sum."
         ),
     )
     if geometry == "aitchison":

@@ -129,14 +129,20 @@ def _sample(i: int, row: Any, what: str) -> Floats:
     try:
         values = as_numbers(row)
     except (TypeError, ValueError):
-        raise InvalidData(f"row {i} of {what} is {row!r:.60}, not a sample of numbers.") from None
+        raise InvalidData(
+            f"row {i} of {what} is {row!r:.60}; each output must be a sample of numbers."
+        ) from None
     if values.ndim != 1:
         raise InvalidData(
-            f"row {i} of {what} has shape {values.shape}; every output must be a 1-D sample of a "
+            f"row {i} of {what} has shape {values.shape}; each output must be a 1-D sample of a "
             "distribution, such as [1.5, 2.0, 2.5]."
         )
     if not len(values):
-        raise InvalidData(f"row {i} of {what} is an empty sample; give at least one number.")
+        raise InvalidData(
+            f"row {i} of {what} is an empty sample; each sample requires at least one number."
+        )
     if not np.isfinite(values).all():
-        raise InvalidData(f"row {i} of {what} has NaN or infinity; samples must be finite numbers.")
+        raise InvalidData(
+            f"row {i} of {what} contains NaN or infinity; samples must be finite numbers."
+        )
     return np.sort(values)

@@ -68,7 +68,10 @@ class Hierarchy(OutputSpace):
         if isinstance(given, Mapping):
             lacking = [node for node in nodes if node not in given]
             if lacking:
-                raise InvalidParameter(f"weights has no number for node {lacking[0]!r}.")
+                raise InvalidParameter(
+                    f"weights has no value for node {lacking[0]!r}; assign a positive number to "
+                    "each node."
+                )
             numbers = [given[node] for node in nodes]
         elif isinstance(given, Real) and not isinstance(given, bool) and given > 0:
             numbers = [float(given) ** depth[node] for node in nodes]
@@ -128,8 +131,8 @@ class HierarchyEmbedding(Embedding):
         near = get_close_matches(str(label), map(str, self.nodes), n=1, cutoff=0.6)
         hint = f" Did you mean {near[0]}?" if near else ""
         return InvalidData(
-            f"{where} is {label!r:.60}, which is not a node of the hierarchy.{hint} It has "
-            f"{len(self.nodes)} nodes; name every label in parents."
+            f"{where} is {label!r:.60}, which is not one of the {len(self.nodes)} nodes of the "
+            f"hierarchy.{hint} Add each label to parents."
         )
 
     def encode(self, labels: Any) -> Floats:
@@ -172,7 +175,7 @@ def _depths(parents: Mapping[Any, Any]) -> dict[Hashable, int]:
     """Compute the number of edges from a root to each node, in the order of ``parents``."""
     if not isinstance(parents, Mapping) or not parents:
         raise InvalidParameter(
-            f"parents must map every node to its parent, {{child: parent, …}}; got {parents!r:.60}."
+            f"parents must map each node to its parent, {{child: parent, …}}; got {parents!r:.60}."
         )
     depth: dict[Hashable, int] = {}
     for node in parents:
@@ -182,14 +185,16 @@ def _depths(parents: Mapping[Any, Any]) -> dict[Hashable, int]:
             if above in path:
                 members = list(path)
                 cycle = " -> ".join(map(repr, [*members[members.index(above) :], above]))
-                raise InvalidParameter(f"parents has a cycle: {cycle}; a hierarchy has none.")
+                raise InvalidParameter(
+                    f"parents contains a cycle: {cycle}; remove one of its edges."
+                )
             path[above] = None
             above = _parent(parents, above)
         top = depth[above] + 1 if above is not None else 0
         for level, member in enumerate(reversed(path)):
             depth[member] = top + level
     if None in parents:
-        raise InvalidParameter("parents has None as a child; None as a parent marks a root.")
+        raise InvalidParameter("parents has the key None; use None only as the parent of roots.")
     return depth
 
 
@@ -199,7 +204,7 @@ def _parent(parents: Mapping[Any, Any], node: Hashable) -> Any:
         hash(found)
     except TypeError:
         raise InvalidParameter(
-            f"parents has {found!r:.60} above {node!r:.60}, which is not hashable; give every node "
-            "one parent, such as a string or a number."
+            f"the parent of {node!r:.60} is {found!r:.60}, which is not hashable; give each node "
+            "one hashable parent, such as a string or a number."
         ) from None
     return found

@@ -110,7 +110,7 @@ class KernelOutput(OutputSpace):
             return KernelEmbedding(function, objects, factor(function, objects))
         if self.pairwise:
             raise InvalidParameter(
-                "pairwise=True is for a function of two labels; leave it out with "
+                "pairwise=True requires a function of two labels; remove it for "
                 f"kernel={self.kernel!r:.60}."
             )
         rows = as_rows(labels, what)
@@ -148,9 +148,7 @@ def check_accuracy(tolerance: float, max_rank: int | None) -> None:
     if max_rank is not None and (
         isinstance(max_rank, bool) or not isinstance(max_rank, Integral) or max_rank < 1
     ):
-        raise InvalidParameter(
-            f"max_rank must be None or a whole number of at least 1; got {max_rank!r}."
-        )
+        raise InvalidParameter(f"max_rank must be None or a positive integer; got {max_rank!r}.")
 
 
 def _objects(labels: Any, what: str = "Y") -> Any:
@@ -204,12 +202,13 @@ class _Function:
         except (TypeError, ValueError):
             raise InvalidData(
                 f"{_WHAT} returned {type(answer).__name__} {answer!r:.60}; it must return a "
-                f"matrix of numbers, ({len(A)}, {len(B)})."
+                f"matrix of numbers of shape ({len(A)}, {len(B)})."
             ) from None
         if values.shape != (len(A), len(B)):
             raise InvalidData(
-                f"the output kernel returned shape {values.shape} for {len(A)} and {len(B)} "
-                f"labels; it must return ({len(A)}, {len(B)}), or be given with pairwise=True."
+                f"{_WHAT} returned an array of shape {values.shape} for {len(A)} and {len(B)} "
+                f"labels; it must return shape ({len(A)}, {len(B)}). For a function of two single "
+                "labels, set pairwise=True."
             )
         return values
 
@@ -226,7 +225,7 @@ class _Function:
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
             raise InvalidData(
                 f"{_WHAT} failed for {_pair(i, a, j, b)}: {type(error).__name__}: {error}. It must "
-                "take any two labels."
+                "accept any two labels."
             ) from error
         if isinstance(answer, Real):
             return float(answer)
@@ -237,7 +236,7 @@ class _Function:
         if number.ndim or answer is None:
             raise InvalidData(
                 f"{_WHAT} returned {type(answer).__name__} {answer!r:.60} for {_pair(i, a, j, b)}; "
-                "with pairwise=True it must return one number."
+                "with pairwise=True, it must return one number."
             )
         return float(number)
 

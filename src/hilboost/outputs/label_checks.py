@@ -19,31 +19,33 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     Raises
     ------
     InvalidData
-        The labels are not numbers (text and dates are not), rows have unequal lengths, values are
-        NaN or infinite, or the width is wrong.
+        The labels are not numbers, rows have different lengths, values are NaN or infinite, or the
+        number of columns is wrong.
     """
     table = labels.to_numpy() if hasattr(labels, "to_numpy") else without_mask(labels)
     if isinstance(table, np.ndarray) and table.dtype.kind == "c":
-        raise InvalidData(f"Complex data not supported: {what} must hold real numbers.")
+        raise InvalidData(f"Complex data not supported: {what} must contain real numbers.")
     try:
         rows = as_numbers(table)
     except (TypeError, ValueError):
-        raise InvalidData(f"{what} must hold rows of numbers{_first_odd_row(table)}.") from None
+        raise InvalidData(f"{what} must contain rows of numbers{_first_odd_row(table)}.") from None
     if rows.ndim == 1:
         rows = rows[:, None]
     if rows.ndim < 2 or len(rows) == 0 or rows[0].size == 0:
-        raise InvalidData(f"{what} must hold one row of numbers a sample; got shape {rows.shape}.")
+        raise InvalidData(
+            f"{what} must contain one row of numbers per sample; got shape {rows.shape}."
+        )
     rows = np.ascontiguousarray(rows.reshape(len(rows), -1))
     bad = ~np.isfinite(rows).all(axis=1)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise InvalidData(
-            f"{what} has NaN or infinity in row {row}; every output must be a finite number. "
-            "Leave such rows out, or fill them in."
+            f"{what} contains NaN or infinity in row {row}; outputs must be finite numbers. Remove "
+            "or impute such rows."
         )
     if width is not None and rows.shape[1] != width:
         raise InvalidData(
-            f"{what} has {rows.shape[1]} numbers a row; the model was fitted with {width}."
+            f"{what} has {rows.shape[1]} numbers per row; the model was fitted with {width}."
         )
     return rows
 
@@ -59,9 +61,9 @@ def as_numbers(values: Any) -> Floats:
     """
     found = np.asarray(values)
     if found.dtype.kind in "cUSMmV":
-        raise TypeError(f"{found.dtype} holds no real numbers")
+        raise TypeError(f"values of dtype {found.dtype} are not real numbers")
     if found.dtype.kind == "O" and any(isinstance(value, _NO_NUMBERS) for value in found.flat):
-        raise TypeError("texts and dates are no numbers")
+        raise TypeError("text and dates are not numbers")
     return np.asarray(found, dtype=np.float64)
 
 
@@ -75,5 +77,5 @@ def _first_odd_row(table: Any) -> str:
             return f"; row {i} is {row!r:.60}"
         length = size if length is None else length
         if size != length:
-            return f"; row {i} has {size} and row 0 has {length}"
+            return f"; row {i} has length {size} and row 0 has length {length}"
     return ""

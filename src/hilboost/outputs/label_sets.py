@@ -72,8 +72,8 @@ class LabelSets(OutputSpace):
             table, names, dtype = _ones(found), _column_names(labels, found), _dtype_of(found)
         if not table.any():
             raise InvalidData(
-                f"every output is an empty label set, rows 0 to {len(table) - 1}; at least one "
-                "must have a label."
+                f"all label sets, rows 0 to {len(table) - 1}, are empty; at least one must contain "
+                "a label."
             )
         return LabelSetEmbedding(
             training=np.unique(table, axis=0),
@@ -96,7 +96,10 @@ class LabelSets(OutputSpace):
         if isinstance(given, Mapping):
             lacking = [name for name in names if name not in given]
             if lacking:
-                raise InvalidParameter(f"weighting has no number for label {lacking[0]!r}.")
+                raise InvalidParameter(
+                    f"weighting has no value for label {lacking[0]!r}; assign a positive number to "
+                    "each label."
+                )
             given = [given[name] for name in names]
         try:
             weights = np.asarray(given, dtype=np.float64)
@@ -104,7 +107,7 @@ class LabelSets(OutputSpace):
             weights = np.zeros(0)
         if weights.shape != (len(names),) or not (np.isfinite(weights) & (weights > 0)).all():
             raise InvalidParameter(
-                f"weighting must hold one positive, finite number for each of the {len(names)} "
+                f"weighting must contain one positive, finite number for each of the {len(names)} "
                 f"labels; got {self.weighting!r:.80}."
             )
         return weights
@@ -177,10 +180,11 @@ class LabelSetEmbedding(Embedding):
 
     def _check_columns(self, columns: tuple[Hashable, ...], what: str) -> None:
         if self.names != columns and self.names != tuple(range(len(columns))):
-            odd = next((c for c in columns if c not in self.names), "the order")
+            new = [repr(name) for name in columns if name not in self.names]
+            difference = f"{new[0]} is new" if new else "some are missing or in a different order"
             raise InvalidData(
-                f"{what} has other columns than the model was fitted with (look at {odd!r}); give "
-                f"the columns {', '.join(map(str, self.names))}."
+                f"the columns of {what} differ from those in fit: {difference}; pass the columns "
+                f"{', '.join(map(str, self.names))}."
             )
 
     def _as_given(self, table: Bools) -> Any:
@@ -242,13 +246,13 @@ def _look_like_indicators(rows: list[Any]) -> bool:
 
 
 def _ones(table: Any, width: int | None = None, what: str = "Y") -> Bools:
-    rows = as_table(table, "zeros and ones, one for every label,", width, what)
+    rows = as_table(table, "indicators (0 or 1), one for each label", width, what)
     odd = (rows != 0) & (rows != 1)
     refuse_rows(
         odd.any(axis=1),
         lambda i: (
-            f"{what} has {rows[i][odd[i]][0]:g} in row {i}; rows of indicators hold 0 and 1 alone. "
-            "Give a list of sets if the numbers are labels."
+            f"{what} contains {rows[i][odd[i]][0]:g} in row {i}; indicators must be 0 or 1. If the "
+            "numbers are labels, pass a list of sets."
         ),
     )
     return rows == 1
@@ -269,7 +273,7 @@ def _sets(labels: Any, what: str = "Y") -> list[frozenset[Hashable]]:
     for i, row in enumerate(rows):
         if isinstance(row, str | bytes | Mapping) or not isinstance(row, Collection):
             raise InvalidData(
-                f"row {i} of {what} is {row!r:.60}, not a set; every output must be a set or a "
+                f"row {i} of {what} is {row!r:.60}, not a set; each output must be a set or a "
                 "list of labels, such as {'a', 'b'}."
             )
     return [_as_set(f"row {i} of {what}", row) for i, row in enumerate(rows)]
@@ -279,14 +283,19 @@ def _as_set(where: str, row: Collection[Hashable]) -> frozenset[Hashable]:
     try:
         found = frozenset(row)
     except TypeError:
-        raise InvalidData(f"{where} has a label that is not hashable: {row!r:.60}.") from None
+        raise InvalidData(
+            f"{where} contains a label that is not hashable: {row!r:.60}; use strings, numbers or "
+            "tuples as labels."
+        ) from None
     if len(found) != len(row):
         raise InvalidData(
-            f"{where} names a label twice: {row!r:.60}. Give sets, or an array if the rows "
-            "are indicators, zeros and ones."
+            f"{where} contains a label twice: {row!r:.60}. Pass sets of labels, or an array if the "
+            "rows are indicators (0 or 1)."
         )
     if any(label is None or (isinstance(label, float) and np.isnan(label)) for label in found):
-        raise InvalidData(f"{where} has a missing label (None or NaN): {row!r:.60}.")
+        raise InvalidData(
+            f"{where} contains a missing label (None or NaN): {row!r:.60}; remove missing labels."
+        )
     return found
 
 
@@ -307,8 +316,8 @@ def _indicators(
             if label not in number:
                 known = ", ".join(map(repr, list(number)[:10]))
                 raise InvalidData(
-                    f"row {i} of {what} has the label {label!r}, which no training set has; known "
-                    f"are {known}{', …' if len(number) > 10 else ''}."
+                    f"row {i} of {what} contains the label {label!r}, which does not occur in the "
+                    f"training labels: {known}{', …' if len(number) > 10 else ''}."
                 )
             table[i, number[label]] = True
     return table

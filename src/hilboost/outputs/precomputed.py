@@ -70,7 +70,9 @@ class PrecomputedOutput(OutputSpace):
         check_accuracy(self.tolerance, self.max_rank)
         if (self.kernel is None) != (self.labels is None):
             given, lacking = ("labels", "kernel") if self.kernel is None else ("kernel", "labels")
-            raise InvalidParameter(f"PrecomputedOutput has {given} and no {lacking}; give both.")
+            raise InvalidParameter(
+                f"PrecomputedOutput has {given} but no {lacking}; pass both or neither."
+            )
         gram = _square(labels)
         factor = factor_gram(gram, self.tolerance, self.max_rank, _WHAT)
         if self.kernel is None:
@@ -80,8 +82,8 @@ class PrecomputedOutput(OutputSpace):
         n = count_rows(self.labels, "training labels", "labels")
         if n != len(gram):
             raise InvalidParameter(
-                f"labels has {n} training labels and the Gram matrix Y is of "
-                f"{len(gram)}; give one label a row, without those of rows that are left out."
+                f"labels contains {n} training labels, but the Gram matrix Y has {len(gram)} rows; "
+                "pass one label for each row of Y."
             )
 
         def known(similarity: Similarity, objects: Any) -> GramFactor:
@@ -99,23 +101,23 @@ def _square(labels: Any) -> Floats:
     gram = as_rows(labels, _WHAT)
     if gram.shape[0] != gram.shape[1]:
         raise InvalidData(
-            f"the Gram matrix Y must be square, (n, n); got {gram.shape}. Give k(y_i, y_j) of "
-            "the training outputs."
+            f"the Gram matrix Y must be square, (n, n); got {gram.shape}. Pass k(y_i, y_j) for all "
+            "pairs of training outputs."
         )
     return gram
 
 
 def _compare(similarity: Similarity, objects: Any, gram: Floats, rows: NDArray[np.int64]) -> None:
-    """Reject a kernel that disagrees with the matrix in some of its columns."""
+    """Reject a kernel that does not reproduce some columns of the matrix."""
     values = similarity(objects, take_labels(objects, rows))
     bad = ~(np.abs(values - gram[:, rows]) <= _AGREEMENT * float(gram.diagonal().max()))
     if bad.any():
         i, k = (int(number) for number in np.argwhere(bad)[0])
         j = int(rows[k])
         raise InvalidData(
-            f"kernel gives k({i}, {j}) = {values[i, k]:.6g} for these rows of labels, and the Gram "
-            f"matrix Y has {gram[i, j]:.6g}; give the function that made the matrix, and the "
-            "labels in its order."
+            f"kernel returns k({i}, {j}) = {values[i, k]:.6g} for these rows of labels, but the "
+            f"Gram matrix Y has {gram[i, j]:.6g}; pass the function that produced the matrix, and "
+            "the labels in the order of its rows."
         )
 
 
@@ -175,7 +177,7 @@ class PrecomputedEmbedding(Embedding):
         values = as_rows(labels, "Y")
         if values.shape[1] != len(self.diagonal):
             raise InvalidData(
-                f"Y must hold kernel values with all {len(self.diagonal)} training outputs, one "
+                f"Y must contain kernel values with all {len(self.diagonal)} training outputs, one "
                 f"column each; got {values.shape[1]} columns."
             )
         return values
@@ -189,22 +191,25 @@ class PrecomputedEmbedding(Embedding):
             values.diagonal(), self.diagonal, rtol=1e-9, atol=0
         ):
             raise InvalidData(
-                "the Gram matrix does not tell k(y, y) of new outputs, so that no loss can be "
-                "computed; give PrecomputedOutput the kernel and the training labels, or score "
-                "the predicted kernel or the predicted numbers instead."
+                "the loss requires k(y, y) of the new outputs, which the Gram matrix does not "
+                "contain; pass the kernel and the training labels to PrecomputedOutput, or "
+                "evaluate predict_kernel or the predicted indices instead."
             )
         return np.arange(len(values))
 
     def _numbers(self, labels: Any) -> NDArray[np.int64]:
         if not _are_numbers(labels) or not len(labels):
             raise InvalidData(
-                "with output='precomputed' candidates must be numbers of training outputs; give "
-                "PrecomputedOutput the kernel and the training labels to choose among others."
+                "with output='precomputed', candidates must be indices of training outputs; to "
+                "choose among other labels, pass the kernel and the training labels to "
+                "PrecomputedOutput."
             )
         chosen, n = np.asarray(labels).astype(np.int64), len(self.diagonal)
         if chosen.min() < 0 or chosen.max() >= n:
             odd = chosen[(chosen < 0) | (chosen >= n)][0]
-            raise InvalidData(f"there is no training output {odd}; there are 0 to {n - 1}.")
+            raise InvalidData(
+                f"there is no training output {odd}; indices must be from 0 to {n - 1}."
+            )
         return chosen
 
 

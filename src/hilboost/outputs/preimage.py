@@ -60,7 +60,7 @@ def nearest(
     The cost is O(n c r), in matrix products over blocks of rows.
     """
     if len(codes) == 0:
-        raise InvalidData("there are no candidates to choose predictions from; give at least one.")
+        raise InvalidData("there are no candidates; pass at least one label to choose from.")
     best = np.empty(len(raw), dtype=np.int64)
     if way == "cosine":
         length = np.sqrt(norms)
@@ -83,10 +83,10 @@ def nearest(
 def _checked_allowed(
     allowed: Sequence[Sequence[int]], n: int, n_candidates: int
 ) -> list[NDArray[np.int64]]:
-    if count_rows(allowed, "lists of candidate numbers", "allowed") != n:
+    if count_rows(allowed, "lists of candidate indices", "allowed") != n:
         raise InvalidData(
-            f"allowed has entries for {len(allowed)} rows, X has {n}; give one list of candidate "
-            "numbers for every row."
+            f"allowed has {len(allowed)} entries, but X has {n} rows; pass one list of candidate "
+            "indices per row."
         )
     checked = []
     for i, numbers in enumerate(allowed):
@@ -96,12 +96,12 @@ def _checked_allowed(
             among = np.empty((0, 0))
         if among.ndim != 1 or len(among) == 0 or among.dtype.kind not in "iu":
             raise InvalidData(
-                f"allowed[{i}] must hold the numbers of one candidate or more; got {numbers!r}."
+                f"allowed[{i}] must contain the index of at least one candidate; got {numbers!r}."
             )
         odd = among[(among < 0) | (among >= n_candidates)]
         if len(odd):
             raise InvalidData(
-                f"allowed[{i}] names candidate {odd[0]}; there are candidates 0 to "
+                f"allowed[{i}] contains index {odd[0]}; candidates have indices 0 to "
                 f"{n_candidates - 1}."
             )
         checked.append(among.astype(np.int64))
@@ -205,7 +205,7 @@ def decode(
     by = way if way in CANDIDATE_WAYS else "nearest"
     if candidates is not None:
         if not count_rows(candidates.labels, "labels", "candidates"):
-            raise InvalidData("candidates is empty; give at least one label to choose from.")
+            raise InvalidData("candidates is empty; pass at least one label to choose from.")
         found = (given or partial(_encoded, embedding))(candidates.labels)
         return found.choose(raw, by, candidates.allowed)
     if formula is not None and way not in CANDIDATE_WAYS:

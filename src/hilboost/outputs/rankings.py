@@ -63,7 +63,7 @@ class Rankings(OutputSpace):
         check_choice("distance", self.distance, tuple(_GEOMETRIES))
         if self.ties and self.distance != "kemeny":
             raise InvalidParameter(
-                f"ties=True needs distance='kemeny'; {self.distance!r} is for rankings without."
+                f"ties=True requires distance='kemeny'; {self.distance!r} does not support ties."
             )
         ranks = _ranks(labels, None, self.ties)
         return RankingEmbedding(np.unique(ranks, axis=0), self.distance, self.ties)
@@ -119,28 +119,31 @@ def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks
     K = rows.shape[1]
     if K < 2:
         raise InvalidData(
-            f"{what} has one rank a row, from row 0 on; a ranking needs at least 2 items."
+            f"row 0 of {what} has only one rank; a ranking requires at least 2 items."
         )
 
     def refuse(bad: NDArray[np.bool_], reason: str) -> None:
         refuse_rows(bad, lambda i: f"row {i} of {what}, {in_words(rows[i])}, {reason}")
 
-    refuse((rows != np.floor(rows)).any(axis=1), f"must hold whole numbers: ranks 1 to {K}.")
+    refuse((rows != np.floor(rows)).any(axis=1), f"must contain integers: ranks from 1 to {K}.")
     refuse(
         rows.min(axis=1) == 0,
-        "has the rank 0; ranks count from 1, the best. Add 1 to all ranks if they count from 0.",
+        "contains rank 0; the best rank is 1. If your ranks start from 0, add 1 to all of them.",
     )
     ascending = np.sort(rows, axis=1)
     tied = (np.diff(ascending, axis=1) == 0).any(axis=1)
     whole = (ascending == np.arange(1, K + 1)).all(axis=1)
-    refuse(~whole & ~tied, f"leaves out a rank; it must hold each of 1 to {K} once.")
+    refuse(~whole & ~tied, f"omits a rank; it must contain each of 1 to {K} once.")
     if ties:
         usual = _counts_as_usual(ascending)
-        refuse(~usual, "has gaps; tied ranks count like (1, 2, 2, 4) or (1, 2, 2, 3).")
+        refuse(
+            ~usual,
+            "is not a valid ranking with ties; number the ranks like (1, 2, 2, 4) or (1, 2, 2, 3).",
+        )
     else:
         refuse(
             tied,
-            f"has tied ranks; it must hold each of 1 to {K} once, or set "
+            f"has tied ranks; it must contain each of 1 to {K} once. To allow ties, use "
             "Rankings('kemeny', ties=True).",
         )
     return rows.astype(np.int64)

@@ -35,12 +35,12 @@ def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y
     rows = as_rows(labels, what)
     if np.ndim(labels) != 2:
         raise InvalidData(
-            f"{what} must hold {meaning} a row, with shape (n, c); got shape {np.shape(labels)}."
+            f"each row of {what} must contain {meaning}, so its shape must be (n, c); got shape "
+            f"{np.shape(labels)}."
         )
     if width is not None and rows.shape[1] != width:
         raise InvalidData(
-            f"{what} has {rows.shape[1]} numbers a row, from row 0 on; the model was fitted with "
-            f"{width}."
+            f"row 0 of {what} has {rows.shape[1]} numbers; the model was fitted with {width}."
         )
     return rows
 
@@ -55,7 +55,7 @@ def as_objects(labels: Any, meaning: str, what: str = "Y") -> list[Any]:
     """
     refuse_no_list(labels, meaning, what)
     if hasattr(labels, "columns"):
-        raise InvalidData(f"{what} must be a list of {meaning}, one a row; got a table.")
+        raise InvalidData(f"{what} must be a list of {meaning}, one per row; got a table.")
     return list(labels.tolist() if hasattr(labels, "tolist") else labels)
 
 
@@ -68,7 +68,7 @@ def refuse_no_list(labels: Any, meaning: str, what: str = "Y") -> None:
         See :func:`count_rows`.  Also raised if the list is empty.
     """
     if not count_rows(labels, meaning, what):
-        raise InvalidData(f"{what} is empty; give at least one of {meaning}.")
+        raise InvalidData(f"{what} is empty; it must be a nonempty list of {meaning}.")
 
 
 def count_rows(labels: Any, meaning: str, what: str = "Y") -> int:
@@ -82,7 +82,7 @@ def count_rows(labels: Any, meaning: str, what: str = "Y") -> int:
     shape = getattr(labels, "shape", None)  # sparse matrices have a shape and no length
     listed = hasattr(labels, "__len__") if shape is None else len(shape) > 0
     if isinstance(labels, str | bytes | Mapping | Set) or not listed:
-        raise InvalidData(f"{what} must be a list of {meaning}, one a row; got {labels!r:.60}.")
+        raise InvalidData(f"{what} must be a list of {meaning}, one per row; got {labels!r:.60}.")
     return int(len(labels) if shape is None else shape[0])
 
 

@@ -79,13 +79,12 @@ def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:
     shape = np.shape(labels)
     if len(shape) != 3 or shape[1] != shape[2]:
         raise InvalidData(
-            f"{what} must hold square matrices, with shape (n, p, p), from row 0 on; got shape "
-            f"{shape}."
+            f"each row of {what}, from row 0, must be a square matrix, so its shape must be "
+            f"(n, p, p); got shape {shape}."
         )
     if width is not None and shape[1] != width:
         raise InvalidData(
-            f"{what} has matrices of {shape[1]} rows, from row 0 on; the model was fitted with "
-            f"{width}."
+            f"row 0 of {what} is a matrix with {shape[1]} rows; the model was fitted with {width}."
         )
     given = rows.reshape(shape)
     other = given.transpose(0, 2, 1)
@@ -93,8 +92,8 @@ def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:
     refuse_rows(
         gap > _ASYMMETRY * np.abs(rows).max(axis=1),
         lambda i: (
-            f"row {i} of {what} is not a symmetric matrix: it and its transpose differ by "
-            f"{gap[i]:.3g}."
+            f"row {i} of {what} is not symmetric: it differs from its transpose by {gap[i]:.3g}. "
+            "Use (Y + Y') / 2."
         ),
     )
     matrices = (given + other) / 2
@@ -105,7 +104,7 @@ def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:
         values[:, 0] <= np.maximum(least, 0),
         lambda i: (
             f"row {i} of {what} is not positive definite: its smallest eigenvalue is "
-            f"{values[i, 0]:.3g}, its largest {values[i, -1]:.3g}. Add a small multiple of the "
+            f"{values[i, 0]:.3g} and its largest {values[i, -1]:.3g}. Add a small multiple of the "
             "identity to all matrices."
         ),
     )

@@ -51,8 +51,8 @@ class Strings(OutputSpace):
         grams = sorted({gram for string in training for gram in _count(string, lengths)})
         if not grams:
             raise InvalidData(
-                f"no string of Y, rows 0 to {len(labels) - 1}, has n-grams of {lengths.start} "
-                "characters; set a smaller n."
+                f"no string of Y, rows 0 to {len(labels) - 1}, contains n-grams of {lengths.start} "
+                "characters; use a smaller n."
             )
         vocabulary = {gram: j for j, gram in enumerate(grams)}
         return StringEmbedding(training, vocabulary, lengths, self.normalize)
@@ -66,7 +66,8 @@ class Strings(OutputSpace):
             or not 1 <= ends[0] <= ends[1]
         ):
             raise InvalidParameter(
-                f"n must be a positive integer or a pair of them, ascending; got {self.n!r}."
+                f"n must be a positive integer or an ascending pair of positive integers; got "
+                f"{self.n!r}."
             )
         return range(int(ends[0]), int(ends[1]) + 1)
 
@@ -148,7 +149,7 @@ def _strings(labels: Any, what: str = "Y") -> list[str]:
     for i, string in enumerate(strings):
         if not isinstance(string, str):
             raise InvalidData(
-                f"row {i} of {what} is {string!r:.60} ({type(string).__name__}); every output "
-                "must be a string."
+                f"row {i} of {what} is {string!r:.60} ({type(string).__name__}); each output must "
+                "be a string."
             )
     return strings

@@ -47,7 +47,7 @@ DAMAGE = (
 )
 """What building a model from a damaged file may raise."""
 _HEADER_BYTES = 10**8  # larger headers are rejected
-_PICKLE = "Keep such a model with pickle or joblib, where you trust the file."
+_PICKLE = "Save such a model with pickle or joblib, and load it only if you trust the file."
 
 
 def write(
@@ -90,14 +90,13 @@ def write(
         metadata = {"format": str(number), "header": json.dumps(header)}
     except TypeError as error:
         raise IncompatibleParts(
-            f"model files hold numbers and text, in JSON: {error}. Keep such a model with pickle "
-            "or joblib, where you trust the file."
+            f"the header of a model file must be valid JSON: {error}. {_PICKLE}"
         ) from error
     content = save({**own, **(arrays or {}), **writer.arrays}, metadata=metadata)
     if int.from_bytes(content[:8], "little") > _HEADER_BYTES:
         raise IncompatibleParts(
-            f"model files have headers of up to {_HEADER_BYTES // 10**6} MB, and this model's is "
-            f"larger. Use fewer or shorter names, or fewer base models of your own. {_PICKLE}"
+            f"the header of this model exceeds the limit of {_HEADER_BYTES // 10**6} MB. Use fewer "
+            f"or shorter names, or fewer custom base models. {_PICKLE}"
         )
     with atomic_path(Path(path)) as temporary, temporary.open("wb") as file:
         file.write(content)
@@ -134,12 +133,12 @@ def read(
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, AttributeError, *DAMAGE) as error:
         raise InvalidModelFile(
-            f"{path} is not a hilboost model file, or only a part of one; give one that "
-            "hilboost.save wrote."
+            f"{path} is not a hilboost model file, or is incomplete; pass a file written by "
+            "hilboost.save."
         ) from error
     if metadata.get("format") not in [str(number + 1) for number in range(FORMAT)]:
         raise InvalidModelFile(
-            f"{path} has format {metadata.get('format')!r}; this version reads formats 1 to "
+            f"{path} has format {metadata.get('format')!r}; this version supports formats 1 to "
             f"{FORMAT}. Update hilboost, or save the model again."
         )
     try:
@@ -197,7 +196,7 @@ def _other(number: int, place: int, term: Term, writer: ValueWriter) -> dict[str
     model = term.model.for_files()
     if is_hilboost(type(model)) and not vars(type(model)).get("in_files"):
         raise IncompatibleParts(
-            "model files hold trees, kernel expansions and linear base models; this model has a "
+            "model files support trees, kernel expansions, linear and custom base models, but not "
             f"{model.described()}. {_PICKLE}"
         )
     return {

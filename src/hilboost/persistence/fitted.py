@@ -30,7 +30,7 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
     Raises
     ------
     IncompatibleParts
-        Files do not support a part of the model.
+        Files do not support a component of the model.
     """
     header: Header = {"n_features_in": fitted.schema.n_columns, "seed": fitted.seed}
     arrays: Arrays = {}
@@ -147,8 +147,8 @@ def _label_dtype(classes: Any) -> np.dtype[Any]:
     shortest: np.dtype[Any] = np.array(classes.tolist()).dtype
     if shortest.itemsize * len(classes) > _TEXT_BYTES:
         raise IncompatibleParts(
-            f"model files hold class labels of up to {_TEXT_BYTES // 2**20} MiB together; these "
-            f"{len(classes)} take more. Give classes shorter names."
+            f"model files support class labels of at most {_TEXT_BYTES // 2**20} MiB in total; "
+            f"these {len(classes)} labels are longer. Use shorter class names."
         )
     return shortest
 

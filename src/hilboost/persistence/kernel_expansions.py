@@ -1,7 +1,7 @@
 """Kernel expansions in model files.
 
-A sum refers to an expansion many times, expansions share basis vectors, and nested machines share
-the first rows of an array.  Each of these is written once::
+A sum may contain an expansion several times, expansions may share basis vectors, and nested
+machines share the first rows of an array.  Each of these is written once::
 
     part ──→ expansion ──→ basis ──→ rows.0, rows.1, …
     stage, place           │ length, kernel, inputs
@@ -84,9 +84,9 @@ def to_arrays(
         model: Any = term.model
         if (term.columns.start, term.columns.stop) != (0, n_outputs):
             raise IncompatibleParts(
-                f"model files hold kernel expansions of all {n_outputs} outputs; this model has "
-                f"one of the columns {term.columns.start} to {term.columns.stop - 1}. Keep such a "
-                "model with pickle or joblib, where you trust the file."
+                f"model files support kernel expansions for all {n_outputs} outputs; this model "
+                f"has one for columns {term.columns.start} to {term.columns.stop - 1}. Save such a "
+                "model with pickle or joblib, and load it only if you trust the file."
             )
         named.append(expansions.by_identity(model))
         if len(expansions.items) > len(of_expansions):
@@ -177,8 +177,8 @@ def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
     description = to_description(kernel)
     if _is_too_deep(description):
         raise IncompatibleParts(
-            f"model files hold kernels nested up to {_DEEPEST} deep; this one is deeper. Write it "
-            "with fewer kernels inside one another."
+            f"model files support at most {_DEEPEST} nested levels in a kernel; this kernel has "
+            "more. Use fewer nested kernels."
         )
     return description
 

@@ -61,9 +61,8 @@ def _written(name: str, value: Any, writer: ValueWriter, machine: Any) -> Any:
     if name in _PARTS:
         return writer.write(value, name)
     raise IncompatibleParts(
-        f"model files hold losses and learners by name and hilboost's own kernels; {name} is of "
-        f"type {type(value).__name__}. Keep such a model with pickle or joblib, where you trust "
-        "the file."
+        f"{name} is of type {type(value).__name__}, which model files do not support. Save such a "
+        "model with pickle or joblib, and load it only if you trust the file."
     )
 
 

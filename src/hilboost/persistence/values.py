@@ -37,18 +37,18 @@ from hilboost.persistence.require import Arrays, require
 
 PLAIN = (str, int, float, bool, type(None))
 PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)
-"""What a class of the user's own may be."""
+"""Base classes of user-defined classes that model files support."""
 
 
 @cache
 def own_classes() -> Mapping[str, type]:
-    """Classes of the library whose objects files support, by the names they declare."""
+    """Built-in classes whose objects are supported by model files, by class name."""
     found: dict[str, type] = dict(loss_classes())
     for package in ("hilboost.learners", "hilboost.outputs"):
         for part in classes_in(package, object):
             if vars(part).get("in_files"):
                 if part.__name__ in found:
-                    raise RuntimeError(f"two parts are called {part.__name__}; rename one.")
+                    raise RuntimeError(f"two components are called {part.__name__}; rename one.")
                 found[part.__name__] = part
     return MappingProxyType(found)
 
@@ -59,7 +59,7 @@ _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
 # Parameter names in files of earlier versions.
 _RENAMED = {"normalise": "normalize"}
 _DEEPEST = 32
-_PICKLE = "Keep such a model with pickle or joblib, where you trust the file."
+_PICKLE = "Save such a model with pickle or joblib, and load it only if you trust the file."
 
 
 class ValueWriter:
@@ -94,7 +94,7 @@ class ValueWriter:
         """
         if depth > _DEEPEST:
             raise IncompatibleParts(
-                f"model files hold values nested up to {_DEEPEST} deep; {what} is deeper. {_PICKLE}"
+                f"model files support at most {_DEEPEST} nested levels; {what} has more. {_PICKLE}"
             )
         if isinstance(value, np.generic) and value.dtype.kind in "biufU":
             value = value.item()
@@ -124,14 +124,15 @@ class ValueWriter:
         if isinstance(value, type) and issubclass(value, Loss) and not is_hilboost(value):
             return {"import": self._named(value), "attributes": None}
         raise IncompatibleParts(
-            f"model files hold numbers, text, hilboost's own parts and classes of your own that "
-            f"derive from hilboost's; {what} is of type {type(value).__name__}. {_PICKLE}"
+            f"{what} is of type {type(value).__name__}, which model files do not support; they "
+            "support numbers, text, hilboost's components and custom classes derived from "
+            f"hilboost's base classes. {_PICKLE}"
         )
 
     def _imported(self, value: Any, what: str, depth: int) -> Any:
         if any(getattr(cls, "__slots__", ()) for cls in type(value).__mro__):
             raise IncompatibleParts(
-                f"model files hold the attributes that an object has in its __dict__; "
+                f"model files store the attributes in the __dict__ of an object, but "
                 f"{type(value).__name__} ({what}) has __slots__. Define the class without them."
             )
         attributes = {
@@ -147,10 +148,10 @@ class ValueWriter:
             found = getattr(found, step, None)
         if found is not cls or cls.__module__ == "__main__":
             raise IncompatibleParts(
-                f"model files name a class by the module that it is imported from, and "
-                f"{cls.__qualname__} of {cls.__module__} is not imported from one; define it at "
-                "the top of a module of its own, or keep the model with pickle or joblib, where "
-                "you trust the file."
+                f"model files store the import path of a custom class, but {cls.__qualname__} of "
+                f"{cls.__module__} cannot be imported; define it at the top level of an importable "
+                "module, or save the model with pickle or joblib, and load it only if you trust "
+                "the file."
             )
         name = f"{cls.__module__}:{cls.__qualname__}"
         if name not in self.imports:
@@ -258,18 +259,18 @@ def _import(name: str, trusted: frozenset[str]) -> Any:
             found = getattr(found, step)
     except (ImportError, AttributeError) as error:
         raise InvalidModelFile(
-            f"{name} cannot be imported ({error}); put its module where Python finds it."
+            f"{name} cannot be imported ({error}); add the folder of its module to sys.path."
         ) from error
     if not (isinstance(found, type) and issubclass(found, PARTS)):
         known = ", ".join(part.__name__ for part in PARTS)
         raise InvalidModelFile(
-            f"{name} is no class of a part of a model, which derives from one of {known}."
+            f"{name} cannot be part of a model, because it is not a subclass of one of {known}."
         )
     return found
 
 
 def refusal(names: Iterable[str]) -> str:
-    """Error message for classes that are not trusted."""
+    """Return the error message for classes that are not trusted."""
     listed = ", ".join(f'"{name}"' for name in names)
     return (
         f"the model uses code that is not in its file: {listed}. If you trust the file and this "
@@ -283,7 +284,7 @@ def checked_names(trusted: Any) -> frozenset[str]:
     Raises
     ------
     InvalidType, InvalidParameter
-        The value is not a list of names, or a name lacks its module.
+        The value is not a list of names, or a name does not include its module.
     """
     if isinstance(trusted, str | bytes) or not isinstance(trusted, Collection):
         raise InvalidType(
@@ -292,5 +293,7 @@ def checked_names(trusted: Any) -> frozenset[str]:
     for name in trusted:
         module, _, path = name.partition(":") if isinstance(name, str) else ("", "", "")
         if not all(step.isidentifier() for step in (*module.split("."), *path.split("."))):
-            raise InvalidParameter(f'trusted names classes as "module:Class"; got {name!r:.60}.')
+            raise InvalidParameter(
+                f'trusted must contain names such as "my_module:MyLoss"; got {name!r:.60}.'
+            )
     return frozenset(trusted)

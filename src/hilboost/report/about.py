@@ -104,7 +104,7 @@ def _became(model: Any, name: str) -> Any:
     if name == "learning_rate" and fitted.codec.kind == "structured":
         return pace(model.get_params(deep=False), fitted.learner)[1]
     if model.is_tabular and fitted.resolved is None:
-        return None  # an old model file: the learner holds defaults, not resolved values
+        return None  # loaded from an old model file, which does not contain resolved values
     holders = ((fitted.resolved, name), (model, f"{name}_"), (fitted.learner, name))
     for holder, attribute in holders:
         value = getattr(holder, attribute, None)

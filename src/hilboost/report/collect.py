@@ -82,12 +82,12 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
 def _checked(model: Any, X: Any, y: Any) -> tuple[Columns, Floats, Floats]:
     """Validate inputs; return the table, raw predictions (n, r), and encoded labels (n, c)."""
     if not hasattr(model, "report_facts"):
-        raise InvalidType(f"a report needs a hilboost estimator; got {type(model).__name__}.")
+        raise InvalidType(f"a report requires a hilboost estimator; got {type(model).__name__}.")
     check_is_fitted(model)
     columns = Columns.of(model, X)
     raw = model.predict_raw(columns.source)
     if y is None:
-        raise InvalidData("a report needs the true targets; pass y.")
+        raise InvalidData("a report requires the true targets; pass y.")
     codes = model.fitted_.encode_target(y, len(raw))
     check_length(codes, len(raw))
     if model.fitted_.codec.kind == "numbers" and np.isnan(codes).all(axis=0).any():

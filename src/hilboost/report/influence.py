@@ -146,7 +146,7 @@ def dependence_facts(
 
 
 def _grid(columns: Columns, number: int) -> dict[str, Any]:
-    """Choose grid values of a column, and rows that hold them."""
+    """Choose grid values of a column, and rows that contain them."""
     values = columns.values(number)
     if values.dtype == object:
         present = np.array([str(v) for v in values if v is not None], dtype=str)

@@ -52,7 +52,7 @@ class Report:
         """
         path = Path(path)
         if path.is_dir():
-            raise InvalidParameter(f"path='{path}' is a folder; give the path of a file.")
+            raise InvalidParameter(f"path='{path}' is a folder; use the path of a file.")
         if not path.parent.is_dir():
             raise InvalidParameter(
                 f"there is no folder '{path.parent}' for the report; create it first."

@@ -17,16 +17,17 @@ from hilboost.core.rule import State
 class ReestimateLeaves:
     """Replace leaf values by the best constants of the loss (Friedman 2001, Algorithm 3, step 5).
 
-    Terms without leaves are unchanged.  Only rows that the stage learned from count.  Under an
-    order constraint, values are replaced by the nearest ordered ones, with leaves weighted by
-    their rows.
+    Terms without leaves are unchanged.  Only the rows to which the stage was fitted are used.
+    Under an order constraint, the values are replaced by the nearest ordered ones, with leaves
+    weighted by their rows.
     """
 
     def check(self, loss: Loss, learner: Learner) -> None:
         """Check that the loss can compute the best constant of a leaf."""
         if not loss.has_leaf_values:
             raise IncompatibleParts(
-                f"leaf re-estimation needs a loss with leaf values; {type(loss).__name__} has none."
+                f"leaf re-estimation requires a loss that computes leaf values (LeafLoss); "
+                f"{type(loss).__name__} does not."
             )
 
     def __call__(self, stage: Stage, state: State) -> Stage:

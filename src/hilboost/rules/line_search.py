@@ -23,10 +23,10 @@ class LineSearch:
     """The step length that minimizes the loss, per output column (Friedman 2001, Algorithm 1, 5).
 
     Brent's method finds the root of the derivative along the stage between two powers of two,
-    which are searched upwards or downwards from 1.  A stage that does not descend gets step 0.
-    If gradients and targets have different units, as under the absolute error, the step length has
-    units too.  The search range therefore depends on the length at which a linear extrapolation of
-    the loss would reach zero.
+    which are searched upward or downward from 1.  The length is 0 if the stage is not a descent
+    direction.  If gradients and targets have different units, as for the absolute error, the
+    length has units too.  The search range therefore depends on the length at which a linear
+    extrapolation of the loss reaches zero.
 
     Parameters
     ----------

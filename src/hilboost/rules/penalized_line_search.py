@@ -43,12 +43,12 @@ class PenalizedLineSearch:
         """Check that the results of the learner are :class:`Descending`."""
         if not learner.penalizes:
             raise IncompatibleParts(
-                f"a penalized line search needs a learner that penalizes its steps, which "
-                f"{type(learner).__name__} does not; use LineSearch."
+                f"a penalized line search requires a learner with a penalty, and "
+                f"{type(learner).__name__} has none; use LineSearch."
             )
 
     def __call__(self, stage: Stage, state: State) -> Stage:
-        """Multiply the coefficients by the length, 0 for a step that does not descend."""
+        """Multiply the coefficients by the length, which is 0 if the step is not a descent."""
         (fitted,) = state.fitted
         assert isinstance(fitted, Descending)
         assert fitted.outputs is not None

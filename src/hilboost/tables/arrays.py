@@ -58,11 +58,11 @@ def refuse_dates_and_complex(values: Any, what: str) -> None:
         if kind == "m":
             advice = f"their length in seconds, {what} / numpy.timedelta64(1, 's')"
         raise InvalidData(
-            f"{what} holds dates, times or durations ({dtype}); convert them to numbers, such as "
-            f"{advice}."
+            f"{what} contains dates, times or durations ({dtype}); convert them to numbers, such "
+            f"as {advice}."
         )
     if kind == "c":
         raise InvalidData(
-            f"Complex data not supported: {what} must hold real numbers; pass {what}.real or "
+            f"Complex data not supported: {what} must contain real numbers; pass {what}.real or "
             f"{what}.imag."
         )

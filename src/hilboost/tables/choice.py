@@ -34,7 +34,7 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
         if given == FROM_DTYPE:
             return None
         raise InvalidParameter(
-            f"categorical_features={given!r} is not supported; give a list, such as "
+            f"categorical_features={given!r} is not supported; pass a list, such as "
             f"[{given!r}], or 'from_dtype'."
         )
     try:
@@ -67,15 +67,15 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
 def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]:
     if names is None:
         raise InvalidParameter(
-            "categorical_features contains column names, but X has no column names; fit a data "
-            "frame, or pass column indices."
+            "categorical_features contains column names, but X has no column names; pass X as a "
+            "data frame, or pass column indices."
         )
     known = {name: k for k, name in enumerate(names)}
     unknown = [name for name in entries if name not in known]
     if unknown:
         raise InvalidParameter(
             "categorical_features contains columns that X does not have: "
-            f"{', '.join(map(repr, unknown))}."
+            f"{', '.join(map(repr, unknown))}; remove them or correct their names."
         )
     return tuple(sorted({known[name] for name in entries}))
 

@@ -62,7 +62,7 @@ class Labels:
         return np.flatnonzero(counts)
 
     def row_of(self, distinct: int) -> int:
-        """Return the first row that holds the given value of ``distinct``."""
+        """Return the first row that contains the given value of ``distinct``."""
         return int(np.flatnonzero(self.codes == distinct)[0])
 
 
@@ -85,9 +85,9 @@ def read_objects(
     Raises
     ------
     InvalidData
-        If the column holds dates, or both text and numbers.
+        If the column contains dates, or both text and numbers.
     InvalidType
-        If it holds other objects.
+        If it contains other objects.
     """
     kinds = {kind: kind_of(kind) for kind in set(map(type, values))}
     found = set(kinds.values())
@@ -96,8 +96,8 @@ def read_objects(
     if "object" in found:
         i = next(i for i, value in enumerate(values) if kinds[type(value)] == "object")
         raise InvalidType(
-            f"{place(name)} holds {_shown(values[i])} in row {row_of(i)}, but each value of this "
-            "argument must be a string or a number; split it into several columns, or drop it."
+            f"{place(name)} contains {_shown(values[i])} in row {row_of(i)}, but each value of "
+            "this argument must be a string or a number; split it into several columns, or drop it."
         )
     if "text" not in found:
         return _numbers(values, kinds)
@@ -105,7 +105,7 @@ def read_objects(
         if kinds[type(value)] == "number" and value == value:
             j = next(j for j, other in enumerate(values) if kinds[type(other)] == "text")
             raise InvalidData(
-                f"{place(name)} holds text ({values[j]!r} in row {row_of(j)}) and numbers "
+                f"{place(name)} contains text ({values[j]!r} in row {row_of(j)}) and numbers "
                 f"({value!r} in row {row_of(i)}); convert it to text, for instance with "
                 ".astype(str), or to numbers, for instance with pandas.to_numeric(..., "
                 "errors='coerce')."
@@ -178,7 +178,7 @@ def refuse_dates(name: object, what: str) -> NoReturn:
     else:
         advice = "year, month, day of the week, or the seconds since a fixed date"
     raise InvalidData(
-        f"{place(name)} holds dates, times or durations ({what}); convert them to numbers, such "
+        f"{place(name)} contains dates, times or durations ({what}); convert them to numbers, such "
         f"as {advice}, or drop the column."
     )
 
@@ -191,7 +191,7 @@ def refuse_nested(name: object, what: str) -> NoReturn:
     InvalidType
     """
     raise InvalidType(
-        f"{place(name)} holds {what}, but each value of this argument must be a string or a "
+        f"{place(name)} contains {what}, but each value of this argument must be a string or a "
         "number; split it into several columns, or drop it."
     )
 

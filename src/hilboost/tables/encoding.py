@@ -35,13 +35,13 @@ def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
     Returns
     -------
     matrix : (n, d) float64, or float32 if all columns are float32
-        Category columns hold the index of the level in ascending order, NaN for missing values.
+        Category columns contain the index of the level in ascending order, NaN for missing values.
     schema : Schema
 
     Raises
     ------
     InvalidData, InvalidType
-        If a numeric column holds text, or if categories are dates or other objects.
+        If a numeric column contains text, or if categories are dates or other objects.
 
     Warns
     -----
@@ -77,7 +77,7 @@ def encode(table: Table, schema: Schema) -> Floats:
     Raises
     ------
     InvalidData
-        If a column that held text in fit holds numbers, or the reverse.
+        If a column that contained text in fit contains numbers, or vice versa.
     """
     encoded: list[NDArray[Any]] = []
     for k, (read, column) in enumerate(zip(table.columns, schema.columns, strict=True)):
@@ -113,7 +113,7 @@ def encode_array(X: Floats, schema: Schema) -> Floats:
 
 
 def without_unused_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
-    """Drop the levels that do not occur, as if :func:`learn` had seen only these rows.
+    """Drop the levels that do not occur, as if :func:`learn` had been called with these rows only.
 
     ``X`` (n, d) is modified in place.
 
@@ -163,11 +163,12 @@ def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
         row, text = read.row_of(first), read.distinct[first]
         if not in_fit:
             raise InvalidData(
-                f"{place(name)} held numbers (or nothing) in fit and holds text now ({text!r} in "
-                f"row {row}); convert it to numbers, or fit again with the column as text."
+                f"{place(name)} contained numbers (or no values) in fit but contains text now "
+                f"({text!r} in row {row}); convert it to numbers, or fit again with the column as "
+                "text."
             )
         raise InvalidData(
-            f"{place(name)} holds text ({text!r} in row {row}) but is not listed in "
+            f"{place(name)} contains text ({text!r} in row {row}) but is not listed in "
             "categorical_features; list it there, set categorical_features='from_dtype', or drop "
             "the column."
         )
@@ -223,7 +224,7 @@ def _check_kind(labels: Labels, column: Column) -> None:
     row = labels.row_of(first)
     held = "text" if column.holds_text else "numbers"
     raise InvalidData(
-        f"{place(column.name)} held {held} in fit and holds {other} now "
+        f"{place(column.name)} contained {held} in fit but contains {other} now "
         f"({labels.distinct[first]!r} in row {row}); convert it to {held}."
     )
 

@@ -64,7 +64,7 @@ def read_table(X: Any) -> Table | None:
     Raises
     ------
     InvalidData, InvalidType
-        If ``X`` holds dates, nested values, other objects, or mixes text and numbers; if column
+        If ``X`` contains dates, nested values, other objects, or mixes text and numbers; if column
         names repeat; if ``X`` is a lazy frame, a dict, or a structured array.
     MissingPackage
         If ``X`` is an Arrow stream and neither PyArrow nor Polars is installed.
@@ -178,8 +178,8 @@ def _from_stream(X: Any) -> Any:
         except (TypeError, ValueError):  # a stream of single values
             return None
     raise MissingPackage(
-        f"X ({type(X).__name__}) is an Arrow stream, which needs pyarrow or polars; install one, "
-        "for instance with `python -m pip install pyarrow`."
+        f"X ({type(X).__name__}) is an Arrow stream, which requires pyarrow or polars; install "
+        "one, for instance with `python -m pip install pyarrow`."
     )
 
 
@@ -214,7 +214,7 @@ def _read(series: Any, name: object) -> ReadColumn:
         native = series.to_native()
         if series.implementation.is_pandas_like() and native.dtype == object:
             return read_objects(native.tolist(), name)
-        return without_missing(_factorised(series))
+        return without_missing(_factorized(series))
     return _of_unknown(series, name)
 
 
@@ -235,13 +235,13 @@ def _of_unknown(series: Any, name: object) -> ReadColumn:
         refuse_dates(name, str(values.dtype))
     if values.dtype.kind == "c":
         raise InvalidData(
-            f"Complex data not supported: column {name!r} holds complex numbers; replace it by "
+            f"Complex data not supported: column {name!r} contains complex numbers; replace it by "
             "its real and imaginary parts."
         )
     return read_objects(values.tolist(), name)
 
 
-def _factorised(series: Any) -> Labels:
+def _factorized(series: Any) -> Labels:
     """Return codes and distinct values, using the library of the column."""
     native, library = series.to_native(), series.implementation
     if library.is_pandas_like():
@@ -254,7 +254,7 @@ def _factorised(series: Any) -> Labels:
         )
         return Labels(codes.to_numpy(), levels.to_list())
     if library.is_pyarrow():
-        return _factorised_arrow(native)
+        return _factorized_arrow(native)
     return coded(series.to_list())
 
 
@@ -264,7 +264,7 @@ def _polars_int64() -> Any:
     return polars.Int64
 
 
-def _factorised_arrow(column: Any) -> Labels:
+def _factorized_arrow(column: Any) -> Labels:
     """Join the chunks of an Arrow column, each with its own dictionary."""
     codes, distinct = [np.empty(0, dtype=np.int64)], list[Any]()
     for chunk in column.chunks:

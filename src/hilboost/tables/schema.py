@@ -70,7 +70,7 @@ class Schema:
 def category_columns(schema: Schema) -> tuple[tuple[int, int], ...]:
     """Return ``(column, n_levels)`` of every category column, ascending.
 
-    These columns of the matrix hold 0 … n_levels - 1, NaN for missing values, and -1 for levels
+    These columns of the matrix contain 0 … n_levels - 1, NaN for missing values, and -1 for levels
     not seen in fit.
     """
     return tuple((k, len(levels)) for k, levels in schema.levels)

@@ -1,7 +1,7 @@
-"""Contract tests for losses, learners, kernels and output spaces of your own.
+"""Contract tests for custom losses, learners, kernels and output spaces.
 
-Each kind of part has a class to derive a test class from, and a function that runs the same checks
-at once.  Both raise ``AssertionError``; neither needs pytest.
+For each type of component, there is a base class for pytest test classes, and a function that runs
+the same checks without pytest.  Both raise ``AssertionError`` if a check fails.
 """
 
 from hilboost.testing.contract import Contract

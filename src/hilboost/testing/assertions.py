@@ -1,4 +1,4 @@
-"""Assertions that fail with a sentence, without pytest."""
+"""Assertions with descriptive messages, without pytest."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import numpy as np
 
 
 def ensure(condition: Any, sentence: str) -> None:
-    """Fail with a sentence unless a condition holds.
+    """Raise an error unless a condition holds.
 
     Parameters
     ----------
     condition : bool
     sentence : str
+        Message of the error.
 
     Raises
     ------
     AssertionError
+        If the condition does not hold.
     """
     if not condition:
         raise AssertionError(sentence)
@@ -28,18 +30,20 @@ def ensure(condition: Any, sentence: str) -> None:
 def ensure_close(
     found: Any, expected: Any, sentence: str, *, rtol: float = 0.0, atol: float = 0.0
 ) -> None:
-    """Fail unless two arrays have one shape and nearly the same entries.
+    """Raise an error unless two arrays have the same shape and nearly equal entries.
 
     Parameters
     ----------
     found, expected : array-like
     sentence : str
+        First sentence of the message.
     rtol, atol : float
-        As in :func:`numpy.allclose`; with both 0 the entries must be equal.
+        Tolerances as in :func:`numpy.allclose`; if both are 0, the entries must be equal.
 
     Raises
     ------
     AssertionError
+        If the arrays differ.
     """
     found, expected = np.asarray(found), np.asarray(expected)
     ensure(
@@ -50,22 +54,24 @@ def ensure_close(
     if wrong.any():
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise AssertionError(
-            f"{sentence} {wrong.sum()} of {wrong.size} entries differ; at {first} there is "
+            f"{sentence} {wrong.sum()} of {wrong.size} entries differ; the entry at {first} is "
             f"{found[first]!r}, expected {expected[first]!r}."
         )
 
 
 def ensure_same_labels(found: Any, expected: Any, sentence: str) -> None:
-    """Fail unless two collections of labels are of one kind and equal.
+    """Raise an error unless two collections of labels have the same type and are equal.
 
     Parameters
     ----------
     found, expected : array or list
     sentence : str
+        First sentence of the message.
 
     Raises
     ------
     AssertionError
+        If the collections differ.
     """
     if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
         ensure(
@@ -75,7 +81,7 @@ def ensure_same_labels(found: Any, expected: Any, sentence: str) -> None:
         if found.dtype.kind in "biufc":
             ensure_close(found, expected, sentence, rtol=1e-9, atol=1e-9)
         else:
-            ensure(np.array_equal(found, expected), f"{sentence} {found!r:.200}")
+            ensure(np.array_equal(found, expected), f"{sentence} Got {found!r:.200}.")
         return
     ensure(
         isinstance(found, np.ndarray) == isinstance(expected, np.ndarray),
@@ -87,37 +93,40 @@ def ensure_same_labels(found: Any, expected: Any, sentence: str) -> None:
 def ensure_raises(
     kind: type[Exception], pattern: str, call: Callable[[], Any], sentence: str
 ) -> None:
-    """Fail unless a call raises an error of a kind, with a message that matches.
+    """Raise an error unless a call raises the expected exception with a matching message.
 
     Parameters
     ----------
     kind : type
+        Expected class of the exception.
     pattern : str
-        Regular expression to be found in the message.
+        Regular expression that must be found in the message of the exception.
     call : callable
     sentence : str
+        First sentence of the message.
 
     Raises
     ------
     AssertionError
+        If no exception, another exception or another message is raised.
     """
     try:
         call()
     except kind as error:
         ensure(
             re.search(pattern, str(error)),
-            f"{sentence} The message is {str(error)!r}; it should match {pattern!r}.",
+            f"{sentence} The message is {str(error)!r}; it must match {pattern!r}.",
         )
         return
     except Exception as error:
         raise AssertionError(
             f"{sentence} Got {type(error).__name__} ({error}) instead of {kind.__name__}."
         ) from error
-    raise AssertionError(f"{sentence} Nothing was raised; expected {kind.__name__}.")
+    raise AssertionError(f"{sentence} No exception was raised; expected {kind.__name__}.")
 
 
 def read_only(*arrays: Any) -> list[Any]:
-    """Make arrays read-only, and copy them.
+    """Copy arrays, and make the originals read-only.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the contract tests of all kinds of parts share."""
+"""Base class of all contract tests."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 class Contract:
     """Base class of all contract tests.
 
-    A subclass whose name begins with ``Test`` is collected by pytest.  :meth:`run` runs the same
-    checks without pytest.  Set a check to ``None`` in a subclass to leave it out.
+    pytest collects subclasses whose names begin with ``Test``.  :meth:`run` runs the same checks
+    without pytest.  To skip a check, set it to ``None`` in the subclass.
     """
 
     def make(self) -> Any:
-        """The part under test; called anew by every check.
+        """Create the component under test; called by each check.
 
         Returns
         -------
@@ -22,13 +22,13 @@ class Contract:
         Raises
         ------
         NotImplementedError
-            The subclass does not say.
+            If the subclass does not override this method.
         """
-        raise NotImplementedError(f"{type(self).__name__}.make must return the part to test.")
+        raise NotImplementedError(f"{type(self).__name__}.make must return the object to test.")
 
     @classmethod
     def checks(cls) -> tuple[str, ...]:
-        """Names of all checks, those of base classes first.
+        """Return the names of all checks; those of base classes come first.
 
         Returns
         -------
@@ -43,12 +43,12 @@ class Contract:
         return tuple(name for name in names if callable(getattr(cls, name)))
 
     def run(self) -> None:
-        """Run all checks; the first one that fails ends the run.
+        """Run all checks until one fails.
 
         Raises
         ------
         AssertionError
-            The message names the part and the check, and says what is wrong.
+            If a check fails.  The message names the class and the check, and describes the failure.
         """
         for name in self.checks():
             try:

@@ -1,4 +1,4 @@
-"""The contract tests of a given object, all at once."""
+"""Contract tests of a given part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hilboost.testing.outputs import OutputSpaceContract
 
 
 class _Given:
-    """Makes copies of a part, and draws from the rows given with it."""
+    """Contract tests of a given part: tests use copies of it, and rows drawn from given arrays."""
 
     def __init__(self, part: Any, *arrays: Any) -> None:
         self._part, self._arrays = part, arrays
@@ -29,7 +29,7 @@ class _Given:
         return deepcopy(self._part)
 
     def _draw(self, rng: np.random.Generator, n: int) -> list[Any] | None:
-        """The same rows of all arrays, no row twice if there are enough; ``None`` without rows."""
+        """Draw the same rows of all arrays, each at most once if there are enough rows."""
         if self._arrays[0] is None:
             return None
         n_rows = len(self._arrays[0])
@@ -52,18 +52,17 @@ def check_kernel(
     ----------
     kernel : Kernel
     X : array-like (n, d), optional
-        Rows that the kernel takes, from which some are drawn.  By default three columns of normal
-        numbers.
+        Valid rows, from which some are drawn.  By default, three columns of normal random numbers.
     single : float, default 1e-5
-        As :attr:`KernelContract.single`.
+        See :attr:`KernelContract.single`.
     saved : bool, default True
-        Whether the class can be imported by a model file; False for classes of a script or a
-        notebook.
+        Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
+        or a notebook, to which model files cannot refer.
 
     Raises
     ------
     AssertionError
-        The kernel breaks its contract; the message names the check and says what is wrong.
+        If a check fails.  The message names the check and describes the failure.
     """
     contract = _GivenKernel(kernel, None if X is None else np.asarray(X, dtype=np.float64))
     contract.single, contract.saved = single, saved
@@ -94,32 +93,32 @@ def check_learner(
     ----------
     learner : Learner
     X : array-like (n, d), optional
-        Inputs, from which rows are drawn.  By default four columns of noisy targets and noise.
+        Inputs, from which rows are drawn.  By default, four columns of noisy targets and noise.
     y : array-like (n,) or (n, r), optional
         Targets of ``X``.
     takes_weights : bool, default True
-        As :attr:`LearnerContract.takes_weights`.
+        See :attr:`LearnerContract.takes_weights`.
     takes_samples : bool, default True
-        As :attr:`LearnerContract.takes_samples`.
+        See :attr:`LearnerContract.takes_samples`.
     continues : bool, default True
-        As :attr:`LearnerContract.continues`.
+        See :attr:`LearnerContract.continues`.
     monotone : bool, default True
-        As :attr:`LearnerContract.monotone`.
+        See :attr:`LearnerContract.monotone`.
     saved : bool, default True
-        Whether the classes can be imported by a model file; False for classes of a script or a
-        notebook.
+        Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
+        or a notebook, to which model files cannot refer.
     trusted : tuple of type, optional
-        Further classes that the model file names, besides the learner and its base models.
+        Additional custom classes in model files, besides the learner and its base models.
 
     Raises
     ------
     AssertionError
-        The learner breaks its contract; the message names the check and says what is wrong.
+        If a check fails.  The message names the check and describes the failure.
     ValueError
-        Only one of ``X`` and ``y`` is given.
+        If only one of ``X`` and ``y`` is passed.
     """
     if (X is None) != (y is None):
-        raise ValueError("Give both X and y, or neither.")
+        raise ValueError("only one of X and y was passed; pass both or neither.")
     if X is not None:
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         y = y[:, None] if y.ndim == 1 else y
@@ -152,22 +151,22 @@ def check_loss(
     ----------
     loss : Loss
     y : array-like (n,) or (n, c), optional
-        Valid targets, from which rows are drawn: class codes for a classifier.  By default normal,
-        or codes of two classes.
+        Valid targets, from which rows are drawn; class codes for a classifier.  By default, normal
+        random numbers, or codes of two classes.
     classifier : bool, default False
-        As :attr:`LossContract.classifier`.
+        See :attr:`LossContract.classifier`.
     hessian : {"exact", "bound"} or float, default "exact"
-        As :attr:`LossContract.hessian`.
+        See :attr:`LossContract.hessian`.
     best_leaves : bool, default True
-        As :attr:`LossContract.best_leaves`.
+        See :attr:`LossContract.best_leaves`.
     saved : bool, default True
-        Whether the class can be imported by a model file; False for classes of a script or a
-        notebook.
+        Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
+        or a notebook, to which model files cannot refer.
 
     Raises
     ------
     AssertionError
-        The loss breaks its contract; the message names the check and says what is wrong.
+        If a check fails.  The message names the check and describes the failure.
     """
     contract = _GivenLoss(loss, None if y is None else np.asarray(y))
     contract.classifier, contract.hessian = classifier, hessian
@@ -197,22 +196,21 @@ def check_output_space(
     ----------
     space : OutputSpace
     labels : array or list of labels
-        Valid ones, from which some are drawn: 40 or more, and in the form in which ``decode``
-        returns them.
+        At least 40 valid labels, from which some are drawn, in the form returned by ``decode``.
     exact : tuple of str, optional
-        As :attr:`OutputSpaceContract.exact`.
+        See :attr:`OutputSpaceContract.exact`.
     distinct : bool, default True
-        As :attr:`OutputSpaceContract.distinct`.
+        See :attr:`OutputSpaceContract.distinct`.
     ordered : bool, default False
-        As :attr:`OutputSpaceContract.ordered`.
+        See :attr:`OutputSpaceContract.ordered`.
     saved : bool, default True
-        Whether the classes can be imported by a model file; False for classes of a script or a
-        notebook.
+        Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
+        or a notebook, to which model files cannot refer.
 
     Raises
     ------
     AssertionError
-        The space breaks its contract; the message names the check and says what is wrong.
+        If a check fails.  The message names the check and describes the failure.
     """
     contract = _GivenOutputSpace(space, labels)
     contract.exact, contract.distinct, contract.ordered = exact, distinct, ordered

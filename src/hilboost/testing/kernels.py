@@ -1,4 +1,4 @@
-"""What every kernel promises."""
+"""Contract tests of kernels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PENALTY = 0.1
 
 
 class KernelContract(ModelContract):
-    """Tests of a kernel: its blocks, its derivatives, a kernel machine with it.
+    """Tests of a kernel: Gram blocks, derivatives, and a kernel machine with the kernel.
 
     Attributes
     ----------
     single : float
-        Largest error of a block in float32, relative to the largest entry.
+        Maximum error of a block in float32, relative to the largest entry.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class KernelContract(ModelContract):
     single: float = 1e-5
 
     def data(self, rng: np.random.Generator, n: int) -> Floats:
-        """Rows that the kernel takes; by default normal, one of them twice.
+        """Draw valid rows; by default normal random numbers, with one duplicate row.
 
         Parameters
         ----------
@@ -52,9 +52,9 @@ class KernelContract(ModelContract):
         return rows
 
     def pair(self, a: Floats, b: Floats) -> float:
-        """The kernel of two rows, written down as slowly and simply as possible.
+        """Compute the kernel of two rows with a simple reference implementation.
 
-        By default the kernel itself, so that its blocks are compared with its single entries.
+        By default, this is the kernel itself, so that blocks are compared with single entries.
 
         Parameters
         ----------
@@ -67,19 +67,19 @@ class KernelContract(ModelContract):
         return float(np.asarray(self.make().block(a[None], b[None]))[0, 0])
 
     def build(self, **parameters: Any) -> Any:
-        """One exact kernel machine with the kernel."""
+        """Create an exact kernel machine with the kernel."""
         small = {"regularization": _PENALTY, "standardize": False, "random_state": 0}
         return KernelBoostingRegressor(kernel=self.make(), **small | parameters)
 
     def table(self, n: int = 40) -> tuple[Any, Any]:
-        """Rows of :meth:`data` without missing values, and a function of them with noise."""
+        """Draw rows from :meth:`data`, without missing values, and a noisy function of them."""
         rng = np.random.default_rng(3)
-        X = np.nan_to_num(self.data(rng, n))  # kernel machines take no missing values
+        X = np.nan_to_num(self.data(rng, n))  # kernel machines do not support missing values
         K = np.asarray(self.make().block(X, X))
         return X, K @ rng.normal(size=n) + rng.normal(size=n) / 10
 
     def draw(self, n: int = _N) -> Floats:
-        """Rows drawn with a fixed seed.
+        """Draw rows with a fixed seed.
 
         Parameters
         ----------
@@ -92,61 +92,64 @@ class KernelContract(ModelContract):
         return self.data(np.random.default_rng(9), n)
 
     def test_block_is_the_kernel_of_every_pair(self) -> None:
-        """Against :meth:`pair`."""
+        """``block`` agrees with :meth:`pair`."""
         A, B = np.split(self.draw(30), [17])
         expected = np.array([[self.pair(a, b) for b in B] for a in A])
         ensure_close(
             self.make().block(A, B),
             expected,
-            "block differs from the kernel of single pairs.",
+            "block must contain the kernel of all pairs of rows.",
             rtol=1e-9,
             atol=1e-12 * np.abs(expected).max(),
         )
 
     def test_block_is_symmetric_and_positive_semidefinite(self) -> None:
-        """The Gram matrix of some rows."""
+        """Gram matrices are symmetric and positive semidefinite."""
         X = self.draw()
         K = self.make().block(X, X)
         scale = np.abs(K).max()
-        ensure_close(K, K.T, "The kernel is not symmetric.", atol=1e-7 * scale)
+        ensure_close(K, K.T, "The kernel must be symmetric.", atol=1e-7 * scale)
         smallest = np.linalg.eigvalsh(K)[0]
         ensure(
             smallest >= -1e-8 * _N * scale,
-            f"The kernel is not positive semidefinite: an eigenvalue is {smallest:.3g}, the "
+            f"The kernel must be positive semidefinite; an eigenvalue is {smallest:.3g}, and the "
             f"largest entry {scale:.3g}.",
         )
 
     def test_diag_is_the_diagonal_of_the_block(self) -> None:
-        """In float64, for rows in either precision."""
+        """``diag`` is the diagonal of ``block``, in float64 for rows in either precision."""
         for dtype, limit in ((np.float32, self.single), (np.float64, 1e-6)):
             X, kernel = self.draw(40).astype(dtype), self.make()
             diag, K = kernel.diag(X), kernel.block(X, X)
-            ensure(diag.shape == (40,), f"diag must return (a,); got the shape {diag.shape}.")
-            ensure(diag.dtype == np.float64, f"diag must be float64; got {diag.dtype}.")
+            ensure(diag.shape == (40,), f"diag must return shape (a,); got {diag.shape}.")
+            ensure(diag.dtype == np.float64, f"diag must return float64; got {diag.dtype}.")
             ensure_close(
                 diag,
                 np.diagonal(K),
-                "diag is not the diagonal of block.",
+                "diag must equal the diagonal of block.",
                 atol=limit * np.abs(K).max(),
             )
 
     def test_single_precision_is_close_to_double(self) -> None:
-        """``block`` returns the dtype of the rows."""
+        """``block`` returns the dtype of the rows, and float32 blocks are close to float64 ones."""
         A, B = np.split(self.draw(30), [17])
         kernel = self.make()
         single = kernel.block(A.astype(np.float32), B.astype(np.float32))
         double = kernel.block(A, B)
         for block, dtype in ((single, np.float32), (double, np.float64)):
-            ensure(block.dtype == dtype, f"block of {dtype.__name__} rows is {block.dtype}.")
+            ensure(
+                block.dtype == dtype,
+                f"block must return the dtype of the rows, {dtype.__name__}; got {block.dtype}.",
+            )
         ensure_close(
             single,
             double,
-            "block in float32 is far from block in float64.",
+            "block in float32 must be close to block in float64.",
             atol=self.single * np.abs(double).max(),
         )
 
     def test_rows_are_not_changed(self) -> None:
-        """In either memory layout."""
+        """``block`` and ``diag`` do not modify rows in either memory layout."""
         for order in ("C", "F"):
             X = np.array(self.draw(), order=order)
             (copied,) = read_only(X)
@@ -154,63 +157,68 @@ class KernelContract(ModelContract):
             kernel.block(X, X)
             kernel.diag(X)
             kernel.parameter_gradient(X, symmetric_weights(_N))
-            ensure_close(X, copied, "The kernel changes its rows.")
+            ensure_close(X, copied, "The kernel must not modify its rows.")
 
     def test_a_block_belongs_to_the_caller(self) -> None:
-        """Changing it changes no later block."""
+        """Modifying a block does not change later blocks."""
         X, kernel = self.draw(), self.make()
         block = kernel.block(X, X)
         copied = block.copy()
         block *= 3
-        ensure_close(kernel.block(X, X), copied, "A later block changes with an earlier one.")
+        ensure_close(kernel.block(X, X), copied, "Modifying a block must not change later blocks.")
 
     def test_a_block_is_made_of_blocks(self) -> None:
-        """An entry depends on its two rows alone."""
+        """Each entry depends only on its two rows."""
         A, B = np.split(self.draw(30), [17])
         kernel = self.make()
         whole = kernel.block(A, B)
         ensure_close(
             kernel.block(A[3:9], B[5:6]),
             whole[3:9, 5:6],
-            "An entry of the block depends on other rows.",
+            "Each entry of a block must depend only on its two rows.",
             rtol=1e-9,
             atol=1e-9 * np.abs(whole).max(),
         )
 
     def test_its_own_rows_are_accepted(self) -> None:
-        """``check`` refuses no valid number of columns."""
+        """``check`` accepts the number of columns of :meth:`data`."""
         self.make().check(self.draw().shape[1])
 
     def test_log_parameters_can_be_set(self) -> None:
-        """``with_log_parameters`` gives a kernel of the same class that has them."""
+        """``with_log_parameters`` returns a kernel of the same class with these parameters."""
         A, B = np.split(self.draw(30), [17])
         kernel = self.make()
         theta = kernel.log_parameters
         ensure(
-            theta.dtype == np.float64 and theta.ndim == 1, "log_parameters must be (p,) float64."
+            theta.dtype == np.float64 and theta.ndim == 1,
+            "log_parameters must be a float64 array of shape (p,).",
         )
         same = kernel.with_log_parameters(theta)
-        ensure(type(same) is type(kernel), f"with_log_parameters made a {type(same).__name__}.")
+        ensure(
+            type(same) is type(kernel),
+            f"with_log_parameters must return a {type(kernel).__name__}; got a "
+            f"{type(same).__name__}.",
+        )
         ensure_close(
             same.block(A, B),
             kernel.block(A, B),
-            "A kernel with its own log_parameters is another one.",
+            "with_log_parameters(log_parameters) must return an equal kernel.",
             rtol=1e-9,
         )
         moved = theta + np.linspace(0.1, 0.5, len(theta))
         ensure_close(
             kernel.with_log_parameters(moved).log_parameters,
             moved,
-            "with_log_parameters does not set log_parameters.",
+            "with_log_parameters must set log_parameters.",
             rtol=1e-12,
             atol=1e-15,
         )
 
     def test_contraction_is_the_derivative_of_the_weighted_sum(self) -> None:
-        """Against central differences."""
+        """``parameter_gradient`` agrees with central differences."""
         X, W, kernel = self.draw(), symmetric_weights(_N), self.make()
         theta = kernel.log_parameters
-        # Equal rows: differences of a root at 0 are rounding errors only.
+        # Equal rows are omitted: differences of a square root at 0 are rounding errors.
         W[(X[:, None] == X[None]).all(axis=2)] = 0
         numeric = np.zeros_like(theta)
         for p, step in enumerate(_STEP * np.eye(len(theta))):
@@ -221,13 +229,13 @@ class KernelContract(ModelContract):
         ensure_close(
             kernel.parameter_gradient(X, W),
             numeric,
-            "contraction is not the derivative by log_parameters.",
+            "parameter_gradient must be the derivative with respect to log_parameters.",
             rtol=1e-6,
             atol=1e-6,
         )
 
     def test_a_kernel_machine_is_kernel_ridge_regression(self) -> None:
-        """Against the closed form."""
+        """A kernel machine agrees with the closed form of kernel ridge regression."""
         X, y = self.table()
         predicted = self.build(regularization=_PENALTY).fit(X, y).predict(X)
         K = np.asarray(self.make().block(X, X))
@@ -235,13 +243,13 @@ class KernelContract(ModelContract):
         ensure_close(
             predicted,
             y.mean() + K @ weights,
-            "A kernel machine with this kernel is not kernel ridge regression.",
+            "A kernel machine with this kernel must equal kernel ridge regression.",
             atol=1e-6 * max(1.0, np.abs(y).max()),
         )
 
 
 def symmetric_weights(n: int) -> Floats:
-    """A random symmetric matrix, (n, n).
+    """Draw a random symmetric matrix, (n, n).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every base learner promises."""
+"""Contract tests of base learners."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _N = 80
 
 
 class LearnerContract(BoostingContract):
-    """Tests of a learner: its base models, where its randomness comes from, a model with it.
+    """Tests of a learner: base models, randomness, and a model with the learner.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class LearnerContract(BoostingContract):
     n_outputs: int = 2
 
     def data(self, rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
-        """Inputs, and targets that the learner can learn something of.
+        """Draw inputs, and targets that depend on them.
 
         Parameters
         ----------
@@ -49,24 +49,24 @@ class LearnerContract(BoostingContract):
         Returns
         -------
         tuple
-            ``X`` (n, d) and targets (n, n_outputs).
+            ``X`` (n, d), and targets (n, n_outputs).
         """
         targets = rng.normal(size=(n, self.n_outputs)) * 2 + 1
         noisy = targets + rng.normal(size=targets.shape) / 2
         return np.column_stack([noisy, rng.normal(size=(n, 2))]), targets
 
     def build(self, **parameters: Any) -> Any:
-        """Boosting of the learner under squared error."""
+        """Create a boosting estimator with the learner and squared error."""
         small = {"n_estimators": 5, "early_stopping": False, "random_state": 0}
         return BoostingRegressor(learner=self.make(), **small | parameters)
 
     def table(self, n: int = _N) -> tuple[Any, Any]:
-        """What :meth:`data` gives."""
+        """Return the inputs and targets of :meth:`data`."""
         X, y = self.data(np.random.default_rng(3), n)
         return X, (y[:, 0] if y.shape[1] == 1 else y)
 
     def own_classes(self, model: Any) -> Iterable[type]:
-        """The learner's class and those of its base models."""
+        """Return the classes of the learner and of its base models."""
         base_models = (term.model for stage in model.model_.stages for term in stage.terms)
         return (type(self.make()), *map(type, base_models))
 
@@ -77,22 +77,22 @@ class LearnerContract(BoostingContract):
         gradients: Gradients | None = None,
         hessian: Floats | None = None,
     ) -> tuple[list[FittedTerm], Floats, Gradients]:
-        """Base models fitted once to gradients.
+        """Fit the learner once.
 
         Parameters
         ----------
         seed : int
-            Of the generator that ``fit`` is given.
+            Seed of the generator passed to ``fit``.
         sample : RowSample, optional
-            By default all rows, not weighted.
+            By default, all rows without weights.
         gradients : Gradients, optional
-            By default the centered targets.
+            By default, the centered targets.
         hessian : (n, r) float64, optional
 
         Returns
         -------
         tuple
-            List of FittedTerm, ``X`` and the gradients.
+            List of FittedTerm, ``X``, and the gradients.
         """
         learner = self.make()
         X, targets = self.data(np.random.default_rng(3), _N)
@@ -108,60 +108,75 @@ class LearnerContract(BoostingContract):
             learner.close(data)
 
     def test_every_output_has_a_base_model(self) -> None:
-        """Exactly one; its part starts with a coefficient of one."""
+        """The terms cover each output column once, with coefficients of one."""
         fitted, _, gradients = self.fitted()
         ensure(
             all(
                 isinstance(one, FittedTerm) and isinstance(one.term.model, BaseModel)
                 for one in fitted
             ),
-            "fit must return a list of FittedTerm, each with a BaseModel.",
+            "fit must return a list of FittedTerm whose models are BaseModel objects.",
         )
         covered = [column for one in fitted for column in _columns_of(one.term)]
         ensure(
             sorted(covered) == list(range(gradients.negative_gradient.shape[1])),
-            f"The parts must have every output column once; they have {covered}.",
+            f"The terms must cover each output column once; they cover {covered}.",
         )
         for one in fitted:
-            ensure((one.term.coefficient == 1).all(), "Base models must not be shrunk by fit.")
+            ensure(
+                (one.term.coefficient == 1).all(), "fit must return terms with coefficients of one."
+            )
 
     def test_outputs_are_predictions_of_the_training_rows(self) -> None:
-        """``outputs``, or ``values[leaves]`` of a leaf model."""
+        """``outputs``, or ``values[leaves]`` of leaf models, equal the predictions."""
         fitted, X, _ = self.fitted()
         for one in fitted:
             ensure(
                 (one.outputs is None) != (one.leaves is None),
-                "A Fitted must have either outputs or leaves.",
+                "A FittedTerm must have either outputs or leaves.",
             )
             shape = (len(X), len(_columns_of(one.term)))
             predicted = one.term.model.predict_raw(X)
-            ensure(predicted.shape == shape, f"predict_raw returned the shape {predicted.shape}.")
-            ensure(np.isfinite(predicted).all(), "predict_raw is not finite.")
+            ensure(
+                predicted.shape == shape,
+                f"predict_raw must return shape {shape}; got {predicted.shape}.",
+            )
+            ensure(np.isfinite(predicted).all(), "predict_raw must return finite numbers.")
             ensure_close(
                 _outputs(one),
                 predicted,
-                "predict_raw of the training rows differs from what fit returned.",
+                "predict_raw of the training rows must equal the outputs returned by fit.",
                 rtol=1e-9,
                 atol=1e-9,
             )
 
     def test_values_of_cells_can_be_replaced(self) -> None:
-        """Where the model is constant on leaves."""
+        """``with_values`` replaces the values of leaf models."""
         fitted, X, _ = self.fitted()
         for one in fitted:
             model = one.term.model.on_leaves()
             if model is None:
                 continue
-            ensure_close(model.leaves(X), one.leaves, "The leaves of the training rows differ.")
+            ensure_close(
+                model.leaves(X),
+                one.leaves,
+                "leaves(X) of the training rows must equal the leaves returned by fit.",
+            )
             values = np.random.default_rng(1).normal(size=model.values.shape)
             other = model.with_values(values)
-            ensure_close(other.predict_raw(X), values[one.leaves], "with_values is not used.")
             ensure_close(
-                model.predict_raw(X), model.values[one.leaves], "with_values changed the model."
+                other.predict_raw(X),
+                values[one.leaves],
+                "predict_raw must use the values set by with_values.",
+            )
+            ensure_close(
+                model.predict_raw(X),
+                model.values[one.leaves],
+                "with_values must not modify the model.",
             )
 
     def test_a_step_along_the_outputs_goes_downhill(self) -> None:
-        """They agree in direction with the negative gradient, also with a hessian."""
+        """The outputs are a descent direction, with and without a hessian."""
         _, targets = self.data(np.random.default_rng(3), _N)
         hessian = np.random.default_rng(4).uniform(0.5, 2, size=targets.shape)
         for given in (None, hessian):
@@ -170,10 +185,10 @@ class LearnerContract(BoostingContract):
                 float((_outputs(one) * gradients.negative_gradient[:, one.term.columns]).sum())
                 for one in fitted
             )
-            ensure(slope > 0, "The outputs of the base models do not lower the loss.")
+            ensure(slope > 0, "The outputs of the base models must be a descent direction.")
 
     def test_inputs_are_not_changed(self) -> None:
-        """Neither ``X`` nor gradients nor the sample."""
+        """``fit`` does not modify ``X``, the gradients or the sample."""
         learner = self.make()
         X, targets = self.data(np.random.default_rng(3), _N)
         negative = np.array(targets - targets.mean(axis=0), order=learner.layout)
@@ -190,21 +205,21 @@ class LearnerContract(BoostingContract):
             one.term.model.predict_raw(X)
         for array, copied in zip(inputs, copies, strict=True):
             if array is not None:
-                ensure_close(array, copied, "The learner changes its inputs.")
+                ensure_close(array, copied, "The learner must not modify its inputs.")
 
     def test_the_generator_is_the_only_source_of_randomness(self) -> None:
-        """Equal seeds give equal models."""
+        """Two fits with the same seed give equal models."""
         one, X, _ = self.fitted(seed=5)
         other, _, _ = self.fitted(seed=5)
         for a, b in zip(one, other, strict=True):
             ensure_close(
                 b.term.model.predict_raw(X),
                 a.term.model.predict_raw(X),
-                "Two fits with one seed differ.",
+                "Two fits with the same seed must give equal models.",
             )
 
     def test_rows_outside_of_the_sample_are_not_learned_from(self) -> None:
-        """Their gradients may be anything; they have outputs all the same."""
+        """Gradients of rows outside the sample have no effect, but these rows have outputs."""
         rows = np.flatnonzero(np.arange(_N) % 4 != 0).astype(np.uint32)
         sample = RowSample(rows, None)
         if not self.takes_samples:
@@ -212,7 +227,7 @@ class LearnerContract(BoostingContract):
                 IncompatibleParts,
                 "",
                 lambda: self.fitted(sample=sample),
-                "A sample of rows that the learner does not take must be refused.",
+                "A learner that does not support samples of rows must reject them.",
             )
             return
         one, X, gradients = self.fitted(sample=sample)
@@ -220,15 +235,15 @@ class LearnerContract(BoostingContract):
         negative[::4] = 1e3
         other, _, _ = self.fitted(sample=sample, gradients=Gradients(negative))
         for a, b in zip(one, other, strict=True):
-            ensure(len(_outputs(a)) == _N, "Rows outside of the sample must have outputs.")
+            ensure(len(_outputs(a)) == _N, "Rows outside the sample must have outputs.")
             ensure_close(
                 b.term.model.predict_raw(X),
                 a.term.model.predict_raw(X),
-                "Gradients of rows outside of the sample change the model.",
+                "Gradients of rows outside the sample must not change the model.",
             )
 
     def test_a_sum_of_base_models_is_their_sum(self) -> None:
-        """``sum_of`` adds what ``predict_raw`` gives, times the coefficients."""
+        """``sum_of`` adds the predictions multiplied by the coefficients."""
         fitted, X, gradients = self.fitted()
         n_outputs = gradients.negative_gradient.shape[1]
         scaled = [
@@ -241,7 +256,13 @@ class LearnerContract(BoostingContract):
         for kind in {type(term.model) for term in scaled}:
             terms = [term for term in scaled if type(term.model) is kind]
             kind.sum_of(terms).add_to(raw, X, 1)
-        ensure_close(raw, expected, "sum_of adds something else.", rtol=1e-9, atol=1e-9)
+        ensure_close(
+            raw,
+            expected,
+            "sum_of must add the predictions multiplied by the coefficients.",
+            rtol=1e-9,
+            atol=1e-9,
+        )
 
 
 def _columns_of(term: Term) -> range:
@@ -249,11 +270,11 @@ def _columns_of(term: Term) -> range:
 
 
 def _outputs(fitted: FittedTerm) -> Floats:
-    """What the base model says of all training rows, (n, r)."""
+    """Return the outputs of the base model on all training rows, (n, r)."""
     if fitted.outputs is not None:
         return fitted.outputs
     model = fitted.term.model.on_leaves()
     if fitted.leaves is None or model is None:
-        raise AssertionError("A Fitted without outputs must have leaves, and a LeafModel.")
-    ensure((fitted.leaves >= 0).all(), "Every row must be in a leaf.")
+        raise AssertionError("A FittedTerm without outputs must have leaves and a LeafModel.")
+    ensure((fitted.leaves >= 0).all(), "Each row must be in a leaf.")
     return model.values[fitted.leaves]

@@ -1,4 +1,4 @@
-"""What every loss promises."""
+"""Contract tests of losses."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ _STEP = 1e-5
 
 
 class LossContract(BoostingContract):
-    """Tests of a loss: derivatives, start value, weights, leaves, and a model with it.
+    """Tests of a loss: derivatives, initial prediction, weights, leaves, and a model with the loss.
 
     Attributes
     ----------
     classifier : bool
-        Whether the loss is for ``BoostingClassifier``: targets are codes 0, 1, … in one column and
-        ``inverse_link`` returns probabilities.
+        Whether the loss is for ``BoostingClassifier``: targets are class codes 0, 1, … in one
+        column, and ``inverse_link`` returns probabilities.
     hessian : {"exact", "bound"} or float
-        What ``gradients`` returns: the second derivative, something that is at least as large, or
-        this multiple of it.
+        Whether the hessian is the second derivative, an upper bound on it, or this multiple of it.
     best_leaves : bool
-        Of a loss with ``leaf_values``: whether these are the best constants, rather than only
-        better than 0.
+        Whether ``leaf_values`` are the best constants; otherwise, they only have to decrease the
+        loss.
 
     Examples
     --------
@@ -48,7 +47,7 @@ class LossContract(BoostingContract):
     best_leaves: bool = True
 
     def targets(self, rng: np.random.Generator, n: int) -> Any:
-        """Valid targets drawn at random; by default normal, or two classes.
+        """Draw valid targets; by default normal random numbers, or codes of two classes.
 
         Parameters
         ----------
@@ -62,7 +61,7 @@ class LossContract(BoostingContract):
         return np.arange(n) % 2 if self.classifier else rng.normal(1, 2, n)
 
     def build(self, **parameters: Any) -> Any:
-        """Boosted trees with the loss."""
+        """Create an estimator of boosted trees with the loss."""
         kind = BoostingClassifier if self.classifier else BoostingRegressor
         small = {"n_estimators": 5, "min_samples_leaf": 2, "max_leaf_nodes": 8}
         return kind(
@@ -70,7 +69,7 @@ class LossContract(BoostingContract):
         )
 
     def table(self, n: int = 80) -> tuple[Any, Any]:
-        """The first columns of ``X`` are the targets with noise."""
+        """Draw a table whose first columns are the targets with noise."""
         rng = np.random.default_rng(3)
         y = _columns(self.targets(rng, n))
         X = np.column_stack([y + rng.normal(size=y.shape) / 2, rng.normal(size=(n, 2))])
@@ -78,7 +77,7 @@ class LossContract(BoostingContract):
         return X, (y[:, 0] if y.shape[1] == 1 else y)
 
     def draw(self, weighted: bool = False) -> tuple[Loss, Target, Floats]:
-        """A loss, a target, and ``raw`` around the start value.
+        """Return a loss, a target, and ``raw`` around the initial prediction.
 
         Parameters
         ----------
@@ -87,7 +86,7 @@ class LossContract(BoostingContract):
         Returns
         -------
         tuple
-            Loss, Target and ``raw`` (n, r).
+            Loss, Target, and ``raw`` (n, r).
         """
         rng = np.random.default_rng(7)
         loss, y = self.make(), _columns(self.targets(rng, _N))
@@ -96,28 +95,29 @@ class LossContract(BoostingContract):
         return loss, target, start + rng.normal(size=(_N, len(start))) * 0.7
 
     def test_the_target_is_accepted(self) -> None:
-        """``check`` refuses no valid target."""
+        """``check`` accepts valid targets."""
         loss, target, _ = self.draw(weighted=True)
         loss.check(target)
 
     def test_shapes(self) -> None:
-        """Of start, value, gradients and hessian."""
+        """The initial prediction, values, gradients and hessians have the right shapes."""
         loss, target, raw = self.draw()
         start, value = loss.initial_raw(target), loss.value(target, raw)
         gradients = loss.gradients(target, raw)
-        ensure(start.ndim == 1, f"start must return (r,); got the shape {start.shape}.")
-        ensure(value.shape == (_N,), f"value must return (n,); got the shape {value.shape}.")
+        ensure(start.ndim == 1, f"initial_raw must return shape (r,); got {start.shape}.")
+        ensure(value.shape == (_N,), f"value must return shape (n,); got {value.shape}.")
         for name, array in (
-            ("negative", gradients.negative_gradient),
+            ("negative_gradient", gradients.negative_gradient),
             ("hessian", gradients.hessian),
         ):
-            ensure(
-                array is None or array.shape == raw.shape,
-                f"{name} must have the shape of raw, {raw.shape}; got another.",
-            )
+            if array is not None:
+                ensure(
+                    array.shape == raw.shape,
+                    f"{name} must have the shape of raw, {raw.shape}; got {array.shape}.",
+                )
 
     def test_inputs_are_not_changed(self) -> None:
-        """Neither ``raw`` nor the target, in either memory layout."""
+        """The methods do not modify ``raw`` or the target, in either memory layout."""
         for order in ("C", "F"):
             loss, target, raw = self.draw(weighted=True)
             raw = np.array(raw, order=order)
@@ -128,10 +128,10 @@ class LossContract(BoostingContract):
             loss.gradients(target, raw)
             loss.inverse_link(raw)
             for array, copied in zip(inputs, copies, strict=True):
-                ensure_close(array, copied, "The loss changes its inputs.")
+                ensure_close(array, copied, "The loss must not modify its inputs.")
 
     def test_gradient_is_the_derivative_of_the_value(self) -> None:
-        """Against central differences."""
+        """The negative gradient agrees with central differences."""
         loss, target, raw = self.draw()
         negative = loss.gradients(target, raw).negative_gradient
         for k in range(raw.shape[1]):
@@ -139,17 +139,17 @@ class LossContract(BoostingContract):
             ensure_close(
                 negative[:, k],
                 (down - up) / (2 * _STEP),
-                f"Column {k} of negative is not minus the derivative of value.",
+                f"Column {k} of negative_gradient must be minus the derivative of value.",
                 rtol=1e-6,
                 atol=1e-7,
             )
 
     def test_hessian_is_the_derivative_of_the_gradient(self) -> None:
-        """Or a multiple of it, or a bound on it, as :attr:`hessian` says; never negative."""
+        """The hessian is not negative, and as declared by :attr:`hessian`."""
         loss, target, raw = self.draw()
         hessian = loss.gradients(target, raw).hessian
         hessian = np.ones_like(raw) if hessian is None else hessian
-        ensure((hessian >= 0).all(), "The hessian has negative entries.")
+        ensure((hessian >= 0).all(), "The hessian must not have negative entries.")
         for k in range(raw.shape[1]):
             up, down = (
                 loss.gradients(target, _moved(raw, k, step)).negative_gradient[:, k]
@@ -159,21 +159,22 @@ class LossContract(BoostingContract):
             if self.hessian == "bound":
                 ensure(
                     (second <= hessian[:, k] + 1e-6 * (1 + abs(second))).all(),
-                    f"Column {k} of the hessian is no bound on the second derivative.",
+                    f"Column {k} of the hessian must be an upper bound on the second derivative.",
                 )
                 continue
             factor = 1.0 if self.hessian == "exact" else float(self.hessian)
             ensure_close(
                 hessian[:, k],
                 factor * second,
-                f"Column {k} of the hessian is not {factor:g} times the second derivative.",
+                f"Column {k} of the hessian must be {factor:g} times the second derivative.",
                 rtol=1e-6,
                 atol=1e-7,
             )
 
     def test_start_minimizes_the_mean_value(self) -> None:
-        """With and without weights."""
+        """``initial_raw`` minimizes the mean loss, with and without weights."""
         for weighted in (False, True):
+            rows = " for weighted rows" if weighted else ""
             loss, target, raw = self.draw(weighted)
             start, rng = loss.initial_raw(target), np.random.default_rng(1)
             lowest = _mean_value(loss, target, start)
@@ -183,28 +184,28 @@ class LossContract(BoostingContract):
                     shifted = _mean_value(loss, target, start + size * direction)
                     ensure(
                         shifted >= lowest - 1e-12 * abs(lowest),
-                        f"start is not the best constant{' of weighted rows' if weighted else ''}: "
-                        f"the mean loss is {lowest}, and {shifted} at start + {size * direction}.",
+                        f"initial_raw must be the best constant{rows}; its mean loss is {lowest}, "
+                        f"and {shifted} at initial_raw + {size * direction}.",
                     )
 
     def test_weights_repeat_rows_for_the_start(self) -> None:
-        """An integer weight is a repetition."""
+        """For ``initial_raw``, integer weights are equivalent to repeated rows."""
         loss, target, _ = self.draw()
         weight = np.random.default_rng(2).integers(1, 4, size=_N)
         ensure_close(
             loss.initial_raw(Target(target.y, weight.astype(float))),
             loss.initial_raw(Target(np.repeat(target.y, weight, axis=0))),
-            "start with weights differs from start with repeated rows.",
+            "initial_raw with weights must equal initial_raw with repeated rows.",
             rtol=1e-10,
             atol=1e-12,
         )
 
     def test_a_row_depends_on_itself_alone(self) -> None:
-        """Value and derivatives of some rows are those of all."""
+        """Value and derivatives of a row do not depend on other rows."""
         loss, target, raw = self.draw()
         half = slice(7, 20)
         some, raw_of_some = target.rows(half), raw[half]
-        sentence = "of a row depends on other rows."
+        sentence = "of a row must not depend on other rows."
         value, part = loss.value(target, raw), loss.value(some, raw_of_some)
         ensure_close(value[half], part, f"The value {sentence}")
         whole, gradients = loss.gradients(target, raw), loss.gradients(some, raw_of_some)
@@ -215,24 +216,28 @@ class LossContract(BoostingContract):
             ensure_close(whole.hessian[half], gradients.hessian, f"The hessian {sentence}")
 
     def test_inverse_link_is_finite(self) -> None:
-        """For large ``raw``, too; of classifiers it returns probabilities."""
+        """``inverse_link`` is finite, and returns probabilities for classifiers."""
         loss, _, raw = self.draw()
         for scale in (1.0, 30.0, 1e4):
             result = loss.inverse_link(raw * scale)
-            ensure(np.isfinite(result).all(), f"inverse_link is not finite for raw · {scale:g}.")
-            ensure(len(result) == _N and result.ndim == 2, "inverse_link must return (n, r').")
+            ensure(
+                np.isfinite(result).all(), f"inverse_link must be finite, also for raw · {scale:g}."
+            )
+            ensure(
+                len(result) == _N and result.ndim == 2, "inverse_link must return shape (n, r')."
+            )
             if self.classifier:
                 ensure(
                     result.shape[1] == max(2, raw.shape[1])
                     and ((result >= 0) & (result <= 1)).all(),
-                    "inverse_link must return a probability for every class.",
+                    "inverse_link must return one probability per class.",
                 )
                 ensure_close(
                     result.sum(axis=1), np.ones(_N), "Probabilities must sum to 1.", rtol=1e-12
                 )
 
     def test_far_away_nothing_overflows(self) -> None:
-        """Values and derivatives are finite where ``raw`` is large."""
+        """Values and derivatives are finite for large ``raw``."""
         loss, target, raw = self.draw()
         for far in (raw + 1e4, raw - 1e4, 1e3 * raw):
             gradients = loss.gradients(target, far)
@@ -243,22 +248,22 @@ class LossContract(BoostingContract):
             ):
                 ensure(
                     array is None or np.isfinite(array).all(),
-                    f"{name} is not finite where raw is large.",
+                    f"{name} must be finite for large raw.",
                 )
 
     def test_leaf_values_are_the_best_constants(self) -> None:
-        """Of a loss with ``leaf_values``; a leaf without rows has 0."""
+        """``leaf_values`` are the best constants, and 0 for leaves without rows."""
         for weighted in (False, True):
             loss, target, raw = self.draw(weighted)
             if not loss.has_leaf_values:
                 return
-            raw = raw - 3  # so that the best constant of every leaf is far from 0
+            raw = raw - 3  # so that the best constant of each leaf is far from 0
             leaves = np.random.default_rng(0).integers(-1, 4, size=_N).astype(np.int32)
             leaves[leaves == 2] = 3  # leaf 2 is empty
             values = loss.leaf_values(target, raw, leaves, 5, slice(0, raw.shape[1]))
             ensure(
                 values.shape == (5, raw.shape[1]),
-                f"leaf_values must return (n_leaves, columns); got the shape {values.shape}.",
+                f"leaf_values must return shape (n_leaves, n_columns); got {values.shape}.",
             )
             ensure((values[[2, 4]] == 0).all(), "The value of a leaf without rows must be 0.")
             for leaf in (0, 1, 3):
@@ -268,17 +273,18 @@ class LossContract(BoostingContract):
     def _check_leaf(self, loss: Loss, target: Target, raw: Floats, value: Floats) -> None:
         lowest = _mean_value(loss, target, value, raw)
         ensure(
-            lowest < _mean_value(loss, target, 0 * value, raw), "leaf_values do not lower the loss."
+            lowest < _mean_value(loss, target, 0 * value, raw),
+            "leaf_values must decrease the loss.",
         )
         if not self.best_leaves:
             return
         for direction in np.eye(len(value)):
             for shift in (-0.1, -1e-3, 1e-3, 0.1):
                 near = _mean_value(loss, target, value + shift * direction, raw)
-                ensure(near >= lowest - 1e-12, "leaf_values are not the best constants.")
+                ensure(near >= lowest - 1e-12, "leaf_values must be the best constants.")
 
     def test_leaf_values_of_some_columns_are_those_of_all(self) -> None:
-        """Column by column."""
+        """``leaf_values`` of a column do not depend on the requested columns."""
         loss, target, raw = self.draw()
         if not loss.has_leaf_values:
             return
@@ -286,7 +292,11 @@ class LossContract(BoostingContract):
         whole = loss.leaf_values(target, raw, leaves, 3, slice(0, raw.shape[1]))
         for k in range(raw.shape[1]):
             part = loss.leaf_values(target, raw, leaves, 3, slice(k, k + 1))
-            ensure_close(part, whole[:, k : k + 1], "leaf_values depend on the columns asked for.")
+            ensure_close(
+                part,
+                whole[:, k : k + 1],
+                "leaf_values of a column must not depend on the requested columns.",
+            )
 
 
 def _columns(y: Any) -> Floats:

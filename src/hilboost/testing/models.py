@@ -1,4 +1,4 @@
-"""What every fitted estimator promises, whichever parts it is made of."""
+"""Contract tests of estimators with a component under test."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ from hilboost.testing.contract import Contract
 
 
 class ModelContract(Contract):
-    """Checks of an estimator with the part in it: copies, files, reports, exports.
+    """Checks of an estimator with the component: clones, files, reports and exports.
 
     Attributes
     ----------
     saved : bool
-        Whether the part can be written to a model file.  False for classes of a script, a notebook
-        or a function, and for functions: their estimators cannot be saved.
+        Whether model files support the component.  Set it to ``False`` for functions, and for
+        classes defined in a script, a notebook or a function, to which model files cannot refer.
     trusted : tuple of type
-        Further classes that the model file names.
+        Additional custom classes in model files.
     """
 
     saved: bool = True
     trusted: tuple[type, ...] = ()
 
     def build(self, **parameters: Any) -> Any:
-        """An unfitted estimator with the part in it.
+        """Create an unfitted estimator with the component.
 
         Parameters
         ----------
         **parameters
-            Of the estimator.
+            Parameters of the estimator.
 
         Returns
         -------
@@ -60,7 +60,7 @@ class ModelContract(Contract):
         raise NotImplementedError
 
     def table(self, n: int = 80) -> tuple[Any, Any]:
-        """Inputs and labels to fit to.
+        """Draw inputs and labels for a fit.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class ModelContract(Contract):
         raise NotImplementedError
 
     def own_classes(self, model: Any) -> Iterable[type]:
-        """Classes that a file of a model names, if they are not hilboost's.
+        """Return the classes in a model file that may be custom classes.
 
         Parameters
         ----------
@@ -89,16 +89,16 @@ class ModelContract(Contract):
         return (type(self.make()),)
 
     def test_a_clone_gives_the_same_predictions(self) -> None:
-        """``sklearn.base.clone`` and a second fit."""
+        """A clone gives the same predictions after a fit to the same data."""
         X, y = self.table()
         model = self.build().fit(X, y)
         copied = clone(model).fit(X, y)
         ensure_same_labels(
-            predictions(copied, X), predictions(model, X), "A clone predicts something else."
+            predictions(copied, X), predictions(model, X), "A clone must give equal predictions."
         )
 
     def test_saving_and_loading(self) -> None:
-        """Model files and pickles give the same predictions, and need trust."""
+        """Loaded and unpickled models give the same predictions; custom classes require trust."""
         X, y = self.table()
         model = self.build().fit(X, y)
         with TemporaryDirectory() as folder:
@@ -108,7 +108,7 @@ class ModelContract(Contract):
                     IncompatibleParts,
                     "",
                     lambda: hilboost.save(model, path),
-                    "Saving a part that no file can name must be refused.",
+                    "save must raise an error, because model files cannot refer to the component.",
                 )
                 return
             names = trusted_names([*self.own_classes(model), *self.trusted])
@@ -118,28 +118,28 @@ class ModelContract(Contract):
                     InvalidModelFile,
                     "trusted",
                     lambda: hilboost.load(path),
-                    "A file that names your own classes must not load without trusted=[...].",
+                    "load must raise an error for custom classes without trusted=[...].",
                 )
             loaded = hilboost.load(path, trusted=names)
         expected = predictions(model, X)
         ensure_same_labels(
-            predictions(loaded, X), expected, "A loaded model predicts something else."
+            predictions(loaded, X), expected, "A loaded model must give equal predictions."
         )
         pickled = pickle.loads(pickle.dumps(model))
         ensure_same_labels(
-            predictions(pickled, X), expected, "A pickled model predicts something else."
+            predictions(pickled, X), expected, "An unpickled model must give equal predictions."
         )
 
     def test_reporting(self) -> None:
-        """A report has scores, can be written as JSON, and is one page."""
+        """A report has scores, can be serialized to JSON, and is an HTML page."""
         X, y = self.table()
         report = self.build().fit(X, y).report(X, y)
         json.dumps(report.facts, allow_nan=False)
-        ensure(report.facts["scores"], "The report has no scores.")
-        ensure("<html" in report.html, "The report is not a page.")
+        ensure(report.facts["scores"], "The report must have scores.")
+        ensure("<html" in report.html, "The report must be an HTML page.")
 
     def test_exporting(self) -> None:
-        """Exports predict the same, or are refused in a sentence."""
+        """Exported models give the same predictions, or the export raises a clear error."""
         X, y = self.table()
         model = self.build().fit(X, y)
         for export in (hilboost.tree_table, *export_formats().values()):
@@ -147,7 +147,8 @@ class ModelContract(Contract):
                 exported = export(model)
             except HilboostError as error:
                 ensure(
-                    str(error).endswith("."), f"{export.__name__} is refused without a sentence."
+                    str(error).endswith("."),
+                    f"The error of {export.__name__} must be a sentence; got {str(error)!r}.",
                 )
                 continue
             if export is hilboost.to_onnx:
@@ -155,20 +156,20 @@ class ModelContract(Contract):
 
 
 class BoostingContract(ModelContract):
-    """Checks of boosting with the part in it: the loss falls, fits repeat, weights count.
+    """Checks of boosting with the component: training loss, reproducibility, weights.
 
     Attributes
     ----------
     takes_weights : bool
-        Whether the learner takes sample weights.
+        Whether the learner supports sample weights.
     takes_samples : bool
-        Whether the learner can learn from some of the rows; fits with ``subsample`` or
-        ``early_stopping`` are refused otherwise.
+        Whether the learner can be fitted to a sample of the rows.  Otherwise, fits with
+        ``subsample`` or ``early_stopping`` must raise an error.
     continues : bool
-        Whether a warm start gives the model of one longer fit.  False for learners that keep
-        something from stage to stage.
+        Whether a warm start gives the same model as a single longer fit.  Set it to ``False`` for
+        learners that keep state between stages.
     monotone : bool
-        Whether no stage may raise the training loss.
+        Whether no stage may increase the training loss.
     """
 
     takes_weights: bool = True
@@ -182,50 +183,61 @@ class BoostingContract(ModelContract):
     }
 
     def test_training_loss_falls(self) -> None:
-        """From stage to stage."""
+        """The training loss decreases, in each stage if :attr:`monotone` is set."""
         model = self.build(**self._plain).fit(*self.table())
         train = model.history_.train
         ensure(
             len(train) == 6 and len(model.model_.stages) == model.n_estimators_ == 5,
-            f"The fit ended after {len(train) - 1} of 5 stages.",
+            f"The fit must have 5 stages; it has {len(train) - 1}.",
         )
-        ensure(np.isfinite(train).all(), f"The training loss is not finite: {train}.")
-        ensure(train[-1] < train[0], f"The training loss does not fall: {train}.")
+        ensure(np.isfinite(train).all(), f"The training loss must be finite; got {train}.")
+        ensure(train[-1] < train[0], f"The training loss must decrease; got {train}.")
         if self.monotone:
             ensure(
-                (np.diff(train) <= 1e-9 * abs(train[0])).all(), f"A stage raised the loss: {train}."
+                (np.diff(train) <= 1e-9 * abs(train[0])).all(),
+                f"No stage may increase the training loss; got {train}.",
             )
 
     def test_predictions(self) -> None:
-        """Finite, of the right shape, and the last of the staged ones."""
+        """Predictions are finite, have the right shape, and equal the last staged predictions."""
         X, y = self.table()
         model = self.build(**self._plain).fit(X, y)
         predicted = model.predict(X)
         staged = list(model.staged_predict(X))
-        ensure(len(staged) == 5, f"There are {len(staged)} staged predictions of 5 stages.")
-        ensure_same_labels(staged[-1], predicted, "The last staged prediction is another one.")
+        ensure(len(staged) == 5, f"5 stages must give 5 staged predictions; got {len(staged)}.")
+        ensure_same_labels(
+            staged[-1], predicted, "The last staged predictions must equal the predictions."
+        )
         if not is_classifier(model):
-            ensure(np.isfinite(predicted).all(), "Predictions are not finite.")
+            ensure(np.isfinite(predicted).all(), "Predictions must be finite.")
             linked = model.loss_.inverse_link(model.model_.predict_raw(X))
             expected = linked[:, 0] if linked.shape[1] == 1 else linked
-            ensure_close(predicted, expected, "predict is not inverse_link of the raw scores.")
+            ensure_close(predicted, expected, "predict must return inverse_link of the raw scores.")
             return
-        ensure(predicted.shape == (len(X),), f"predict returned the shape {predicted.shape}.")
+        ensure(
+            predicted.shape == (len(X),),
+            f"predict must return shape ({len(X)},); got {predicted.shape}.",
+        )
         probabilities = model.predict_proba(X)
         ensure_close(
             model.classes_[probabilities.argmax(axis=1)],
             predicted,
-            "The predicted class is not the most probable one.",
+            "The predicted class must be the most probable one.",
         )
         *_, last = model.staged_predict_proba(X)
-        ensure_close(last, probabilities, "The last staged probabilities are others.")
+        ensure_close(
+            last, probabilities, "The last staged probabilities must equal the probabilities."
+        )
         scores = model.decision_function(X)
         raw = model.model_.predict_raw(X)
         expected = (len(X),) if raw.shape[1] == 1 else probabilities.shape
-        ensure(scores.shape == expected, f"decision_function returned the shape {scores.shape}.")
+        ensure(
+            scores.shape == expected,
+            f"decision_function must return shape {expected}; got {scores.shape}.",
+        )
 
     def test_fits_repeat_and_warm_starts_continue(self) -> None:
-        """Bit for bit, with rows drawn at random."""
+        """A second fit and a warm start give the same model, bit for bit, with row sampling."""
         X, y = self.table()
         drawn = self._plain | ({"subsample": 0.7} if self.takes_samples else {})
         whole = self.build(**drawn).fit(X, y)
@@ -234,30 +246,34 @@ class BoostingContract(ModelContract):
             halves = self.build(**drawn | {"n_estimators": 2, "warm_start": True}).fit(X, y)
             others["warm start"] = halves.set_params(n_estimators=5).fit(X, y)
         for what, other in others.items():
-            ensure_close(other.predict(X), whole.predict(X), f"A {what} predicts something else.")
             ensure_close(
-                other.history_.train, whole.history_.train, f"A {what} has other training losses."
+                other.predict(X), whole.predict(X), f"A {what} must give equal predictions."
+            )
+            ensure_close(
+                other.history_.train,
+                whole.history_.train,
+                f"A {what} must have equal training losses.",
             )
 
     def test_weights_count(self) -> None:
-        """Sample weights change the model, or are refused."""
+        """Sample weights change the model, or are rejected."""
         X, y = self.table()
         weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
         model = self.build(**self._plain)
         if not self.takes_weights:
             ensure_raises(
                 InvalidData,
-                "takes no sample weights.*choose a learner",
+                "does not support sample weights.*use a learner",
                 lambda: model.fit(X, y, sample_weight=weight),
-                "Weights that the learner does not take must be refused.",
+                "A learner that does not support sample weights must reject them.",
             )
             return
         plain = clone(model).fit(X, y).model_.predict_raw(X)
         weighted = model.fit(X, y, sample_weight=weight).model_.predict_raw(X)
-        ensure(not np.array_equal(weighted, plain), "Sample weights do not change the model.")
+        ensure(not np.array_equal(weighted, plain), "Sample weights must change the model.")
 
     def test_early_stopping_keeps_the_best_stage(self) -> None:
-        """By held-out rows and by cross-validation."""
+        """Early stopping keeps the best stage, with held-out rows and with cross-validation."""
         X, y = self.table(120)
         stopping = {"early_stopping": True, "n_estimators": 12, "n_iter_no_change": 3}
         if not self.takes_samples:
@@ -265,7 +281,7 @@ class BoostingContract(ModelContract):
                 IncompatibleParts,
                 "",
                 lambda: self.build(**self._plain | stopping).fit(X, y),
-                "Early stopping must be refused, as the learner cannot leave rows out.",
+                "Early stopping must raise an error, because the learner requires all rows.",
             )
             return
         for folds in (1, 3):
@@ -273,16 +289,19 @@ class BoostingContract(ModelContract):
                 **self._plain | stopping, cv_folds=folds, validation_fraction=0.3
             ).fit(X, y)
             losses = model.history_.validation
-            ensure(len(losses) == len(model.history_.train), "The histories differ in length.")
+            ensure(
+                len(losses) == len(model.history_.train), "Both histories must have equal lengths."
+            )
             best = int(np.argmin(losses))
             ensure(
                 model.n_estimators_ == best == len(model.model_.stages),
-                f"{model.n_estimators_} stages were kept; the best number is {best}.",
+                f"The model must keep {best} stages, up to the lowest validation loss; it has "
+                f"{model.n_estimators_}.",
             )
 
 
 def predictions(model: Any, X: Any) -> Any:
-    """Probabilities of a classifier, predictions of other estimators.
+    """Return the probabilities of a classifier, or the predictions of another estimator.
 
     Parameters
     ----------
@@ -298,16 +317,17 @@ def predictions(model: Any, X: Any) -> Any:
 
 
 def trusted_names(classes: Iterable[type]) -> list[str]:
-    """Names under which a model file has classes that are not hilboost's or scikit-learn's.
+    """Return the names of custom classes in a model file.
 
     Parameters
     ----------
     classes : iterable of type
+        Classes of hilboost and scikit-learn are ignored.
 
     Returns
     -------
     list of str
-        As ``hilboost.load`` takes them.
+        Names for the parameter ``trusted`` of ``hilboost.load``.
     """
     own = [
         cls for cls in classes if cls.__module__.partition(".")[0] not in ("hilboost", "sklearn")
@@ -316,7 +336,7 @@ def trusted_names(classes: Iterable[type]) -> list[str]:
 
 
 def _compare_onnx(exported: Any, model: Any, X: Any) -> None:
-    """With the runtime, where it is installed."""
+    """Compare predictions with those of onnxruntime, if it is installed."""
     if find_spec("onnxruntime") is None:
         return
     from onnxruntime import InferenceSession
@@ -327,7 +347,7 @@ def _compare_onnx(exported: Any, model: Any, X: Any) -> None:
     ensure_close(
         found,
         predictions(model, X),
-        "The ONNX model predicts something else.",
+        "The ONNX model must give equal predictions.",
         rtol=1e-6,
         atol=1e-8,
     )

@@ -1,4 +1,4 @@
-"""What every output space promises."""
+"""Contract tests of output spaces."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _NOT_A_LIST = (5, "text", {1, 2}, {"a": 1}, object(), np.array(3.0))
 
 
 class OutputSpaceContract(ModelContract):
-    """Tests of an output space: points, decoding, candidates, refusals, a model with it.
+    """Tests of an output space: points, decoding, candidates, errors, and a model with it.
 
     Attributes
     ----------
     exact : tuple of str
-        Ways to decode that find any label again from its point.
+        Decoding methods that recover every label from its point.
     distinct : bool
         Whether different labels have different points.
     ordered : bool
@@ -58,7 +58,7 @@ class OutputSpaceContract(ModelContract):
     ordered: bool = False
 
     def labels(self, rng: np.random.Generator, n: int) -> Any:
-        """Valid labels drawn at random.
+        """Draw valid labels at random.
 
         Parameters
         ----------
@@ -72,12 +72,12 @@ class OutputSpaceContract(ModelContract):
         Raises
         ------
         NotImplementedError
-            The subclass does not say.
+            If the subclass does not override this method.
         """
-        raise NotImplementedError(f"{type(self).__name__}.labels must draw valid labels.")
+        raise NotImplementedError(f"{type(self).__name__}.labels must return valid labels.")
 
     def pair(self, a: Any, b: Any) -> float | None:
-        """The kernel of two labels, written down as slowly and simply as possible.
+        """Compute the kernel of two labels with a simple reference implementation.
 
         Parameters
         ----------
@@ -86,12 +86,12 @@ class OutputSpaceContract(ModelContract):
         Returns
         -------
         float or None
-            ``None``, the default, where there is no formula to compare with.
+            ``None``, the default, if there is no reference implementation.
         """
         return None
 
     def settled(self, labels: Any) -> Any:
-        """Labels in the form in which ``decode`` returns them; by default as they are.
+        """Convert labels to the form returned by ``decode``; by default, they are unchanged.
 
         Parameters
         ----------
@@ -104,21 +104,21 @@ class OutputSpaceContract(ModelContract):
         return labels
 
     def build(self, **parameters: Any) -> Any:
-        """A small forest with the output space."""
+        """Create a small forest with the output space."""
         small = {"n_estimators": 3, "random_state": 0}
         return OutputKernelForestRegressor(self.make(), **small | parameters)
 
     def table(self, n: int = 40) -> tuple[Any, Any]:
-        """Random inputs; every row is another one."""
+        """Draw distinct random inputs, and labels."""
         rng = np.random.default_rng(3)
         return rng.normal(size=(n, 3)), self.labels(rng, n)
 
     def own_classes(self, model: Any) -> Iterable[type]:
-        """The space and its embedding."""
+        """Return the classes of the output space and of its embedding."""
         return (type(self.make()), type(model.output_))
 
     def draw(self, seed: int = 0) -> Any:
-        """Labels drawn with a fixed seed.
+        """Draw labels with a fixed seed.
 
         Parameters
         ----------
@@ -131,12 +131,12 @@ class OutputSpaceContract(ModelContract):
         return self.labels(np.random.default_rng([seed, 5]), _N)
 
     def fitted(self) -> tuple[Embedding, Any, Floats]:
-        """An embedding, its training labels, and points near theirs.
+        """Return an embedding, its training labels, and points near those of the labels.
 
         Returns
         -------
         tuple
-            Embedding, labels and (n, r) float64.
+            Embedding, labels, and points (n, r) float64.
         """
         labels = self.draw()
         embedding = self.make().fit(labels)
@@ -145,17 +145,18 @@ class OutputSpaceContract(ModelContract):
         return embedding, labels, codes + noise / np.sqrt(codes.shape[1])
 
     def test_points_are_rows_of_doubles(self) -> None:
-        """``encode`` returns (n, r) float64; there is a way to decode."""
+        """``encode`` returns (n, r) float64, and there is at least one decoding method."""
         embedding, labels, _ = self.fitted()
         codes = embedding.encode(labels)
         ensure(
             codes.dtype == np.float64 and codes.ndim == 2 and len(codes) == _N,
-            f"encode must return (n, r) float64; got {codes.dtype} of shape {codes.shape}.",
+            f"encode must return float64 of shape (n, r); got {codes.dtype} of shape "
+            f"{codes.shape}.",
         )
-        ensure(len(embedding.ways) > 0, "ways must name at least one way to decode.")
+        ensure(len(embedding.ways) > 0, "ways must contain at least one decoding method.")
 
     def test_products_of_points_are_the_kernel(self) -> None:
-        """Against :meth:`pair`, where there is one; norms are its diagonal."""
+        """Inner products and norms agree with :meth:`pair`, if it is defined."""
         embedding, labels, _ = self.fitted()
         codes = embedding.encode(labels)
         for some in (labels, self.draw(1)):
@@ -163,7 +164,7 @@ class OutputSpaceContract(ModelContract):
             norms = embedding.norms(some)
             ensure(
                 (norms >= (points**2).sum(axis=1) * (1 - 1e-9) - 1e-9).all(),
-                "norms are less than the squared lengths of the points.",
+                "norms must not be less than the squared lengths of the points.",
             )
             if self.pair(labels[0], labels[0]) is None:
                 continue
@@ -171,7 +172,7 @@ class OutputSpaceContract(ModelContract):
             ensure_close(
                 points @ codes.T,
                 expected,
-                "Products of points are not the kernel.",
+                "The inner products of points must equal the kernel.",
                 rtol=1e-7,
                 atol=1e-7,
             )
@@ -179,42 +180,46 @@ class OutputSpaceContract(ModelContract):
             ensure_close(
                 norms,
                 diagonal,
-                "norms are not the kernel of a label with itself.",
+                "norms must equal the kernel of each label with itself.",
                 rtol=1e-9,
                 atol=1e-12,
             )
 
     def test_training_labels_are_found_again(self) -> None:
-        """By "nearest", from their own points."""
+        """Decoding method "nearest" recovers the training labels from their points."""
         embedding, labels, _ = self.fitted()
         if "nearest" not in embedding.ways:
             return
         codes = embedding.encode(labels)
         found = embedding.decode(codes, "nearest")
         if self.distinct:
-            ensure_same_labels(found, self.settled(labels), "Training labels are not found again.")
+            ensure_same_labels(
+                found,
+                self.settled(labels),
+                "'nearest' must recover the training labels from their points.",
+            )
         ensure_close(
             embedding.encode(found),
             codes,
-            "The points of the labels found are others.",
+            "The decoded labels must have the points from which they were decoded.",
             rtol=1e-9,
             atol=1e-9,
         )
 
     def test_exact_ways_find_labels_that_were_never_seen(self) -> None:
-        """From their points."""
+        """The methods in :attr:`exact` recover labels that do not occur in training."""
         embedding = self.make().fit(self.draw())
         labels = self.draw(1)
         for way in self.exact:
-            ensure(way in embedding.ways, f"{way!r} is not among the ways {embedding.ways}.")
+            ensure(way in embedding.ways, f"{way!r} must be one of the ways {embedding.ways}.")
             ensure_same_labels(
                 embedding.decode(embedding.encode(labels), way),
                 self.settled(labels),
-                f"decode by {way!r} does not find a label again from its point.",
+                f"{way!r} must recover each label from its point.",
             )
 
     def test_exact_pre_images_are_as_near_as_any_training_label(self) -> None:
-        """The first of :attr:`exact` is compared with "nearest"."""
+        """The first method in :attr:`exact` is at least as good as "nearest"."""
         embedding, _, raw = self.fitted()
         if not self.exact or "nearest" not in embedding.ways:
             return
@@ -224,63 +229,71 @@ class OutputSpaceContract(ModelContract):
 
         ensure(
             (distance(self.exact[0]) <= distance("nearest") + 1e-9).all(),
-            f"A training label is nearer than what {self.exact[0]!r} finds.",
+            f"No training label may be nearer than the label found by {self.exact[0]!r}.",
         )
 
     def test_rows_are_encoded_and_decoded_one_by_one(self) -> None:
-        """Whichever other rows there are, and in which order."""
+        """The point and the decoded label of a row do not depend on other rows."""
         embedding, labels, raw = self.fitted()
         raw.flags.writeable = False
         order = np.random.default_rng(2).permutation(_N)
         ensure_close(
             embedding.encode(take_labels(labels, order[:7])),
             embedding.encode(labels)[order[:7]],
-            "The point of a label depends on other rows.",
+            "The point of a label must not depend on other rows.",
         )
         for way in embedding.ways:
             whole = embedding.decode(raw, way)
-            ensure(len(whole) == _N, f"decode by {way!r} returned {len(whole)} of {_N} labels.")
+            ensure(
+                len(whole) == _N,
+                f"decode with {way!r} must return {_N} labels; got {len(whole)}.",
+            )
             for rows in (order, np.array([3])):
                 ensure_same_labels(
                     embedding.decode(raw[rows], way),
                     take_labels(whole, rows),
-                    f"A label decoded by {way!r} depends on other rows.",
+                    f"A label decoded with {way!r} must not depend on other rows.",
                 )
 
     def test_predictions_are_labels_of_the_kind_given(self) -> None:
-        """They can be encoded again and have the type of the training labels."""
+        """Decoded labels are valid labels of the same type as the training labels."""
         embedding, labels, raw = self.fitted()
         kind = type(self.settled(labels)[0])
         for way in embedding.ways:
             found = embedding.decode(raw, way)
             ensure(
-                embedding.encode(found).shape == raw.shape, f"Labels by {way!r} cannot be encoded."
+                embedding.encode(found).shape == raw.shape,
+                f"Labels decoded with {way!r} must be valid inputs of encode.",
             )
             ensure(
                 isinstance(found[0], kind),
-                f"A label by {way!r} is a {type(found[0]).__name__}; expected {kind.__name__}.",
+                f"Labels decoded with {way!r} must be of type {kind.__name__}; got "
+                f"{type(found[0]).__name__}.",
             )
 
     def test_the_order_of_training_rows_does_not_matter(self) -> None:
-        """Except where :attr:`ordered` says so."""
+        """The order of the training rows has no effect, unless :attr:`ordered` is set."""
         if self.ordered:
             return
         one, labels, raw = self.fitted()
         order = np.random.default_rng(3).permutation(_N)
         other = self.make().fit(take_labels(labels, order))
         ensure_close(
-            other.encode(labels), one.encode(labels), "Points depend on the order of the rows."
+            other.encode(labels),
+            one.encode(labels),
+            "Points must not depend on the order of the training rows.",
         )
         if self.distinct:
             for way in one.ways:
                 ensure_same_labels(
                     other.decode(raw, way),
                     one.decode(raw, way),
-                    f"Labels by {way!r} depend on the order of the training rows.",
+                    f"Labels decoded with {way!r} must not depend on the order of the training "
+                    "rows.",
                 )
 
     def test_candidates_are_chosen_by_distance(self) -> None:
-        """All of them, or those that a row may take."""
+        """The nearest of all candidates, or of those allowed for the row, is chosen."""
         embedding, _, raw = self.fitted()
         others = self.draw(1)
         cost = embedding.norms(others) - 2 * raw @ embedding.encode(others).T
@@ -290,28 +303,28 @@ class OutputSpaceContract(ModelContract):
                 ensure_same_labels(
                     embedding.decode(raw, way, Choice(others)),
                     take_labels(settled, cost.argmin(axis=1)),
-                    "Not the nearest candidate is chosen.",
+                    "The nearest candidate must be chosen.",
                 )
         own = Choice(others, [[i] for i in numbers])
         ensure_same_labels(
             embedding.decode(raw, embedding.ways[0], own),
             take_labels(settled, numbers),
-            "A candidate is chosen that the row may not take.",
+            "The chosen candidate must be allowed for the row.",
         )
 
     def test_candidates_that_cannot_be_chosen_from_are_refused(self) -> None:
-        """None at all, none for a row, numbers of none, no list, odd ones."""
+        """Empty lists, invalid indices, invalid types and invalid labels raise errors."""
         embedding, labels, raw = self.fitted()
         mixed = [*list(labels)[:3], None, *list(labels)[4:]]
         refused = [
-            (Choice(labels[:0]), "candidates is empty; give at least one"),
+            (Choice(labels[:0]), "candidates is empty; pass at least one"),
             (
                 Choice(labels, [[0], [1], [], *([[0]] * (_N - 3))]),
-                r"allowed\[2\] must hold the numbers of one",
+                r"allowed\[2\] must contain the index of at least one candidate",
             ),
-            (Choice(labels, [[_N]] * _N), r"allowed\[0\] names candidate 12; there are"),
+            (Choice(labels, [[_N]] * _N), r"allowed\[0\] contains index 12; candidates have"),
             *(
-                (Choice(odd), "candidates must be a list of labels, one a row")
+                (Choice(odd), "candidates must be a list of labels, one per row")
                 for odd in _NOT_A_LIST
             ),
             (Choice(mixed), "row 3"),
@@ -322,22 +335,22 @@ class OutputSpaceContract(ModelContract):
                     InvalidData,
                     pattern,
                     partial(embedding.decode, raw, way, choice),
-                    f"Candidates {choice.labels!r:.60} must be refused.",
+                    f"Candidates {choice.labels!r:.60} must be rejected.",
                 )
 
     def test_unknown_ways_are_refused(self) -> None:
-        """With the known ones in the message, candidates or not."""
+        """An unknown decoding method raises an error, with and without candidates."""
         embedding, labels, raw = self.fitted()
         for choice in (None, Choice(labels)):
             ensure_raises(
                 InvalidParameter,
                 "decode='no-such-way' is not known.",
                 partial(embedding.decode, raw, "no-such-way", choice),
-                "An unknown way to decode must be refused.",
+                "An unknown decoding method must be rejected.",
             )
 
     def test_labels_of_another_type_are_refused(self) -> None:
-        """In ``fit`` and in ``encode``, with the number of the row."""
+        """Invalid labels raise an error that names the row, in ``fit`` and in ``encode``."""
         embedding, labels, _ = self.fitted()
         for odd in _OTHER_TYPES:
             mixed = [*list(labels)[:3], odd, *list(labels)[4:]]
@@ -346,33 +359,37 @@ class OutputSpaceContract(ModelContract):
                     InvalidData,
                     "row 3",
                     partial(use, mixed),
-                    f"{odd!r:.40} in row 3 must be refused.",
+                    f"The label {odd!r:.40} in row 3 must be rejected.",
                 )
 
     def test_no_rows_are_refused(self) -> None:
-        """In ``fit`` and in ``encode``."""
+        """An empty list raises an error, in ``fit`` and in ``encode``."""
         embedding, _, _ = self.fitted()
         for use in (self.make().fit, embedding.encode):
             ensure_raises(
                 InvalidData,
-                "Y is empty|must hold",
+                "Y is empty|must contain",
                 partial(use, []),
-                "An empty list must be refused.",
+                "An empty list must be rejected.",
             )
 
     def test_training_labels_are_taken_by_position(self) -> None:
-        """``take_rows`` gives what ``fit`` takes for these rows alone."""
+        """``take_rows`` selects the training labels of the given rows."""
         labels, rows = self.draw(), np.array([7, 0, 3])
         space = self.make()
         taken = space.take_rows(labels, rows)
-        ensure_same_labels(taken, take_labels(labels, rows), "take_rows takes other labels.")
+        ensure_same_labels(
+            taken, take_labels(labels, rows), "take_rows must select the labels of the given rows."
+        )
         embedding = space.fit(labels)
         ensure_close(
-            embedding.encode(taken), embedding.encode(labels)[rows], "take_rows takes other labels."
+            embedding.encode(taken),
+            embedding.encode(labels)[rows],
+            "take_rows must select the labels of the given rows.",
         )
 
     def test_a_pickle_does_not_grow_by_use(self) -> None:
-        """What is computed on demand is left out."""
+        """Pickles do not contain values that are computed on demand."""
         embedding, _, raw = self.fitted()
         if not self.saved:
             return
@@ -380,14 +397,17 @@ class OutputSpaceContract(ModelContract):
         way = embedding.ways[-1]
         found = embedding.decode(raw, way)
         ensure(
-            len(pickle.dumps(embedding)) == len(before), "The embedding's pickle grows by decoding."
+            len(pickle.dumps(embedding)) == len(before),
+            "Decoding must not increase the size of the pickled embedding.",
         )
         ensure_same_labels(
-            pickle.loads(before).decode(raw, way), found, "A pickled embedding decodes otherwise."
+            pickle.loads(before).decode(raw, way),
+            found,
+            "An unpickled embedding must decode to equal labels.",
         )
 
     def test_labels_are_not_changed_and_not_kept(self) -> None:
-        """Changing a decoded label changes nothing in the embedding."""
+        """Labels are not modified, and modifying decoded labels does not change the embedding."""
         embedding, labels, _ = self.fitted()
         raw, way = embedding.encode(labels), embedding.ways[-1]
         before = embedding.decode(raw, way)
@@ -396,26 +416,28 @@ class OutputSpaceContract(ModelContract):
             self.make().fit(labels)
             embedding.encode(labels)
         again = embedding.decode(raw, way)
-        ensure_same_labels(again, before, "A second decoding gives other labels.")
+        ensure_same_labels(again, before, "Decoding twice must give equal labels.")
         for label in again:
             if isinstance(label, set):
                 label.add("other")
         ensure_same_labels(
-            embedding.decode(raw, way), before, "The embedding hands out what it keeps."
+            embedding.decode(raw, way),
+            before,
+            "Modifying decoded labels must not change the embedding.",
         )
 
     def test_models_fit(self) -> None:
-        """A forest predicts labels; one tree knows its training rows by heart."""
+        """A forest predicts labels, and a fully grown tree reproduces the training points."""
         X, labels = self.table()
         model = self.build().fit(X, labels)
         for way in model.output_.ways:
             found = model.set_params(decode=way).predict(X[:7])
-            ensure(len(found) == 7, f"predict returned {len(found)} labels of 7 rows.")
+            ensure(len(found) == 7, f"predict must return 7 labels for 7 rows; got {len(found)}.")
         whole = model.predict_embedding(X)
-        ensure(np.isfinite(whole).all(), "Predicted points are not finite.")
-        ensure(model.score(X, labels) <= 1, "The score exceeds 1.")
+        ensure(np.isfinite(whole).all(), "Predicted points must be finite.")
+        ensure(model.score(X, labels) <= 1, "The score must not exceed 1.")
         tree = OutputKernelTreeRegressor(self.make()).fit(X, labels)
         ensure(
             abs(tree.embedding_loss(X, labels)) < 1e-8,
-            "A tree with a leaf a row does not give the points of its training labels.",
+            "A tree with one row per leaf must predict the points of the training labels.",
         )

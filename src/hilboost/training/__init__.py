@@ -1,1 +1,1 @@
-"""Training: recipes, defaults, and the one function that fits a model."""
+"""Training: recipes, defaults, and the function that fits all models."""

@@ -55,7 +55,7 @@ def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
         The loss does not accept the targets, or exceeds the range of float64.
     """
     loss = _checked_loss(loss, data)
-    loss.units(data.target)  # refuses what no unit brings into range
+    loss.units(data.target)  # rejects targets that no unit can bring into range
     return loss, checked_initial_raw(loss, data.target)
 
 
@@ -65,14 +65,14 @@ def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
     loss = with_missing_targets(loss, data.target.y, *held_out)
     loss.check(data.target)
     if held_out:
-        # Check together with the training target: held-out counts may all be zero.
+        # Check together with the training target: all held-out counts may be zero.
         loss.check(Target(np.concatenate([*held_out, data.target.y])))
     return loss
 
 
 @dataclass(frozen=True)
 class Start:
-    """Loss, data and best constant at the start of a fit, all in units of the fit."""
+    """Loss, data and best constant at the start of a fit, in units of the fit."""
 
     loss: Loss
     data: TrainingData
@@ -117,10 +117,10 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
     encoding, inputs = _encoded(recipe, rows)
     before = None if continuation is None else continuation.encoding
     if before is not None and not before.equals(encoding):
-        # Existing stages must never be evaluated on columns other than their own.
+        # Existing stages must never be evaluated on other columns.
         raise InvalidData(
-            "warm_start with target encoding of categories needs the rows of the first fit, and "
-            "its target_encoding; set warm_start=False to fit anew."
+            "warm_start with target encoding requires the same rows and the same target_encoding "
+            "as the first fit; set warm_start=False to start a new fit."
         )
     for member, r, X in zip(state.members, rows, inputs, strict=True):
         member.rows = r
@@ -138,7 +138,7 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
 def _fold_rows(
     recipe: Recipe,
 ) -> tuple[NDArray[np.int64] | None, list[NDArray[np.uint32] | None]]:
-    """Assign rows to folds, and find the rows that each member learns from."""
+    """Assign rows to folds, and find the training rows of each member."""
     if recipe.n_folds == 1:
         return None, [None]
     strata = recipe.data.strata
@@ -160,19 +160,20 @@ def _check_continued(recipe: Recipe, state: TrainingState, n_members: int) -> No
     members, n_outputs = state.members, recipe.n_outputs
     if len(members[0].initial_raw) != n_outputs or len(members) != n_members:
         raise InvalidData(
-            f"warm_start: the model has {len(members)} x {len(members[0].initial_raw)} outputs and "
-            f"this fit {n_members} x {n_outputs}; set warm_start=False to fit anew."
+            f"warm_start: the model has {len(members)} x {len(members[0].initial_raw)} outputs, "
+            f"but this fit has {n_members} x {n_outputs}; set warm_start=False to start a new fit."
         )
     if recipe.data.held_out is None and n_members == 1:
         state.validation.clear()
     elif len(state.validation) != len(state.train):
         raise InvalidData(
-            "warm_start: the stages so far were fitted without held-out rows, so that no best one "
-            "can be told; set early_stopping=False and give no X_val, or set warm_start=False."
+            "warm_start: the existing stages were fitted without held-out rows, so early stopping "
+            "cannot choose the best stage; set early_stopping=False and omit X_val, or set "
+            "warm_start=False."
         )
     so_far = len(members[0].stages)
     if so_far > recipe.n_stages:
         raise InvalidParameter(
-            f"n_estimators={recipe.n_stages} is below the {so_far} stages already fitted; with "
-            "warm_start=True it must be at least that."
+            f"n_estimators={recipe.n_stages} is less than the {so_far} stages already fitted; with "
+            f"warm_start=True, it must be at least {so_far}."
         )

@@ -16,7 +16,7 @@ from hilboost.model import AdditiveModel
 from hilboost.tables import Schema, place
 
 
-def told_of_categories(
+def with_categories(
     learner: SplittingLearner, encoder: Encoder, schema: Schema
 ) -> SplittingLearner:
     """Configure a learner for the encoded columns, including those whose levels it splits on.
@@ -31,8 +31,8 @@ def told_of_categories(
     for column in schema.categories:
         if learner.monotonic and learner.monotonic[column] != 0:
             raise InvalidParameter(
-                f"{place(schema.columns[column].name)} holds categories, which have no order "
-                "to be monotonic in; set its direction to 0."
+                f"monotonic_cst is not supported for {place(schema.columns[column].name)}, because "
+                "categories have no order; set its direction to 0."
             )
     places = list(enumerate(encoder.origins, start=encoder.encoding.n_columns))
     return learner.with_columns(
@@ -69,6 +69,6 @@ def check_levels(schema: Schema, codes: Floats) -> None:
         if (codes[:, k] == -1).any():
             name = schema.columns[k].name
             raise InvalidData(
-                f"warm_start: column {name!r} holds levels that the first fit did not see; set "
-                "warm_start=False to fit anew."
+                f"warm_start: column {name!r} contains levels that did not occur in the first fit; "
+                "set warm_start=False to start a new fit."
             )

@@ -40,8 +40,8 @@ _PLAIN = (str, int, float, bool, type(None))
 # These do not change the model, or are represented by the seed.
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "warm_start", "random_state")
 _WAYS_OUT = (
-    "To go on, fit as it was; to begin anew, give another path, or set resume=False, which "
-    "replaces the file."
+    "To resume, repeat the original fit. To start a new fit, use another path, or set "
+    "resume=False, which replaces the file."
 )
 
 
@@ -96,7 +96,7 @@ class FitFingerprint:
         """Reject the file of another fit and name the differences."""
         if header["version"] != __version__:
             raise InvalidModelFile(
-                f"{path} was written by hilboost {header['version']}; this is {__version__}, which "
+                f"{path} was written by hilboost {header['version']}, and version {__version__} "
                 f"may round differently. {_WAYS_OUT}"
             )
         theirs = header["parameters"]
@@ -104,20 +104,21 @@ class FitFingerprint:
             old, new = theirs.get(name), self.parameters.get(name)
             if old != new:
                 raise InvalidParameter(
-                    f"{path} is the checkpoint of a fit with {name}={old!r}; here it is {new!r}. "
+                    f"{path} is the checkpoint of a fit with {name}={old!r}, but this fit has "
+                    f"{name}={new!r}. "
                     f"{_WAYS_OUT}"
                 )
         if self.seed is not None and self.seed != header["seed"]:
             raise InvalidParameter(
-                f"{path} is the checkpoint of a fit with another random_state. {_WAYS_OUT}"
+                f"{path} is the checkpoint of a fit with a different random_state. {_WAYS_OUT}"
             )
         others = [
             name for name, text in self.data.items() if header["data"].get(name, "none") != text
         ]
         if others:
             raise InvalidData(
-                f"{path} is the checkpoint of a fit to other data; what differs: "
-                f"{', '.join(others)}. {_WAYS_OUT}"
+                f"{path} is the checkpoint of a fit to different data ({', '.join(others)}). "
+                f"{_WAYS_OUT}"
             )
 
 
@@ -133,8 +134,8 @@ def _plain(name: str, value: Any) -> Any:
         return f"{kind.__module__}.{kind.__qualname__} {joblib.hash(value)}"
     except Exception as error:  # pickling a user's object may raise anything
         raise InvalidParameter(
-            f"Checkpoint tells fits by their parameters, and {name}={value!r} cannot be hashed "
-            f"({error}); define its class and functions at the top of a module."
+            f"Checkpoint identifies fits by their parameters, but {name}={value!r} cannot be "
+            f"hashed ({error}); define its class and functions at the top level of a module."
         ) from error
 
 
@@ -198,7 +199,7 @@ class Resumable:
             for term in (term for stage in member.stages for term in stage.terms):
                 if not term.model.has_shape(width, len(term.coefficient)):
                     raise InvalidModelFile(
-                        f"{self.checkpoint.file} is damaged: it names columns that the data do "
+                        f"{self.checkpoint.file} is damaged: it uses columns that the data do "
                         "not have."
                     )
 
@@ -234,7 +235,7 @@ def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation 
     model, header, _ = files.read(path)
     if header.get("kind") != _KIND:
         raise InvalidModelFile(
-            f"{path} is a model, not a checkpoint; give another path, or set resume=False, which "
+            f"{path} is a model, not a checkpoint; use another path, or set resume=False, which "
             "replaces the file."
         )
     try:
@@ -253,10 +254,7 @@ def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation 
 
 
 class Writer(AbstractContextManager["Writer"]):
-    """The callback that replaces a checkpoint: it knows the fit and saves it when due.
-
-    It saves once more when the fit ends or is interrupted.
-    """
+    """Callback that saves the state of a fit at intervals, and when it ends or is interrupted."""
 
     def __init__(
         self,
@@ -323,8 +321,8 @@ class Writer(AbstractContextManager["Writer"]):
         self._has_warned = True
         warnings.warn(
             f"the checkpoint {self._checkpoint.file} could not be written ({error}) after stage "
-            f"{self._tried}; the fit goes on and tries again, and the file of stage "
-            f"{self._written}, if there is one, stays. Make room on the disk, or free the path.",
+            f"{self._tried}; the fit continues and tries again, and a checkpoint of stage "
+            f"{self._written} remains if it exists. Free space on the disk, or check the path.",
             FitWarning,
             stacklevel=2,
         )

@@ -34,8 +34,8 @@ def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> 
     if schema.categories and not learner.takes_categories:
         column = schema.columns[schema.categories[0]]
         raise IncompatibleParts(
-            f"column {column.name!r} holds categories, and {name} takes numbers only. Turn it into "
-            "numbers, for instance with scikit-learn's OneHotEncoder or OrdinalEncoder, or "
+            f"column {column.name!r} contains categories, but {name} supports only numbers. Encode "
+            "it, for instance with scikit-learn's OneHotEncoder or OrdinalEncoder, or "
             f"{instead}."
         )
 
@@ -53,7 +53,7 @@ def check_kernel(kernel: Any, given: Any, schema: Schema) -> None:
     if schema.categories and by_dtype and not is_auto(kernel):
         column = schema.columns[schema.categories[0]]
         raise IncompatibleParts(
-            f"column {column.name!r} holds categories, and kernel={kernel!r} compares numbers. Set "
-            "kernel='auto'; or name the column in categorical_features, and give a kernel that "
-            "compares its codes, such as a product with OnColumns(Delta(), ...)."
+            f"column {column.name!r} contains categories, but kernel={kernel!r} compares numbers. "
+            "Set kernel='auto', or list the column in categorical_features and use a kernel that "
+            "compares codes, such as a product with OnColumns(Delta(), ...)."
         )

@@ -30,8 +30,8 @@ def resolve(
     Parameters
     ----------
     parameters : mapping
-        Parameters of the estimator.  The defaults are 20 full steps with ``learner="kernel"``, and
-        100 plain stages with a learner object.
+        Parameters of the estimator.  The defaults are 20 stages with a learning rate of 1 for
+        ``learner="kernel"``, and 100 stages without early stopping for a learner object.
     n : float
         Effective number of rows: see :mod:`hilboost.boosting.effective_size`.
     d : int
@@ -49,10 +49,10 @@ def resolve(
 
     Notes
     -----
-    There are three regimes.  Below 200 rows, held-out losses are unreliable: 100 plain stages.  Up
-    to 50,000 rows, accuracy takes only seconds: a low learning rate, strong L2 regularization,
-    random row sampling, and a cross-validated ensemble.  Beyond that, a single model with one
-    held-out part and a higher learning rate.
+    There are three regimes.  Below 200 rows, held-out losses are unreliable, so that 100 stages are
+    fitted without early stopping.  Up to 50,000 rows, an accurate model takes only seconds: a low
+    learning rate, strong L2 regularization, random row sampling, and a cross-validated ensemble.
+    Beyond that, a single model with one held-out part is fitted with a higher learning rate.
     """
     learner = parameters["learner"]
     trees, kernel = is_name(learner, "tree"), is_name(learner, "kernel")

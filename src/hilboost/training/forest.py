@@ -36,7 +36,7 @@ def train_forest(
     seed : int
     n_trees : int
     sampling : RowSampling
-        The rows that each tree learns from.
+        The rows to which each tree is fitted.
     name : str
         The name of the estimator, for messages.
     n_threads : int
@@ -44,7 +44,7 @@ def train_forest(
     Raises
     ------
     IncompatibleParts
-        There are category columns.
+        If there are categorical columns.
     """
     warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
     instead = "boost with learner='kernel' of OutputKernelBoostingRegressor"

@@ -30,9 +30,9 @@ def best_candidate(
 ) -> Candidate:
     """Return the candidate with the lowest held-out loss in a short run.
 
-    Whether nodes should see all columns or half of them, for example, depends less on the size of
-    the table than on its content: one strong interaction among noise, or many redundant columns.
-    All runs share one held-out part: the first fold, or the validation rows.
+    For example, the best number of columns per node depends less on the size of the table than on
+    its content: a strong interaction among noise columns, or many redundant columns.  All runs use
+    the same held-out part: the first fold, or the validation rows.
     """
     best, lowest = candidates[0], np.inf
     for candidate in candidates:

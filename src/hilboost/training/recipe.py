@@ -66,8 +66,8 @@ class Recipe:
     loss : Loss
         The loss for the given targets, masked where some of them are missing.
     initial_raw : (r,) float64
-        Best constant for all rows, including those that will be held out, because a subset of the
-        rows may lack a class.
+        Best constant for all rows, including those that will be held out, because a class may be
+        missing in a subset of the rows.
     learner : Learner
     data : TrainingData
         Training data with the held-out rows.
@@ -90,7 +90,7 @@ class Recipe:
     time_budget : float or None
         Seconds, from the start of the fit.
     choose_penalty : callable or None
-        Selects λ of a kernel machine by the loss itself: a function of the workspace, the kernel
+        Selects λ of a kernel machine by the held-out loss: a function of the workspace, the kernel
         and the number of basis vectors.
     finish : callable
         Converts the outcome of boosting, for learners that need it.
@@ -122,7 +122,7 @@ class Recipe:
 
     @property
     def width(self) -> int:
-        """Number of columns that a member sees."""
+        """Number of input columns of a member."""
         return self.data.X.shape[1] if self.encoder is None else self.encoder.width
 
 

@@ -187,7 +187,7 @@ def _lowest(factors: Floats, errors: Floats) -> float:
 
 
 def _mean_curvature(loss: Loss, target: Target, start: Floats) -> float:
-    """Mean of sample weight times hessian at the start value."""
+    """Mean of sample weight times hessian at the initial prediction."""
     raw = np.broadcast_to(start, (len(target.y), len(start)))
     hessian = loss.with_curvature(target, raw).gradients(target, raw).hessian
     mass = np.ones(len(raw)) if target.weight is None else target.weight

@@ -1,4 +1,4 @@
-"""The training function: from a recipe to a fitted model."""
+"""The training function, which turns a recipe into a fitted model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from hilboost.training.race import best_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 
 Observer = Callable[[Callable[[], FittedModel]], None]
-"""Receives, before the first stage, a function that makes a model of the stages so far."""
+"""Called before the first stage, with a function that returns a model of the stages so far."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TrainingResult:
     interrupt: KeyboardInterrupt | None = None
 
     def raise_interrupt(self) -> None:
-        """Raise the interrupt, if any, with a warning that says what was kept."""
+        """Raise the interrupt, if any, after a warning about the stages that were kept."""
         if self.interrupt is None:
             return
         warnings.warn(

@@ -38,20 +38,20 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
         directions = np.empty(())
     if directions.ndim == 0:
         raise InvalidParameter(
-            f"monotonic_cst is {given!r}; it must be a row of numbers, one a column, or a dict "
-            "from column name to number."
+            f"monotonic_cst is {given!r}; it must be a sequence with one number per column, or a "
+            "dict from column name to number."
         )
     if directions.shape != (d,):
         raise InvalidParameter(
-            f"monotonic_cst has shape {directions.shape} and X {d} columns; give one number a "
-            "column, or a dict from column name to number."
+            f"monotonic_cst has shape {directions.shape}, but X has {d} columns; pass one number "
+            "per column, or a dict from column name to number."
         )
     known = np.isin(directions, [-1, 0, 1])
     if not known.all():
         column = int(np.flatnonzero(~known)[0])
         where = column if names is None else repr(str(names[column]))
         raise InvalidParameter(
-            f"monotonic_cst holds {directions.tolist()[column]!r} for column {where}; it must be "
+            f"monotonic_cst has {directions.tolist()[column]!r} for column {where}; it must be "
             "1 (increasing), -1 (decreasing) or 0."
         )
     return tuple(int(x) for x in directions) if directions.any() else ()
@@ -60,13 +60,14 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
 def _by_column(given: Mapping[Any, Any], names: Sequence[str] | None) -> list[Any]:
     if names is None:
         raise InvalidParameter(
-            "monotonic_cst is a dict of column names, and X has no column names; fit a DataFrame, "
-            "or give one number a column."
+            "monotonic_cst is a dict of column names, but X has no column names; pass X as a "
+            "DataFrame, or one number per column."
         )
     unknown = [name for name in given if name not in list(names)]
     if unknown:
         raise InvalidParameter(
-            f"monotonic_cst names columns that X does not have: {', '.join(map(repr, unknown))}."
+            f"monotonic_cst contains columns that X does not have: "
+            f"{', '.join(map(repr, unknown))}; remove them or correct their names."
         )
     return [given.get(name, 0) for name in names]
 
@@ -77,14 +78,14 @@ def interaction_groups(given: Any, d: int) -> tuple[tuple[int, ...], ...]:
     Parameters
     ----------
     given : "pairwise", "no_interactions", sequence of collections of int, or None
-        Columns that are in no group form another group.
+        Columns that are not in any group form an additional group.
     d : int
         Number of columns.
 
     Raises
     ------
     InvalidParameter
-        Any other value, or column numbers out of range.
+        Any other value, or column indices out of range.
     """
     if given is None:
         return ()
@@ -102,14 +103,14 @@ def _group(given: Any, number: int, d: int) -> tuple[int, ...]:
     columns = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
     if columns is None or not all(isinstance(column, Integral) for column in columns):
         raise InvalidParameter(
-            f"interaction_cst holds {given!r} at position {number}; every entry must be a "
-            "collection of column numbers, such as {0, 1}."
+            f"interaction_cst has {given!r} at position {number}; each entry must be a collection "
+            "of column indices, such as {0, 1}."
         )
     outside = [column for column in columns if not 0 <= column < d]
     if outside:
         raise InvalidParameter(
-            f"interaction_cst names column {outside[0]} at position {number}, and X has {d} "
-            f"columns; give numbers from 0 to {d - 1}."
+            f"interaction_cst has column {outside[0]} at position {number}, but X has {d} columns; "
+            f"use indices from 0 to {d - 1}."
         )
     return tuple(sorted({int(column) for column in columns}))
 

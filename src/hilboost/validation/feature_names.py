@@ -28,12 +28,13 @@ def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset:
     Raises
     ------
     InvalidData
-        Names that are new, missing or in another order than in fit; another number of columns.
+        Column names are new, missing or in a different order than in fit, or the number of columns
+        differs.
 
     Warns
     -----
     UserWarning
-        Names are present now but not in fit, or vice versa.
+        Column names are present now but not in fit, or vice versa.
     """
     if reset:
         estimator.n_features_in_ = d
@@ -73,7 +74,7 @@ def _compare(fitted: list[str], names: list[str]) -> None:
     if not unseen and not missing:
         message += (
             "Feature names must be in the same order as they were in fit.\n"
-            "Give X[list(model.feature_names_in_)].\n"
+            "Use X[list(model.feature_names_in_)].\n"
         )
     raise InvalidData(message)
 

@@ -153,7 +153,7 @@ def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, S
         raise InvalidType(
             f"Sparse data was passed for X, but {type(estimator).__name__} with these parameters "
             "requires dense data. Use '.toarray()' to convert it, or the built-in trees "
-            "(learner='tree'), which take it as it is."
+            "(learner='tree'), which support sparse data."
         )
     check_sparse(X)
     refuse_dates_and_complex(X, "X")
@@ -172,14 +172,14 @@ def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, S
     if schema is None:
         if category_choice(expected.categorical, X.shape[1], None):
             raise InvalidParameter(
-                "categorical_features names columns, and those of a sparse table hold numbers; "
-                "set categorical_features=None, or give X as an array or a data frame."
+                "categorical_features is not supported for sparse matrices; set "
+                "categorical_features=None, or pass X as an array or a data frame."
             )
         schema = Schema(X.shape[1])
     elif schema.categories:
         raise InvalidType(
-            "the model was fitted with category columns, which a sparse table cannot hold; give X "
-            "as an array or a data frame."
+            "the model was fitted with categorical columns, which sparse matrices do not support; "
+            "pass X as an array or a data frame."
         )
     table: Any = SparseTable(X)
     return table, schema
@@ -190,20 +190,20 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
     message = str(error)
     if "could not convert" in message and np.ndim(X) == 1:
         return InvalidData(
-            "Expected 2D array, got 1D array instead: X is a single row or column. Give a table, "
+            "Expected 2D array, got 1D array instead: X is a single row or column. Pass a table, "
             "for instance X.iloc[[0]] for the first row of a data frame, or X[['age']] for a "
             "column."
         )
     if "could not convert" in message:
         return InvalidData(
-            f"X holds text{_first_column(X, _holds_text)} in a form that is not read. Give a data "
-            "frame, or an array or list of rows of str and numbers."
+            f"X contains text{_first_column(X, _holds_text)} in an unsupported form. Pass a data "
+            "frame, or an array or list of rows of strings and numbers."
         )
     if "infinity" in message:
         return InvalidData(
             "Input X contains infinity or a value too large"
             f"{_first_column(X, _holds_infinity, names)}. "
-            "Replace it by a finite number, or by NaN where it means missing."
+            "Replace it by a finite number, or by NaN if the value is missing."
         )
     return error
 

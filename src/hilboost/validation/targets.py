@@ -13,15 +13,15 @@ from hilboost.core.errors import InvalidData
 from hilboost.tables import as_array, is_missing_value, refuse_dates_and_complex
 
 
-def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats, bool]:
+def check_regression_target(y: Any, n: int, allow_missing: bool = False) -> tuple[Floats, bool]:
     """Return the target (n, c) float64, and whether it was one-dimensional.
 
-    With ``gaps``, a row with several targets may lack some of them (NaN).
+    With ``allow_missing``, some of several targets may be missing (NaN) in a row.
 
     Raises
     ------
     ValueError
-        NaN or infinite values, text, or a number of rows other than that of ``X``.
+        NaN or infinite values, text, or a different number of rows than ``X``.
     """
     y = as_array(y)
     y = np.asarray(y) if not hasattr(y, "to_numpy") else y.to_numpy()
@@ -30,7 +30,7 @@ def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats,
             y = _without_na(y).astype(np.float64)
         except (TypeError, ValueError):
             raise InvalidData(
-                "y holds text or other objects; a regression target must be numbers. "
+                "y contains text or other objects; a regression target must be numeric. "
                 "Use BoostingClassifier for classes."
             ) from None
     refuse_dates_and_complex(y, "y")
@@ -43,14 +43,16 @@ def check_regression_target(y: Any, n: int, gaps: bool = False) -> tuple[Floats,
             DataConversionWarning,
             stacklevel=4,
         )
-    _require_known_targets(y, gaps)
-    finite: Any = "allow-nan" if gaps else True
+    _require_known_targets(y, allow_missing)
+    finite: Any = "allow-nan" if allow_missing else True
     with np.errstate(over="ignore", invalid="ignore"):
         y = check_array(
             y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=finite
         )
     if y.ndim > 2:
-        raise InvalidData(f"y has {y.ndim} dimensions; it must have one (or two: n, targets).")
+        raise InvalidData(
+            f"y has {y.ndim} dimensions; it must have shape (n_samples,) or (n_samples, n_targets)."
+        )
     check_length(y, n)
     return np.ascontiguousarray(y.reshape(n, -1)), flat
 
@@ -62,23 +64,20 @@ def _without_na(y: np.ndarray) -> np.ndarray:
     return np.where(np.frompyfunc(is_missing_value, 1, 1)(y).astype(bool), np.nan, y)
 
 
-def _require_known_targets(y: np.ndarray, gaps: bool) -> None:
+def _require_known_targets(y: np.ndarray, allow_missing: bool) -> None:
     """Reject rows without a target, and single missing targets unless they are allowed."""
     if y.dtype.kind != "f" or y.ndim not in (1, 2) or not np.isnan(y).any():
         return
     missing = np.isnan(y.reshape(len(y), -1))
     empty = np.flatnonzero(missing.all(axis=1))
     if len(empty):
-        raise InvalidData(
-            f"Input y contains NaN in row {empty[0]}; leave out rows without a target."
-        )
-    if not gaps:
+        raise InvalidData(f"Input y contains NaN in row {empty[0]}; remove rows without a target.")
+    if not allow_missing:
         row, column = (int(i) for i in np.argwhere(missing)[0])
         raise InvalidData(
-            f"Input y contains NaN in row {row} of target {column}. Trees learn from the targets "
-            "that are known under squared error, Poisson, gamma and Tweedie losses "
-            "(BoostingRegressor with learner='tree'); or fit one model a target, each on the rows "
-            "where its target is known."
+            f"Input y contains NaN in row {row} of target {column}. Missing targets are supported "
+            "by BoostingRegressor with trees (learner='tree') and squared error, Poisson, gamma or "
+            "Tweedie loss; otherwise, fit one model per target, on the rows in which it is known."
         )
 
 
@@ -96,7 +95,7 @@ def check_labels(y: np.ndarray) -> None:
         missing = np.array([is_missing_value(label) for label in y], dtype=bool)
     if missing.any():
         raise InvalidData(
-            f"Input y contains NaN: row {int(missing.argmax())} has no label. Leave such rows out."
+            f"Input y contains NaN: row {int(missing.argmax())} has no label. Remove such rows."
         )
 
 
@@ -106,5 +105,5 @@ def check_length(y: Any, n: int) -> None:
     if found != n:
         raise InvalidData(
             f"X and y have inconsistent numbers of rows: {n} and {found}. "
-            "Give one target for every row of X."
+            "Pass one target for each row of X."
         )

@@ -28,7 +28,7 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
         row = int(np.flatnonzero(weight < 0)[0])
         raise InvalidData(
             f"sample_weight must not be negative; row {row} has {weight[row]:g}. "
-            "Use 0 to leave a row out."
+            "Use 0 to exclude a row."
         )
     if not (weight > 0).any():
         raise InvalidData("sample_weight is zero for every row; at least one must be positive.")
@@ -42,9 +42,9 @@ def warn_of_light_weights(weight: Floats | None, min_samples_leaf: float) -> Non
     total, n = float(weight.sum()), len(weight)
     if total < 2 * min_samples_leaf <= n:
         warnings.warn(
-            f"sample_weight sums to {total:.3g} over {n} rows, and a weight of 2 counts as two "
-            f"rows, so that no leaf can reach min_samples_leaf={min_samples_leaf:g}: the model is "
-            "a constant. Multiply the weights so that they sum to about the number of rows.",
+            f"sample_weight sums to {total:.3g} over {n} rows, so no leaf can reach "
+            f"min_samples_leaf={min_samples_leaf:g}, which is a sum of weights, and the model is a "
+            "constant. Scale the weights so that they sum to about the number of rows.",
             DataWarning,
             stacklevel=4,
         )

@@ -244,5 +244,7 @@ def test_rows_cannot_be_left_out():
 def test_too_little_memory_is_said():
     setting = KernelMachineConfig(kernel=KERNEL, regularization=1.0, memory_budget=2**20)
     staged = Staged(FullLearner(setting), *draw(600))
-    with pytest.raises(InvalidParameter, match=r"is 1 MiB; preconditioning .* needs \d+ MiB"):
+    with pytest.raises(
+        InvalidParameter, match=r"is 1 MiB, but preconditioning .* requires \d+ MiB"
+    ):
         staged.go()

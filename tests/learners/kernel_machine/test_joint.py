@@ -51,5 +51,5 @@ def test_joint_refit_lowers_the_loss_more_than_a_stage_does():
 def test_a_budget_too_small_says_what_is_needed(stages):
     X, y = table()
     model = KernelBoostingRegressor(**PLAIN, stages=stages, memory_budget=1000)
-    with pytest.raises(InvalidParameter, match=r"needs \d+ MiB"):
+    with pytest.raises(InvalidParameter, match=r"requires \d+ MiB"):
         model.fit(X, y)

@@ -172,7 +172,9 @@ def test_memory_of_all_stages_is_counted(r):
     learner = SparseLearner(setting, n_basis=4, subset_size=30, reweight=True)
     staged = Staged(learner, X, Target(np.sin(X) * np.ones(r)), r=r).go(2)
     budget, needed = 128 + 4 * r + 1, 128 + 6 * r
-    message = rf"is {budget} MiB; weighting 3 stages of {n} rows anew needs {needed} MiB. .* fewer"
+    message = (
+        rf"is {budget} MiB, but reweighting 3 stages on {n} rows requires {needed} MiB. .* fewer"
+    )
     with pytest.raises(InvalidParameter, match=message + r" stages \(n_estimators\)"):
         staged.go()
     assert len(staged.stages) == 2

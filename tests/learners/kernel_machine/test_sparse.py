@@ -380,7 +380,7 @@ def test_outputs_are_predictions(precision):
 def test_too_little_memory_is_said():
     setting = KernelMachineConfig(kernel=KERNEL, regularization=1.0, memory_budget=2**20)
     staged = Staged(SparseLearner(setting, n_basis=7), *draw())
-    with pytest.raises(InvalidParameter, match=r"is 1 MiB; .* 7 basis vectors needs \d+ MiB"):
+    with pytest.raises(InvalidParameter, match=r"is 1 MiB, .* 7 basis vectors requires \d+ MiB"):
         staged.go()
 
 

@@ -77,7 +77,7 @@ def test_few_bins_for_many_heavy_values(max_bins):
     assert 1 <= len(edges) <= max_bins - 1
 
 
-def test_neighbouring_floats_are_told_apart():
+def test_neighboring_floats_are_told_apart():
     low = 1.0
     high = np.nextafter(low, 2)
     (edge,) = column_edges(np.array([low, high, low]), None, 255)

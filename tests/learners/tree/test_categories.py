@@ -130,7 +130,7 @@ def test_light_levels_are_not_told_apart():
     [
         ({"shared": True, "categorical": ((0, 3),)}, "vector leaves"),
         ({"categorical": ((1, 256),)}, "256 levels"),
-        ({"categorical": ((1, 3),), "monotonic": (0, 1)}, "no order to be monotonic in"),
+        ({"categorical": ((1, 3),), "monotonic": (0, 1)}, "because categories have no order"),
     ],
 )
 def test_refusals(settings, words):

@@ -66,7 +66,7 @@ def rows_of_nodes(tree, X):
 @pytest.mark.parametrize("kind", ["plain", "repeated", "mixed"])
 @pytest.mark.parametrize("n", [None, 700], ids=["few", "many"])  # 700 rows share 255 bins
 @given(seed=seeds)
-def test_rows_are_led_to_the_cells_they_were_learnt_in(random_cuts, dtype, kind, n, seed):
+def test_rows_are_led_to_the_cells_they_were_learned_in(random_cuts, dtype, kind, n, seed):
     rng = np.random.default_rng(seed)
     X, negative = draw(rng, n, dtype, kind)
     sample = None

@@ -108,7 +108,7 @@ class VectorSums(NamedTuple):
 
 
 def empty_sums(n_nodes: int, k: int, seed: int) -> VectorSums:
-    """Room for so many nodes, of which nothing is known but the seed of node 0."""
+    """Allocate sums for this number of nodes; only the seed of node 0 is set."""
     return VectorSums(
         np.empty((n_nodes, k)),
         np.empty((n_nodes, 3)),

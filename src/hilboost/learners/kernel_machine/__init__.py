@@ -1,4 +1,4 @@
-"""Kernel machines: sparse stages, blocks of rows, all rows."""
+"""Kernel machines with sparse, block or full stages."""
 
 from hilboost.learners.kernel_machine.basis import SELECTIONS
 from hilboost.learners.kernel_machine.block import BlockLearner

@@ -411,7 +411,7 @@ def refuse_many_rows(m: int) -> None:
     """Refuse to score all rows where that takes m² kernel values a step."""
     if m > MOST_ROWS_ALL_SCORED:
         raise InvalidParameter(
-            f"n_candidates=None scores all of {m} rows for every basis vector, at {m}² kernel "
-            f"values each time; set subset_size to at most {MOST_ROWS_ALL_SCORED}, or "
-            "n_candidates to a number such as 59."
+            f"n_candidates=None scores all {m} rows for each basis vector, which requires {m}² "
+            f"kernel values; set subset_size to at most {MOST_ROWS_ALL_SCORED}, or n_candidates to "
+            "a number such as 59."
         )

@@ -21,18 +21,19 @@ from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion(BaseModel):
-    """A weighted sum of kernel functions.
+    """Base model that is a weighted sum of kernel functions.
 
     Attributes
     ----------
     kernel : Kernel
     inputs : Inputs
-        What the kernel sees of a row.
+        Scaling of the columns.
     basis : (m, d) float32 or float64
-        Basis vectors, already scaled; their dtype is that of the kernel values.
+        Scaled basis vectors; their dtype determines that of the kernel values.
     weights : (m, r) float64
     rows : (m,) int64 or None
-        The training rows that the basis vectors are; ``None`` in a model read from a file.
+        Numbers of the training rows that are the basis vectors; ``None`` in a model read from a
+        file.
     """
 
     family: ClassVar[Literal["expansions"]] = "expansions"
@@ -44,7 +45,7 @@ class KernelExpansion(BaseModel):
     rows: NDArray[np.int64] | None = None
 
     def predict_raw(self, X: Floats) -> Floats:
-        """(n, r); cost O(n m d), in blocks of rows."""
+        """Raw predictions (n, r); cost O(n m d), in blocks of rows."""
         return self._evaluate(X, ThreadTeam())
 
     def _evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
@@ -54,31 +55,31 @@ class KernelExpansion(BaseModel):
         if not np.isfinite(outputs.sum()) and not np.isfinite(outputs).all():
             row = int(np.flatnonzero(~np.isfinite(outputs).all(axis=1))[0])
             raise InvalidData(
-                f"row {row} of X lies so far from the training rows that the kernel overflows "
-                "there; check its values."
+                f"row {row} of X is so far from the training rows that the kernel overflows; check "
+                "its values."
             )
         return outputs
 
     @classmethod
     def sum_of(cls, parts: Sequence[Term]) -> MergedExpansions:
-        """Expansions in the same kernel become one, equal basis vectors merged."""
+        """Merge expansions with the same kernel, and their equal basis vectors."""
         return MergedExpansions(tuple(merge(parts)))
 
 
 @dataclass(frozen=True)
 class MergedExpansions(Summation):
-    """A sum of expansions in different kernels, each with all output columns it adds to."""
+    """Sum of expansions with different kernels, each with its output columns."""
 
     merged: tuple[tuple[KernelExpansion, slice], ...]
 
     @property
     def n_basis(self) -> int:
-        """Kernel values that the sum takes for one row."""
+        """Number of kernel values evaluated per row."""
         return sum(len(model.basis) for model, _ in self.merged)
 
     @property
     def cost_per_row(self) -> int:
-        """One for each basis vector."""
+        """One operation per basis vector."""
         return self.n_basis
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
@@ -89,7 +90,7 @@ class MergedExpansions(Summation):
 
 
 def merge(parts: Sequence[Term]) -> list[tuple[KernelExpansion, slice]]:
-    """One expansion for every kernel, its weights multiplied by the coefficients and summed."""
+    """Merge the terms to one expansion per kernel, with weights multiplied by coefficients."""
     groups: dict[tuple[int, int], list[Term]] = {}
     for part in parts:
         model = part.model
@@ -104,7 +105,7 @@ def _merged(parts: list[Term]) -> tuple[KernelExpansion, slice]:
     models = [part.model for part in parts]
     first = models[0]
     assert isinstance(first, KernelExpansion)
-    # Most stages of a full machine share one array of basis vectors: add these up first.
+    # Most stages of a full machine share one array of basis vectors; add these first.
     by_basis: dict[int, tuple[KernelExpansion, Floats]] = {}
     for part, model in zip(parts, models, strict=True):
         assert isinstance(model, KernelExpansion)
@@ -129,7 +130,7 @@ def _merged(parts: list[Term]) -> tuple[KernelExpansion, slice]:
 def _without_duplicates(
     basis: NDArray, weights: Floats, rows: NDArray[np.int64] | None
 ) -> tuple[NDArray, Floats, NDArray[np.int64] | None]:
-    keys = np.ascontiguousarray(basis + 0.0)  # -0.0 and 0.0 are one number
+    keys = np.ascontiguousarray(basis + 0.0)  # -0.0 and 0.0 are equal
     width = keys.shape[1] * keys.itemsize
     names = keys.view(np.dtype((np.void, width))).ravel() if width else np.zeros(len(keys))
     _, first, group = np.unique(names, return_index=True, return_inverse=True)

@@ -125,8 +125,8 @@ class FullLearner(Learner):
         n, r = gradients.negative_gradient.shape
         if weight is not None and not (weight > 0).all():
             raise IncompatibleParts(
-                "a kernel machine on all rows cannot leave rows out; set subsample=1 and "
-                "bootstrap=False, or choose stages='sparse'."
+                "full stages do not support row sampling; set subsample=1 and bootstrap=False, or "
+                "stages='sparse'."
             )
         kernel, regularization = choose(self.setting, data, gradients, weight, iterates=True)
         if is_newton(gradients):

@@ -1,4 +1,4 @@
-"""Columns on one scale before any kernel sees them."""
+"""Scaling of the columns before kernels are evaluated."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from hilboost.core.errors import InvalidData
 
 
 def require_complete(X: Floats) -> None:
-    """Refuse missing values.
+    """Reject missing values.
 
     Raises
     ------
     InvalidData
+        If ``X`` contains NaN.
     """
     if np.isnan(X).any():
         column = int(np.flatnonzero(np.isnan(X).any(axis=0))[0])
         raise InvalidData(
-            f"X holds NaN in column {column}; kernels need complete rows. Fill the gaps first, "
-            "numbers for instance with scikit-learn's SimpleImputer, text with .fillna('missing'), "
-            "or use trees."
+            f"X contains NaN in column {column}, which kernels do not support. Impute missing "
+            "values, for instance numbers with scikit-learn's SimpleImputer and text with "
+            ".fillna('missing'), or use trees."
         )
 
 
 def extreme_exponents(X: Floats) -> NDArray[np.int64]:
-    """Binary exponents of columns whose squares may leave the range of float64; 0 for others.
+    """Return binary exponents (d,) of columns whose squares may overflow float64; 0 for others.
 
     Raises
     ------
     InvalidData
-        Differences of the numbers in a column overflow.
+        If differences of values in a column overflow.
     """
     largest = np.abs(X).max(axis=0, initial=0.0)
     if (largest > _LARGEST).any():
         column = int(np.flatnonzero(largest > _LARGEST)[0])
         raise InvalidData(
-            f"X holds {largest[column]:.3g} in column {column}; differences of such numbers "
-            "overflow. Divide the column by a constant."
+            f"X contains {largest[column]:.3g} in column {column}, and differences of such numbers "
+            "overflow; divide the column by a constant."
         )
     exponent = np.frexp(largest)[1].astype(np.int64)
     exponent[np.abs(exponent) <= _USUAL_EXPONENT] = 0
@@ -51,17 +52,17 @@ def extreme_exponents(X: Floats) -> NDArray[np.int64]:
 
 _LARGEST = 2.0**1022
 _USUAL_EXPONENT = 400
-_FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
+_FARTHEST = 1e15  # in scaled units; its square is finite in float32
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """``(x - center) / scale``, column by column.
+    """Scaling ``(x - center) / scale`` of each column.
 
     Attributes
     ----------
     center, scale : (d,) float64
-        ``scale`` is 1 where a column is constant or holds categories.
+        ``scale`` is 1 for columns that are constant or contain categories.
     """
 
     center: Floats
@@ -75,10 +76,11 @@ class Inputs:
         untouched: tuple[int, ...] = (),
         common: bool = False,
     ) -> Inputs:
-        """Weighted mean and standard deviation of every column but the ``untouched``.
+        """Standardize all columns except ``untouched`` by weighted mean and standard deviation.
 
-        With ``common`` all columns are divided by one number, the root of their mean variance:
-        right for the pixels of an image, whose edges hardly vary and say little.
+        With ``common``, all columns are divided by the same number, the root of their mean
+        variance.  This suits the pixels of images, where columns that hardly vary (near the edges)
+        carry little information.
         """
         exponent = extreme_exponents(X)
         columns = list(untouched)
@@ -89,7 +91,7 @@ class Inputs:
             X = np.ldexp(X, -exponent)
         center = np.average(X, axis=0, weights=weight)
         scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
-        # Rounding leaves a constant column a tiny spread that must not be blown up.
+        # Due to rounding, a constant column has a tiny spread, by which it must not be divided.
         varies = scale > 1e-10 * np.abs(center)
         varies[columns] = False
         scale[~varies] = 1.0
@@ -102,12 +104,12 @@ class Inputs:
 
     @classmethod
     def unchanged(cls, n_columns: int) -> Inputs:
-        """Columns as they are."""
+        """Create the identity, which leaves all columns unchanged."""
         return cls(np.zeros(n_columns), np.ones(n_columns))
 
     def __call__(self, X: Floats, beside: Array | None = None, dtype: str = "float64") -> Array:
-        """Scaled rows (n, d); an array of the library of ``beside``, NumPy without one."""
-        with np.errstate(over="ignore"):  # as far away as can be
+        """Scale rows, (n, d), as an array of the library of ``beside``, or a NumPy array."""
+        with np.errstate(over="ignore"):  # overflowing values are clipped
             scaled = np.clip((X - self.center) / self.scale, -_FARTHEST, _FARTHEST)
         scaled = np.ascontiguousarray(scaled, dtype=dtype)
         return scaled if beside is None else dense.like(scaled, beside, dtype)

@@ -63,7 +63,7 @@ def refit(
     if not m:
         return None
     needed = 32.0 * m * m
-    require_memory(needed + 2.0**27, data.memory, f"weighting {m} basis vectors anew")
+    require_memory(needed + 2.0**27, data.memory, f"refitting {m} weights")
     points = dense.cast(data.X[rows], "float64")
     K_SS = evaluate(kernel, points, points, data.team)
     T = dense.cholesky(K_SS + 0.0, _JITTER)

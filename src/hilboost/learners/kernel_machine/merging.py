@@ -1,10 +1,10 @@
-"""Equal rows: merged before a fit, and seen once by a kernel machine.
+"""Merging of equal rows for kernel machines, in two steps.
 
-Two steps.  :func:`merge_equal_rows` makes one row of rows that are equal in inputs and target, with
-the sum of their weights, so that an integer weight is repetition to the last bit.
-:class:`DistinctRows` makes one basis vector of rows that are equal in the inputs alone: a machine
-gives them one output, so the quadratic model of their losses depends on their weighted mean
-gradient and the sum of their weights only.  The losses themselves stay those of all rows.
+:func:`merge_equal_rows` merges rows with equal inputs and targets and sums their weights, so that
+an integer weight is equivalent to repeating the row, bit for bit.  :class:`DistinctRows` identifies
+rows with equal inputs, which share a basis vector.  They have the same output, so the quadratic
+model of their losses depends only on their weighted mean gradient and the sum of their weights.
+The losses themselves are evaluated on all rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hilboost.core.loss import Gradients, Target
 
 
 def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
-    """Rows equal in inputs and target become one of summed weight.
+    """Merge rows with equal inputs and targets; weights are summed.
 
     Parameters
     ----------
@@ -33,9 +33,10 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
 
     Notes
     -----
-    Where the merged weights differ, rows are sorted: then nothing that follows, random subsets
-    included, depends on how repetition was expressed.  Where they are all the same, rows keep the
-    order of their first appearance.  Data without weights or equal rows are returned as they are.
+    If the merged weights differ, rows are sorted.  All later steps, including random subsets, then
+    do not depend on whether rows were repeated or weighted.  If all merged weights are equal, rows
+    keep the order of their first appearance.  Data without weights or equal rows are returned
+    unchanged.
     """
     weight = target.weight
     if weight is not None and (weight == 1).all():
@@ -53,19 +54,19 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
 
 
 def row_ranks(*tables: Floats) -> NDArray[np.int64]:
-    """Rank of every row, (n,), in lexicographic order of all columns; equal rows share one.
+    """Rank of each row, (n,), in lexicographic order of all columns; equal rows have equal ranks.
 
     Parameters
     ----------
     *tables : (n, d) arrays
-        Side by side.
+        Tables whose columns are compared one after the other.
 
     Notes
     -----
     A column is sorted only among rows that are equal in all columns before it.
     """
     n = len(tables[0])
-    rank = np.zeros(n, dtype=np.int64)  # number of rows that come before: gaps mark ties
+    rank = np.zeros(n, dtype=np.int64)  # number of rows that come before; equal for ties
     tied = np.arange(n)
     for table in tables:
         for j in range(table.shape[1]):
@@ -76,7 +77,7 @@ def row_ranks(*tables: Floats) -> NDArray[np.int64]:
 
 
 def _refine(rank: NDArray[np.int64], tied: NDArray[np.int64], column: Floats) -> NDArray[np.int64]:
-    """Rank tied rows by one more column, in place; the rows that are still tied."""
+    """Rank tied rows by an additional column, in place; return the rows that are still tied."""
     values = column[tied]
     if (values == values[0]).all():
         return tied
@@ -84,7 +85,7 @@ def _refine(rank: NDArray[np.int64], tied: NDArray[np.int64], column: Floats) ->
     tied, values = tied[order], values[order]
     before = rank[tied]
     new_group = np.append(True, before[1:] != before[:-1])
-    # NaN equals NaN here: such rows are refused later, by name.
+    # NaN equals NaN here; such rows are rejected later.
     differs = (values[1:] != values[:-1]) & ~(np.isnan(values[1:]) & np.isnan(values[:-1]))
     new_value = new_group.copy()
     new_value[1:] |= differs
@@ -97,27 +98,27 @@ def _refine(rank: NDArray[np.int64], tied: NDArray[np.int64], column: Floats) ->
 
 
 def first_rows(group: NDArray[np.int64], m: int) -> NDArray[np.int64]:
-    """The first row of each of ``m`` groups."""
+    """Return the first row of each of ``m`` groups."""
     first = np.empty(m, dtype=np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
     return first
 
 
 def count_distinct(X: Floats) -> int:
-    """Number of distinct rows."""
+    """Count the distinct rows."""
     return int(row_ranks(X).max(initial=-1)) + 1
 
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Which rows of a table are equal.
+    """Grouping of the rows of a table by equality.
 
     Attributes
     ----------
     first : (m,) int64
-        First appearance of every distinct row, ascending.
+        First occurrence of each distinct row, ascending.
     group : (n,) int64
-        Number of every row among the distinct ones.
+        For each row, the number of its distinct row.
     weight : (n,) float64
         Sample weights of all rows.
     """
@@ -128,7 +129,7 @@ class DistinctRows:
 
     @classmethod
     def of(cls, X: Floats, weight: Floats | None) -> DistinctRows | None:
-        """``None`` where no two rows are equal."""
+        """Group equal rows; ``None`` if all rows are distinct."""
         rank = row_ranks(X)
         m = int(rank.max(initial=-1)) + 1
         if m == len(X):
@@ -140,14 +141,14 @@ class DistinctRows:
         return cls(first, number[rank], np.ones(len(X)) if weight is None else weight)
 
     def sums(self, values: Floats) -> Floats:
-        """Sums over equal rows, (m, …) of (n, …)."""
+        """Sum values (n, …) over equal rows, (m, …)."""
         if values.ndim == 1:
             total = np.bincount(self.group, values, minlength=len(self.first))
             return total.astype(np.float64)
         return np.column_stack([self.sums(column) for column in values.T])
 
     def means(self, values: Floats, weight: Floats) -> Floats:
-        """Weighted means of equal rows, (m, r) of (n, r); 0 where the weights are."""
+        """Average values (n, r) over equal rows with weights, (m, r); 0 if the weights are zero."""
         total = self.sums(weight)[:, None]
         return np.divide(
             self.sums(weight[:, None] * values),
@@ -157,7 +158,7 @@ class DistinctRows:
         )
 
     def merged(self, gradients: Gradients, weight: Floats | None) -> tuple[Gradients, Floats]:
-        """Gradients of the distinct rows and their weights, for weights (n,) of a sample."""
+        """Return the mean gradients and total weights of the distinct rows, for weights (n,)."""
         weight = np.ones(len(self.group)) if weight is None else weight
         hessian = gradients.hessian
         return (
@@ -170,16 +171,19 @@ class DistinctRows:
         )
 
     def members(self, distinct: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All rows that are equal to some distinct ones, and the places of these among the latter.
+        """Find all rows that are equal to one of the given distinct rows.
 
         Parameters
         ----------
         distinct : (k,) int64
-            Without repetition.
+            Numbers of distinct rows, without repetition.
 
         Returns
         -------
-        rows, places : (l,) int64
+        rows : (l,) int64
+            The rows.
+        places : (l,) int64
+            For each of them, the index of its distinct row in ``distinct``.
         """
         place = np.full(len(self.first), -1)
         place[distinct] = np.arange(len(distinct))
@@ -187,6 +191,6 @@ class DistinctRows:
         return rows, place[self.group[rows]]
 
     def scatter(self, residual: Floats, weight: Floats) -> float:
-        """Weighted sum of squares of (n, r) residuals about the means of equal rows."""
+        """Weighted sum of squared deviations of residuals (n, r) from the means of equal rows."""
         spread = residual - self.means(residual, weight)[self.group]
         return float((weight[:, None] * spread * spread).sum())

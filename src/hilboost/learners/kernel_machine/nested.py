@@ -141,9 +141,9 @@ def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
         require_memory(float(needed[0]), memory, f"one basis vector, chosen among {m} rows,")
     if n_fitting < len(D):
         warnings.warn(
-            f"memory_budget is {memory / 2**20:.0f} MiB, which {n_fitting} basis vectors chosen "
-            f"among {m} rows fit into; the machine ends there instead of at {len(D)}. Raise "
-            "memory_budget, or lower subset_size or n_basis.",
+            f"memory_budget is {memory / 2**20:.0f} MiB, which suffices for {n_fitting} instead of "
+            f"{len(D)} basis vectors chosen among {m} rows; the fit stops at {n_fitting}. Increase "
+            "memory_budget, or decrease subset_size or n_basis.",
             DataWarning,
             stacklevel=2,
         )

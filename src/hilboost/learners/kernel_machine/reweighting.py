@@ -1,4 +1,4 @@
-"""New weights of all stages after each one (SY2006, appendix, eq. 27)."""
+"""Recomputation of the weights of all stages after each stage (SY2006, appendix, eq. 27)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SMALLEST_NEW_PART = 1e-12
 
 @dataclass
 class Reweighting:
-    """The weights ``c`` that minimize ``½ |y - F c|² + ½ λ c'Qc``, one stage at a time.
+    """Recursion for the weights ``c`` that minimize ``½ |y - F c|² + ½ λ c'Qc``.
 
-    ``F`` (n, j) holds the stages' outputs on the training rows and ``Q`` (j, j) their inner
-    products in the kernel's space.  With ``L L' = Q``, ``G = F L⁻ᵀ`` and ``M M' = G'G + λ I`` a new
-    stage adds one row to each factor.
+    ``F`` (n, j) contains the outputs of the stages on the training rows, and ``Q`` (j, j) their
+    inner products in the feature space of the kernel.  With ``L L' = Q``, ``G = F L⁻ᵀ`` and
+    ``M M' = G'G + λ I``, a new stage adds one row to each factor.
 
     Parameters
     ----------
@@ -27,7 +27,8 @@ class Reweighting:
 
     Notes
     -----
-    Cost O(n j) for the j-th stage, where solving anew costs O(n j²); it keeps 8 n bytes a stage.
+    The j-th stage costs O(n j), compared with O(n j²) for a direct solution.  Memory 8 n bytes per
+    stage.
     """
 
     regularization: float
@@ -36,29 +37,29 @@ class Reweighting:
     _M: Floats = field(default_factory=lambda: np.empty((0, 0)), init=False, repr=False)
 
     def add(self, f: Floats, q: Floats, q_own: float, residual: Floats) -> tuple[float, Floats]:
-        """Take in one stage.
+        """Add a stage and return its weight and the changes of the other weights.
 
         Parameters
         ----------
         f : (n,) float64
-            Its outputs, multiplied by the roots of the sample weights where there are some.
+            Outputs of the stage, multiplied by the square roots of the sample weights, if any.
         q : (j - 1,) float64
-            Its inner products with the earlier stages.
+            Inner products of the stage with the earlier stages.
         q_own : float
-            Its squared norm.
+            Squared norm of the stage.
         residual : (n,) float64
-            ``y - F c`` before it, multiplied alike.
+            ``y - F c`` before the stage, multiplied by the same square roots.
 
         Returns
         -------
         own : float
             Weight of the new stage.
         change : (j - 1,) float64
-            What to add to the earlier weights.
+            Changes of the weights of the earlier stages.
         """
         lam = self.regularization
         low = _solve(self._L, q)
-        # Late in boosting a stage is nearly a combination of the earlier ones.
+        # A late stage is nearly a linear combination of the earlier ones.
         new_part = max(q_own - float(low @ low), _SMALLEST_NEW_PART * q_own, 1e-300)
         l_own = float(np.sqrt(new_part))
         g = f.copy()
@@ -72,7 +73,7 @@ class Reweighting:
         for column, factor in zip(self._G, eta, strict=True):
             d -= factor * column
         size = lam + max(float(d @ g), 0.0)
-        b = float(g @ residual)  # equals d'y, and keeps its digits late in boosting
+        b = float(g @ residual)  # equals d'y, and remains accurate in late stages
         own = b / (l_own * size) if size > 0 else 0.0
         change = -own * _solve(self._L, low + l_own * eta, transposed=True)
         self._L = _grown(self._L, low, l_own)

@@ -1,7 +1,8 @@
-"""What the rounding of kernel values does to a linear system, and to a step.
+"""Effects of rounding errors of kernel values on linear systems and steps.
 
-A system ``K + D`` keeps its solution where the rounding error ``E`` of ``K`` is small beside ``D``:
-where the norm of ``D^-½ E D^-½`` is below one, ``K + E + D`` is still positive definite.
+The solution of a system ``K + D`` is reliable if the rounding error ``E`` of ``K`` is small
+compared with ``D``.  If the norm of ``D^-½ E D^-½`` is less than one, ``K + E + D`` is positive
+definite.
 """
 
 from __future__ import annotations
@@ -19,23 +20,24 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.descending import Descending
 
-LARGEST_SHARE = 1.0  # of rounding in a system; beyond, it may lose its solution
+LARGEST_SHARE = 1.0  # of rounding in a system; beyond, its solution may be meaningless
 _ROWS = 512
 _PRODUCTS = 20  # of the power method; a factor of two is good enough
 ROWS_CHECKED = 128
-# Of predictions from what the fit computed, in spreads of the function.
+# Deviations of predictions from the values that the fit computed, in spreads of the function.
 _LARGEST_DEVIATIONS = {"float32": 0.01, "float64": 0.5}
-_ROUNDINGS = 16  # of the largest residual: harmless where the function is nothing beside it
+_ROUNDINGS = 16  # rounding errors of the largest residual; harmless if the function is tiny
 _REMEDIES = {"float32": "precision='float64'", "float64": "longer length scales"}
-_LARGEST_LOSS = 1e-3  # by single precision, in the same unit
-_LARGEST_RISE = 1e-10  # of an objective, relative to the sum of squares: less is rounding
+_LARGEST_LOSS = 1e-3  # of accuracy in single precision, in spreads of the function
+_LARGEST_RISE = 1e-10  # of an objective, relative to the sum of squares; less is rounding error
 
 
 def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
-    """About the norm of ``D^-½ E D^-½``, where ``E`` is the rounding error of float32 values.
+    """Estimate the norm of ``D^-½ E D^-½``, where ``E`` is the rounding error of float32 values.
 
-    ``E`` is evaluated for at most 512 random rows.  Off the diagonal its norm grows like their
-    number: the errors of a distance's parts are shared by whole rows.
+    ``E`` is evaluated for at most 512 random rows.  The norm of its off-diagonal part is
+    proportional to the number of rows, because errors in the terms of a distance are common to
+    whole rows.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
 
 
 def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: float) -> bool:
-    """Whether ``k(A, B) weights`` in single precision is off by a thousandth of the spread.
+    """Whether the error of ``k(A, B) weights`` in float32 exceeds a thousandth of the spread.
 
     Parameters
     ----------
@@ -68,7 +70,7 @@ def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: fl
     A, B : (a, d), (b, d) float32 arrays
     weights : (b, r) float64
     spread : float
-        Root mean square of the function so far; that of the outputs counts where it is larger.
+        Root mean square of the function so far; that of the outputs is used if it is larger.
     """
     A, B = dense.to_numpy(A), dense.to_numpy(B)
     exact = evaluate(kernel, A, B) @ weights
@@ -86,9 +88,9 @@ def unspoilt(
     weight: Floats | None,
     allowed: Floats | None = None,
 ) -> Descending:
-    """The step, shortened where rounding made it raise the penalized squared error.
+    """Shorten a step that increases the penalized squared error because of rounding.
 
-    A step under another loss is left to the search for its length.
+    For other losses, the step is returned unchanged, because a line search follows.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ def unspoilt(
     gradients : Gradients
     weight : (n,) float64 or None
     allowed : (r,) float64 or None
-        How far the error may rise.
+        Maximum increase of the error.
     """
     if gradients.hessian is not None:
         return step
@@ -116,23 +118,25 @@ def length_of_descent(
     curvature: Floats,
     allowed: Floats | None = None,
 ) -> Floats | None:
-    """How far to go along a step that rounding has spoilt; ``None`` where it has not.
+    """Compute the length of a step that is inaccurate because of rounding.
 
-    The step ``o`` changes the penalized objective by ``Σ w (½ o² - negative o)`` and by that of the
-    penalty; one that does not lower it is shortened to the best length, if need be to zero.
+    The step ``o`` changes the penalized objective by ``Σ w (½ o² - negative o)`` plus the change of
+    the penalty.  If it does not decrease the objective, it is shortened to the best length, which
+    may be zero.
 
     Parameters
     ----------
     negative, outputs : (n, r) float64
     weight : (n,) float64 or None
     slope, curvature : (r,) float64
-        Of the penalty.
+        Derivatives of the penalty along the step.
     allowed : (r,) float64 or None
-        How far the objective may rise; ``None`` is not at all, but for rounding.
+        Maximum increase of the objective; ``None`` allows only rounding errors.
 
     Returns
     -------
     (r,) float64 or None
+        ``None`` if the whole step can be used.
     """
     w = np.ones((len(outputs), 1)) if weight is None else weight[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -157,25 +161,28 @@ def check_predictions(
     precision: str,
     seed: int,
 ) -> None:
-    """Refuse a model that does not predict what its fit computed.
+    """Reject a model whose predictions differ from the values computed during the fit.
 
     Parameters
     ----------
-    predict : (m, d) -> (m, r)
+    predict : callable
+        Maps rows (m, d) to raw predictions (m, r).
     X : (n, d) float64
-        Training rows; 128 of them are tried.
+        Training rows, of which 128 are checked.
     raw : (n, r) float64
-        What the fit took the model to say of them.
+        Raw predictions for the training rows, as computed during the fit.
     start : (r,) float64
+        Initial prediction.
     y : (n, r) float64
-        A deviation of a few roundings of their spread is harmless.
+        Targets.  Deviations of a few rounding errors of their spread are accepted.
     precision : {"float32", "float64"}
-        Of kernel values.
+        Precision of the kernel values.
     seed : int
 
     Raises
     ------
     InvalidData
+        If the predictions differ.
     """
     rng = np.random.default_rng((seed, 5))
     n = len(X)
@@ -188,6 +195,7 @@ def check_predictions(
     floor = float(np.finfo(np.float32).eps * size / scale)
     if not np.sqrt((deviation**2).mean()) <= _LARGEST_DEVIATIONS[precision] * spread + floor:
         raise InvalidData(
-            "rows of X are so nearly equal for this kernel, or their weights so unequal, that "
-            f"rounding spoils the machine; raise regularization, or set {_REMEDIES[precision]}."
+            "rounding errors make the kernel machine inaccurate, because rows of X are nearly "
+            "equal for this kernel or their weights are very unequal; increase regularization, or "
+            f"set {_REMEDIES[precision]}."
         )

@@ -1,4 +1,4 @@
-"""Errors of a kernel and λ on rows they were not fitted to, and what is chosen by these alone."""
+"""Selection of a kernel's scale and λ by leave-one-out and held-out errors."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _STEEPEST_SHRINKING = -0.25
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel, its λ, and its error on rows that it was not fitted to."""
+    """A kernel with λ, and its error on rows to which it was not fitted."""
 
     kernel: Kernel
     regularization: float
     error: float = np.inf
-    predicted: Floats | None = None  # what it says of those rows
+    predicted: Floats | None = None  # predictions for those rows
     rows: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Rows to choose by: inputs (m, d), targets (m, r) and sample weights (m,), in random order."""
+    """Rows for the selection, in random order: inputs (m, d), targets (m, r), weights (m,)."""
 
     X: Floats
     Y: Floats
@@ -40,11 +40,11 @@ class Sampled:
     rows: NDArray[np.int64]
 
     def first(self, m: int) -> Sampled:
-        """The first ``m`` rows."""
+        """Return the first ``m`` rows."""
         return self.part(slice(m))
 
     def part(self, rows: slice) -> Sampled:
-        """Some of the rows."""
+        """Return a slice of the rows."""
         return Sampled(self.X[rows], self.Y[rows], self.weight[rows], self.rows[rows])
 
     def __len__(self) -> int:
@@ -52,15 +52,15 @@ class Sampled:
 
 
 def by_error(candidate: Candidate) -> float:
-    """To sort by."""
+    """Return the error of a candidate, as a sort key."""
     return candidate.error
 
 
 def leave_one_out(candidate: Candidate, rows: Sampled) -> Candidate:
-    """The candidate with its weighted mean squared leave-one-out error.
+    """Return the candidate with its weighted mean squared leave-one-out error.
 
-    The residual of a row by the model without it is ``α_i / (K + D)⁻¹_ii`` (Rasmussen & Williams
-    2006, eq. 5.12).
+    The leave-one-out residual of a row is ``α_i / (K + D)⁻¹_ii`` (Rasmussen & Williams 2006, eq.
+    5.12).
     """
     K = evaluate(candidate.kernel, rows.X, rows.X)
     D = candidate.regularization / rows.weight
@@ -78,7 +78,7 @@ def leave_one_out(candidate: Candidate, rows: Sampled) -> Candidate:
 
 
 def held_out(candidate: Candidate, rows: Sampled) -> Candidate:
-    """The candidate with its error on the rows that are left over of the fit to most of them."""
+    """Return the candidate with its error on held-out rows after a fit to the other rows."""
     m = min(ROWS_OF_HOLD_OUT, int(0.75 * len(rows)))
     learn, X, Y = rows.first(m), rows.X[m:], rows.Y[m:]
     K = evaluate(candidate.kernel, learn.X, learn.X)
@@ -96,12 +96,12 @@ Score = Callable[[Candidate, Sampled], Candidate]
 
 
 def scaled(candidate: Candidate, factor: float) -> Candidate:
-    """The candidate with its length scales multiplied, not yet scored."""
+    """Return the candidate with multiplied length scales, without an error."""
     return Candidate(candidate.kernel.stretched(factor), candidate.regularization)
 
 
 def best_scale(candidate: Candidate, rows: Sampled) -> Candidate:
-    """The best of some multiples of the length scales by leave-one-out."""
+    """Return the candidate with the best multiple of its length scales, by leave-one-out error."""
     tried = [leave_one_out(scaled(candidate, factor), rows) for factor in _SCALE_FACTORS]
     return min(tried, key=lambda c: c.error)
 
@@ -109,7 +109,7 @@ def best_scale(candidate: Candidate, rows: Sampled) -> Candidate:
 def best_lambda(
     candidate: Candidate, rows: Sampled, score: Score, floor: float, team: ThreadTeam
 ) -> Candidate:
-    """Go down a grid, not below the floor, while the error falls, or else up."""
+    """Search a grid of λ downward, not below ``floor``, while the error decreases; else upward."""
     best, went_down = candidate, True
 
     def scored(factor: float) -> Candidate:
@@ -129,9 +129,9 @@ def best_lambda(
 def extrapolated(
     best: Candidate, sampled: Sampled, few: Sampled, n: float, team: ThreadTeam
 ) -> Candidate:
-    """Length scales for ``n`` rows from the best ones for most sampled rows and for a few of them.
+    """Extrapolate the length scales to ``n`` rows from those for few and for most sampled rows.
 
-    The more rows, the shorter the length scale that predicts best.
+    The best length scale decreases with the number of rows.
     """
     m = min(ROWS_OF_HOLD_OUT, int(0.75 * len(sampled)))
     factors = np.array([0.7, 1.0, 1.4])
@@ -146,7 +146,7 @@ def extrapolated(
 
 
 def lowest_point(factors: Floats, errors: list[float]) -> float:
-    """Logarithm of the factor where a parabola through three log errors is lowest."""
+    """Return the logarithm of the factor at the minimum of a parabola through three log errors."""
     if not np.isfinite(errors).all() or min(errors) <= 0:
         return float(np.log(factors[int(np.argmin(errors))]))
     x = np.log(factors)

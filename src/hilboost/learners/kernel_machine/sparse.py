@@ -184,7 +184,7 @@ class SparseLearner(Learner):
             return 0.0
         n_stages = 1 if data.solver is None else 1 + len(data.solver[1])
         kept = 16.0 * gradients.negative_gradient.size * n_stages  # the outputs, and a column of G
-        what = f"weighting {n_stages} stages of {len(gradients.negative_gradient)} rows anew"
+        what = f"reweighting {n_stages} stages on {len(gradients.negative_gradient)} rows"
         require_memory(kept + _BYTES_BESIDE, data.memory, what, "stages (n_estimators)")
         return kept
 
@@ -386,13 +386,13 @@ def _fitted_on_subset(
 def _check_reweighting(gradients: Gradients, sample: RowSample) -> None:
     if gradients.hessian is not None:
         raise IncompatibleParts(
-            "reweight=True sets the weights of all stages anew for squared error; choose "
-            "loss='squared_error', or reweight=False."
+            "reweight=True requires squared error; set loss='squared_error', or reweight=False."
         )
     if sample.rows is not None:
         raise IncompatibleParts(
-            "reweight=True weights all stages on the same rows; set subsample=1, or reweight=False "
-            "(subset_size bounds the rows that basis vectors are chosen from)."
+            "reweight=True requires the same rows in all stages; set subsample=1, or "
+            "reweight=False. To limit the rows from which basis vectors are chosen, use "
+            "subset_size."
         )
 
 

@@ -169,8 +169,8 @@ class Descent(Steps):
         if self.is_optimal or is_stuck or is_late:
             if is_late and not self.is_optimal and len(self.sizes) == 1:
                 warnings.warn(
-                    f"the machine of {self.sizes[0]} basis vectors has not converged in "
-                    f"{self.n_steps} steps; raise max_iter, tol or regularization.",
+                    f"the kernel machine with {self.sizes[0]} basis vectors did not converge in "
+                    f"{self.n_steps} steps; increase max_iter, tol or regularization.",
                     ConvergenceWarning,
                     stacklevel=2,
                 )

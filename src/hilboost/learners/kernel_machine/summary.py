@@ -1,4 +1,4 @@
-"""What a fit of a kernel machine chose, and what its standard deviations need."""
+"""Choices of a kernel machine fit, with the data for standard deviations."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class KernelMachineSummary:
     Attributes
     ----------
     kernel : Kernel or None
-        ``None`` where no stage was fitted.
+        ``None`` if no stage was fitted.
     regularization : float or None
     amplitude : float
-        Most likely factor of kernel and noise.
+        Maximum likelihood estimate of a common factor of kernel and noise.
     noise : (n,) float64 or None
-        Diagonal of the linear system of full stages under squared error, λ over the weights.
+        For full stages with squared error: diagonal of the linear system, λ divided by the weights.
     row_weight : float
-        Weight of a new observation: the variance of its noise is λ over this weight.  One where λ
-        was given, else the weight that counts as one row.
+        Weight of a new observation; the variance of its noise is λ divided by this weight.  One if
+        λ was given, otherwise the weight that counts as one row.
     path : (n_stages,) int64 or None
         Numbers of basis vectors of nested machines.
     n_iter : int or None
-        Steps on all nested machines together.
+        Total number of steps on all nested machines.
     scores : (m, c) float64 or None
         Absolute errors of the calibration rows in units of the standard deviation.
     """
@@ -49,12 +49,12 @@ class KernelMachineSummary:
     _variance: list[PosteriorVariance] = field(default_factory=list, repr=False, compare=False)
 
     def variance(self, model: KernelExpansion, X: Floats, team: ThreadTeam) -> Floats:
-        """Variance (n,) of a new observation, noise included.
+        """Compute the variance (n,) of new observations, including noise.
 
         Parameters
         ----------
         model : KernelExpansion
-            A full stage: its basis vectors are all training rows.
+            A full stage, whose basis vectors are all training rows.
         X : (n, d) float64
         team : ThreadTeam
         """

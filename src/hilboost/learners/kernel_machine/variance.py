@@ -19,25 +19,25 @@ _ROWS_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class PosteriorVariance:
-    """Variance of a new observation, for a machine whose basis vectors are all training rows.
+    """Variance of new observations, for a machine whose basis vectors are all training rows.
 
     Attributes
     ----------
     model : KernelExpansion
     landmarks : (m, d) float64
-        All rows up to 5,000, else a random 2,000 of them.
+        All rows if there are at most 5,000, otherwise 2,000 random rows.
     prior : (m, m) float64 or None
-        Cholesky factor of ``K_mm``; ``None`` where the landmarks are all rows.
+        Cholesky factor of ``K_mm``; ``None`` if all rows are landmarks.
     posterior : (m, m) float64
-        Factor of ``K_mm + K_mn D⁻¹ K_nm``; of ``K + D`` where the landmarks are all rows.
+        Cholesky factor of ``K_mm + K_mn D⁻¹ K_nm``, or of ``K + D`` if all rows are landmarks.
     noise : float
-        Variance of a new observation's noise.
+        Noise variance of a new observation.
 
     Notes
     -----
-    With all rows this is exact (Rasmussen & Williams 2006, eq. 2.26).  With fewer it is the
-    projected process with the prior variance that the landmarks miss put back (Snelson &
-    Ghahramani 2006), which does not understate the variance far from the data.
+    With all rows, the variance is exact (Rasmussen & Williams 2006, eq. 2.26).  With fewer, it is
+    the projected process approximation plus the prior variance that the landmarks do not explain
+    (Snelson & Ghahramani 2006), which does not underestimate the variance far from the data.
     """
 
     model: KernelExpansion
@@ -50,9 +50,9 @@ class PosteriorVariance:
     def of(
         cls, model: KernelExpansion, D: Floats, noise: float, team: ThreadTeam, seed: int = 0
     ) -> PosteriorVariance:
-        """From an expansion in all training rows and the diagonal (n,) of its linear system.
+        """Create it from an expansion in all training rows and the diagonal (n,) of its system.
 
-        Cost O(n³) up to 5,000 rows, then O(n m²).
+        Cost O(n³) up to 5,000 rows, and O(n m²) above.
         """
         X = model.basis.astype(np.float64)
         n = len(X)
@@ -70,7 +70,7 @@ class PosteriorVariance:
         return cls(model, landmarks, dense.cholesky(K_mm, 1e-10), posterior, noise)
 
     def __call__(self, X: Floats, team: ThreadTeam) -> Floats:
-        """(n,), noise included."""
+        """Compute the variance (n,) of new observations, including noise."""
         scaled = self.model.inputs(X)
         kernel = self.model.kernel
         variance = dense.to_numpy(kernel.diag(scaled)).copy()

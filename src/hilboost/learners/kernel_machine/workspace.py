@@ -148,12 +148,14 @@ def _empty_on(device: str) -> Array:
         import torch
     except ImportError as error:
         raise InvalidParameter(
-            f"device={device!r} needs PyTorch; install torch, or leave device=None."
+            f"device={device!r} requires PyTorch; install torch, or set device=None."
         ) from error
     try:
         return torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise InvalidParameter(f"device={device!r} cannot be used: {error}.") from error
+        raise InvalidParameter(
+            f"device={device!r} is not available ({error}); use another device, or set device=None."
+        ) from error
 
 
 def memory_budget(given: float | str) -> float:
@@ -182,8 +184,8 @@ def require_free(needed: float, what: str) -> None:
     free = free_memory()
     if needed > free:
         raise InvalidParameter(
-            f"{what} needs {needed / 2**20:.0f} MiB, and {free / 2**20:.0f} MiB of this machine's "
-            "memory are free; set stages='sparse', or fit fewer rows."
+            f"{what} requires {needed / 2**20:.0f} MiB, but only {free / 2**20:.0f} MiB of memory "
+            "are free; set stages='sparse', or fit fewer rows."
         )
 
 

@@ -1,4 +1,4 @@
-"""Histogram trees: bin once, grow best first, predict from flat arrays.  Output kernel trees."""
+"""Histogram trees, grown best first from binned columns, and output kernel trees."""
 
 from hilboost.backends.trees.category_splits import MAX_LEVELS
 from hilboost.learners.tree.learner import TreeLearner

@@ -1,4 +1,4 @@
-"""Quantile binning, and the binned table that trees learn from."""
+"""Quantile binning, and the binned table to which trees are fitted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BinnedTable:
     Attributes
     ----------
     words : (ceil(d / 8), n) uint64
-        ``words[w, i]`` holds the bins of columns ``8 w … 8 w + 7`` of row ``i``.
+        ``words[w, i]`` contains the bins of columns ``8 w … 8 w + 7`` of row ``i``.
     thresholds : (d, 2**k) float64
         ``thresholds[k, b]`` lies between bins ``b`` and ``b + 1`` of column ``k``; ``inf`` from the
         last bin on.
@@ -44,7 +44,7 @@ class BinnedTable:
 
     @property
     def bins(self) -> BinTable:
-        """The part of the table that compiled loops read."""
+        """The part of the table that compiled loops use."""
         flat = self.words.reshape(-1).view(np.uint8)
         return BinTable(self.words, flat, self.n_values, self.n_bins)
 
@@ -75,7 +75,7 @@ def bin_table(
         Seed for the sample of at most 200,000 rows.
     team : ThreadTeam
     levels : mapping from int to int, optional
-        Numbers of levels of the columns that hold category codes 0, 1, …; every code has its own
+        Numbers of levels of the columns that contain category codes 0, 1, …; every code has its own
         bin.
 
     Notes
@@ -130,7 +130,7 @@ def _pack_sparse(
     words: NDArray[np.uint64],
     team: ThreadTeam,
 ) -> None:
-    """Pack one word, which holds eight columns, for a block of rows at a time."""
+    """Pack one word, which contains eight columns, for a block of rows at a time."""
     n, d = X.shape
     X.index_columns()
 
@@ -166,7 +166,7 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
         cuts = _quantile_cuts(mass, max_bins)
     low, high = distinct[cuts], distinct[cuts + 1]
     middle = low + (0.5 * high - 0.5 * low)
-    # Adjacent floats have no number between them; the threshold is then the lower one.
+    # There is no number between adjacent floats; the threshold is then the lower one.
     return np.where((low <= middle) & (middle < high), middle, low)
 
 

@@ -1,4 +1,4 @@
-"""Memory that tree growth reuses from tree to tree."""
+"""Memory that tree growth reuses for successive trees."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TreeBuffers:
 
     @classmethod
     def borrow(cls, pool: dict, **sizes: int) -> Self:
-        """Take memory of these sizes, from the pool if some is free."""
+        """Return memory of these sizes, from the pool if available."""
         key = tuple(sizes.values())
         with _lock:
             free = pool.setdefault(key, [])
@@ -73,9 +73,9 @@ class TreeBuffers:
         with _lock:
             self._pool[self._key].append(self)
 
-    def learn_from(self, n_learnt: int) -> None:
-        """Set ``rows`` to (2, n_learnt); buffers cover the whole table, samples may be smaller."""
-        self.rows = self._row_buffer[: 2 * n_learnt].reshape(2, n_learnt)
+    def learn_from(self, n_learned: int) -> None:
+        """Set ``rows`` to (2, n_learned); buffers cover the whole table, samples may be smaller."""
+        self.rows = self._row_buffer[: 2 * n_learned].reshape(2, n_learned)
 
     def abort(self) -> None:
         """Release the threads that wait for a thread that has failed."""
@@ -97,7 +97,7 @@ class TreeBuffers:
         return self._ordered[n_channels][: 2 * width].reshape(2, width)
 
     def row_buffers(self, n_channels: int) -> RowBuffers:
-        """The rows to learn from, and the values that move along with them."""
+        """The training rows of the tree, and the values that move along with them."""
         return RowBuffers(self.rows, self.ordered(n_channels), self._flags, self._counts)
 
     def histograms(self, n_channels: int) -> Histograms:

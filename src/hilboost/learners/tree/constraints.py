@@ -18,13 +18,13 @@ from hilboost.learners.tree.tree import Tree
 
 @dataclass(frozen=True)
 class MonotonicOrder(LeafOrder):
-    """Monotonic order of leaves: those on the lower side of a split lie below the others.
+    """Monotonic order of leaves: values on the lower side of a split do not exceed the others.
 
     Attributes
     ----------
     tree : Tree
     directions : (n_nodes,) int64
-        1 where the left side is the lower one, -1 where the right side is, 0 otherwise.
+        1 if the left side is the lower one, -1 if the right side is, 0 otherwise.
     """
 
     tree: Tree

@@ -41,7 +41,7 @@ UNLIMITED = 2**31
 
 @dataclass
 class TreeData:
-    """A binned table, the threads of a fit, and the memory reused from tree to tree."""
+    """A binned table, the threads of a fit, and the memory reused for successive trees."""
 
     table: BinnedTable
     team: ThreadTeam
@@ -50,7 +50,7 @@ class TreeData:
 
 @dataclass(frozen=True)
 class TreeLearner(SplittingLearner):
-    """Histogram trees grown best first.
+    """Learner of histogram trees, grown best first.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class TreeLearner(SplittingLearner):
         Columns that may interact: all splits on a path from the root are in columns of one group.
         Empty if all columns may interact.
     categorical : sequence of (int, int)
-        Category columns and their numbers of levels, at most 255.  Such a column holds codes
+        Category columns and their numbers of levels, at most 255.  Such a column contains codes
         0, 1, …, NaN for missing values and, in prediction, -1 for unknown levels.  Requires one
         tree for each output, and no direction in such columns.
     level_smoothing : float
@@ -92,10 +92,11 @@ class TreeLearner(SplittingLearner):
 
     Notes
     -----
-    A split in a column with a direction is rejected if the values of its sides are out of order,
-    and all values below it stay on their side of the midpoint.  Thus if two rows differ in this
-    column only, neither value missing, the row with the larger value never has the lower output
-    (direction 1).  A rule that sets other values projects them onto the same order of leaves.
+    A split on a column with a direction is rejected if the values of its children are in the wrong
+    order.  All values below an accepted split are bounded by the midpoint of its children.  If two
+    rows differ only in this column, and neither value is missing, the row with the larger value
+    therefore never has the lower output (direction 1).  A rule that sets other leaf values projects
+    them onto the same order.
 
     References
     ----------
@@ -135,28 +136,28 @@ class TreeLearner(SplittingLearner):
             return
         if self.shared:
             raise InvalidParameter(
-                "trees with vector leaves cannot split on categories; set "
+                "trees with vector leaves do not support splits on categories; set "
                 "multi_output='separate', or encode the categories as numbers."
             )
         for column, n_levels in self.categorical:
             if n_levels > MAX_LEVELS:
                 raise InvalidParameter(
-                    f"column {column} has {n_levels} levels and trees tell at most {MAX_LEVELS} "
-                    "apart; merge the rare ones."
+                    f"column {column} has {n_levels} levels, but trees support at most "
+                    f"{MAX_LEVELS}; merge the rare ones."
                 )
             if self.monotonic and self.monotonic[column] != 0:
                 raise InvalidParameter(
-                    f"column {column} holds categories, which have no order to be monotonic in; "
-                    "set its direction to 0."
+                    f"monotonic is not supported for column {column}, because categories have no "
+                    "order; set its direction to 0."
                 )
 
     @property
     def divides_levels(self) -> bool:
-        """Trees with vector leaves do not split on levels."""
+        """Whether splits on levels are supported; not in trees with vector leaves."""
         return not self.shared
 
     def counting(self, row: float) -> Self:
-        """Adapt the learner's constants to rows of this weight.
+        """Return a learner whose constants are adapted to rows of this weight.
 
         ``min_samples_leaf`` and ``l2_regularization`` are sums of weights and remain unchanged.
         """
@@ -171,7 +172,7 @@ class TreeLearner(SplittingLearner):
         )
 
     def counting_targets(self) -> Self:
-        """Require as much hessian in a leaf as weight."""
+        """Return a learner that requires as much hessian as weight in each leaf."""
         return replace(self, min_hessian=max(self.min_hessian, float(self.min_samples_leaf)))
 
     def with_max_features(self, part: float) -> Self:
@@ -367,7 +368,7 @@ class TreeLearner(SplittingLearner):
         return GrowthLimits(
             max_leaves=space.max_leaves,
             max_depth=UNLIMITED if self.max_depth is None else int(self.max_depth),
-            # A node with fewer rows cannot be split: a row weighs at most max_weight.
+            # A node with fewer rows cannot be split, because a row has at most weight max_weight.
             min_rows=max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED))),
             columns_per_node=per_node,
             seed=int(rng.integers(2**62)),
@@ -390,7 +391,7 @@ class TreeLearner(SplittingLearner):
 def _find_cells_of_others(
     growth: Growth, nodes: NDArray[np.int64], tree: Tree, leaf_of_row: NDArray[np.int32]
 ) -> None:
-    """Find the leaves of rows that the tree did not learn from."""
+    """Find the leaves of rows that were not used to grow the tree."""
     others = np.flatnonzero(leaf_of_row < 0)
     binned_leaves(
         growth.table,

@@ -25,7 +25,7 @@ def tree_of(
 ) -> Tree:
     """Build the tree with zero leaf values; ``gains`` and ``thresholds`` are those of the splits.
 
-    Both are ignored at leaves, where they describe the best split that was not made.
+    Both are ignored at leaves, where they describe the best rejected split.
     """
     n_nodes = len(nodes)
     is_leaf = nodes[:, LEFT] < 0
@@ -60,7 +60,7 @@ def leaves_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
 def leaf_of_rows(
     team: ThreadTeam, nodes: NDArray[np.int64], rows: NDArray[np.uint32], n: int
 ) -> NDArray[np.int32]:
-    """Leaf of every row of the table, (n,) int32; -1 for rows that were not learned from."""
+    """Leaf of each row of the table, (n,) int32; -1 for rows not used to grow the tree."""
     leaf_of_row = np.full(n, -1, dtype=dtypes.LEAF)
     leaves = leaves_of(nodes)
     team.run(lambda thread: mark_leaves(thread, team.n_threads, nodes, leaves, rows, leaf_of_row))

@@ -27,7 +27,7 @@ _MOST_REPETITIONS = 2**27
 _LARGEST_EXPONENT = 500.0
 _MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
 _FEWEST_STEPS = 256
-"""A mean gradient is at least so many integer steps, so that rounding does not bias sums."""
+"""Minimum number of integer steps of a mean gradient, so that rounding does not bias sums."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ def pack(
     Parameters
     ----------
     space : TreeBuffers
-        ``rows[0]`` holds the rows to learn from; the integers are written to its arrays.
+        ``rows[0]`` contains the training rows of the tree; the integers are written to its arrays.
     negative : (n, r) float64
     hessian : (n, r) float64
-        (n, 0) where constant.
+        (n, 0) if constant.
     weight : (n,) float64
         (0,) for ones.
     sampled : bool
-        Whether the rows to learn from differ from all rows in their order.
+        Whether the training rows of the tree differ from all rows in their order.
     seed : int
     team : ThreadTeam
     """
@@ -109,7 +109,7 @@ def pack(
 def _choose(
     learned: WeightedGradients, sums: list[tuple[float, float, float]], m: int, seed: int
 ) -> tuple[Packing, Rounding]:
-    """Choose fields that hold the sums over all ``m`` rows, given the sums over blocks."""
+    """Choose fields that can represent the sums over all ``m`` rows, given sums over blocks."""
     sum_g = max(sum(s[0] for s in sums), 1e-300)
     sum_h = max(sum(s[1] for s in sums), 1e-300)
     sum_w = sum(s[2] for s in sums)

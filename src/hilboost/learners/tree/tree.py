@@ -90,7 +90,7 @@ class Tree(LeafModel):
         return Forest.of([Term.of(self, slice(0, self.leaf_values.shape[1]))]).leaves(X, 1)[:, 0]
 
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
-        """Whether the splits read no later column, and the leaves hold so many outputs."""
+        """Return whether splits only use these columns, and leaves have this number of outputs."""
         width = self.leaf_values.shape[1]
         return bool(self.column.max() < n_features) and width == n_outputs
 

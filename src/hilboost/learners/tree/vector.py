@@ -65,10 +65,10 @@ class VectorTreeData:
 
 @dataclass(frozen=True)
 class VectorTreeLearner(Learner):
-    """One tree per stage for all outputs, by squared error on the negative gradients.
+    """Learner of one tree per stage for all outputs, with squared error on the negative gradients.
 
     If the outputs are points in the feature space of an output kernel, these are output kernel
-    trees (OK3), and with random cuts their extra-trees (OK3-et).
+    trees (OK3) or, with random cuts, output kernel extra-trees (OK3-et).
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class VectorTreeLearner(Learner):
         Minimum sum of weights (number of rows, if there are no weights) in a leaf.
     max_features : float in (0, 1], or "sqrt"
         Fraction of the columns that are considered in a node.  With random cuts, columns that are
-        constant in the node do not count.
+        constant in the node are not considered.
     random_cuts : bool
         Whether to draw one cut for each column, uniformly between its minimum and maximum in the
         node (Geurts, Ernst and Wehenkel 2006), instead of searching for the best one.
@@ -179,7 +179,7 @@ class VectorTreeLearner(Learner):
         """Collect the inputs of compiled growth for one tree."""
         d, n_bins = len(data.table.n_values), data.table.n_bins
         m, k = rows.shape[1], learned.shape[1]
-        gradients, pure = _centred(learned, weight, rows[0])
+        gradients, pure = _centered(learned, weight, rows[0])
         limits = self._limits(d, m, pure)
         n_nodes, n_threads = 2 * limits.max_leaves - 1, min(team.n_threads, limits.n_columns)
         nodes = empty_nodes(n_nodes, by_gain=False)
@@ -243,7 +243,7 @@ def _grow_together(growth: VectorGrowth, team: ThreadTeam) -> None:
         team.run(work, on_error=abort)
 
 
-def _centred(
+def _centered(
     learned: Floats, weight: Floats, rows: NDArray[np.uint32]
 ) -> tuple[VectorGradients, float]:
     """Center gradients over ``rows``, which avoids cancellation in sums of squares.

@@ -172,7 +172,7 @@ def nested_learner(p: KernelParameters, categorical: tuple[int, ...]) -> NestedL
 def _held_out_lambda(
     p: KernelParameters, recipe: Recipe, data: TrainingData
 ) -> Callable[..., float] | None:
-    """Return the function that selects λ by the loss itself, if there is anything to select."""
+    """Return the function that selects λ by the held-out loss, if λ is to be selected."""
     if not (is_auto(p.regularization) and is_auto(p.tuning)) or recipe.loss.quadratic:
         return None
     return partial(held_out_regularization, recipe.loss, data.target, recipe.initial_raw)
@@ -200,8 +200,8 @@ def _config(p: KernelParameters, categorical: tuple[int, ...]) -> KernelMachineC
     kernel = p.kernel if is_auto(p.kernel) else as_kernel(p.kernel)
     if p.tuning == "mean_distance" and (categorical or not is_auto(kernel)):
         raise InvalidParameter(
-            "tuning='mean_distance' is a Gaussian of all columns; set kernel='auto' and "
-            "categorical_features=None, or another tuning."
+            "tuning='mean_distance' requires kernel='auto' and categorical_features=None, because "
+            "it uses a Gaussian kernel on all columns; set these, or use another tuning."
         )
     return KernelMachineConfig(
         kernel=kernel,
@@ -238,8 +238,8 @@ def _stages(p: KernelParameters, n: int) -> str:
     if not is_auto(p.stages):
         if p.stages != "sparse" and changed:
             raise InvalidParameter(
-                f"{', '.join(changed)} applies to sparse stages only and has no effect with "
-                f"stages={p.stages!r}; set stages='sparse', or leave it out."
+                f"{', '.join(changed)} applies only to sparse stages and has no effect with "
+                f"stages={p.stages!r}; set stages='sparse', or remove it."
             )
         return str(p.stages)
     if changed or not is_auto(p.n_basis) or p.subsample < 1:
@@ -269,7 +269,7 @@ def _checked_factors(factors: Any) -> tuple[float, ...]:
 def penalty_choice(
     loss: Loss, data: TrainingData, initial_raw: Floats
 ) -> Callable[..., float] | None:
-    """Return the function that selects λ by the loss itself, for losses that need a search."""
+    """Return the function that selects λ by the held-out loss, for losses that require it."""
     if loss.bounded_hessian:
         return None
     return partial(held_out_penalty, loss, data.target, initial_raw)
@@ -291,8 +291,8 @@ def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...
     plain = plain and loss.sharpness is None
     if not plain and p.reweight:  # which implies sparse stages
         raise InvalidParameter(
-            "reweight=True sets the weights of all stages itself, for squared error on all "
-            "rows; set loss='squared_error', learning_rate=1, subsample=1, or reweight=False."
+            "reweight=True requires loss='squared_error', learning_rate=1 and subsample=1, because "
+            "it computes the weights of all stages on all rows; set these, or reweight=False."
         )
     for rule in rules:
         rule.check(loss, learner)
@@ -349,7 +349,7 @@ class NestedFinish(KernelFinish):
     ----------
     given : bool
     learner : NestedLearner
-        What the model keeps: without the function that selects λ, which holds the training rows.
+        What the model keeps: without the function that selects λ, which contains the training rows.
     """
 
     learner: NestedLearner

@@ -26,7 +26,7 @@ from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
 from hilboost.training.begin import Start, start_in_units
-from hilboost.training.categories import told_of_categories
+from hilboost.training.categories import with_categories
 from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
@@ -123,7 +123,7 @@ def _with_held_out_rows(
     data: TrainingData,
     seed: int,
 ) -> tuple[TrainingData, int]:
-    """Hold out rows for early stopping, unless there are some, or folds; return their number."""
+    """Hold out rows for early stopping if necessary; also return the number of folds."""
     if not resolved.early_stopping or data.held_out is not None:
         return data, 1
     n_folds = min(resolved.cv_folds, len(data.X)) if learner.works_on_folds else 1
@@ -139,7 +139,7 @@ def _early_stopping(p: Mapping[str, Any], resolved: ResolvedParameters) -> Early
 def _penalty_choice(
     loss: Loss, learner: Learner, data: TrainingData, initial_raw: Floats
 ) -> Callable[..., float] | None:
-    """Select λ by the loss itself, for kernel machines with losses other than squared error."""
+    """Select λ by the held-out loss, for kernel machines with losses other than squared error."""
     if loss.quadratic or not learner.penalizes:
         return None
     return partial(held_out_penalty, loss, data.target, initial_raw)
@@ -154,7 +154,7 @@ def work(recipe: Recipe, multi_output: str) -> int:
 def _candidates(
     p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
 ) -> tuple[Candidate, ...]:
-    """Tree learners whose nodes see half or all of the columns, where early stopping compares."""
+    """Tree learners that consider half or all of the columns at each node, for early stopping."""
     if recipe.stopping is None or not is_auto(p["max_features"]):
         return ()
     if recipe.width < _FEWEST_COLUMNS_TO_DRAW:
@@ -182,7 +182,7 @@ def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Sc
         for name in ("monotonic_cst", "interaction_cst"):
             if p[name] is not None:
                 raise InvalidParameter(
-                    f"{name} works with the built-in trees only; set learner='tree', or "
+                    f"{name} is only supported by the built-in trees; set learner='tree', or "
                     f"{name}=None."
                 )
     if isinstance(learner, Learner):
@@ -225,13 +225,13 @@ def _tree_learner(
     shared = p["multi_output"] == "shared"
     if p["sketch"] is not None and not shared:
         raise InvalidParameter(
-            "sketch works on shared trees only; set multi_output='shared', or sketch=None."
+            "sketch is only supported by shared trees; set multi_output='shared', or sketch=None."
         )
     monotonic = monotonic_directions(p["monotonic_cst"], schema.n_columns, schema.names)
     if monotonic and p["sketch"] is not None:
         raise InvalidParameter(
-            "monotonic_cst needs trees that see every output, and sketch=... grows them on "
-            "mixtures; set sketch=None."
+            "monotonic_cst is not supported with sketch, which grows trees on combinations of the "
+            "outputs; set sketch=None."
         )
     return TreeLearner(
         max_leaf_nodes=resolved.max_leaf_nodes,
@@ -251,11 +251,11 @@ def _tree_learner(
 
 
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
-    """Check that the learner goes with the other parameters and with the data."""
+    """Check that the learner is compatible with the other parameters and the data."""
     if p["warm_start"] and learner.penalizes:
         raise InvalidParameter(
-            "warm_start works with trees; a kernel machine penalizes the whole "
-            "function and cannot go on from its stages. Set warm_start=False."
+            "warm_start is not supported by kernel machines, which penalize the norm of the whole "
+            "model; set warm_start=False, or learner='tree'."
         )
     _check_classes(learner, data)
     name = f"learner {learner_name(p['learner'])}"
@@ -270,8 +270,8 @@ def _check_classes(learner: Learner, data: TrainingData) -> None:
     trees = learner.splitting()
     if trees is not None and trees.monotonic:
         raise InvalidParameter(
-            f"monotonic_cst takes two classes; y holds {n_classes}, whose "
-            "probabilities cannot all rise. Set monotonic_cst=None."
+            f"monotonic_cst supports two classes; y has {n_classes}, whose "
+            "probabilities cannot all increase. Set monotonic_cst=None."
         )
 
 
@@ -291,7 +291,7 @@ def _counting_weights(
     resolved: ResolvedParameters,
     data: TrainingData,
 ) -> Learner:
-    """Make leaves count weights as rows; warn if no leaf can be heavy enough."""
+    """Make leaves count weights as rows; warn if no leaf can reach the minimum weight."""
     trees = learner.splitting()
     if trees is None:
         return learner
@@ -320,7 +320,7 @@ def _encoded(
     if is_auto(by_mean) and not trees.divides_levels:
         by_mean = True
     encoder = Encoder.of(data.X, columns, data.target, data.codec.n_classes, by_mean, trees.groups)
-    return encoder, told_of_categories(trees, encoder, data.schema)
+    return encoder, with_categories(trees, encoder, data.schema)
 
 
 def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
