@@ -41,7 +41,7 @@ def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:
     ----------
     folder : Path
         Output folder for the plots; created if it does not exist.
-    quick : bool, default False
+    quick : bool, default=False
         Use few rounds and few rows.
 
     Returns

@@ -43,51 +43,52 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
 
     Parameters
     ----------
-    output : str, OutputSpace, kernel or callable
+    output : str, OutputSpace, kernel or callable, default="linear"
         Type of the labels: ``"linear"``, ``"gaussian"`` (images), ``"label_set"``, ``"ranking"``,
         ``"distribution"``, ``"string"``, ``"precomputed"`` and so on (see
         ``hilboost.outputs.OUTPUT_NAMES``), an output space instance, or an output kernel.
-    learner : {"extra_trees", "ok3", "kernel"}, Learner or scikit-learn regressor
+    learner : {"extra_trees", "ok3", "kernel"}, Learner or scikit-learn regressor, \
+default="extra_trees"
         Base learner.  ``"extra_trees"`` and ``"ok3"`` are output kernel trees with random splits
         and with the best splits, and ``"kernel"`` is a kernel machine on the inputs.  Pass a
         ``KernelBoostingRegressor`` to set the parameters of the kernel machine; the parameters of
         its boosting loop must have their defaults.  Any other regressor is also accepted.
-    n_estimators : int or "auto"
+    n_estimators : int or "auto", default="auto"
         Number of stages.  ``"auto"`` is 500 for trees, 20 for kernel machines (or until they
         converge), and 100 for other learners.
-    learning_rate : float or "auto"
+    learning_rate : float or "auto", default="auto"
         Shrinkage ``ν`` (G2007, eq. 9).  ``"auto"`` is 0.02 for trees, 1 for kernel machines, and
         0.1 for other learners.
-    max_splits : int
+    max_splits : int, default=20
         Maximum number of splits per tree, ``J``.  This and the next three parameters apply only to
         the learners ``"ok3"`` and ``"extra_trees"``; setting them for others raises an error.
-    min_samples_leaf : float
+    min_samples_leaf : float, default=1
         Minimum number of rows (sum of weights) per leaf.
-    max_features : float in (0, 1], "sqrt" or "auto"
+    max_features : float in (0, 1], "sqrt" or "auto", default="auto"
         Fraction of the columns considered at each node.  ``"auto"`` considers the square root of
         the number of columns with random splits, and all columns otherwise.
-    sketch : int, None or "auto"
+    sketch : int, None or "auto", default="auto"
         Number of columns of the random projection of the residuals that trees use to select
         splits.  ``"auto"`` is 16 for best splits with more than 32 outputs, else ``None``.
-    subsample : float in (0, 1]
+    subsample : float in (0, 1], default=1.0
         Fraction of the rows used to fit each stage.
-    decode : str
+    decode : str, default="auto"
         Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the first
         of these.
-    early_stopping : bool or "auto"
+    early_stopping : bool or "auto", default="auto"
         Whether to stop based on the loss on held-out rows.  ``"auto"`` stops early only if
         ``X_val`` is given.
-    metric : {"embedding", "preimage"}
+    metric : {"embedding", "preimage"}, default="embedding"
         Metric for early stopping: the distance in the output space, or the distance to the
         pre-images.  The latter computes pre-images of all rows in each stage.
-    validation_fraction : float
+    validation_fraction : float, default=0.1
         Fraction of the rows held out with ``early_stopping=True``.
-    n_iter_no_change : int
+    n_iter_no_change : int, default=50
         Number of stages without improvement after which training stops.
-    random_state : int, RandomState or None
-    n_jobs : int or None
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
         Number of threads.  ``None`` means all cores.  The model does not depend on it.
-    verbose : int or bool
+    verbose : int or bool, default=0
 
     Attributes
     ----------

@@ -45,26 +45,26 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
 
     Parameters
     ----------
-    output : str, OutputSpace, kernel or callable
+    output : str, OutputSpace, kernel or callable, default="linear"
         Type of the labels: ``"linear"``, ``"gaussian"``, ``"label_set"``, ``"ranking"``,
         ``"precomputed"`` and so on (see ``hilboost.outputs.OUTPUT_NAMES``), an output space
         instance, or an output kernel.
-    splitter : {"best", "random"}
+    splitter : {"best", "random"}, default="best"
         Whether to use the best split of each column, or a random one (extra-trees).
-    max_splits : int or None
+    max_splits : int or None, default=None
         Maximum number of splits.  The node with the largest total variance is split first.
-    max_depth : int or None
-    min_samples_leaf : float
+    max_depth : int or None, default=None
+    min_samples_leaf : float, default=1
         Minimum number of rows (sum of weights) per leaf.
-    max_features : float in (0, 1] or "sqrt"
+    max_features : float in (0, 1] or "sqrt", default=1.0
         Fraction of the columns considered at each node.
-    sketch : int or None
+    sketch : int or None, default=None
         Number of columns of the random projection of the outputs that is used to select splits.
-    decode : str
+    decode : str, default="auto"
         Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the first
         of these.
-    random_state : int, RandomState or None
-    n_jobs : int or None
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
         Number of threads.  ``None`` means all cores.  The model does not depend on it.
 
     Attributes
@@ -193,21 +193,21 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
 
     Parameters
     ----------
-    output : str, OutputSpace, kernel or callable
+    output : str, OutputSpace, kernel or callable, default="linear"
         See :class:`OutputKernelTreeRegressor`.
-    n_estimators : int
+    n_estimators : int, default=100
         Number of trees.
-    splitter : {"random", "best"}
+    splitter : {"random", "best"}, default="random"
         ``"random"`` with ``bootstrap=False`` gives extra-trees, and ``"best"`` with
         ``bootstrap=True`` gives bagging.
-    bootstrap : bool
+    bootstrap : bool, default=False
         Whether each tree is fitted to rows drawn with replacement.
     max_splits, max_depth, min_samples_leaf : optional
         See :class:`OutputKernelTreeRegressor`.
-    max_features : float in (0, 1], "sqrt" or "auto"
-        Fraction of the columns considered at each node.  By default, nodes consider the square
-        root of the number of columns with random splits, and all columns with best splits (bagging
-        of G2007).
+    max_features : float in (0, 1], "sqrt" or "auto", default="auto"
+        Fraction of the columns considered at each node.  ``"auto"`` considers the square root of
+        the number of columns with random splits, and all columns with best splits (bagging of
+        G2007).
     sketch, decode, random_state, n_jobs : optional
         See :class:`OutputKernelTreeRegressor`.
 

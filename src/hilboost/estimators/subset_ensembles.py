@@ -50,16 +50,16 @@ class AveragedKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
 
     Parameters
     ----------
-    n_estimators : int, default 20
-    subset_size : int or float in (0, 1), default 1000
+    n_estimators : int, default=20
+    subset_size : int or float in (0, 1), default=1000
         Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
         rows are left.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
         Kernel of all members.  Length scales are in units of the standardized columns.
-    regularization : float or "auto", default "auto"
+    regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
-    random_state : int, RandomState or None, default None
-    n_jobs : int or None, default None
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
         Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
@@ -88,16 +88,16 @@ class ConvexKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
 
     Parameters
     ----------
-    n_estimators : int, default 20
-    subset_size : int or float in (0, 1), default 1000
+    n_estimators : int, default=20
+    subset_size : int or float in (0, 1), default=1000
         Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
         rows are left.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
         Kernel of all members.  Length scales are in units of the standardized columns.
-    regularization : float or "auto", default "auto"
+    regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
-    random_state : int, RandomState or None, default None
-    n_jobs : int or None, default None
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
         Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
@@ -155,16 +155,16 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
 
     Parameters
     ----------
-    n_estimators : int, default 20
-    subset_size : int or float in (0, 1), default 1000
+    n_estimators : int, default=20
+    subset_size : int or float in (0, 1), default=1000
         Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
         rows are left; the method assumes disjoint subsets.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
         Kernel of all members.  Length scales are in units of the standardized columns.
-    regularization : float or "auto", default "auto"
+    regularization : float or "auto", default="auto"
         Noise variance λ, for a function with prior variance ``k(x, x)``.
-    random_state : int, RandomState or None, default None
-    n_jobs : int or None, default None
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
         Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
@@ -251,17 +251,17 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
 
     Parameters
     ----------
-    class_weight : dict, "balanced" or None, default None
-    n_estimators : int, default 20
+    class_weight : dict, "balanced" or None, default=None
+    n_estimators : int, default=20
         Maximum number of members.  The fit stops early at a member without errors.
-    subset_size : int or float in (0, 1), default 0.03
+    subset_size : int or float in (0, 1), default=0.03
         Number of rows per member, or fraction of all rows.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
         Kernel of all members.  Length scales are in units of the standardized columns.
-    regularization : float or "auto", default "auto"
+    regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
-    random_state : int, RandomState or None, default None
-    n_jobs : int or None, default None
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
         Number of threads.  ``None`` and -1 mean all cores.
 
     Attributes

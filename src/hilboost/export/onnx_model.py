@@ -49,7 +49,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         custom one that declares its ``link`` or does not define ``inverse_link``.
     path : str or Path, optional
         File to write atomically.
-    dtype : {"float64", "float32"}, default "float64"
+    dtype : {"float64", "float32"}, default="float64"
         Dtype of the input.  Arithmetic is in float64 in either case, so that float32 rows reach the
         same leaves as in hilboost.
 

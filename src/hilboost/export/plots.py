@@ -36,11 +36,11 @@ def plot_tree(
     ----------
     model : BoostingRegressor or BoostingClassifier
         Fitted, with trees.
-    stage : int, default 0
+    stage : int, default=0
         Negative numbers count from the last stage.
-    output : int, default 0
+    output : int, default=0
         Number of the class, target or quantile level.
-    tree : int, default 0
+    tree : int, default=0
         Number of the tree, if a stage has several trees for one output (a fit with ``cv_folds``).
     ax : matplotlib axes, optional
         Axes to draw on; by default those of a new, large enough figure.

@@ -31,7 +31,12 @@ class Constant(Kernel):
 
     Parameters
     ----------
-    value : float
+    value : float, default=1.0
+
+    Raises
+    ------
+    InvalidParameter
+        If ``value`` is not positive and finite.
     """
 
     file_name = "constant"
@@ -77,7 +82,14 @@ class Scaled(Kernel):
     Parameters
     ----------
     kernel : Kernel
-    factor : float
+    factor : float, default=1.0
+
+    Raises
+    ------
+    InvalidType
+        If ``kernel`` is not a kernel.
+    InvalidParameter
+        If ``factor`` is not positive and finite.
     """
 
     file_name = "scaled"
@@ -185,6 +197,13 @@ class Sum(_Combination):
     ----------
     parts : sequence of Kernel
         At least one; nested sums are flattened.
+
+    Raises
+    ------
+    InvalidType
+        If a part is not a kernel.
+    InvalidParameter
+        If there are no parts.
     """
 
     file_name = "sum"
@@ -217,6 +236,13 @@ class Product(_Combination):
     ----------
     parts : sequence of Kernel
         At least one; nested products are flattened.
+
+    Raises
+    ------
+    InvalidType
+        If a part is not a kernel.
+    InvalidParameter
+        If there are no parts.
     """
 
     file_name = "product"
@@ -260,6 +286,14 @@ class OnColumns(Kernel):
     ----------
     kernel : Kernel
     columns : sequence of int
+        Indices of the columns on which the kernel is evaluated.
+
+    Raises
+    ------
+    InvalidType
+        If ``kernel`` is not a kernel.
+    InvalidParameter
+        If ``columns`` is not a nonempty sequence of integers.
     """
 
     file_name = "on_columns"

@@ -26,9 +26,14 @@ class Delta(Kernel):
 
     Parameters
     ----------
-    length_scale : float or (d,) floats
+    length_scale : float or (d,) floats, default=1.0
         One for all columns, or one for each.  With small values, rows are similar only if all codes
         are equal; with a large value, the column is ignored.
+
+    Raises
+    ------
+    InvalidParameter
+        If a length scale is not positive and finite.
 
     Notes
     -----

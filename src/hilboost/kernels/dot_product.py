@@ -21,8 +21,13 @@ class Linear(Kernel):
 
     Parameters
     ----------
-    offset : float
-        Nonnegative; the prior variance of the intercept.
+    offset : float, default=0.0
+        Prior variance of the intercept.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``offset`` is negative or not finite.
     """
 
     short_names: ClassVar[Names] = {"linear": {}}
@@ -56,12 +61,17 @@ class Polynomial(Kernel):
 
     Parameters
     ----------
-    degree : int
-        Positive.
-    offset : float
-        Nonnegative; zero gives products of exactly ``degree`` columns.
-    scale : float
-        Positive; values near one over the number of columns keep kernel values near one.
+    degree : int, default=3
+    offset : float, default=1.0
+        Zero gives products of exactly ``degree`` columns.
+    scale : float, default=1.0
+        Values near one over the number of columns keep kernel values near one.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``degree`` is not a positive integer, ``offset`` is negative, or ``scale`` is not
+        positive.
     """
 
     short_names: ClassVar[Names] = {"polynomial": {}}

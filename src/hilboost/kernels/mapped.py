@@ -30,6 +30,12 @@ class Mapped(Kernel):
     matrix : (d, q) floats
         The rows are multiplied by it from the right.
 
+    Raises
+    ------
+    InvalidParameter
+        If ``kernel`` is not stationary, ``matrix`` is not a finite matrix, or the number of its
+        columns does not match the length scales.
+
     Notes
     -----
     A block costs O((a + b) d q) in addition to the O(a b q) of the kernel.  ``matrix`` is fitted

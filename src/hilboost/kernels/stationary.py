@@ -27,8 +27,17 @@ class Stationary(Kernel):
 
     Parameters
     ----------
-    length_scale : float or (d,) floats
+    length_scale : float or (d,) floats, default=1.0
         One for all columns, or one for each, in the units of the columns.
+
+    Raises
+    ------
+    InvalidParameter
+        If a length scale is not positive and finite.
+
+    Notes
+    -----
+    A block costs O(a b d), in one matrix product, and a few passes over the block for the formula.
     """
 
     file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
@@ -188,8 +197,13 @@ class Gaussian(Stationary):
 
     Parameters
     ----------
-    length_scale : float or (d,) floats
+    length_scale : float or (d,) floats, default=1.0
         One for all columns, or one for each, in the units of the columns.
+
+    Raises
+    ------
+    InvalidParameter
+        If a length scale is not positive and finite.
     """
 
     short_names: ClassVar[Names] = {"gaussian": {}}
@@ -214,8 +228,13 @@ class Laplace(Stationary):
 
     Parameters
     ----------
-    length_scale : float or (d,) floats
+    length_scale : float or (d,) floats, default=1.0
         One for all columns, or one for each, in the units of the columns.
+
+    Raises
+    ------
+    InvalidParameter
+        If a length scale is not positive and finite.
     """
 
     short_names: ClassVar[Names] = {"laplace": {}}
@@ -257,8 +276,15 @@ class Matern(Stationary):
 
     Parameters
     ----------
-    length_scale : float or (d,) floats
-    nu : {0.5, 1.5, 2.5}
+    length_scale : float or (d,) floats, default=1.0
+        One for all columns, or one for each, in the units of the columns.
+    nu : {0.5, 1.5, 2.5}, default=1.5
+        Smoothness.
+
+    Raises
+    ------
+    InvalidParameter
+        If a length scale is not positive and finite, or ``nu`` has another value.
     """
 
     short_names: ClassVar[Names] = {
@@ -323,9 +349,15 @@ class RationalQuadratic(Stationary):
 
     Parameters
     ----------
-    length_scale : float or (d,) floats
-    alpha : float
+    length_scale : float or (d,) floats, default=1.0
+        One for all columns, or one for each, in the units of the columns.
+    alpha : float, default=1.0
         Small values mix many length scales; large values approach a Gaussian.
+
+    Raises
+    ------
+    InvalidParameter
+        If a length scale or ``alpha`` is not positive and finite.
     """
 
     short_names: ClassVar[Names] = {"rational_quadratic": {}}

@@ -22,11 +22,16 @@ class Huber(AdaptiveLoss, LeafLoss):
 
     Parameters
     ----------
-    delta : float or None
+    delta : float or None, default=None
         ``None`` uses, at each stage, the ``alpha`` quantile of ``|y - F|`` (Friedman 2001,
         Algorithm 4).
-    alpha : float in (0, 1)
+    alpha : float in (0, 1), default=0.9
         Fraction of the residuals that are not treated as outliers.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``delta`` is not positive, or ``alpha`` is not between 0 and 1.
     """
 
     regressor_name = "huber"

@@ -21,9 +21,14 @@ class Quantile(LeafLoss):
 
     Parameters
     ----------
-    levels : float or sequence of float in (0, 1)
+    levels : float or sequence of float in (0, 1), default=0.5
         One model predicts all levels, with one column of ``raw`` per level; the predicted
         quantiles of a row never cross.
+
+    Raises
+    ------
+    InvalidParameter
+        If a level is not between 0 and 1, or two levels are equal.
 
     Notes
     -----

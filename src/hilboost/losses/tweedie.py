@@ -18,8 +18,13 @@ class Tweedie(LogLinkLoss):
 
     Parameters
     ----------
-    power : float in (1, 2)
-        Variance is proportional to ``mean ** power``.
+    power : float in (1, 2), default=1.5
+        The variance is proportional to ``mean ** power``.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``power`` is not between 1 and 2.
     """
 
     name = regressor_name = "tweedie"

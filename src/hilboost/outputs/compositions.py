@@ -27,7 +27,7 @@ class Compositions(OutputSpace):
 
     Parameters
     ----------
-    geometry : {"hellinger", "aitchison"}
+    geometry : {"hellinger", "aitchison"}, default="hellinger"
         ``"hellinger"`` embeds labels on the unit sphere by ``φ(y) = √y``, where distances are
         Hellinger distances times √2.  ``"aitchison"`` is the isometric log-ratio transform (Egozcue
         et al. 2003) with K - 1 coordinates.  It depends only on ratios of shares and does not

@@ -31,7 +31,7 @@ class Distributions(OutputSpace):
 
     Parameters
     ----------
-    n_quantiles : int
+    n_quantiles : int, default=64
         Number of quantiles, q.
 
     Notes

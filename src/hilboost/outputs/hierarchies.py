@@ -32,7 +32,7 @@ class Hierarchy(OutputSpace):
     parents : mapping
         Maps each node (hashable) to its parent.  A node that appears only as a parent, or whose
         parent is ``None``, is a root.
-    weights : float or mapping
+    weights : float or mapping, default=1.0
         Edge lengths ``w``.  A number ``f`` sets ``w_v = f^depth``, with depth 0 at the roots; 1
         gives all edges length 1.  A mapping assigns a positive number to each node.
 

@@ -49,17 +49,17 @@ class KernelOutput(OutputSpace):
 
     Parameters
     ----------
-    kernel : Kernel, str, scikit-learn kernel or callable
+    kernel : Kernel, str, scikit-learn kernel or callable, default="gaussian"
         Output kernel.  A kernel, a kernel name or a scikit-learn kernel requires labels that are
         rows of numbers; ``"gaussian"`` sets its scale from the mean squared distance of the
         training labels.  A callable supports labels of any type: ``kernel(labels_a, labels_b)``
         returns the (a, b) matrix of kernel values.
-    pairwise : bool
+    pairwise : bool, default=False
         Whether the callable takes two single labels and returns a number.
-    tolerance : float
+    tolerance : float in [0, 1), default=0.01
         Fraction of the trace of the Gram matrix that the factor may omit; 0 is exact.  The error
         of a split's gain is at most the omitted trace.
-    max_rank : int or None
+    max_rank : int or None, default=None
         Maximum number of columns of the factor.
 
     Notes

@@ -34,7 +34,7 @@ class LabelSets(OutputSpace):
 
     Parameters
     ----------
-    weighting : {"uniform", "inverse_frequency"}, sequence of float or mapping
+    weighting : {"uniform", "inverse_frequency"}, sequence of float or mapping, default="uniform"
         Label weights ``w``.  ``"uniform"`` uses ones.  ``"inverse_frequency"`` uses the inverse of
         the number of training sets with the label, scaled to mean 1.  A sequence holds one
         positive number per label, in the order of the columns or of the sorted labels.  A mapping

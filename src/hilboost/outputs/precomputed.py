@@ -42,11 +42,11 @@ class PrecomputedOutput(OutputSpace):
         compute their norms.
     labels : sequence of n labels, optional
         The training labels, in the order of the matrix.  Required with ``kernel``.
-    pairwise : bool
+    pairwise : bool, default=False
         Whether the callable takes two single labels and returns a number.
-    tolerance : float
+    tolerance : float in [0, 1), default=0.0
         Fraction of the trace that the factor may omit; 0 is exact.
-    max_rank : int or None
+    max_rank : int or None, default=None
         Maximum number of columns of the factor.
 
     Notes

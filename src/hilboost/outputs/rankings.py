@@ -31,13 +31,13 @@ class Rankings(OutputSpace):
 
     Parameters
     ----------
-    distance : {"kemeny", "spearman", "hamming"}
+    distance : {"kemeny", "spearman", "hamming"}, default="kemeny"
         Squared distance between rankings: the number of pairs of items in a different order
         (Kendall's τ), the squared differences of the ranks (Spearman's ρ), or the number of items
         with a different rank.  Embedded rankings have length 1 (Korba, Garcia and d'Alché-Buc
         2018): the signs of all pairs divided by √(K(K-1)/2), the centered ranks divided by their
         norm, or the permutation matrix divided by √K.
-    ties : bool
+    ties : bool, default=False
         Whether to accept tied ranks, such as (1, 2, 2, 4) or (1, 2, 2, 3).  Only for "kemeny",
         where a tied pair has sign 0.  Decoded rankings have no ties unless they are chosen from
         labels with ties.

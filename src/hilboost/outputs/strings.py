@@ -24,9 +24,9 @@ class Strings(OutputSpace):
 
     Parameters
     ----------
-    n : int or (int, int)
+    n : int or (int, int), default=3
         Length of the n-grams in characters, or the minimum and maximum length.
-    normalize : bool
+    normalize : bool, default=True
         Whether to divide by the norm, so that ``k(y, y) = 1``.
 
     Notes

@@ -53,9 +53,9 @@ def check_kernel(
     kernel : Kernel
     X : array-like (n, d), optional
         Valid rows, from which some are drawn.  By default, three columns of normal random numbers.
-    single : float, default 1e-5
+    single : float, default=1e-5
         See :attr:`KernelContract.single`.
-    saved : bool, default True
+    saved : bool, default=True
         Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
         or a notebook, to which model files cannot refer.
 
@@ -96,15 +96,15 @@ def check_learner(
         Inputs, from which rows are drawn.  By default, four columns of noisy targets and noise.
     y : array-like (n,) or (n, r), optional
         Targets of ``X``.
-    takes_weights : bool, default True
+    takes_weights : bool, default=True
         See :attr:`LearnerContract.takes_weights`.
-    takes_samples : bool, default True
+    takes_samples : bool, default=True
         See :attr:`LearnerContract.takes_samples`.
-    continues : bool, default True
+    continues : bool, default=True
         See :attr:`LearnerContract.continues`.
-    monotone : bool, default True
+    monotone : bool, default=True
         See :attr:`LearnerContract.monotone`.
-    saved : bool, default True
+    saved : bool, default=True
         Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
         or a notebook, to which model files cannot refer.
     trusted : tuple of type, optional
@@ -153,13 +153,13 @@ def check_loss(
     y : array-like (n,) or (n, c), optional
         Valid targets, from which rows are drawn; class codes for a classifier.  By default, normal
         random numbers, or codes of two classes.
-    classifier : bool, default False
+    classifier : bool, default=False
         See :attr:`LossContract.classifier`.
-    hessian : {"exact", "bound"} or float, default "exact"
+    hessian : {"exact", "bound"} or float, default="exact"
         See :attr:`LossContract.hessian`.
-    best_leaves : bool, default True
+    best_leaves : bool, default=True
         See :attr:`LossContract.best_leaves`.
-    saved : bool, default True
+    saved : bool, default=True
         Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
         or a notebook, to which model files cannot refer.
 
@@ -199,11 +199,11 @@ def check_output_space(
         At least 40 valid labels, from which some are drawn, in the form returned by ``decode``.
     exact : tuple of str, optional
         See :attr:`OutputSpaceContract.exact`.
-    distinct : bool, default True
+    distinct : bool, default=True
         See :attr:`OutputSpaceContract.distinct`.
-    ordered : bool, default False
+    ordered : bool, default=False
         See :attr:`OutputSpaceContract.ordered`.
-    saved : bool, default True
+    saved : bool, default=True
         Whether to check saving and loading.  Set it to ``False`` for classes defined in a script
         or a notebook, to which model files cannot refer.
 
