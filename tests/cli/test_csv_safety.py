@@ -151,7 +151,7 @@ def test_closed_standard_input_of_a_shell(model):
     environment = {**os.environ, "PYTHONPATH": str(Path(hilboost.__file__).parent.parent)}
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment)
     assert done.returncode == 1
-    assert done.stderr == "error: There is no standard input to read; give the path of a file.\n"
+    assert done.stderr == "error: There is no standard input to read; use the path of a file.\n"
 
 
 def test_predictions_into_a_pipe_with_a_name(model):

@@ -401,7 +401,9 @@ def test_parameters_at_their_defaults_are_not_refused():
 )
 def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value):
     machine = KernelBoostingRegressor(kernel="gaussian", **{parameter: value})
-    with pytest.raises(InvalidParameter, match=f"{parameter} of the KernelBoostingRegressor given"):
+    with pytest.raises(
+        InvalidParameter, match=f"{parameter} of the KernelBoostingRegressor passed"
+    ):
         build(learner=machine).fit(X, Y)
 
 

@@ -338,7 +338,7 @@ def test_the_basis_ends_where_memory_does():
 
 
 def test_memory_for_nothing():
-    with pytest.raises(InvalidParameter, match="one basis vector, chosen among 160 rows, needs"):
+    with pytest.raises(InvalidParameter, match="one basis vector, chosen among 160 rows, requires"):
         ridge(memory_budget=1e6).fit(X, Y)
 
 

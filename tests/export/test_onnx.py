@@ -238,7 +238,7 @@ def test_losses_of_ones_own():
 
 
 def test_what_cannot_be_exported_is_refused_in_a_sentence():
-    with pytest.raises(IncompatibleParts, match="has a WrappedModel"):
+    with pytest.raises(IncompatibleParts, match="base models of type WrappedModel"):
         to_onnx(BoostingRegressor(learner=Ridge(), n_estimators=2).fit(X, Y))
     with pytest.raises(InvalidType, match="got OutputKernelTreeRegressor"):
         to_onnx(OutputKernelTreeRegressor())

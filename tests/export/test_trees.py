@@ -142,20 +142,20 @@ def test_trees_of_a_committee_are_told_apart():
     model = BoostingRegressor(**SHORT | committee).fit(X, Y)
     drawn = [texts(plot_tree(model, tree=k)) for k in range(2)]
     assert drawn[0] != drawn[1]
-    with pytest.raises(InvalidParameter, match="tree is 2; output 0 of stage 0 has 2 trees"):
+    with pytest.raises(InvalidParameter, match="tree is 2, but output 0 of stage 0 has 2 trees"):
         plot_tree(model, tree=2)
     matplotlib.pyplot.close("all")
 
 
 def test_what_cannot_be_drawn_is_refused_in_a_sentence():
     model = BoostingRegressor(**SHORT).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="stage is 4; the model has 4 stages"):
+    with pytest.raises(InvalidParameter, match="stage is 4, but the model has 4 stages"):
         plot_tree(model, 4)
-    with pytest.raises(InvalidParameter, match="output is 1; the model has 1 outputs"):
+    with pytest.raises(InvalidParameter, match="output is 1, but the model has 1 outputs"):
         plot_tree(model, 0, 1)
-    with pytest.raises(InvalidParameter, match=r"stage is 1.5; the model has 4 stages"):
+    with pytest.raises(InvalidParameter, match=r"stage is 1.5, but the model has 4 stages"):
         plot_tree(model, 1.5)
-    with pytest.raises(InvalidParameter, match=r"output is 'a'; the model has 1 outputs"):
+    with pytest.raises(InvalidParameter, match=r"output is 'a', but the model has 1 outputs"):
         plot_tree(model, output="a")
     for function in (plot_tree, tree_table):
         with pytest.raises(InvalidType, match="got SparseKernelRidge"):

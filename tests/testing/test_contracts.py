@@ -139,8 +139,8 @@ class NoSlope(Cauchy):
 @pytest.mark.parametrize(
     ("kernel", "check"),
     [
-        (NotSymmetric, "not symmetric"),
-        (Negative, "not positive semidefinite"),
+        (NotSymmetric, "must be symmetric"),
+        (Negative, "must be positive semidefinite"),
         (WrongDiagonal, "test_diag"),
         (SinglePrecision, "float32"),
         (NoSlope, "test_contraction"),

@@ -133,5 +133,5 @@ def test_rows_outside_the_sample_are_not_used():
 def test_too_little_memory_is_said():
     setting = KernelMachineConfig(kernel=KERNEL, regularization=1.0, memory_budget=1e5)
     staged = Staged(BlockLearner(setting, 70), *draw())
-    with pytest.raises(InvalidParameter, match=r"a block of 70 rows needs 1 MiB"):
+    with pytest.raises(InvalidParameter, match=r"a block of 70 rows requires 1 MiB"):
         staged.go()
