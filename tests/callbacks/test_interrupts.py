@@ -116,6 +116,7 @@ def test_stages_are_whole(where, stages, cv_folds, monkeypatch):
 @pytest.mark.parametrize("cv_folds", [1, 4])
 def test_signals_at_any_moment_with_several_threads(seconds, cv_folds, monkeypatch):
     monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+    n_threads = threading.active_count()
     settings = PLAIN | {"early_stopping": cv_folds > 1, "n_iter_no_change": 10**6}
     settings |= {"cv_folds": cv_folds, "n_jobs": 3, "learning_rate": 1e-4}
     BoostingClassifier(**settings).fit(X, Y > 0)  # compiled now
@@ -132,7 +133,7 @@ def test_signals_at_any_moment_with_several_threads(seconds, cv_folds, monkeypat
     n = model.n_estimators_
     whole = BoostingClassifier(**settings | {"n_estimators": n}).fit(X, Y > 0)
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
-    assert threading.active_count() <= 2
+    assert threading.active_count() <= n_threads + 1  # the timer may not have ended
 
 
 @pytest.mark.parametrize(
