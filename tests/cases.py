@@ -48,12 +48,15 @@ from hilboost.losses import (
     BinomialLogLoss,
     Exponential,
     Gamma,
+    Hinge,
     Huber,
+    MultinomialExponential,
     MultinomialLogLoss,
     OneHotSquaredError,
     Poisson,
     Quantile,
     SquaredError,
+    SquaredHinge,
     Tweedie,
 )
 from hilboost.outputs import (
@@ -205,6 +208,45 @@ LOSSES = [
         hessian=4 / 3,
     ),
     LossCase("exponential", "exponential", Exponential, _codes, estimator=BoostingClassifier),
+    LossCase(
+        "exponential-3",
+        "exponential",
+        partial(MultinomialExponential, 3),
+        partial(_codes, n_classes=3),
+        n_outputs=3,
+        estimator=BoostingClassifier,
+        hessian=3 / 2,
+    ),
+    LossCase(
+        "hinge-2",
+        "hinge",
+        partial(Hinge, 2),
+        _codes,
+        estimator=BoostingClassifier,
+        hessian="ones",
+        smooth=False,
+    ),
+    LossCase(
+        "hinge-3",
+        "hinge",
+        partial(Hinge, 3),
+        partial(_codes, n_classes=3),
+        n_outputs=3,
+        estimator=BoostingClassifier,
+        hessian="ones",
+        smooth=False,
+    ),
+    LossCase(
+        "squared_hinge-2", "squared_hinge", partial(SquaredHinge, 2), _codes, 1, BoostingClassifier
+    ),
+    LossCase(
+        "squared_hinge-3",
+        "squared_hinge",
+        partial(SquaredHinge, 3),
+        partial(_codes, n_classes=3),
+        3,
+        BoostingClassifier,
+    ),
 ]
 
 

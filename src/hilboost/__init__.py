@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
     from hilboost.estimators import (
+        AdaBoostKernelClassifier,
+        AveragedKernelRidge,
+        BayesianCommitteeMachine,
         BoostingClassifier,
         BoostingRegressor,
+        ConvexKernelRidge,
         KernelBoostingClassifier,
         KernelBoostingRegressor,
+        MixtureOfKernelExperts,
         OutputKernelBoostingRegressor,
         OutputKernelForestRegressor,
         OutputKernelTreeRegressor,
         SparseKernelClassifier,
         SparseKernelRidge,
+        StackedKernelRidge,
     )
     from hilboost.estimators.files import load, save
     from hilboost.export import plot_tree, to_onnx, to_xgboost_json, tree_table
@@ -28,18 +34,24 @@ from hilboost.core.version import __version__
 
 # Imported on first use, so that `import hilboost` loads neither the compiler nor scikit-learn.
 _HOMES = {
+    "AdaBoostKernelClassifier": "hilboost.estimators",
     "AdaptiveLoss": "hilboost.core.loss",
+    "AveragedKernelRidge": "hilboost.estimators",
+    "BayesianCommitteeMachine": "hilboost.estimators",
     "BoostingClassifier": "hilboost.estimators",
     "BoostingRegressor": "hilboost.estimators",
-    "LeafLoss": "hilboost.core.loss",
+    "ConvexKernelRidge": "hilboost.estimators",
     "KernelBoostingClassifier": "hilboost.estimators",
     "KernelBoostingRegressor": "hilboost.estimators",
+    "LeafLoss": "hilboost.core.loss",
     "Loss": "hilboost.core.loss",
+    "MixtureOfKernelExperts": "hilboost.estimators",
     "OutputKernelBoostingRegressor": "hilboost.estimators",
     "OutputKernelForestRegressor": "hilboost.estimators",
     "OutputKernelTreeRegressor": "hilboost.estimators",
     "SparseKernelClassifier": "hilboost.estimators",
     "SparseKernelRidge": "hilboost.estimators",
+    "StackedKernelRidge": "hilboost.estimators",
     "load": "hilboost.estimators.files",
     "plot_tree": "hilboost.export",
     "save": "hilboost.estimators.files",
@@ -49,18 +61,24 @@ _HOMES = {
 }
 
 __all__ = [
+    "AdaBoostKernelClassifier",
     "AdaptiveLoss",
+    "AveragedKernelRidge",
+    "BayesianCommitteeMachine",
     "BoostingClassifier",
     "BoostingRegressor",
+    "ConvexKernelRidge",
     "KernelBoostingClassifier",
     "KernelBoostingRegressor",
     "LeafLoss",
     "Loss",
+    "MixtureOfKernelExperts",
     "OutputKernelBoostingRegressor",
     "OutputKernelForestRegressor",
     "OutputKernelTreeRegressor",
     "SparseKernelClassifier",
     "SparseKernelRidge",
+    "StackedKernelRidge",
     "__version__",
     "load",
     "plot_tree",

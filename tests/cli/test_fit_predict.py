@@ -226,6 +226,17 @@ def test_proba_of_a_regression_is_refused(regression_model):
     )
 
 
+def test_proba_without_probabilities_is_refused(folder):
+    frame = pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40) > 20})
+    write(frame, "classes.csv")
+    run("fit", "classes.csv", "--target", "y", "--loss", "hinge", "--out", "machine")
+    write(frame[["x"]], "new.csv")
+    assert run("predict", "machine", "new.csv").exit_code == 0
+    assert "fitted with loss='hinge', which has none; remove --proba" in refused(
+        "predict", "machine", "new.csv", "--proba"
+    )
+
+
 def test_debug_lets_the_traceback_through(folder):
     result = run("fit", "a.csv", "--target", "y", "--out", "model", "--debug")
     assert isinstance(result.exception, ValueError)

@@ -93,9 +93,15 @@ def test_continuous_target_for_a_classifier():
         classifier().fit(X, Y)
 
 
-def test_three_classes_for_the_exponential_loss():
-    with pytest.raises(InvalidParameter, match="supports two classes; y has 3. Use 'log_loss'"):
-        classifier("exponential").fit(X, np.arange(40) % 3)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_probabilities_of_a_support_vector_loss(loss):
+    model = classifier(loss)
+    for state in (model, model.fit(X, LABELS)):
+        assert not hasattr(state, "predict_proba")
+        with pytest.raises(AttributeError) as caught:
+            _ = state.staged_predict_proba
+        message = f"loss='{loss}' has scores but no probabilities; use decision_function, fit with"
+        assert message in str(caught.value.__cause__)
 
 
 @pytest.mark.parametrize(

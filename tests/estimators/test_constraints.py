@@ -17,6 +17,7 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.loss import Target
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.tree.constraints import MonotonicOrder
+from hilboost.testing.models import predictions
 
 seeds = st.integers(0, 10**6)
 SINGLE = [
@@ -80,7 +81,7 @@ def test_what_predict_returns_follows_the_directions(case):
     for column, direction in ((0, 1), (1, -1)):
         here = line.copy()
         here[:, column] = np.linspace(-9, 9, 200)
-        found = model.predict_proba(here)[:, 1] if classifies else model.predict(here)
+        found = predictions(model, here)[:, 1] if classifies else model.predict(here)
         assert (direction * np.diff(found, axis=0) >= -1e-12).all()
 
 

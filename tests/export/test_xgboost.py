@@ -19,7 +19,14 @@ from hilboost import (
 from hilboost.core.errors import IncompatibleParts, InvalidType
 from hilboost.export.xgboost_json import _first_above
 from hilboost.learners.tree import TreeLearner
-from hilboost.losses import Exponential, OneHotSquaredError, Poisson, Quantile, Tweedie
+from hilboost.losses import (
+    Exponential,
+    MultinomialExponential,
+    OneHotSquaredError,
+    Poisson,
+    Quantile,
+    Tweedie,
+)
 from hilboost.model import AdditiveModel
 
 RNG = np.random.default_rng(0)
@@ -35,10 +42,12 @@ NEW = np.vstack(
 ).astype(np.float32)
 Y = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
 SHORT = {"n_estimators": 6, "random_state": 0}
+SCORED = [case for case in LOSSES if case.name in ("hinge", "squared_hinge")]
 EXPORTED = [
     case
     for case in LOSSES
     if not (isinstance(case.make(), Quantile) and len(case.make().levels) > 1)
+    and case not in SCORED
 ]
 
 
@@ -52,6 +61,8 @@ def logits_of(model, raw):
     loss = model.loss_
     if isinstance(loss, Exponential):
         return 2 * raw
+    if isinstance(loss, MultinomialExponential):
+        return raw / (loss.n_classes - 1)
     if isinstance(loss, OneHotSquaredError):
         return loss.sharpness * raw * (2 if loss.n_classes == 2 else 1)
     return raw
@@ -82,6 +93,12 @@ def test_every_loss_in_the_file(case, multi_output):
     model = fitted(case, multi_output=multi_output)
     found = raw_outputs(to_xgboost_json(model), NEW)
     assert_near(found, logits_of(model, model.model_.predict_raw(NEW)))
+
+
+@pytest.mark.parametrize("case", SCORED, ids=ids(SCORED))
+def test_scores_without_probabilities_are_refused(case):
+    with pytest.raises(IncompatibleParts, match=r"no probabilities.*Use to_onnx, or fit with loss"):
+        to_xgboost_json(fitted(case))
 
 
 @pytest.mark.parametrize("case", EXPORTED, ids=ids(EXPORTED))

@@ -20,14 +20,14 @@ from hilboost.core.link import (
     SortedLink,
 )
 from hilboost.core.loss import Loss
-from hilboost.losses import BinomialLogLoss, Poisson, Quantile, SquaredError
+from hilboost.losses import BinomialLogLoss, Exponential, Poisson, Quantile, SquaredError
 from hilboost.losses.registry import (
     classification_losses,
+    gives_probabilities,
     loss_classes,
     make_classification_loss,
     regression_losses,
 )
-from hilboost.losses.squared_hinge import SquaredHinge
 
 
 def test_every_class_with_a_name_is_found():
@@ -54,10 +54,19 @@ def test_names_are_unique():
             assert len(taking) <= 1
 
 
-def test_a_name_that_takes_two_classes_refuses_three():
+def test_a_name_that_takes_two_classes_refuses_three(monkeypatch):
     assert type(make_classification_loss("log_loss", 2)) is BinomialLogLoss
+    registry = "hilboost.losses.registry.classification_losses"
+    monkeypatch.setattr(registry, lambda: {"exponential": (Exponential,)})
     with pytest.raises(InvalidParameter, match=r"supports two classes; y has 3"):
         make_classification_loss("exponential", 3)
+
+
+@pytest.mark.parametrize("name", sorted(classification_losses()))
+def test_losses_say_before_the_fit_whether_they_give_probabilities(name):
+    made = [make_classification_loss(name, n_classes) for n_classes in (2, 3)]
+    assert {gives_probabilities(loss) for loss in made} == {gives_probabilities(name)}
+    assert gives_probabilities(name) == (name not in ("hinge", "squared_hinge"))
 
 
 def computed(link, raw):
@@ -81,8 +90,6 @@ def computed(link, raw):
     ("make", "n_outputs"),
     [
         *[pytest.param(case.make, case.n_outputs, id=case.id) for case in LOSSES],
-        pytest.param(lambda: SquaredHinge(2), 1, id="squared_hinge-2"),
-        pytest.param(lambda: SquaredHinge(3), 3, id="squared_hinge-3"),
         pytest.param(lambda: Quantile([0.9, 0.1, 0.5]), 3, id="quantiles-in-any-order"),
     ],
 )

@@ -278,6 +278,11 @@ def run_predict(job: PredictJob) -> None:
             f"--proba requires a classification model, but '{job.model}' is a regression model; "
             "remove --proba."
         )
+    if job.proba and not hasattr(model, "predict_proba"):
+        raise CliError(
+            f"--proba needs probabilities, but '{job.model}' was fitted with loss={model.loss!r}, "
+            "which has none; remove --proba, or fit with another loss."
+        )
     X = model_columns(model, frame)
     try:
         write_table(_predictions(model, X, job.proba), job.out, job.spreadsheet_safe)

@@ -53,7 +53,7 @@ Loss = Annotated[
     Option(
         metavar="NAME",
         help="squared_error, absolute_error, huber, quantile, poisson, gamma, or tweedie for "
-        "regression; log_loss or exponential for classification.",
+        "regression; log_loss, exponential, hinge or squared_hinge for classification.",
     ),
 ]
 Quantile = Annotated[

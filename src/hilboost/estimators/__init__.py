@@ -11,15 +11,29 @@ from hilboost.estimators.output_kernel_forest import (
 from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
 from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
+from hilboost.estimators.subset_ensembles import (
+    AdaBoostKernelClassifier,
+    AveragedKernelRidge,
+    BayesianCommitteeMachine,
+    ConvexKernelRidge,
+    MixtureOfKernelExperts,
+    StackedKernelRidge,
+)
 
 __all__ = [
+    "AdaBoostKernelClassifier",
+    "AveragedKernelRidge",
+    "BayesianCommitteeMachine",
     "BoostingClassifier",
     "BoostingRegressor",
+    "ConvexKernelRidge",
     "KernelBoostingClassifier",
     "KernelBoostingRegressor",
+    "MixtureOfKernelExperts",
     "OutputKernelBoostingRegressor",
     "OutputKernelForestRegressor",
     "OutputKernelTreeRegressor",
     "SparseKernelClassifier",
     "SparseKernelRidge",
+    "StackedKernelRidge",
 ]

@@ -18,9 +18,12 @@ class BoostingClassifier(ClassifierMixin, ClassPredictions, TableBoosting):
     Parameters
     ----------
     loss : str, Loss or Loss class, default="log_loss"
-        ``"log_loss"`` (binomial or multinomial), ``"exponential"`` (two classes), or a custom
-        loss.  The target of a custom loss contains class codes 0 … n_classes - 1 in one column,
-        and its ``inverse_link`` returns one probability per class.
+        ``"log_loss"`` (binomial or multinomial), ``"squared_error"`` (of the class indicators),
+        ``"exponential"`` (AdaBoost; SAMME for more than two classes), ``"hinge"`` or
+        ``"squared_hinge"`` (support vector machines; one-versus-rest for more than two classes,
+        with scores but no probabilities), or a custom loss.  The target of a custom loss contains
+        class codes 0 … n_classes - 1 in one column, and its ``inverse_link`` returns one
+        probability per class.
     class_weight : dict, "balanced" or None, default=None
         Class weights, which multiply the sample weights.
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
@@ -41,6 +44,7 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
     References
     ----------
     Friedman, *Greedy function approximation: a gradient boosting machine*, 2001, Algorithms 5, 6.
+    Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface 2, 2009.
 
     Examples
     --------

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss, Target
 from hilboost.estimators.losses import class_loss, number_loss
+from hilboost.losses.registry import gives_probabilities
 from hilboost.model.codecs import ClassCodec, NumberCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
 
@@ -61,6 +63,19 @@ class NumberPredictions:
             yield self.fitted_.numbers.shaped(predicted).copy()
 
 
+def has_probabilities(model: Any) -> bool:
+    """Whether the loss gives probabilities; the error of those without is a sentence."""
+    fitted = getattr(model, "fitted_", None)
+    losses = [model.loss] if fitted is None else [model.loss, model.loss_]
+    if all(map(gives_probabilities, losses)):
+        return True
+    name = model.loss if isinstance(model.loss, str) else type(losses[-1]).__name__
+    raise AttributeError(
+        f"a model with loss={name!r} has scores but no probabilities; use decision_function, fit "
+        "with loss='log_loss', or wrap the estimator in sklearn's CalibratedClassifierCV."
+    )
+
+
 class ClassPredictions:
     """Mixin for class labels, which are encoded as integer codes."""
 
@@ -87,8 +102,9 @@ class ClassPredictions:
         classes: NDArray[Any] = self.fitted_.classes
         return classes
 
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Floats:
-        """Predict class probabilities.
+        """Predict class probabilities.  Not available with the losses of support vector machines.
 
         Parameters
         ----------
@@ -129,8 +145,9 @@ class ClassPredictions:
         raw = self.predict_raw(X)
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
+    @available_if(has_probabilities)
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
-        """Predict class probabilities after each stage.
+        """Predict class probabilities after each stage.  Not available where there are none.
 
         Parameters
         ----------

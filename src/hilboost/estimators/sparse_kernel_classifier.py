@@ -13,20 +13,10 @@ from sklearn.utils.metaestimators import available_if
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
-from hilboost.estimators.losses import class_loss
-from hilboost.estimators.predictions import ClassPredictions
+from hilboost.estimators.predictions import ClassPredictions, has_probabilities
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model.codecs import TargetCodec
-
-
-def _has_probabilities(model: SparseKernelClassifier) -> bool:
-    if model.loss != "squared_hinge":
-        return True
-    raise AttributeError(
-        "predict_proba is not available with loss='squared_hinge'; use decision_function, or fit "
-        "with loss='log_loss'."
-    )
 
 
 class SparseKernelClassifier(ClassifierMixin, ClassPredictions, SparseKernelMachine):
@@ -192,10 +182,9 @@ default="from_dtype"
         self.n_jobs = n_jobs
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
-        n_classes = codec.of_classes().n_classes
         if self.loss == "squared_hinge":
-            return SquaredHinge(n_classes)
-        return class_loss(self.loss, n_classes)
+            return SquaredHinge(codec.of_classes().n_classes, shares_curvature=True)
+        return super()._make_loss(codec)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Predict classes with each nested model of ``path_``, smallest first.
@@ -210,22 +199,7 @@ default="from_dtype"
         """
         return super().staged_predict(X)
 
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> Floats:
-        """Predict class probabilities.  Not available with ``loss="squared_hinge"``.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Returns
-        -------
-        (n, n_classes) float64
-            Columns in the order of ``classes_``.
-        """
-        return super().predict_proba(X)
-
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """Predict class probabilities with each nested model of ``path_``.
 

@@ -5,6 +5,9 @@ machines, each fitted to a different subset of the rows, with a common kernel an
 
 * ``AveragedKernelRidge``: the mean of the members.
 * ``ConvexKernelRidge``: the best weights that are non-negative and sum to one.
+* ``StackedKernelRidge``: the best weights under a penalty on their squares.
+* ``MixtureOfKernelExperts``: weights of each row by a neural network, which also moves
+  rows to members.
 * ``BayesianCommitteeMachine``: weights by the inverse variances of the predictions of each row.
 * ``AdaBoostKernelClassifier``: weighted votes; each subset favors rows that earlier members
   misclassify.
@@ -28,8 +31,10 @@ from hilboost.backends.threads import ThreadTeam, threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.estimators.losses import class_loss
+from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
 from hilboost.estimators.predictions import ClassPredictions, NumberPredictions
 from hilboost.estimators.random_subsets import Maker, SubsetEnsemble
+from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import require_complete
@@ -40,6 +45,8 @@ __all__ = [
     "AveragedKernelRidge",
     "BayesianCommitteeMachine",
     "ConvexKernelRidge",
+    "MixtureOfKernelExperts",
+    "StackedKernelRidge",
 ]
 
 _SMALLEST_VARIANCE = 1e-10  # relative to the prior variance; smaller values are rounding errors

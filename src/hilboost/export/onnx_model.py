@@ -66,7 +66,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
 
         Regressors have the output ``prediction``, (n,) or (n, c) float64, as ``predict`` returns.
         Classifiers have ``label`` (n,) and ``probabilities`` (n, n_classes) float64, or ``scores``
-        with ``loss="squared_hinge"``.
+        with ``loss="hinge"`` or ``"squared_hinge"``.
 
     Raises
     ------

@@ -126,6 +126,12 @@ def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
         )
     of_classes = model.fitted_.codec.kind == "classes"
     known = _OF_CLASSES if of_classes else _OF_NUMBERS
+    if link is not None and not link.gives_probabilities:
+        raise IncompatibleParts(
+            f"to_xgboost_json: {type(loss).__name__} has one score for each class and no "
+            "probabilities, and XGBoost has no such objective. Use to_onnx, or fit with "
+            "loss='log_loss'."
+        )
     describe = None if link is None else known.get(type(link))
     if describe is None:
         raise IncompatibleParts(

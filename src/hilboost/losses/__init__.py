@@ -8,14 +8,16 @@ from typing import Any
 
 from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
 from hilboost.losses.absolute_error import AbsoluteError
-from hilboost.losses.exponential import Exponential
+from hilboost.losses.exponential import Exponential, MultinomialExponential
 from hilboost.losses.gamma import Gamma
+from hilboost.losses.hinge import Hinge
 from hilboost.losses.huber import Huber
 from hilboost.losses.log_loss import BinomialLogLoss, MultinomialLogLoss
 from hilboost.losses.one_hot import OneHotSquaredError
 from hilboost.losses.poisson import Poisson
 from hilboost.losses.quantile import Quantile
 from hilboost.losses.squared_error import SquaredError
+from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.losses.tweedie import Tweedie
 
 __all__ = [
@@ -24,14 +26,17 @@ __all__ = [
     "BinomialLogLoss",
     "Exponential",
     "Gamma",
+    "Hinge",
     "Huber",
     "LeafLoss",
     "Loss",
+    "MultinomialExponential",
     "MultinomialLogLoss",
     "OneHotSquaredError",
     "Poisson",
     "Quantile",
     "SquaredError",
+    "SquaredHinge",
     "Tweedie",
 ]
 

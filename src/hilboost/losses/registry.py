@@ -109,3 +109,23 @@ def make_classification_loss(name: str, n_classes: int) -> Loss:
     raise InvalidParameter(
         f"loss={name!r} supports {' or '.join(ranges)} classes; y has {n_classes}. Use 'log_loss'."
     )
+
+
+def gives_probabilities(loss: Any) -> bool:
+    """Whether classifiers with this loss predict probabilities rather than scores.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        A name, or a loss that may declare its link.
+
+    Returns
+    -------
+    bool
+        True where nothing else is declared.
+    """
+    if isinstance(loss, str) and loss in classification_losses():
+        first = classification_losses()[loss][0]
+        loss = first.for_classifier(first.n_classes_range[0])
+    link = loss.link if isinstance(loss, Loss) else None
+    return link is None or link.gives_probabilities

@@ -5,27 +5,37 @@ from __future__ import annotations
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.link import ScoresLink
-from hilboost.core.loss import Gradients, Loss, Target
+from hilboost.core.loss import Gradients, Target
+from hilboost.losses._margin import MarginLoss, SortedLeaves
 
 
-class SquaredHinge(Loss):
+class SquaredHinge(MarginLoss):
     """``½ max(0, 1 - s F)²`` for signs ``s = ±1``, as in L2-loss support vector machines.
 
     Parameters
     ----------
     n_classes : int
         Two classes have one column, positive for class 1.  More classes have one column each, and
-        the loss is the sum over columns.
+        the loss is the sum over columns (one-versus-rest, as in ``sklearn.svm.LinearSVC``).
+    shares_curvature : bool, default False
+        Whether to declare the bound 1 on the hessian, with which kernel machines need one linear
+        system for all classes; without it, their steps are Newton's on the rows within the margin.
+
+    Notes
+    -----
+    This is the soft margin loss of SY2006, section 1, with a factor of one half.
+
+    References
+    ----------
+    Keerthi & DeCoste, *A modified finite Newton method for fast solution of large scale linear
+    SVMs*, 2005.
     """
 
-    def __init__(self, n_classes: int) -> None:
-        self.n_classes = n_classes
+    classifier_name = "squared_hinge"
 
-    def _signs(self, target: Target) -> Floats:
-        """Convert class codes to signs ``s``, (n, r)."""
-        classes = [1] if self.n_classes == 2 else np.arange(self.n_classes)
-        return np.where(target.y == classes, 1.0, -1.0)
+    def __init__(self, n_classes: int, shares_curvature: bool = False) -> None:
+        super().__init__(n_classes)
+        self.shares_curvature = shares_curvature
 
     def initial_raw(self, target: Target) -> Floats:
         """The mean sign: every row is within the margin of any constant between -1 and 1."""
@@ -40,13 +50,22 @@ class SquaredHinge(Loss):
         """Negative gradient ``s max(0, 1 - s F)``; the hessian is one within the margin."""
         signs = self._signs(target)
         missing = np.maximum(1 - signs * raw, 0.0)
-        return Gradients(signs * missing, (missing > 0).astype(np.float64), bound=1.0)
+        hessian = (missing > 0).astype(np.float64)
+        return Gradients(signs * missing, hessian, bound=1.0 if self.shares_curvature else None)
 
-    @property
-    def link(self) -> ScoresLink:
-        """Scores."""
-        return ScoresLink(self.n_classes)
+    def _constants(self, rows: SortedLeaves) -> Floats:
+        """Root of the slope, which is linear between kinks.
 
-    def inverse_link(self, raw: Floats) -> Floats:
-        """Scores (n, n_classes), highest for the predicted class."""
-        return np.hstack([-raw, raw]) if self.n_classes == 2 else raw
+        Where several constants have no loss, the middle of their interval, or its only end.
+        """
+        positive, negative = rows.weight * rows.positive, rows.weight * ~rows.positive
+        t = rows.kinks
+        # Negative rows below a constant and positive rows from it on are within the margin.
+        mass = rows.sums_before(negative)
+        mass += rows.sums(positive)[rows.leaf] - rows.sums_before(positive)
+        moment = rows.sums_before(negative * t)
+        moment += rows.sums(positive * t)[rows.leaf] - rows.sums_before(positive * t)
+        at = rows.first(t * mass >= moment)
+        root = np.divide(moment[at], mass[at], out=np.zeros(len(at)), where=mass[at] > 0)
+        is_separated, middle = rows.without_loss()
+        return np.where(is_separated, middle, root)

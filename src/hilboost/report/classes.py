@@ -28,6 +28,7 @@ def class_facts(
     codes: NDArray[np.intp],
     proba: Floats,
     guess: Floats,
+    gives_probabilities: bool = True,
 ) -> dict[str, Any]:
     """Collect scores, confusion matrix, calibration, and curves.
 
@@ -40,27 +41,31 @@ def class_facts(
     codes : (n,) int
         Indices of the true classes.
     proba : (n, k) float64
+        Probabilities, or scores of a model that gives none.
     guess : (k,) float64
-        Class probabilities of the baseline, the model without stages.
+        Those of the baseline, the model without stages.
+    gives_probabilities : bool, default True
+        Whether to include calibration, and the log loss by column.
     """
     n, names = len(codes), [shortened(label, 30) for label in classes]
     best = proba.argmax(axis=1)
     own = proba[np.arange(n), codes]
     wrong = (best != codes).astype(float)
-    surprise = -np.log(np.maximum(own, _TINY))
     worst = np.argsort(own, kind="stable")[:_WORST]
     worst = worst[wrong[worst] > 0]
     table = rows_shown(columns, worst, order)
     table["true"] = [names[k] for k in codes[worst]]
     table["predicted"] = [names[k] for k in best[worst]]
-    table["confidence"] = proba[worst, best[worst]].tolist()
-    series = {"error": wrong, "log_loss": surprise}
+    series = {"error": wrong}
+    if gives_probabilities:
+        table["confidence"] = proba[worst, best[worst]].tolist()
+        series["log_loss"] = -np.log(np.maximum(own, _TINY))
     return {
         "classes": names,
-        "scores": class_scores(codes, proba, guess),
+        "scores": class_scores(codes, proba, guess, gives_probabilities),
         "by_class": _by_class(names, codes, best),
         "confusion": _confusion(names, codes, best),
-        "calibration": _calibration(codes, proba, best),
+        "calibration": _calibration(codes, proba, best) if gives_probabilities else None,
         "curves": _curves(codes, proba) if len(names) == 2 else None,
         "by_column": means_by_column(columns, order, series),
         "worst": table,

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.core.loss import Loss
+from hilboost.losses.registry import gives_probabilities
 from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
 from hilboost.report.data import data_facts, histogram
@@ -126,7 +127,8 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
     if model.fitted_.codec.kind == "classes":
         numbers = codes[:, 0].astype(np.intp)
         proba = _probabilities(model, raw)
-        listed = class_scores(numbers, proba, _class_guess(model, raw, numbers))
+        guess = _class_guess(model, raw, numbers)
+        listed = class_scores(numbers, proba, guess, gives_probabilities(model.loss_))
     else:
         listed = _number_scores(model, codes, raw)
     plain: list[dict[str, Any]] = _plain(listed)
@@ -175,7 +177,8 @@ def _of_classes(
     proba = _probabilities(model, raw)
     numbers = codes[:, 0].astype(np.intp)
     guess = _class_guess(model, raw, numbers)
-    of_classes = class_facts(columns, order, model.classes_, numbers, proba, guess)
+    stated = gives_probabilities(model.loss_)
+    of_classes = class_facts(columns, order, model.classes_, numbers, proba, guess, stated)
     counts = np.bincount(numbers, minlength=len(names))
     drawn = [1] if len(names) == 2 else np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
 
@@ -196,8 +199,9 @@ def _levels(names: list[str], counts: Any) -> list[dict[str, Any]]:
 
 
 def _probabilities(model: Any, raw: Floats) -> Floats:
-    """Predict probabilities, clipped to [0, 1] because of custom losses."""
-    return np.clip(model.loss_.inverse_link(raw), 0.0, 1.0)
+    """Predict probabilities, clipped to [0, 1] because of custom losses; else scores."""
+    predicted: Floats = model.loss_.inverse_link(raw)
+    return np.clip(predicted, 0.0, 1.0) if gives_probabilities(model.loss_) else predicted
 
 
 def _guess(model: Any, raw: Floats) -> Floats | None:

@@ -65,7 +65,9 @@ def number_scores(y: Floats, mean: Floats, guess: float) -> list[dict[str, Any]]
     return scores
 
 
-def class_scores(codes: NDArray[np.intp], proba: Floats, guess: Floats) -> list[dict[str, Any]]:
+def class_scores(
+    codes: NDArray[np.intp], proba: Floats, guess: Floats, gives_probabilities: bool = True
+) -> list[dict[str, Any]]:
     """Compute classification scores.
 
     Parameters
@@ -73,10 +75,13 @@ def class_scores(codes: NDArray[np.intp], proba: Floats, guess: Floats) -> list[
     codes : (n,) int
         Indices of the true classes.
     proba : (n, k) float64
+        Probabilities, or scores of a model that gives none.
     guess : (k,) float64
-        Class probabilities of the baseline.
+        Those of the baseline.
+    gives_probabilities : bool, default True
+        Whether to include the measures of probabilities.
     """
-    labels, best = np.arange(proba.shape[1]), proba.argmax(axis=1)
+    best = proba.argmax(axis=1)
     guess = np.tile(guess, (len(codes), 1))
     constant = guess.argmax(axis=1)
     scores = [
@@ -95,17 +100,8 @@ def class_scores(codes: NDArray[np.intp], proba: Floats, guess: Floats) -> list[
         scores.append(
             score("balanced accuracy", np.mean(recalls), 1 / len(present), "higher", says)
         )
-    # Some versions of scikit-learn's log_loss warn if there are many classes.
-    rows = np.arange(len(codes))
-    loss, loss_guess = (
-        float(-np.log(np.clip(p[rows, codes], _TINY, 1)).mean()) for p in (proba, guess)
-    )
-    says = "mean negative log of the predicted probability of the true class"
-    scores.append(score("log loss", loss, loss_guess, "lower", says))
-    truth = codes[:, None] == labels
-    brier, brier_guess = (float(((p - truth) ** 2).sum(axis=1).mean()) for p in (proba, guess))
-    says = "mean squared error of the probabilities"
-    scores.append(score("Brier score", brier, brier_guess, "lower", says))
+    if gives_probabilities:
+        scores += _probability_scores(codes, proba, guess)
     if proba.shape[1] == 2 and len(present) == 2:
         auc = metrics.roc_auc_score(codes, proba[:, 1])
         says = "probability that a row of the second class ranks above a row of the first"
@@ -114,3 +110,22 @@ def class_scores(codes: NDArray[np.intp], proba: Floats, guess: Floats) -> list[
         says = "area under the precision-recall curve of the second class"
         scores.append(score("average precision", precision, codes.mean(), "higher", says))
     return scores
+
+
+def _probability_scores(
+    codes: NDArray[np.intp], proba: Floats, guess: Floats
+) -> list[dict[str, Any]]:
+    # Some versions of scikit-learn's log_loss warn if there are many classes.
+    rows, labels = np.arange(len(codes)), np.arange(proba.shape[1])
+    loss, loss_guess = (
+        float(-np.log(np.clip(p[rows, codes], _TINY, 1)).mean()) for p in (proba, guess)
+    )
+    truth = codes[:, None] == labels
+    brier, brier_guess = (float(((p - truth) ** 2).sum(axis=1).mean()) for p in (proba, guess))
+    says = "mean negative log of the predicted probability of the true class"
+    return [
+        score("log loss", loss, loss_guess, "lower", says),
+        score(
+            "Brier score", brier, brier_guess, "lower", "mean squared error of the probabilities"
+        ),
+    ]

@@ -9,6 +9,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss, Target
 from hilboost.estimators import BoostingClassifier, BoostingRegressor
+from hilboost.losses.registry import gives_probabilities
 from hilboost.testing.assertions import ensure, ensure_close, read_only
 from hilboost.testing.models import BoostingContract
 
@@ -23,7 +24,7 @@ class LossContract(BoostingContract):
     ----------
     classifier : bool
         Whether the loss is for ``BoostingClassifier``: targets are class codes 0, 1, … in one
-        column, and ``inverse_link`` returns probabilities.
+        column, and ``inverse_link`` returns probabilities, or scores if ``link`` declares so.
     hessian : {"exact", "bound"} or float
         Whether the hessian is the second derivative, an upper bound on it, or this multiple of it.
     best_leaves : bool
@@ -216,7 +217,7 @@ class LossContract(BoostingContract):
             ensure_close(whole.hessian[half], gradients.hessian, f"The hessian {sentence}")
 
     def test_inverse_link_is_finite(self) -> None:
-        """``inverse_link`` is finite, and returns probabilities for classifiers."""
+        """``inverse_link`` is finite, and returns probabilities or scores for classifiers."""
         loss, _, raw = self.draw()
         for scale in (1.0, 30.0, 1e4):
             result = loss.inverse_link(raw * scale)
@@ -226,7 +227,12 @@ class LossContract(BoostingContract):
             ensure(
                 len(result) == _N and result.ndim == 2, "inverse_link must return shape (n, r')."
             )
-            if self.classifier:
+            if self.classifier and not gives_probabilities(loss):
+                ensure(
+                    result.shape[1] == max(2, raw.shape[1]),
+                    "inverse_link must return one score per class.",
+                )
+            elif self.classifier:
                 ensure(
                     result.shape[1] == max(2, raw.shape[1])
                     and ((result >= 0) & (result <= 1)).all(),

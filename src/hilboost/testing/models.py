@@ -218,19 +218,20 @@ class BoostingContract(ModelContract):
             predicted.shape == (len(X),),
             f"predict must return shape ({len(X)},); got {predicted.shape}.",
         )
-        probabilities = model.predict_proba(X)
+        by_class = predictions(model, X)
         ensure_close(
-            model.classes_[probabilities.argmax(axis=1)],
+            model.classes_[by_class.argmax(axis=1)],
             predicted,
             "The predicted class must be the most probable one.",
         )
-        *_, last = model.staged_predict_proba(X)
-        ensure_close(
-            last, probabilities, "The last staged probabilities must equal the probabilities."
-        )
+        if hasattr(model, "predict_proba"):
+            *_, last = model.staged_predict_proba(X)
+            ensure_close(
+                last, by_class, "The last staged probabilities must equal the probabilities."
+            )
         scores = model.decision_function(X)
         raw = model.model_.predict_raw(X)
-        expected = (len(X),) if raw.shape[1] == 1 else probabilities.shape
+        expected = (len(X),) if raw.shape[1] == 1 else by_class.shape
         ensure(
             scores.shape == expected,
             f"decision_function must return shape {expected}; got {scores.shape}.",
@@ -301,7 +302,7 @@ class BoostingContract(ModelContract):
 
 
 def predictions(model: Any, X: Any) -> Any:
-    """Return the probabilities of a classifier, or the predictions of another estimator.
+    """Return the probabilities or scores of a classifier, or the predictions of another estimator.
 
     Parameters
     ----------
@@ -313,7 +314,11 @@ def predictions(model: Any, X: Any) -> Any:
     -------
     array or list
     """
-    return model.predict_proba(X) if is_classifier(model) else model.predict(X)
+    if not is_classifier(model):
+        return model.predict(X)
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(X)
+    return model.loss_.inverse_link(model.predict_raw(X))
 
 
 def trusted_names(classes: Iterable[type]) -> list[str]:
@@ -342,7 +347,9 @@ def _compare_onnx(exported: Any, model: Any, X: Any) -> None:
     from onnxruntime import InferenceSession
 
     session = InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
-    output = "probabilities" if is_classifier(model) else "prediction"
+    output = "prediction"
+    if is_classifier(model):
+        output = "probabilities" if hasattr(model, "predict_proba") else "scores"
     (found,) = session.run([output], {"X": np.asarray(X, dtype=np.float64)})
     ensure_close(
         found,

@@ -22,6 +22,7 @@ from hilboost.encoders import Encoder
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
+from hilboost.losses.registry import gives_probabilities
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
@@ -111,7 +112,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         1 if p["multi_output"] == "shared" else len(begun.initial_raw),
         data.held_out is not None,
         loss.has_leaf_values,
-        data.codec.n_classes == 2 and not loss.quadratic,
+        data.codec.n_classes == 2 and not loss.quadratic and gives_probabilities(loss),
     )
     return in_given_weights(resolved, p, scale)
 

@@ -1,0 +1,139 @@
+"""The gate of a mixture of experts: a small neural network with a softmax over the experts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from hilboost.core.dtypes import Floats
+
+
+@dataclass(frozen=True)
+class Gate:
+    """``softmax(V tanh(U x + u) + v)``: the weights of the experts at ``x``.
+
+    Attributes
+    ----------
+    inner : (d + 1, h) float64
+        ``U`` and ``u``.
+    outer : (h + 1, M) float64
+        ``V`` and ``v``.
+    """
+
+    inner: Floats
+    outer: Floats
+
+    def weights(self, X: Floats) -> Floats:
+        """Weights of the experts, (n, M): positive, with sum one in every row.
+
+        Parameters
+        ----------
+        X : (n, d) float64
+            Standardized.
+
+        Returns
+        -------
+        (n, M) float64
+        """
+        return softmax(_with_ones(np.tanh(_with_ones(X) @ self.inner)) @ self.outer, axis=1)
+
+    @classmethod
+    def fit(
+        cls,
+        X: Floats,
+        outputs: Floats,
+        y: Floats,
+        weight: Floats | None,
+        n_hidden: int,
+        decay: float,
+        max_iter: int,
+        rng: np.random.Generator,
+    ) -> Gate:
+        """Minimize the squared error of the mixture by L-BFGS, from equal weights of all experts.
+
+        Parameters
+        ----------
+        X : (n, d) float64
+            Standardized.
+        outputs : (n, M, r) float64
+            Predictions of the experts.
+        y : (n, r) float64
+        weight : (n,) float64 or None
+        n_hidden : int
+        decay : float
+            Factor of the sum of squared weights of the network, relative to the mean square of y.
+        max_iter : int
+        rng : numpy.random.Generator
+            Draws the first ``U``.
+
+        Returns
+        -------
+        Gate
+        """
+        n_inputs, n_experts = X.shape[1] + 1, outputs.shape[1]
+        share = np.ones(len(X)) if weight is None else weight
+        share = share / share.sum()
+        size = float(share @ (y**2).sum(axis=1)) or 1.0
+        inputs = _with_ones(X)
+        first = rng.normal(size=(n_inputs, n_hidden)) / np.sqrt(n_inputs)
+
+        def objective(flat: Floats) -> tuple[float, Floats]:
+            inner = flat[: first.size].reshape(first.shape)
+            outer = flat[first.size :].reshape(n_hidden + 1, n_experts)
+            hidden = _with_ones(np.tanh(inputs @ inner))
+            gate = softmax(hidden @ outer, axis=1)
+            mixed = np.einsum("nm,nmr->nr", gate, outputs)
+            pull = (2 / size) * share[:, None] * (mixed - y)
+            slope = gate * np.einsum("nmr,nr->nm", outputs - mixed[:, None], pull)
+            back = (slope @ outer[:-1].T) * (1 - hidden[:, :-1] ** 2)
+            value = float(share @ ((mixed - y) ** 2).sum(axis=1)) / size + decay * float(
+                flat @ flat
+            )
+            gradient = np.concatenate([(inputs.T @ back).ravel(), (hidden.T @ slope).ravel()])
+            return value, gradient + 2 * decay * flat
+
+        start = np.concatenate([first.ravel(), np.zeros((n_hidden + 1) * n_experts)])
+        found = minimize(
+            objective, start, jac=True, method="L-BFGS-B", options={"maxiter": max_iter}
+        )
+        return cls(
+            found.x[: first.size].reshape(first.shape),
+            found.x[first.size :].reshape(n_hidden + 1, n_experts),
+        )
+
+
+def assign(weights: Floats, capacity: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Give every row to the expert of its largest weight among those with room.
+
+    Parameters
+    ----------
+    weights : (n, M) float64
+    capacity : int
+        Largest number of rows of an expert.  Rows that find no room are left out.
+    rng : numpy.random.Generator
+        Draws the order of the rows.
+
+    Returns
+    -------
+    list of M arrays of int64
+        Sorted rows of every expert, possibly none.
+    """
+    n, M = weights.shape
+    preferred = np.argsort(-weights, axis=1, kind="stable")
+    room = np.full(M, capacity)
+    owner = np.full(n, -1)
+    for row in rng.permutation(n):
+        for expert in preferred[row]:
+            if room[expert]:
+                room[expert] -= 1
+                owner[row] = expert
+                break
+    return [np.flatnonzero(owner == expert) for expert in range(M)]
+
+
+def _with_ones(X: Floats) -> Floats:
+    return np.column_stack([X, np.ones(len(X))])

@@ -1,0 +1,216 @@
+"""A mixture of kernel machines whose weights depend on the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval
+
+from hilboost.backends import array_api as dense
+from hilboost.backends.threads import ThreadTeam, threads_for
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Target
+from hilboost.estimators.gate import Gate, assign
+from hilboost.estimators.predictions import NumberPredictions
+from hilboost.estimators.random_subsets import Maker, SubsetEnsemble, drawn
+from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.kernel_machine.inputs import require_complete
+from hilboost.model import AdditiveModel
+
+
+class MixtureOfKernelExperts(RegressorMixin, NumberPredictions, SubsetEnsemble):
+    """Kernel ridge regressions whose weights a gate chooses for every row.
+
+    The prediction is ``Σ_j g_j(x) f_j(x)``, where ``g`` is a neural network with one hidden layer
+    and a softmax output.  The first experts are fitted to random subsets.  Then the gate is fitted
+    to all training rows, every row moves to the expert to which the gate gives the largest weight
+    (as long as it has fewer than ``subset_size`` rows), the experts are fitted anew, and so on
+    (Collobert et al. 2002, section 3).
+
+    Parameters
+    ----------
+    n_estimators : int, default 20
+        Number of experts.
+    subset_size : int or float in (0, 1), default 1000
+        Largest number of rows per expert, or fraction of all rows.
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+        Kernel of all members.  Length scales are in units of the standardized columns.
+    regularization : float or "auto", default "auto"
+        λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    n_rounds : int, default 3
+        How often the experts and the gate are fitted; 1 leaves the random subsets.
+    n_hidden : int, default 20
+        Number of hidden units of the gate.
+    decay : float, default 1e-4
+        Factor of the sum of squared weights of the gate.
+    gate_iterations : int, default 200
+        Largest number of L-BFGS steps per fit of the gate.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
+
+    Attributes
+    ----------
+    kernel_, regularization_ : selected kernel and λ
+    members_ : list of KernelExpansion
+    gate_ : Gate
+    errors_ : (n_rounds,) float64
+        Mean squared error after each round: on ``X_val`` and ``y_val`` if ``fit`` receives them,
+        else on the training rows.  With held-out rows, the best round is kept, else the last one.
+    n_features_in_ : int
+
+    Notes
+    -----
+    With M members of m rows, h hidden units and T steps of the gate, a round costs
+    O(M m³ + n M m + T n h (d + M)).  The paper has classifiers with a tanh output in place of
+    regressions, and a gate without softmax.
+
+    References
+    ----------
+    Collobert, Bengio & Bengio, *A parallel mixture of SVMs for very large scale problems*, Neural
+    Computation 14, 2002.
+    """
+
+    _uses_held_out = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubsetEnsemble._parameter_constraints,
+        "n_rounds": [Interval(Integral, 1, None, closed="left")],
+        "n_hidden": [Interval(Integral, 1, None, closed="left")],
+        "decay": [Interval(Real, 0, None, closed="left")],
+        "gate_iterations": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 20,
+        subset_size: float = 1000,
+        kernel: Any = "auto",
+        regularization: float | str = "auto",
+        n_rounds: int = 3,
+        n_hidden: int = 20,
+        decay: float = 1e-4,
+        gate_iterations: int = 200,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            subset_size=subset_size,
+            kernel=kernel,
+            regularization=regularization,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.n_rounds = n_rounds
+        self.n_hidden = n_hidden
+        self.decay = decay
+        self.gate_iterations = gate_iterations
+
+    def _learn(self, maker: Maker) -> AdditiveModel:
+        X, team = maker.training.X, maker.data.team
+        rng = np.random.default_rng(maker.seed)
+        size = self._size(len(X))
+        subsets = drawn(len(X), size, self.n_estimators, rng)
+        errors: list[float] = []
+        for _ in range(self.n_rounds):
+            members = [model for model, _ in maker.members([rows for rows in subsets if len(rows)])]
+            gate, weights = self._gate(maker, members, rng)
+            errors.append(self._error(maker, members, gate, team))
+            if maker.training.held_out is None or errors[-1] == min(errors):
+                self.members_, self.gate_ = members, gate
+            subsets = assign(weights, size, rng)
+        self.errors_ = np.array(errors)
+        return AdditiveModel(maker.initial_raw, ())
+
+    def _gate(
+        self, maker: Maker, members: list[KernelExpansion], rng: np.random.Generator
+    ) -> tuple[Gate, Floats]:
+        """Fit the gate to all training rows; also return its weights there, (n, M)."""
+        X, target = maker.training.X, maker.training.target
+        with dense.blas_threads(1):
+            outputs = maker.data.team.map(lambda model: model.predict_raw(X), members)
+            inputs = members[0].inputs(X)
+            gate = Gate.fit(
+                inputs,
+                np.stack(outputs, axis=1),
+                maker.residual,
+                target.weight,
+                self.n_hidden,
+                float(self.decay),
+                self.gate_iterations,
+                rng,
+            )
+            return gate, gate.weights(inputs)
+
+    def _error(
+        self, maker: Maker, members: list[KernelExpansion], gate: Gate, team: ThreadTeam
+    ) -> float:
+        X, target = maker.training.held_out or (maker.training.X, maker.training.target)
+        assert isinstance(target, Target)
+        predicted = maker.initial_raw + _mixed(members, gate, X, team)
+        return float(np.average(((target.y - predicted) ** 2).mean(axis=1), weights=target.weight))
+
+    @property
+    def model_(self) -> Any:
+        """Not available, because the weights of the members depend on the row.
+
+        Raises
+        ------
+        AttributeError
+            Always raised.
+        """
+        raise AttributeError("a mixture of experts is no additive model; see members_ and gate_.")
+
+    def expert_weights(self, X: Any) -> Floats:
+        """Compute the weights of the experts.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, M) float64
+            Positive, with sum one in every row.
+        """
+        X = self._checked(X)
+        require_complete(X)
+        with dense.blas_threads(1):
+            return self.gate_.weights(self.members_[0].inputs(X))
+
+    def predict_raw(self, X: Any) -> Floats:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, r) float64
+        """
+        X = self._checked(X)
+        require_complete(X)
+        with ThreadTeam(threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)) as team:
+            mixed = _mixed(self.members_, self.gate_, X, team)
+        return self.fitted_.model.initial_raw + mixed
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        """Yield the predictions of the single stage."""
+        yield self.predict_raw(X)
+
+
+def _mixed(members: list[KernelExpansion], gate: Gate, X: Floats, team: ThreadTeam) -> Floats:
+    """Weighted sum of the members, (n, r)."""
+    with dense.blas_threads(1):
+        outputs = team.map(lambda model: model.predict_raw(X), members)
+        weights = gate.weights(members[0].inputs(X))
+    total = np.zeros_like(outputs[0])
+    for column, output in enumerate(outputs):
+        total += weights[:, [column]] * output
+    return total
