@@ -42,8 +42,8 @@ def code_of_the_pages():
 @pytest.mark.parametrize(("name", "blocks"), list(code_of_the_pages()))
 def test_code_of_the_pages(name, blocks, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for package in ("xgboost", "shap"):  # of no extra that tests have
-        if any(f"import {package}" in code for code, _ in blocks):
+    for package in ("xgboost", "shap", "mapie"):  # of no extra that tests have
+        if any(re.search(rf"^(import|from) {package}\b", code, re.MULTILINE) for code, _ in blocks):
             pytest.importorskip(package)
     scope = {}
     for code, printed in blocks:

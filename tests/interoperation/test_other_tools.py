@@ -67,3 +67,12 @@ def test_a_callback_prunes_trials():
     study.optimize(objective, n_trials=3)
     states = [trial.state.name for trial in study.trials]
     assert states == ["COMPLETE", "PRUNED", "PRUNED"]
+
+
+def test_intervals_of_mapie_are_those_of_calibrate():
+    mapie = pytest.importorskip("mapie.regression")
+    model = clone(REGRESSORS[0]).fit(X[:60], Y[:60])
+    wrapped = mapie.SplitConformalRegressor(model, confidence_level=0.8, prefit=True)
+    _, theirs = wrapped.conformalize(X[60:120], Y[60:120]).predict_interval(X[120:])
+    ours = model.calibrate(X[60:120], Y[60:120]).predict_interval(X[120:], 0.8)
+    np.testing.assert_allclose(theirs[:, :, 0], ours)

@@ -418,9 +418,6 @@ EDITS = {
     "noise missing": lambda a: {"noise": changed(a["noise"], 0, np.nan)},
     "less noise": lambda a: {"noise": a["noise"][:-1]},
     "noise of another kind": lambda a: {"noise": a["noise"].astype(np.float32)},
-    "scores of two targets": lambda a: {"scores": np.repeat(a["scores"], 2, axis=1)},
-    "scores missing": lambda a: {"scores": changed(a["scores"], (0, 0), np.nan)},
-    "no scores": lambda a: {"scores": a["scores"][:0]},
     "some trees": lambda a: {"stage": np.zeros(1, dtype=np.int64)},
     "two starts": lambda a: {"start": np.zeros(2)},
 }
@@ -434,7 +431,7 @@ def test_edited_arrays(path, change):
 
 
 def test_a_missing_array(path, content):
-    needed = set(contents(path)[0]) - {"noise", "scores"}
+    needed = set(contents(path)[0]) - {"noise"}
     for name in needed:
         path.write_bytes(content)
         arrays, metadata = contents(path)

@@ -208,6 +208,16 @@ class Embedding(ABC):
         """
         return None
 
+    def training_labels(self) -> Any | None:
+        """Training labels to choose from, in the form in which ``decode`` returns labels.
+
+        Returns
+        -------
+        (c, …) array or list of c labels, or None
+            ``None``, the default, where it keeps none.
+        """
+        return None
+
     def __getstate__(self) -> dict[str, Any]:
         """Omit cached properties, which are recomputed on demand."""
         return {

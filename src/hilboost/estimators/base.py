@@ -200,16 +200,20 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__}.fit(X, y)."
             )
         codec, encoded = self._learn_codec(y, n) if before is None else self._encode(before, y, n)
-        target = self._weighted(Target(encoded, check_weights(weight, X)), codec)
+        weight = check_weights(weight, X)
+        target = self._weighted(Target(encoded, weight), codec)
+        if weight is not None and target.weight is not None:
+            weight = weight[target.weight > 0]
         X, target = without_zero_weights(X, target)
         if len(X) < n and before is None and schema.categories:
             X, schema = without_unused_levels(X, schema)
         if self._merges_equal_rows:
             X, target = merge_equal_rows(X, target)
+            weight = target.weight
         codec.check(target)
         if before is not None:
             check_levels(schema, X)
-        data = TrainingData(X, target, schema, codec)
+        data = TrainingData(X, target, schema, codec, sample_weight=weight)
         return data if X_val is None else self._with_validation(data, X_val, y_val, weight_val)
 
     def _encode(self, before: FittedModel, y: Any, n: int) -> tuple[TargetCodec, Floats]:

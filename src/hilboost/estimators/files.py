@@ -23,6 +23,7 @@ from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
 from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
 from hilboost.model.fitted import FittedModel
+from hilboost.model.scores import n_columns
 from hilboost.persistence import container
 from hilboost.persistence.fitted import feature_names, from_file, to_file
 from hilboost.persistence.parameters import read_parameters, write_parameters
@@ -148,6 +149,7 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
         loss = loss.with_sharpness(stored.sharpness)
     fitted = stored.fitted(loss, learner)
     _check_outputs(fitted)
+    _check_calibration(fitted)
     kind = learner.base_model
     terms = (term for stage in additive.stages for term in stage.terms)
     require(kind is None or all(isinstance(term.model, kind) for term in terms), "learner")
@@ -161,3 +163,16 @@ def _check_outputs(fitted: FittedModel) -> None:
         return
     expected = fitted.codec.n_outputs(fitted.loss)
     require(expected in (None, len(fitted.model.initial_raw)), "the number of outputs")
+
+
+def _check_calibration(fitted: FittedModel) -> None:
+    """Check that there is one column of scores per interval, and a group per class."""
+    calibration, codec = fitted.calibration, fitted.codec
+    if calibration is None:
+        return
+    expected = 1
+    if codec.kind == "numbers":
+        expected = n_columns(fitted.loss, codec.of_numbers().n_targets)
+    require(calibration.scores.shape[1] == expected, "calibration.scores")
+    require(calibration.folds is None or codec.kind != "structured", "calibration.folds")
+    require(not calibration.by_class or codec.kind == "classes", "calibration")

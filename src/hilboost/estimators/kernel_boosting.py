@@ -190,6 +190,11 @@ class KernelBoosting(KernelMachineEstimator):
         p = KernelParameters.of(self.get_params(deep=False), stages=stored.stages)
         return self._make_loss(codec), kernel_learner(p, 1, stored.schema.categories)
 
+    def _has_std(self) -> bool:
+        """Whether the model is a Gaussian process, which has standard deviations."""
+        fitted, noise = self.fitted_, self._summary.noise
+        return fitted.n_stages > 0 and noise is not None and fitted.loss.gaussian
+
     def _std(self, X: Any) -> Floats:
         """Standard deviation of a new observation, including noise."""
         check_is_fitted(self)
@@ -199,7 +204,7 @@ class KernelBoosting(KernelMachineEstimator):
                 "standard deviations are not available, because early stopping kept no stage and "
                 "the model is a constant; use more rows, or set early_stopping=False."
             )
-        if summary.noise is None or not fitted.loss.gaussian:
+        if not self._has_std():
             raise InvalidData(
                 "standard deviations require loss='squared_error' and full stages; this model has "
                 f"{type(fitted.loss).__name__} and {type(fitted.learner).__name__}. Set "

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from numbers import Real
 from typing import Any
 
-import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import KernelBoosting
 from hilboost.estimators.predictions import NumberPredictions
-from hilboost.model.conformal import conformal_factor
 
 
 class KernelBoostingRegressor(RegressorMixin, NumberPredictions, KernelBoosting):
@@ -251,63 +245,8 @@ default="from_dtype"
         mean = super().predict(X)
         return (mean, self._std(X)) if return_std else mean
 
-    def calibrate(self, X: Any, y: Any) -> KernelBoostingRegressor:
-        """Calibrate prediction intervals on held-out rows.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Rows that were not used to fit the model.
-        y : array-like (n,) or (n, c)
-
-        Returns
-        -------
-        self
-        """
-        mean, std = self.predict(X, return_std=True)
-        y = self.fitted_.encode_target(y, len(mean))
-        scores = np.abs(y - mean.reshape(y.shape)) / std[:, None]
-        summary = replace(self._summary, scores=scores)
-        self.fitted_ = replace(self.fitted_, kernel_machine=summary)
-        return self
-
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
-        """Predict intervals that contain a new observation with at least the given probability.
-
-        Uses split conformal prediction: the standard deviations of :meth:`predict` are multiplied
-        by a factor that is computed from the rows passed to :meth:`calibrate`.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        coverage : float in (0, 1), default=0.9
-
-        Returns
-        -------
-        (n, 2) float64, or (n, c, 2) with several targets
-            Lower and upper bounds.
-
-        Raises
-        ------
-        InvalidData
-            :meth:`calibrate` has not been called, or was called with too few rows for this
-            coverage.
-        InvalidParameter
-            ``coverage`` is not between 0 and 1.
-        """
-        check_is_fitted(self)
-        scores = self._summary.scores
-        if scores is None:
-            raise InvalidData(
-                "predict_interval requires calibration on rows that were not used in fit; call "
-                "calibrate(X_held_out, y_held_out) first."
-            )
-        if not (isinstance(coverage, Real) and 0 < coverage < 1):
-            raise InvalidParameter(f"coverage must be between 0 and 1; got {coverage!r}.")
-        mean, std = self.predict(X, return_std=True)
-        half = np.multiply.outer(std, conformal_factor(scores, coverage))
-        half = half.reshape(mean.shape)
-        return np.stack([mean - half, mean + half], axis=-1)
+    def _target_scale(self, X: Any) -> Floats | None:
+        return self._std(X) if self._has_std() else None
 
     @classmethod
     def sun_yao_2006(cls, **changes: Any) -> KernelBoostingRegressor:

@@ -17,6 +17,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
+from hilboost.estimators.conformal import CandidateSets
 from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
 from hilboost.outputs import as_output
 from hilboost.outputs.distances import to_labels, to_points
@@ -25,7 +26,7 @@ from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
 
-class OutputKernelEstimator(RegressorMixin, BoostingEstimator):
+class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
     """Base class of models that predict points of an output space."""
 
     _kind = "structured"

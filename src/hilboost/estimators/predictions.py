@@ -10,13 +10,14 @@ from sklearn.utils.metaestimators import available_if
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss, Target
+from hilboost.estimators.conformal import PredictionIntervals, PredictionSets
 from hilboost.estimators.losses import class_loss, number_loss
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.codecs import ClassCodec, NumberCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
 
 
-class NumberPredictions:
+class NumberPredictions(PredictionIntervals):
     """Mixin for numeric targets, with one or several targets per row."""
 
     _kind = "numbers"
@@ -76,7 +77,7 @@ def has_probabilities(model: Any) -> bool:
     )
 
 
-class ClassPredictions:
+class ClassPredictions(PredictionSets):
     """Mixin for class labels, which are encoded as integer codes."""
 
     _kind = "classes"

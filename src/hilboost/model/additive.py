@@ -81,6 +81,20 @@ def mean_of(models: Sequence[AdditiveModel]) -> AdditiveModel:
     return AdditiveModel(start, tuple(stages))
 
 
+def members_of(model: AdditiveModel, n_members: int) -> list[AdditiveModel]:
+    """Take a mean of models with equally many terms per stage apart again; see :func:`mean_of`."""
+    if n_members == 1:
+        return [model]
+    members = []
+    for k in range(n_members):
+        stages = []
+        for stage in model.stages:
+            size = len(stage.terms) // n_members
+            stages.append(Stage(stage.terms[k * size : (k + 1) * size]).scaled(float(n_members)))
+        members.append(AdditiveModel(model.initial_raw, tuple(stages)))
+    return members
+
+
 def _summations(stages: tuple[Stage, ...]) -> Iterator[Summation]:
     terms = [term for stage in stages for term in stage.terms]
     for model_class, group in groupby(terms, key=lambda term: type(term.model)):

@@ -14,6 +14,7 @@ from hilboost.encoders import Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
+from hilboost.model.conformal import Calibration
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.tables import Schema
 
@@ -44,6 +45,8 @@ class FittedModel:
         Values of the automatic parameters of tree models.
     kernel_machine : KernelMachineSummary or None
         Choices made by a kernel machine.
+    calibration : Calibration or None
+        Scores that prediction intervals and sets are computed from.
     """
 
     model: AdditiveModel
@@ -57,6 +60,7 @@ class FittedModel:
     encoding: Encoding | None = None
     resolved: ResolvedParameters | None = None
     kernel_machine: KernelMachineSummary | None = None
+    calibration: Calibration | None = None
 
     @property
     def n_stages(self) -> int:
@@ -94,3 +98,10 @@ class FittedModel:
     def staged_raw(self, X: Floats, n_threads: int = 1) -> Iterator[Floats]:
         """Raw predictions (n, r) after every stage, in one array that is updated in place."""
         return self.model.staged_raw(self.encode_inputs(X), n_threads)
+
+    def raw_of_members(self, X: Floats, n_threads: int = 1) -> list[Floats]:
+        """Raw predictions (n, r) of each model that made the predictions of the calibration."""
+        assert self.calibration is not None
+        X = self.encode_inputs(X)
+        members = self.calibration.members(self.model)
+        return [member.predict_raw(X, n_threads) for member in members]

@@ -17,6 +17,7 @@ from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegre
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
 from hilboost.kernels import Gaussian
 from hilboost.network.curves import LinkCurves, link_curves
+from hilboost.network.link_sets import LinkSets
 from hilboost.network.validation import (
     as_matrix,
     first_uneven_pair,
@@ -28,7 +29,7 @@ _SYMMETRIC = 1e-8  # tolerance relative to the largest similarity
 _RANK = 1e-8  # rank tolerance relative to the largest singular value
 
 
-class BipartiteNetwork(BaseEstimator):
+class BipartiteNetwork(LinkSets, BaseEstimator):
     """Predict the links between new rows (such as drugs) and known columns (their targets).
 
     The models predict the profile of a row, that is its links with all columns, from its features.
@@ -136,6 +137,7 @@ class BipartiteNetwork(BaseEstimator):
         self.mixing_ = self._mixing(links)
         self.models_ = [clone(model).fit(X, links) for model in self._models(self.models)]
         self.column_models_ = None
+        self.calibration_ = None
         if column_features is not None:
             models = self._models(self.models if self.column_models is None else self.column_models)
             self.column_models_ = [clone(model).fit(column_features, links.T) for model in models]
@@ -165,6 +167,9 @@ class BipartiteNetwork(BaseEstimator):
         similar = np.clip(similar, 0.0, None) ** self.power
         np.fill_diagonal(similar, np.maximum(similar.diagonal(), 1.0))
         return np.eye(p) + self.smoothing * similar / similar.sum(axis=1, keepdims=True)
+
+    def _link_scores(self, X: Any) -> Floats:
+        return self.predict(X)
 
     def predict_profiles(self, X: Any) -> Floats:
         """Predict the links with the known columns, before smoothing.

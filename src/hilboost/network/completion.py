@@ -18,12 +18,13 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.network.curves import LinkCurves, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
+from hilboost.network.link_sets import LinkSets
 from hilboost.network.validation import as_array
 from hilboost.outputs import PrecomputedOutput
 from hilboost.tables import is_pandas
 
 
-class NetworkCompletion(BaseEstimator):
+class NetworkCompletion(LinkSets, BaseEstimator):
     """Predict the links of vertices that are not part of the known network.
 
     The diffusion kernel of two known vertices is high if many short paths connect them.  A model
@@ -118,6 +119,7 @@ class NetworkCompletion(BaseEstimator):
         if not links.any():
             raise InvalidData("the network has no links; pass at least one link.")
         self.n_stages_, times = None, 1.0
+        self.calibration_ = None
         if self.validation_fraction is not None:
             self.n_stages_, times = self._chosen(X, links, self.validation_fraction)
         self.model_ = self._fitted(X, links, self.n_stages_)
@@ -197,6 +199,9 @@ class NetworkCompletion(BaseEstimator):
         within = np.triu_indices(len(kept), 1)
         linked = known[within] >= _as_many(new, int(np.count_nonzero(truth)))
         return n_stages, int(np.count_nonzero(linked)) / int(np.count_nonzero(inner[within]))
+
+    def _link_scores(self, X: Any) -> Floats:
+        return self.predict_kernel(X)
 
     def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
         """Predict the kernel between new vertices and the known ones, or other new ones.

@@ -77,6 +77,10 @@ class CompositionEmbedding(Embedding):
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, exact)
         return np.asarray(found)
 
+    def training_labels(self) -> Any:
+        """Return the training compositions, (n, K)."""
+        return self.training
+
     @cached_property
     def _own(self) -> Candidates:
         return self._candidates(self.training)

@@ -86,6 +86,10 @@ class DistributionEmbedding(Embedding):
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
         return np.asarray(found)
 
+    def training_labels(self) -> Any:
+        """Return the quantiles of the training distributions, (n, q)."""
+        return self.training
+
     def _exact(self, raw: Floats) -> Floats:
         return _ascending(raw * np.sqrt(self.training.shape[1]))
 

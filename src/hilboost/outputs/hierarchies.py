@@ -147,6 +147,10 @@ class HierarchyEmbedding(Embedding):
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, exact)
         return [self.nodes[j] for j in found]
 
+    def training_labels(self) -> Any:
+        """Return the distinct nodes of the training labels."""
+        return [self.nodes[j] for j in self.training]
+
     def _codes(self, numbers: NDArray[np.int64]) -> Floats:
         codes = np.zeros((len(numbers), len(self.nodes)))
         rows = np.arange(len(numbers))

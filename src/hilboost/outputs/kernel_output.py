@@ -285,6 +285,10 @@ class KernelEmbedding(Embedding):
         """Return the nearest training labels or candidates."""
         return decode(self, raw, way, candidates, lambda: self._own, self._given)
 
+    def training_labels(self) -> Any:
+        """Return the training labels."""
+        return self.training
+
     def _codes(self, labels: Any) -> Floats:
         cross = self.similarity(labels, take_labels(self.training, self.factor.pivots))
         refuse_unfinished(cross, _WHAT)
@@ -336,6 +340,10 @@ class RowEmbedding(KernelEmbedding):
         """Decode points to labels of the original shape."""
         found = np.asarray(super().decode(raw, way, candidates))
         return found.reshape(len(raw), *self.shape)
+
+    def training_labels(self) -> Any:
+        """Return the training labels."""
+        return self.training.reshape(-1, *self.shape)
 
     def _rows(self, labels: Any, what: str = "Y") -> Floats:
         return as_rows(labels, what, self.training.shape[1])

@@ -151,6 +151,10 @@ class LabelSetEmbedding(Embedding):
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, by_scores)
         return self._as_given(found)
 
+    def training_labels(self) -> Any:
+        """Return the distinct training sets."""
+        return self._as_given(self.training)
+
     def _by_scores(self, way: str, raw: Floats) -> Bools:
         """Decode by scores to sets that need not occur in training, (n, L)."""
         scores = raw / self.scale

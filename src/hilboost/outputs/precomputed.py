@@ -172,6 +172,10 @@ class PrecomputedEmbedding(Embedding):
         """Decode points to indices of training labels."""
         return decode(self, raw, way, candidates, lambda: self._own, self._given)
 
+    def training_labels(self) -> Any:
+        """Return the indices of the training outputs."""
+        return np.arange(len(self.diagonal))
+
     @cached_property
     def _own(self) -> Candidates:
         return Candidates(np.arange(len(self.diagonal)), self.factor.codes, self.diagonal)

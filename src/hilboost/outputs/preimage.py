@@ -70,7 +70,7 @@ def nearest(
     else:
         offset = 0.5 * norms
     if allowed is not None:
-        for i, among in enumerate(_checked_allowed(allowed, len(raw), len(codes))):
+        for i, among in enumerate(checked_allowed(allowed, len(raw), len(codes))):
             best[i] = among[np.argmin(offset[among] - codes[among] @ raw[i])]
         return best
     size = max(1, _CELLS_AT_ONCE // len(codes))
@@ -81,9 +81,16 @@ def nearest(
     return best
 
 
-def _checked_allowed(
+def checked_allowed(
     allowed: Sequence[Sequence[int]], n: int, n_candidates: int
 ) -> list[NDArray[np.int64]]:
+    """Return the indices of the candidates that are allowed for each of n rows.
+
+    Raises
+    ------
+    InvalidData
+        If the number of lists is not n, a list is empty, or an index is out of range.
+    """
     if count_rows(allowed, "lists of candidate indices", "allowed") != n:
         raise InvalidData(
             f"allowed has {len(allowed)} entries, but X has {n} rows; pass one list of candidate "

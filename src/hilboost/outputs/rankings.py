@@ -99,6 +99,10 @@ class RankingEmbedding(Embedding):
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
         return np.asarray(found)
 
+    def training_labels(self) -> Any:
+        """Return the distinct training rankings, (c, K)."""
+        return self.training
+
     def _exact(self, raw: Floats) -> Ranks:
         return _GEOMETRIES[self.distance].decode(raw, self._nearest)
 

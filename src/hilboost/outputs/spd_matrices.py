@@ -63,6 +63,10 @@ class PositiveMatrixEmbedding(Embedding):
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
         return np.asarray(found)
 
+    def training_labels(self) -> Any:
+        """Return the training matrices, (n, p, p)."""
+        return self.training
+
     def _exact(self, raw: Floats) -> Floats:
         return _exponentials(raw, self.training.shape[1])
 

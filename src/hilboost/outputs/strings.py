@@ -107,6 +107,10 @@ class StringEmbedding(Embedding):
         """Return the nearest training strings or candidates."""
         return list(decode(self, raw, way, candidates, lambda: self._own, self._given))
 
+    def training_labels(self) -> Any:
+        """Return the distinct training strings."""
+        return self.training
+
     @cached_property
     def _own(self) -> Candidates:
         return self._candidates(self.training)

@@ -62,6 +62,10 @@ class VectorEmbedding(Embedding):
         found = decode(self, raw, way, candidates, lambda: self._own, self._given, np.asarray)
         return np.asarray(found).reshape(len(raw), *self.shape)
 
+    def training_labels(self) -> Any:
+        """Return the training labels."""
+        return self.training.reshape(-1, *self.shape)
+
     @cached_property
     def _own(self) -> Candidates:
         return Candidates.of(self.training, self.training)

@@ -10,18 +10,16 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from hilboost.core.callback import History
-from hilboost.core.errors import IncompatibleParts
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
-from hilboost.persistence import categories, kernel_machines, output_spaces
+from hilboost.persistence import calibrations, categories, kernel_machines, output_spaces
+from hilboost.persistence.labels import label_dtype, read_labels
 from hilboost.persistence.require import Arrays, positive, require
 from hilboost.persistence.stored import Header, StoredModel
-from hilboost.persistence.values import PLAIN, ValueReader, ValueWriter
+from hilboost.persistence.values import ValueReader, ValueWriter
 from hilboost.tables import Level, Schema, category_choice
-
-_TEXT_BYTES = 2**24  # of class labels, each of which takes as much memory as the longest
 
 
 def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
@@ -56,6 +54,9 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         arrays |= more
     elif fitted.learner.penalizes and "output" not in header:
         header["stages"] = fitted.learner.name
+    if fitted.calibration is not None:
+        header["calibration"], more = calibrations.to_file(fitted.calibration)
+        arrays |= more
     return header, arrays
 
 
@@ -75,9 +76,8 @@ def from_file(
     if "encoding" in header:
         encoding = categories.from_file(header["encoding"], arrays, schema)
     if "machine" in header:
-        n_targets = codec.of_numbers().n_targets if codec.kind == "numbers" else 0
         summary, stages = kernel_machines.from_file(
-            header["machine"], arrays, additive, schema.n_columns, n_targets, reader
+            header["machine"], arrays, additive, schema.n_columns, reader
         )
     resolved = _resolved_from_file(header["chosen"]) if "chosen" in header else None
     return StoredModel(
@@ -89,6 +89,7 @@ def from_file(
         encoding=encoding,
         resolved=resolved,
         kernel_machine=summary,
+        calibration=calibrations.from_file(header, arrays, additive, codec),
         stages=stages,
         sharpness=positive(header["sharpness"], "sharpness") if "sharpness" in header else None,
     )
@@ -106,7 +107,7 @@ def feature_names(header: Header) -> np.ndarray | None:
 
 def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
     if fitted.codec.kind == "classes":
-        dtype = _label_dtype(fitted.classes).str
+        dtype = label_dtype(fitted.classes).str
         return {"classes": fitted.classes.tolist(), "classes_dtype": dtype}, {}
     if fitted.codec.kind == "numbers":
         return {"n_targets": fitted.numbers.n_targets, "flat": fitted.numbers.flat}, {}
@@ -128,7 +129,9 @@ def _read_codec(
         embedding, span = output_spaces.from_arrays(header["output"], arrays, n_outputs, reader)
         return OutputCodec(embedding, *span), _stages(header["output"])
     if "classes" in header:
-        return ClassCodec(_read_classes(header)), _stages(header)
+        classes = read_labels(header["classes"], header["classes_dtype"], "classes")
+        require(len(classes) >= 2, "classes")
+        return ClassCodec(classes), _stages(header)
     return NumberCodec(int(header["n_targets"]), bool(header["flat"])), _stages(header)
 
 
@@ -137,33 +140,6 @@ def _stages(fields: Header) -> str | None:
         return None
     require(fields["stages"] in kernel_machines.STAGES, "stages")
     return str(fields["stages"])
-
-
-def _label_dtype(classes: Any) -> np.dtype[Any]:
-    """The dtype of class labels; strings are as long as the longest label."""
-    dtype: np.dtype[Any] = classes.dtype
-    if dtype.kind != "U" or classes.nbytes <= _TEXT_BYTES:
-        return dtype
-    shortest: np.dtype[Any] = np.array(classes.tolist()).dtype
-    if shortest.itemsize * len(classes) > _TEXT_BYTES:
-        raise IncompatibleParts(
-            f"model files support class labels of at most {_TEXT_BYTES // 2**20} MiB in total; "
-            f"these {len(classes)} labels are longer. Use shorter class names."
-        )
-    return shortest
-
-
-def _read_classes(header: Header) -> Any:
-    labels, name = header["classes"], header["classes_dtype"]
-    require(isinstance(labels, list) and all(isinstance(y, PLAIN) for y in labels), "classes")
-    require(isinstance(name, str), "classes_dtype")
-    dtype = np.dtype(name)
-    require(dtype.kind in "biufUO", "classes_dtype")
-    if dtype.kind == "U":
-        require(0 < dtype.itemsize * len(labels) <= _TEXT_BYTES, "classes_dtype")
-    classes = np.array(labels, dtype=dtype)
-    require(len(labels) >= 2 and len(set(classes.tolist())) == len(labels), "classes")
-    return classes
 
 
 def _read_schema(header: Header, choice: Any) -> Schema:

@@ -13,7 +13,6 @@ from hilboost.persistence.require import (
     Arrays,
     positive,
     require,
-    require_array,
     require_finite,
 )
 from hilboost.persistence.values import ValueReader, ValueWriter
@@ -24,7 +23,7 @@ STAGES = ("full", "sparse", "block")
 def to_file(
     summary: KernelMachineSummary, stages: str | None, writer: ValueWriter, keeps_noise: bool
 ) -> tuple[dict[str, Any], Arrays]:
-    """Convert to fields and arrays; noise and scores only if standard deviations need them."""
+    """Convert to fields and arrays; noise only if standard deviations need them."""
     kernel, regularization = summary.kernel, summary.regularization
     fields: dict[str, Any] = {
         "kernel": None if kernel is None else describe(kernel, writer),
@@ -40,8 +39,6 @@ def to_file(
         arrays["noise"] = np.ascontiguousarray(summary.noise)
         if summary.row_weight != 1:
             fields["row_weight"] = float(summary.row_weight)
-        if summary.scores is not None:
-            arrays["scores"] = np.ascontiguousarray(summary.scores)
     return fields, arrays
 
 
@@ -50,7 +47,6 @@ def from_file(
     arrays: Arrays,
     model: AdditiveModel,
     n_features: int,
-    n_targets: int,
     reader: ValueReader,
 ) -> tuple[KernelMachineSummary, str | None]:
     """Read what :func:`to_file` wrote, and the name of the stages."""
@@ -75,7 +71,6 @@ def from_file(
         row_weight=positive(fields.get("row_weight", 1.0), "row_weight"),
         path=path,
         n_iter=n_iter,
-        scores=_scores(arrays, n_targets) if "scores" in arrays else None,
     )
     return summary, stages
 
@@ -92,10 +87,3 @@ def _noise(arrays: Arrays, model: AdditiveModel) -> np.ndarray:
     require(first.family == "expansions" and noise.shape == (len(first.basis),), "noise")
     require(bool((noise >= 0).all()), "noise")
     return noise
-
-
-def _scores(arrays: Arrays, n_targets: int) -> np.ndarray:
-    scores = require_array(arrays, "scores", np.float64, 2)
-    require(len(scores) > 0 and scores.shape[1] == n_targets, "scores")
-    require(bool((scores >= 0).all()), "scores")
-    return scores

@@ -12,6 +12,7 @@ from hilboost.encoders import Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
+from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.tables import Schema
@@ -31,6 +32,7 @@ class StoredModel:
     encoding : Encoding or None
     resolved : ResolvedParameters or None
     kernel_machine : KernelMachineSummary or None
+    calibration : Calibration or None
     stages : str or None
         Name of the learner of kernel stages.
     sharpness : float or None
@@ -45,6 +47,7 @@ class StoredModel:
     encoding: Encoding | None = None
     resolved: ResolvedParameters | None = None
     kernel_machine: KernelMachineSummary | None = None
+    calibration: Calibration | None = None
     stages: str | None = None
     sharpness: float | None = None
 
@@ -62,6 +65,7 @@ class StoredModel:
             encoding=self.encoding,
             resolved=self.resolved,
             kernel_machine=self.kernel_machine,
+            calibration=self.calibration,
         )
 
 

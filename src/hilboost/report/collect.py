@@ -11,12 +11,14 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.core.loss import Loss
 from hilboost.losses.registry import gives_probabilities
+from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
+from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
 from hilboost.report.data import data_facts, histogram
 from hilboost.report.figures import class_scores, number_scores, score
 from hilboost.report.influence import dependence_facts, importance_facts, loss_of_rows
-from hilboost.report.regression import interval_facts, quantile_facts, regression_facts
+from hilboost.report.regression import quantile_facts, regression_facts
 from hilboost.report.structured import structured_facts
 from hilboost.report.table import Columns, shortened
 from hilboost.validation.targets import check_length
@@ -43,8 +45,8 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     dict
         JSON-compatible facts: ``format``, ``title``, ``task``, ``model``, ``data``, ``scores``,
         ``importance``, and ``dependence``; and, depending on the task, ``regression`` (a list with
-        one entry per output), ``quantiles``, ``intervals``, ``classes``, and ``structured``, which
-        are ``None`` if they do not apply.
+        one entry per output), ``quantiles``, ``intervals``, ``classes``, ``sets`` and
+        ``structured``, which are ``None`` if they do not apply.
 
     Raises
     ------
@@ -65,7 +67,7 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
         "title": title or f"{type(model).__name__} on {len(raw)} rows",
         "model": model_facts(model),
         "importance": importance_facts(model, columns, codes),
-        **dict.fromkeys(("regression", "quantiles", "intervals", "classes", "structured")),
+        **dict.fromkeys(("regression", "quantiles", "intervals", "classes", "sets", "structured")),
     }
     order = found["importance"]["order"]
     found["data"] = data_facts(columns, order)
@@ -190,6 +192,7 @@ def _of_classes(
         "target": {"kind": "class", "levels": _levels(names, counts)},
         "scores": of_classes["scores"],
         "classes": of_classes,
+        "sets": class_set_facts(model, columns.source, numbers),
         "dependence": dependence_facts(columns, order, [names[k] for k in drawn], probabilities),
     }
 
@@ -222,6 +225,7 @@ def _of_numbers(
     predicted, guess, first = _means(model, raw)
     levels = _quantile_levels(model.loss_)
     found["scores"] = _number_scores(model, y, raw)
+    found["intervals"] = interval_facts(model, columns.source, y)
     if levels:
         found["task"] = "quantile regression"
         found["quantiles"] = quantile_facts(columns, order, y[:, 0], predicted, levels)
@@ -231,7 +235,6 @@ def _of_numbers(
     else:
         mean = predicted
         names = [f"output {k}" for k in range(predicted.shape[1])] if len(guess) > 1 else ["mean"]
-        found["intervals"] = interval_facts(model, columns.source, y)
     found["regression"] = regression_facts(columns, order, y, mean, guess)
 
     def predict(X: Any) -> Floats:
@@ -245,11 +248,13 @@ def _of_structures(
     model: Any, columns: Columns, order: list[int], y: Any, raw: Floats
 ) -> dict[str, Any]:
     structured = structured_facts(model, columns, order, y, raw)
+    embedded = to_points(model.output_, y, raw)
     return {
         "task": "structured output",
         "target": {"kind": type(model.output_).__name__.removesuffix("Embedding")},
         "scores": structured["scores"],
         "structured": structured,
+        "sets": distance_facts(model, embedded),
         "dependence": [],
     }
 

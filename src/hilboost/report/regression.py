@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import HilboostError
 from hilboost.report.data import histogram, means_by_bin, means_by_column, rows_shown
 from hilboost.report.figures import number_scores
 from hilboost.report.influence import draw_rows
-from hilboost.report.table import Columns, bins_of, number_text
+from hilboost.report.table import Columns, bins_of
 
 _POINTS = 800
 _OUTPUTS = 4
 _WORST = 6
-_COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
 
 def regression_facts(
@@ -103,49 +100,3 @@ def quantile_facts(
             "by_column": means_by_column(columns, order, series, 4),
         }
     return facts
-
-
-def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
-    """Compute the coverage of the intervals of a kernel machine with standard deviations.
-
-    Parameters
-    ----------
-    model : KernelBoostingRegressor or other
-    X : table
-    y : (n, c) float64
-    """
-    summary = model.fitted_.kernel_machine
-    if summary is None or summary.noise is None:
-        return None
-    try:
-        mean, std = model.predict(X, return_std=True)
-    except (HilboostError, TypeError):
-        return None
-    error = np.abs(y - mean.reshape(y.shape))
-    rows = []
-    for coverage in _COVERAGES:
-        half = norm.ppf(0.5 + coverage / 2) * std
-        rows.append(
-            {
-                "nominal": coverage,
-                "gaussian": float((error <= half[:, None]).mean()),
-                "calibrated": _calibrated(model, X, y, coverage),
-            }
-        )
-    return {
-        "coverage": rows,
-        "mean_std": float(std.mean()),
-        "text": f"mean standard deviation {number_text(std.mean())}",
-    }
-
-
-def _calibrated(model: Any, X: Any, y: Floats, coverage: float) -> float | None:
-    summary = model.fitted_.kernel_machine
-    if summary is None or summary.scores is None:
-        return None
-    try:
-        interval = model.predict_interval(X, coverage=coverage)
-    except HilboostError:  # too few calibration rows
-        return None
-    low, high = interval[..., 0].reshape(y.shape), interval[..., 1].reshape(y.shape)
-    return float(((low <= y) & (y <= high)).mean())

@@ -30,6 +30,8 @@ class TrainingData:
         Encoding of the labels.
     held_out : (X, target) or None
         Validation rows.
+    sample_weight : (n,) float64 or None
+        Weights of the rows without those of their classes; ``None`` is one for every row.
     """
 
     X: Floats
@@ -37,6 +39,7 @@ class TrainingData:
     schema: Schema
     codec: TargetCodec
     held_out: tuple[Floats, Target] | None = None
+    sample_weight: Floats | None = None
 
     @property
     def strata(self) -> NDArray[Any] | None:
@@ -59,6 +62,7 @@ class TrainingData:
             X=self.X[learn],
             target=self.target.rows(learn),
             held_out=(self.X[hold], self.target.rows(hold)),
+            sample_weight=None if self.sample_weight is None else self.sample_weight[learn],
         )
 
 

@@ -30,6 +30,7 @@ from hilboost.rules import Shrinkage
 from hilboost.training.begin import InitialState, begin
 from hilboost.training.categories import placed
 from hilboost.training.checkpoints import Resumable
+from hilboost.training.out_of_fold import out_of_fold
 from hilboost.training.race import best_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 
@@ -114,7 +115,9 @@ def train(
             _close(config.learner, data, state)
     outcome = recipe.finish(_outcome(recipe, config, data, state))
     _keep_best(config, outcome.state)
-    return TrainingResult(_fitted(recipe, initial, outcome), state.interrupt)
+    fitted = _fitted(recipe, initial, outcome)
+    calibration = out_of_fold(fitted, initial, recipe, n_threads)
+    return TrainingResult(replace(fitted, calibration=calibration), state.interrupt)
 
 
 def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> BoostingConfig:

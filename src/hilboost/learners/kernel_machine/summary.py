@@ -34,8 +34,6 @@ class KernelMachineSummary:
         Numbers of basis vectors of nested machines.
     n_iter : int or None
         Total number of steps on all nested machines.
-    scores : (m, c) float64 or None
-        Absolute errors of the calibration rows in units of the standard deviation.
     """
 
     kernel: Kernel | None
@@ -45,7 +43,6 @@ class KernelMachineSummary:
     row_weight: float = 1.0
     path: NDArray[np.int64] | None = None
     n_iter: int | None = None
-    scores: Floats | None = None
     _variance: list[PosteriorVariance] = field(default_factory=list, repr=False, compare=False)
 
     def variance(self, model: KernelExpansion, X: Floats, team: ThreadTeam) -> Floats:

@@ -1,0 +1,136 @@
+"""Scores of labels: how badly they agree with the predictions for their rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.loss import Loss
+
+_TINY = np.finfo(np.float64).tiny
+
+
+def levels_of(loss: Loss) -> tuple[float, ...]:
+    """Quantile levels that the loss predicts, if it predicts several; else none."""
+    levels = () if loss.link is None else loss.link.levels
+    return levels if len(levels) > 1 else ()
+
+
+def n_columns(loss: Loss, n_targets: int) -> int:
+    """Number of intervals that are calibrated: pairs of quantile levels, or targets."""
+    levels = levels_of(loss)
+    return len(levels) // 2 if levels else n_targets
+
+
+def interval_ends(loss: Loss, raw: Floats, n_targets: int) -> tuple[Floats, Floats]:
+    """Compute intervals before calibration.
+
+    Parameters
+    ----------
+    loss : Loss
+    raw : (n, r) float64
+    n_targets : int
+
+    Returns
+    -------
+    lower, upper : (n, k) float64
+        With several quantile levels, the lowest and the highest, the second lowest and the second
+        highest and so on.  Otherwise the prediction of each target, twice.
+
+    Raises
+    ------
+    IncompatibleParts
+        The loss does not predict one number per target.
+    """
+    predicted = np.asarray(loss.inverse_link(raw), dtype=np.float64)
+    levels = levels_of(loss)
+    if levels:
+        order = np.argsort(levels)
+        half = len(levels) // 2
+        return predicted[:, order[:half]], predicted[:, order[::-1][:half]]
+    if predicted.shape != (len(raw), n_targets):
+        raise IncompatibleParts(
+            f"{type(loss).__name__}.inverse_link returned an array of shape {predicted.shape} for "
+            f"{len(raw)} rows with {n_targets} targets, so that there is nothing to put an "
+            "interval around; return one number per target, or declare the quantile levels of "
+            "the link."
+        )
+    return predicted, predicted
+
+
+def nearest_pair(loss: Loss, coverage: float) -> int:
+    """Return the number of the pair of quantile levels whose difference is nearest to coverage."""
+    levels = np.sort(levels_of(loss))
+    half = len(levels) // 2
+    return int(np.argmin(np.abs(levels[::-1][:half] - levels[:half] - coverage)))
+
+
+def interval_scores(y: Floats, lower: Floats, upper: Floats, scale: Floats | None = None) -> Floats:
+    """Compute how far targets lie outside of intervals.
+
+    Parameters
+    ----------
+    y : (n, c) float64
+        NaN where the target is missing.
+    lower, upper : (n, k) float64
+        ``k = c``, or ``c = 1``.
+    scale : (n,) float64, optional
+        The unit of each row, such as the standard deviation of its target.
+
+    Returns
+    -------
+    (n, k) float64
+        ``max(lower - y, y - upper) / scale``, negative inside of the interval (conformalized
+        quantile regression of Romano, Patterson & Candès 2019).  If both ends are the prediction
+        ``f``, this is ``|y - f| / scale``.
+    """
+    outside = np.maximum(lower - y, y - upper)
+    return outside if scale is None else outside / positive_scale(scale)[:, None]
+
+
+def positive_scale(scale: Floats) -> Floats:
+    """Replace zeros, which cannot be divided by, by the smallest positive number."""
+    return np.maximum(scale, _TINY)
+
+
+def class_scores(loss: Loss, raw: Floats, n_classes: int) -> Floats:
+    """Compute the scores of all classes.
+
+    Parameters
+    ----------
+    loss : Loss
+    raw : (n, r) float64
+    n_classes : int
+
+    Returns
+    -------
+    (n, n_classes) float64
+        The sum of the probabilities of all classes that are more probable (adaptive prediction
+        sets of Romano, Sesia & Candès 2020, with the random number ``u = 0``).  Without
+        probabilities, the difference to the highest score.  The most probable class has score 0.
+
+    Raises
+    ------
+    IncompatibleParts
+        The loss does not predict one number per class.
+    """
+    values = np.asarray(loss.inverse_link(raw), dtype=np.float64)
+    if values.shape != (len(raw), n_classes):
+        raise IncompatibleParts(
+            f"{type(loss).__name__}.inverse_link returned an array of shape {values.shape} for "
+            f"{len(raw)} rows and {n_classes} classes; return one probability per class."
+        )
+    if loss.link is not None and not loss.link.gives_probabilities:
+        return values.max(axis=1, keepdims=True) - values
+    order = np.argsort(-values, axis=1, kind="stable")
+    descending = np.take_along_axis(values, order, axis=1)
+    before = np.zeros_like(descending)
+    np.cumsum(descending[:, :-1], axis=1, out=before[:, 1:])
+    # Equally probable classes share the score of the first of them.
+    first = np.ones(descending.shape, dtype=bool)
+    first[:, 1:] = descending[:, 1:] < descending[:, :-1]
+    before = np.maximum.accumulate(np.where(first, before, 0.0), axis=1)
+    scores = np.empty_like(before)
+    np.put_along_axis(scores, order, before, axis=1)
+    return scores

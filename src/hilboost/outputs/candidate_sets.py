@@ -1,0 +1,82 @@
+"""Sets of candidate labels within a distance of predicted points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
+from hilboost.core.labels import take_labels
+from hilboost.core.output_space import Choice, Embedding
+from hilboost.outputs.preimage import checked_allowed
+from hilboost.outputs.row_checks import count_rows
+
+_CELLS_AT_ONCE = 2**22
+_ROUNDING = 1e-12  # of the squares whose difference a squared distance is
+
+
+def labels_within(
+    embedding: Embedding,
+    raw: Floats,
+    radius: Floats,
+    choice: Choice | None = None,
+) -> list[Any]:
+    """Find the candidates whose embeddings lie within a distance of each point.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    raw : (n, r) float64
+        Predicted points ``F(x)``.
+    radius : (n,) float64
+    choice : Choice, optional
+        Candidates and those allowed for each row; by default the training labels.
+
+    Returns
+    -------
+    list of n arrays or lists
+        Labels with ``|φ(y') - F(x)| <= radius``, the nearest first.
+
+    Raises
+    ------
+    InvalidData
+        There are no candidates, or they have the wrong type.
+
+    Notes
+    -----
+    The cost is O(n c r), in matrix products over blocks of rows.
+    """
+    labels = _labels(embedding, choice)
+    codes, norms = embedding.encode(labels), embedding.norms(labels)
+    among = None
+    if choice is not None and choice.allowed is not None:
+        among = checked_allowed(choice.allowed, len(raw), len(codes))
+    lengths = np.einsum("ij,ij->i", raw, raw)
+    size = max(1, _CELLS_AT_ONCE // len(codes))
+    found = []
+    for begin in range(0, len(raw), size):
+        rows = range(begin, min(begin + size, len(raw)))
+        squares = raw[begin : begin + size] @ (-2 * codes.T)
+        squares += norms
+        squares += lengths[begin : begin + size, None]
+        for i, square in zip(rows, squares, strict=True):
+            near = np.flatnonzero(square <= radius[i] ** 2 + _ROUNDING * (norms + lengths[i]))
+            if among is not None:
+                near = np.intersect1d(near, among[i])
+            found.append(take_labels(labels, near[np.argsort(square[near], kind="stable")]))
+    return found
+
+
+def _labels(embedding: Embedding, choice: Choice | None) -> Any:
+    labels = embedding.training_labels() if choice is None else choice.labels
+    if labels is None:
+        raise InvalidData(
+            f"{type(embedding).__name__} keeps no labels to choose from; give candidates."
+        )
+    if not count_rows(labels, "labels", "candidates"):
+        raise InvalidData("candidates is empty; give at least one label to choose from.")
+    if hasattr(labels, "toarray"):
+        return labels.toarray()
+    return labels.to_numpy() if hasattr(labels, "to_numpy") else labels

@@ -1,0 +1,92 @@
+"""Calibrations of prediction intervals and sets in model files.
+
+Header: ``calibration`` with ``by_class`` and, if there are groups, ``groups`` and
+``groups_dtype``.  Arrays: ``calibration.scores`` (n, k) and, where the calibration has them,
+``calibration.weight``, ``calibration.folds`` and ``calibration.groups``, (n,).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.model import AdditiveModel
+from hilboost.model.codecs import NumberCodec, TargetCodec
+from hilboost.model.conformal import Calibration
+from hilboost.persistence.labels import label_dtype, read_labels
+from hilboost.persistence.require import Arrays, require, require_array, require_finite
+from hilboost.persistence.stored import Header
+
+_NAME = "calibration."
+_INTEGERS = ("folds", "groups")
+
+
+def to_file(calibration: Calibration) -> tuple[Header, Arrays]:
+    """Convert to fields and arrays."""
+    fields: Header = {"by_class": calibration.by_class}
+    names = calibration.group_names
+    if names is not None:
+        fields |= {"groups": names.tolist(), "groups_dtype": label_dtype(names, "group").str}
+    arrays: Arrays = {_NAME + "scores": np.ascontiguousarray(calibration.scores)}
+    if calibration.weight is not None:
+        arrays[_NAME + "weight"] = np.ascontiguousarray(calibration.weight)
+    for name in _INTEGERS:
+        numbers = getattr(calibration, name)
+        if numbers is not None:
+            arrays[_NAME + name] = np.ascontiguousarray(numbers, dtype=np.int64)
+    return fields, arrays
+
+
+def from_file(
+    header: Header, arrays: Arrays, model: AdditiveModel, codec: TargetCodec
+) -> Calibration | None:
+    """Read what :func:`to_file` wrote, or the scores of a kernel machine of earlier versions.
+
+    Raises
+    ------
+    KeyError, ValueError, TypeError
+        Something is missing or invalid.
+    """
+    if "calibration" not in header:
+        return _of_machine(header, arrays, codec)
+    fields = header["calibration"]
+    require(isinstance(fields, dict) and type(fields["by_class"]) is bool, "calibration")
+    scores = require_array(arrays, _NAME + "scores", np.float64, 2)
+    missing = np.isnan(scores)
+    require(scores.size > 0 and not missing.all(axis=1).any(), "calibration.scores")
+    weight = folds = groups = names = None
+    if _NAME + "weight" in arrays:
+        weight = require_finite(arrays, _NAME + "weight")
+        require(len(weight) == len(scores) and bool((weight > 0).all()), "calibration.weight")
+    if _NAME + "folds" in arrays:
+        folds = _numbers(arrays, "folds", len(scores))
+        n_members = int(folds.max()) + 1
+        even = all(len(stage.terms) % n_members == 0 for stage in model.stages)
+        require(even and groups is None, "calibration.folds")
+    if "groups" in fields:
+        require(folds is None, "calibration.folds")
+        groups = _numbers(arrays, "groups", len(scores))
+        names = read_labels(fields["groups"], fields["groups_dtype"], "groups")
+        require(int(groups.max()) == len(names) - 1, "calibration.groups")
+    require(names is not None or not fields["by_class"], "calibration")
+    return Calibration(scores, weight, folds, groups, names, fields["by_class"])
+
+
+def _numbers(arrays: Arrays, name: str, n: int) -> NDArray[np.int64]:
+    """Return numbers (n,) of which each from 0 to the largest occurs."""
+    numbers = require_array(arrays, _NAME + name, np.int64)
+    require(len(numbers) == n and numbers.min() >= 0 and numbers.max() < n, _NAME + name)
+    require(bool(np.bincount(numbers).all()), _NAME + name)
+    return numbers
+
+
+def _of_machine(header: Header, arrays: Arrays, codec: TargetCodec) -> Calibration | None:
+    if "machine" not in header or not {"noise", "scores"} <= arrays.keys():
+        return None
+    n_targets = codec.n_targets if isinstance(codec, NumberCodec) else 0
+    scores: Any = require_array(arrays, "scores", np.float64, 2)
+    require(len(scores) > 0 and scores.shape[1] == n_targets, "scores")
+    require(bool((scores >= 0).all()), "scores")
+    return Calibration(scores)

@@ -1,0 +1,144 @@
+"""Facts about prediction intervals and sets: how many rows they contain, and how wide they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import HilboostError
+from hilboost.report.table import number_text
+
+_COVERAGES = (0.5, 0.8, 0.9, 0.95)
+
+
+def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
+    """Compute the coverage and the width of prediction intervals.
+
+    Parameters
+    ----------
+    model : regressor
+    X : table
+    y : (n, c) float64
+
+    Returns
+    -------
+    dict or None
+        ``None`` if the model has neither standard deviations nor a calibration for all rows.
+    """
+    found = _standard_deviations(model, X)
+    known = ~np.isnan(y)
+    rows = []
+    for coverage in _COVERAGES:
+        row: dict[str, Any] = {"nominal": coverage, "gaussian": None}
+        if found is not None:
+            mean, std = found
+            half = norm.ppf(0.5 + coverage / 2) * std
+            error = np.abs(y - mean.reshape(y.shape))
+            row["gaussian"] = float((error <= half[:, None])[known].mean())
+        rows.append(row | _of_intervals(model, X, y, known, coverage))
+    if found is None and all(row["calibrated"] is None for row in rows):
+        return None
+    text = (
+        _source(model)
+        if found is None
+        else (f"mean standard deviation {number_text(found[1].mean())}")
+    )
+    return {
+        "coverage": rows,
+        "mean_std": None if found is None else float(found[1].mean()),
+        "text": text,
+    }
+
+
+def _standard_deviations(model: Any, X: Any) -> tuple[Floats, Floats] | None:
+    summary = model.fitted_.kernel_machine
+    if summary is None or summary.noise is None:
+        return None
+    try:
+        mean, std = model.predict(X, return_std=True)
+    except (HilboostError, TypeError):
+        return None
+    return mean, std
+
+
+def _of_intervals(
+    model: Any, X: Any, y: Floats, known: NDArray[np.bool_], coverage: float
+) -> dict[str, Any]:
+    """Fraction of the known targets inside of the calibrated intervals, and their mean width."""
+    ends = _attempt(model, partial(model.predict_interval, X, coverage=coverage))
+    if ends is None:
+        return {"calibrated": None, "width": None}
+    low, high = ends[..., 0].reshape(y.shape), ends[..., 1].reshape(y.shape)
+    inside = ((low <= y) & (y <= high))[known]
+    return {"calibrated": float(inside.mean()), "width": float((high - low).mean())}
+
+
+def class_set_facts(model: Any, X: Any, codes: NDArray[np.intp]) -> dict[str, Any] | None:
+    """Compute the coverage and the mean size of prediction sets.
+
+    Parameters
+    ----------
+    model : classifier
+    X : table
+    codes : (n,) int
+        Indices of the true classes.
+    """
+    rows = []
+    for coverage in _COVERAGES:
+        sets = _attempt(model, partial(model.predict_set, X, coverage=coverage))
+        if sets is not None:
+            inside = sets[np.arange(len(codes)), codes]
+            rows.append(
+                {
+                    "nominal": coverage,
+                    "observed": float(inside.mean()),
+                    "size": float(sets.sum(axis=1).mean()),
+                }
+            )
+    return {"coverage": rows, "text": _source(model)} if rows else None
+
+
+def distance_facts(model: Any, squares: Floats) -> dict[str, Any] | None:
+    """Compute how many labels lie within the calibrated distances of the predicted points.
+
+    Parameters
+    ----------
+    model : output kernel estimator
+    squares : (n,) float64
+        Squared distances between true and predicted points.
+    """
+    calibration = model.fitted_.calibration
+    if calibration is None or calibration.group_names is not None:
+        return None
+    rows = []
+    for coverage in _COVERAGES:
+        radius = _attempt(model, partial(calibration.threshold, coverage))
+        if radius is not None:
+            inside = float((squares <= radius**2).mean())
+            rows.append({"nominal": coverage, "observed": inside, "distance": radius})
+    return {"coverage": rows, "text": _source(model)} if rows else None
+
+
+def _attempt(model: Any, action: Callable[[], Any]) -> Any | None:
+    """Return the result; ``None`` without a calibration, with groups or with too few rows."""
+    if model.fitted_.calibration is None:
+        return None
+    try:
+        return action()
+    except HilboostError:
+        return None
+
+
+def _source(model: Any) -> str:
+    """Say which rows the calibration is based on."""
+    calibration = model.fitted_.calibration
+    if calibration is None:
+        return ""
+    kind = "held-out" if calibration.folds is None else "out-of-fold"
+    return f"calibrated with {len(calibration.scores)} {kind} rows"

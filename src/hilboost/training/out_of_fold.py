@@ -1,0 +1,81 @@
+"""Calibration of cross-validated ensembles by the rows that their members did not learn from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hilboost.boosting.effective_size import weight_scale
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.loss import Loss, Target
+from hilboost.model import AdditiveModel
+from hilboost.model.codecs import ClassCodec, TargetCodec
+from hilboost.model.conformal import Calibration
+from hilboost.model.fitted import FittedModel
+from hilboost.model.scores import class_scores, interval_ends, interval_scores
+from hilboost.training.begin import InitialState
+from hilboost.training.recipe import Recipe
+
+
+def out_of_fold(
+    fitted: FittedModel, initial: InitialState, recipe: Recipe, n_threads: int
+) -> Calibration | None:
+    """Score each training row by the member that did not learn from it.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+    initial : InitialState
+        The folds, and the inputs of each member.
+    recipe : Recipe
+    n_threads : int
+
+    Returns
+    -------
+    Calibration or None
+        ``None`` without folds, or if the predictions cannot be compared with the targets.
+
+    Notes
+    -----
+    The cost is that of one prediction with one member.
+    """
+    folds, members, data = initial.state.folds, fitted.members, recipe.data
+    if folds is None or members is None or not _can_be_split(members):
+        return None
+    raw = np.empty((len(folds), recipe.n_outputs))
+    for k, (member, X) in enumerate(zip(members, initial.inputs, strict=True)):
+        rows = np.flatnonzero(folds == k)
+        raw[rows] = member.predict_raw(X[rows], n_threads)
+    y = data.target.y if recipe.units is None else data.target.y * recipe.units.size
+    scores = _scores(fitted.codec, fitted.loss, y, raw)
+    if scores is None:
+        return None
+    return Calibration(scores, rows_counted(data.X, y, data.sample_weight), folds)
+
+
+def rows_counted(X: Floats, y: Floats, weight: Floats | None) -> Floats | None:
+    """Convert sample weights (n,) to the numbers of rows that the rows count as.
+
+    A common factor of all weights changes nothing, and integer weights count repeated rows; see
+    :mod:`hilboost.boosting.effective_size`.
+    """
+    if weight is None:
+        return None
+    return weight / weight_scale(X, Target(y, weight)).plain_row
+
+
+def _can_be_split(members: tuple[AdditiveModel, ...]) -> bool:
+    """Whether the mean of the members can be taken apart again."""
+    stages = zip(*(member.stages for member in members), strict=True)
+    return all(len({len(stage.terms) for stage in together}) == 1 for together in stages)
+
+
+def _scores(codec: TargetCodec, loss: Loss, y: Floats, raw: Floats) -> Floats | None:
+    try:
+        if isinstance(codec, ClassCodec):
+            found = class_scores(loss, raw, len(codec.classes))
+            return np.take_along_axis(found, y.astype(np.intp), axis=1)
+        lower, upper = interval_ends(loss, raw, y.shape[1])
+    except IncompatibleParts:  # the predictions of a custom loss are something else
+        return None
+    return interval_scores(y, lower, upper)

@@ -1,0 +1,219 @@
+"""Calibrations in model files: the same intervals and sets bit for bit, or a refusal."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cases import PLAIN
+from tests.estimators.test_prediction_intervals import FIT, FOLDS, HELD, KERNEL, NEW, X, Y
+from tests.model.editing import changed, contents, edit
+
+import hilboost
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    SparseKernelRidge,
+)
+from hilboost.core.errors import InvalidData, InvalidModelFile
+
+GOLDEN = Path(__file__).parent / "golden"
+LABELS = np.array(["low", "middle", "high"])[np.digitize(Y, [-0.5, 0.7])]
+WEIGHT = np.arange(120) % 3
+GROUPS = np.where(X[:, 0] > 0, "a", "longer")
+LEVELS = np.column_stack([X, np.arange(len(X)) % 40])
+
+
+def trees(**parameters):
+    return BoostingRegressor(**FOLDS | parameters).fit(X[FIT], Y[FIT])
+
+
+def held():
+    return trees().calibrate(X[HELD], Y[HELD], WEIGHT)
+
+
+def grouped():
+    return trees().calibrate(X[HELD], Y[HELD], groups=GROUPS[HELD])
+
+
+def numbered():
+    return trees().calibrate(X[HELD], Y[HELD], groups=(X[HELD, 0] > 0).astype(int))
+
+
+def quantiles():
+    return trees(loss="quantile", quantile=[0.05, 0.3, 0.6, 0.95])
+
+
+def targets():
+    y = np.column_stack([Y, Y**2])
+    y[::3, 1] = np.nan
+    return BoostingRegressor(**FOLDS).fit(X[FIT], y[FIT])
+
+
+def statistics():
+    model = BoostingRegressor(**FOLDS, categorical_features=[3], target_encoding=True)
+    return model.fit(LEVELS[FIT], Y[FIT])
+
+
+def classes():
+    return BoostingClassifier(**FOLDS).fit(X[FIT], LABELS[FIT])
+
+
+def by_class():
+    model = BoostingClassifier(**PLAIN).fit(X[FIT], LABELS[FIT])
+    return model.calibrate(X[HELD], LABELS[HELD], groups="class")
+
+
+def full():
+    return KernelBoostingRegressor(**KERNEL).fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD])
+
+
+def nested():
+    model = SparseKernelRidge(n_basis=20, **KERNEL).fit(X[FIT], Y[FIT])
+    return model.calibrate(X[HELD], Y[HELD])
+
+
+def forest():
+    y = np.column_stack([Y, X[:, 0]])
+    model = OutputKernelForestRegressor("gaussian", n_estimators=3, random_state=0)
+    return model.fit(X[FIT], y[FIT]).calibrate(X[HELD], y[HELD])
+
+
+MODELS = (
+    *(trees, held, grouped, numbered, quantiles, targets, statistics, classes, by_class),
+    *(full, nested, forest),
+)
+
+
+def predicted(model):
+    rows = LEVELS[NEW] if model.n_features_in_ == 4 else X[NEW]
+    calibration, groups = model.fitted_.calibration, {}
+    if calibration.group_names is not None and not calibration.by_class:
+        text = calibration.group_names.dtype.kind == "U"
+        groups["groups"] = GROUPS[NEW] if text else (X[NEW, 0] > 0).astype(int)
+    if hasattr(model, "predict_interval"):
+        return model.predict_interval(rows, 0.8, **groups)
+    return model.predict_set(rows, 0.8, **groups)
+
+
+@pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
+def test_round_trip(make, tmp_path):
+    model, path = make(), tmp_path / "model"
+    hilboost.save(model, path)
+    loaded = hilboost.load(path)
+    for one, other in zip(predicted(loaded), predicted(model), strict=True):
+        np.testing.assert_array_equal(one, other)
+    again = tmp_path / "again"
+    hilboost.save(loaded, again)
+    arrays, metadata = contents(path)
+    assert contents(again)[1] == metadata
+    for name, array in contents(again)[0].items():
+        np.testing.assert_array_equal(array, arrays[name])
+
+
+def test_intervals_of_earlier_versions():
+    loaded = hilboost.load(GOLDEN / "calibrated_format_1.hilboost")
+    expected = json.loads((GOLDEN / "calibrated_format_1.json").read_text())
+    rows = np.sin(np.outer(np.arange(1, 21), [1.0, 2.3, 0.7]))
+    found = loaded.predict_interval(rows, expected["coverage"])
+    np.testing.assert_allclose(found, expected["ends"], rtol=1e-9)
+
+
+def test_a_file_of_an_earlier_version_has_no_calibration(tmp_path):
+    path = tmp_path / "model"
+    hilboost.save(trees(), path)
+    arrays, metadata = contents(path)
+    header = json.loads(metadata["header"])
+    del header["calibration"]
+    edit(path, metadata={"header": json.dumps(header)})
+    loaded = hilboost.load(path)
+    np.testing.assert_array_equal(loaded.predict(X), trees().predict(X))
+    with pytest.raises(InvalidData, match="call calibrate"):
+        loaded.predict_interval(X)
+    assert loaded.calibrate(X[HELD], Y[HELD]).predict_interval(X).shape == (len(X), 2)
+
+
+def test_exports_do_not_change(tmp_path):
+    model = trees()
+    before = [hilboost.to_xgboost_json(model), hilboost.tree_table(model)]
+    model.calibrate(X[HELD], Y[HELD])
+    assert hilboost.to_xgboost_json(model) == before[0]
+    assert hilboost.tree_table(model).equals(before[1])
+
+
+# Damage
+
+S, W, F, G = (f"calibration.{name}" for name in ("scores", "weight", "folds", "groups"))
+EDITS = {
+    "scores of two targets": (held, lambda a: {S: np.repeat(a[S], 2, axis=1)}),
+    "scores missing": (held, lambda a: {S: changed(a[S], (0, 0), np.nan)}),
+    "no scores": (held, lambda a: {S: a[S][:0]}),
+    "scores of another kind": (held, lambda a: {S: a[S].astype(np.float32)}),
+    "scores of another shape": (held, lambda a: {S: a[S][:, 0]}),
+    "fewer weights": (held, lambda a: {W: a[W][1:]}),
+    "no weight": (held, lambda a: {W: changed(a[W], 0, 0.0)}),
+    "weight missing": (held, lambda a: {W: changed(a[W], 0, np.nan)}),
+    "folds of groups": (held, lambda a: {F: np.arange(len(a[S])) % 3}),
+    "another number of folds": (trees, lambda a: {F: a[F] % 3}),
+    "negative fold": (trees, lambda a: {F: changed(a[F], 0, -1)}),
+    "large fold": (trees, lambda a: {F: changed(a[F], 0, 2**62)}),
+    "a fold without rows": (trees, lambda a: {F: np.where(a[F] == 1, 7, a[F])}),
+    "fewer folds": (trees, lambda a: {F: a[F][1:]}),
+    "folds of another kind": (trees, lambda a: {F: a[F].astype(np.int32)}),
+    "unknown group": (grouped, lambda a: {G: changed(a[G], 0, 2)}),
+    "fewer groups": (grouped, lambda a: {G: a[G][1:]}),
+    "too few pairs": (quantiles, lambda a: {S: a[S][:, :1]}),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_edited_arrays(name, tmp_path):
+    make, change = EDITS[name]
+    path = tmp_path / "model"
+    hilboost.save(make(), path)
+    edit(path, arrays=change(contents(path)[0]))
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        None,
+        [],
+        {},
+        {"by_class": 1},
+        {"by_class": True},
+        {"by_class": False, "groups": ["a"], "groups_dtype": "<U1"},
+        {"by_class": False, "groups": ["a", "a"], "groups_dtype": "<U1"},
+        {"by_class": False, "groups": ["a", "b"], "groups_dtype": "V8"},
+        {"by_class": False, "groups": ["a", "b"]},
+        {"by_class": True, "groups": ["a", "longer"], "groups_dtype": "<U6"},
+    ],
+    ids=repr,
+)
+def test_edited_fields(fields, tmp_path):
+    path = tmp_path / "model"
+    hilboost.save(grouped(), path)
+    edit(path, header={"calibration": fields})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda scores: np.repeat(scores, 2, axis=1),
+        lambda scores: changed(scores, (0, 0), np.nan),
+        lambda scores: scores[:0],
+    ],
+    ids=["targets", "missing", "empty"],
+)
+def test_edited_scores_of_earlier_versions(change, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes((GOLDEN / "calibrated_format_1.hilboost").read_bytes())
+    edit(path, arrays={"scores": change(contents(path)[0]["scores"])})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
