@@ -140,7 +140,7 @@ def test_boosting_and_gram_matrices_with_labels():
     assert len(model.predict_set(X[NEW])) == 80
     plain = OutputKernelBoostingRegressor("precomputed", n_estimators=5, random_state=0)
     plain.fit(X[FIT], kernel(y[FIT], y[FIT]))
-    with pytest.raises(InvalidData, match="does not tell k"):
+    with pytest.raises(InvalidData, match="does not contain"):
         plain.calibrate(X[HELD], kernel(y[HELD], y[FIT]))
 
 
@@ -162,7 +162,7 @@ def test_refusals():
         model.predict_set(X, candidates=[])
     with pytest.raises(InvalidData, match="row 0 of"):
         model.predict_set(X, candidates=[[1, 1, 3]])
-    with pytest.raises(InvalidData, match="allowed counts the candidates"):
+    with pytest.raises(InvalidData, match="allowed contains indices of candidates"):
         model.predict_set(X, allowed=[[0]])
     with pytest.raises(InvalidData, match="allowed has entries for 1 rows"):
         model.predict_set(X, candidates=RANKS, allowed=[[0]])

@@ -99,3 +99,25 @@ class Stranger:
 
 def function():
     raise AssertionError
+
+
+class PseudoHuber(Loss):
+    """A smooth loss of the size of the residual alone."""
+
+    symmetric = True
+
+    def __init__(self, width=1.0):
+        self.width = width
+
+    def initial_raw(self, target):
+        return np.average(target.y, axis=0, weights=target.weight)
+
+    def value(self, target, raw):
+        return self.width**2 * (self._root(target, raw) - 1).sum(axis=1)
+
+    def gradients(self, target, raw):
+        root = self._root(target, raw)
+        return Gradients((target.y - raw) / root, 1 / root**3)
+
+    def _root(self, target, raw):
+        return np.sqrt(1 + ((target.y - raw) / self.width) ** 2)

@@ -16,7 +16,7 @@ from hilboost.core.learner import FittedTerm
 from hilboost.core.loss import Gradients
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Gaussian, Kernel
-from hilboost.losses import AbsoluteError, BinomialLogLoss, SquaredError
+from hilboost.losses import AbsoluteError, BinomialLogLoss, Quantile, SquaredError
 from hilboost.outputs import Candidates, Rankings, decode
 from hilboost.testing import (
     Contract,
@@ -67,6 +67,13 @@ class WorseLeaves(AbsoluteError):
         return 0.5 * super().leaf_values(target, raw, leaves, n_leaves, columns)
 
 
+class OneSided(Quantile):
+    symmetric = True
+
+    def __init__(self):
+        super().__init__(0.3)
+
+
 class NoProbabilities(BinomialLogLoss):
     def inverse_link(self, raw):
         return 2 * super().inverse_link(raw)
@@ -84,6 +91,7 @@ class NoProbabilities(BinomialLogLoss):
         (Overflowing, "test_far_away", {}),
         (ChangesRaw, "test_inputs_are_not_changed", {}),
         (WorseLeaves, "test_leaf_values_are_the_best", {"hessian": "bound"}),
+        (OneSided, "depends on the sign", {"hessian": "bound"}),
         (NoProbabilities, "one probability per class", {"classifier": True}),
     ],
 )

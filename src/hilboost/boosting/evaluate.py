@@ -69,7 +69,7 @@ def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Grad
             hessian[rows] = block.hessian
 
     team.map(fill, ranges)
-    return Gradients(negative, hessian, first.bound)
+    return Gradients(negative, hessian, first.bound, first.isotropic)
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
@@ -78,7 +78,7 @@ def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
     if result.hessian is None:
         return Gradients(negative, bound=result.bound)
     hessian = _checked(loss, "hessian", result.hessian, shape)
-    return Gradients(negative, hessian, result.bound)
+    return Gradients(negative, hessian, result.bound, result.isotropic)
 
 
 def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Floats:

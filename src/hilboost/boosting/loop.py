@@ -31,6 +31,7 @@ class BoostingConfig:
     """The components of a fit and its stopping criteria.
 
     If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
+    ``metric`` is the loss by which stages are compared, if it is another one.
     """
 
     loss: Loss
@@ -42,6 +43,7 @@ class BoostingConfig:
     callbacks: Sequence[Callback]
     seed: int
     units: TargetUnits | None = None
+    metric: Loss | None = None
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,7 @@ def _note_losses(
 ) -> None:
     """Append the mean training loss and, if there are held-out rows, the validation loss."""
     members = state.members
-    loss = _loss_at_start(config.loss, target, members[0])
+    loss = _loss_at_start(config.metric or config.loss, target, members[0])
     train = [mean_loss(loss, target, member.raw, team, member.inside) for member in members]
     state.train.append(float(np.mean(train)))
     if validation is not None:

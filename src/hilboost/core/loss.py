@@ -96,11 +96,25 @@ class Gradients:
     bound : float or None
         Upper bound on the eigenvalues of the hessian of any row at any ``raw`` (Böhning 1992);
         ``None`` if no bound is known.
+    isotropic : bool
+        Whether all columns of ``hessian`` are equal because a multiple of the identity bounds the
+        hessian matrix of each row: one step length and one linear system serve all outputs.
     """
 
     negative_gradient: Floats
     hessian: Floats | None = None
     bound: float | None = None
+    isotropic: bool = False
+
+
+_OF_THE_FORMULA = (
+    "quadratic",
+    "bounded_hessian",
+    "additive_over_targets",
+    "gaussian",
+    "symmetric",
+    "of_distance",
+)
 
 
 class Loss(ABC):
@@ -135,6 +149,12 @@ class Loss(ABC):
     sharpness: float | None = None
     """Factor of the scores in the probabilities; ``None`` if :meth:`sharpened` fits none."""
 
+    symmetric: ClassVar[bool] = False
+    """Whether the loss of one target depends on ``|y - raw|`` alone and rises with it."""
+
+    of_distance: ClassVar[bool] = False
+    """Whether only the length of ``y - raw`` counts, so that one step length serves all outputs."""
+
     degree: ClassVar[float | None] = None
     """Degree of homogeneity: ``value(c y, c raw) = c ** degree * value(y, raw)`` for ``c > 0``.
 
@@ -156,7 +176,7 @@ class Loss(ABC):
         A subclass inherits ``link`` only together with ``inverse_link``.
         """
         super().__init_subclass__(**arguments)
-        for name in ("quadratic", "bounded_hessian", "additive_over_targets", "gaussian"):
+        for name in _OF_THE_FORMULA:
             if name not in vars(cls):
                 setattr(cls, name, False)
         for name in ("regressor_name", "classifier_name"):

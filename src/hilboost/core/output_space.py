@@ -184,6 +184,20 @@ class Embedding(ABC):
         codes = self.encode(labels)
         return np.einsum("ij,ij->i", codes, codes)
 
+    def training_norms(self, labels: Any) -> Floats:
+        """``k(y, y)`` of the training labels, which may be given as a Gram matrix.
+
+        Parameters
+        ----------
+        labels : sequence of n labels
+            The training labels.
+
+        Returns
+        -------
+        (n,) float64
+        """
+        return self.norms(labels)
+
     def products(self, labels: Any, others: Any) -> Floats | None:
         """``k(y_i, y'_i)`` of corresponding labels, which an output kernel computes exactly.
 

@@ -41,9 +41,13 @@ class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
     # Labels and points
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        codec, codes = OutputCodec.learn(y, n, as_output(self.output))
+        codec, codes = OutputCodec.learn(y, n, as_output(self.output), self._measures_outside())
         self._check_decode(codec.embedding)
         return codec, codes
+
+    def _measures_outside(self) -> bool:
+        """Whether the loss needs the distances of the labels from the span of the outputs."""
+        return False
 
     def _check_decode(self, embedding: Embedding) -> None:
         """Check that the output space is valid and supports the decoding method."""

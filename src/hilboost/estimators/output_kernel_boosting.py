@@ -14,10 +14,10 @@ from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding
 from hilboost.estimators.kernel_boosting import kernel_stages
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
+from hilboost.estimators.losses import distance_loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.parameters import changed
 from hilboost.learners.wrapped import WrappedLearner
-from hilboost.losses import SquaredError
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.resolved import is_auto
 from hilboost.persistence.require import require
@@ -25,7 +25,7 @@ from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
-from hilboost.training.recipes.output_kernels import PreimageError, output_recipe, vector_trees
+from hilboost.training.recipes.output_kernels import PreimageLoss, output_recipe, vector_trees
 from hilboost.validation.choices import is_regressor
 
 _AUTO = StrOptions({"auto"})
@@ -47,6 +47,13 @@ class OutputKernelBoostingRegressor(OutputKernelEstimator):
         Type of the labels: ``"linear"``, ``"gaussian"`` (images), ``"label_set"``, ``"ranking"``,
         ``"distribution"``, ``"string"``, ``"precomputed"`` and so on (see
         ``hilboost.outputs.OUTPUT_NAMES``), an output space instance, or an output kernel.
+    loss : {"squared_error", "huber", "absolute_error"}, Loss or Loss class, \
+default="squared_error"
+        Loss of the distance ``d = |φ(y) - F(x)|`` in the output space.  Under ``"huber"`` and
+        ``"absolute_error"``, outlying labels matter less: they grow with ``d`` instead of its
+        square.  ``"huber"`` is ``d² / 2`` up to the 0.9 quantile of the distances in each stage;
+        ``Huber(alpha=0.7)`` takes another quantile.  A custom loss of one target must declare
+        ``symmetric = True``; its residual is then ``d``.
     learner : {"extra_trees", "ok3", "kernel"}, Learner or scikit-learn regressor, \
 default="extra_trees"
         Base learner.  ``"extra_trees"`` and ``"ok3"`` are output kernel trees with random splits
@@ -79,8 +86,8 @@ default="extra_trees"
         Whether to stop based on the loss on held-out rows.  ``"auto"`` stops early only if
         ``X_val`` is given.
     metric : {"embedding", "preimage"}, default="embedding"
-        Metric for early stopping: the distance in the output space, or the distance to the
-        pre-images.  The latter computes pre-images of all rows in each stage.
+        Metric for early stopping: the loss of the distance in the output space, or of the distance
+        to the pre-images.  The latter computes pre-images of all rows in each stage.
     validation_fraction : float, default=0.1
         Fraction of the rows held out with ``early_stopping=True``.
     n_iter_no_change : int, default=50
@@ -97,7 +104,7 @@ default="extra_trees"
     model_ : AdditiveModel
     n_estimators_ : int
     history_ : History
-        Half the mean squared distance in the output space after each stage.
+        Mean loss after each stage; half the mean squared distance under ``"squared_error"``.
     n_features_in_ : int
 
     Notes
@@ -105,6 +112,14 @@ default="extra_trees"
     Boosting on an explicit factor of the output Gram matrix gives the same trees and predictions
     as the Gram-matrix updates of G2007 (Algorithms 3 and 4), but costs O(n r) instead of O(n²) per
     stage.
+
+    Under another loss ``ℓ(d)``, the negative gradient is the residual times ``ℓ'(d) / d``.  The
+    start value is the geometric median of the embedded labels (absolute error) or their M-estimate
+    of location.  Trees take the geometric median of the residuals in each leaf, and under other
+    losses than the absolute error one step from there (Friedman 2001, Algorithms 3 and 4).  Kernel
+    machines take steps of iteratively reweighted least squares, and other regressors one length for
+    all outputs.  The part of a label that the factor of the Gram matrix omits counts in ``d``.
+    With ``output="linear"`` and one target, this is ``BoostingRegressor`` under the same loss.
 
     References
     ----------
@@ -124,6 +139,7 @@ default="extra_trees"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OutputKernelEstimator._parameter_constraints,
+        "loss": [str, Loss, type],
         "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
         "learning_rate": [_AUTO, Interval(Real, 0, 2, closed="right")],
         "max_splits": [Interval(Integral, 1, None, closed="left")],
@@ -145,6 +161,7 @@ default="extra_trees"
         self,
         output: Any = "linear",
         *,
+        loss: str | Loss | type[Loss] = "squared_error",
         learner: Any = "extra_trees",
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
@@ -163,6 +180,7 @@ default="extra_trees"
         verbose: int | bool = 0,
     ) -> None:
         self.output = output
+        self.loss = loss
         self.learner = learner
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
@@ -180,18 +198,25 @@ default="extra_trees"
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _make_loss(self, embedding: Embedding) -> SquaredError:
+    def _measures_outside(self) -> bool:
+        return not distance_loss(self.loss).quadratic
+
+    def _make_metric(self, loss: Loss, embedding: Embedding) -> Loss | None:
         if self.metric == "embedding":
-            return SquaredError()
-        return PreimageError(embedding, embedding.ways[0] if is_auto(self.decode) else self.decode)
+            return None
+        way = embedding.ways[0] if is_auto(self.decode) else self.decode
+        return PreimageLoss(loss, embedding, way)
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         machine = self._machine()
         if machine is not None:
             check_kernel(machine.kernel, self._categories(), data.schema)
-        learner = self._make_learner(data.target.y.shape[1], len(data.X), data.schema.categories)
-        loss = self._make_loss(data.codec.of_structures().embedding)
-        return output_recipe(self.get_params(deep=False), learner, loss, data, seed)
+        codec = data.codec.of_structures()
+        n_outputs = codec.span_codes.shape[1]
+        learner = self._make_learner(n_outputs, len(data.X), data.schema.categories)
+        loss = distance_loss(self.loss)
+        metric = self._make_metric(loss, codec.embedding)
+        return output_recipe(self.get_params(deep=False), learner, loss, data, seed, metric)
 
     def _work(self, recipe: Recipe) -> int:
         return int(recipe.data.target.y.size * recipe.data.X.shape[1])
@@ -199,11 +224,10 @@ default="extra_trees"
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
-        embedding = codec.of_structures().embedding
-        self._check_decode(embedding)
+        self._check_decode(codec.of_structures().embedding)
         require(stored.stages is None or not self._grows_trees(), "stages")
         learner = self._make_learner(n_outputs, 1, stored.schema.categories, stored.stages)
-        return self._make_loss(embedding), learner
+        return distance_loss(self.loss), learner
 
     def _machine(self) -> KernelBoostingRegressor | None:
         """The kernel machine passed as learner, if any."""

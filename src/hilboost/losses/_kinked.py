@@ -7,7 +7,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Gradients, Loss, Target
 
-_RELATIVE_WIDTH = 1e-4
+RELATIVE_WIDTH = 1e-4
 
 
 class Majorized(Loss):
@@ -56,4 +56,4 @@ def width_of_kink(target: Target, raw: Floats) -> float:
     """A ten-thousandth of the mean absolute residual."""
     size = np.abs(target.y - raw).mean(axis=1)
     mean = float(np.average(size, weights=target.weight))
-    return _RELATIVE_WIDTH * mean if mean > 0 else 1.0
+    return RELATIVE_WIDTH * mean if mean > 0 else 1.0

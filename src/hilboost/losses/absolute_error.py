@@ -22,6 +22,7 @@ class AbsoluteError(LeafLoss):
     """
 
     regressor_name = "absolute_error"
+    symmetric = True
     degree = 1.0
 
     @property

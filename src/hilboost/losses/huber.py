@@ -35,6 +35,7 @@ class Huber(AdaptiveLoss, LeafLoss):
     """
 
     regressor_name = "huber"
+    symmetric = True
     degree = 2.0
 
     def __init__(self, delta: float | None = None, alpha: float = 0.9) -> None:

@@ -50,6 +50,17 @@ def regression_losses() -> Mapping[str, type[Loss]]:
 
 
 @cache
+def distance_losses() -> Mapping[str, type[Loss]]:
+    """Losses by name that can be taken of the distance between points.
+
+    Returns
+    -------
+    mapping of str to type
+    """
+    return {name: loss for name, loss in regression_losses().items() if loss.symmetric}
+
+
+@cache
 def classification_losses() -> Mapping[str, tuple[type[Loss], ...]]:
     """Losses that classifiers accept by name; the class may depend on the number of labels.
 

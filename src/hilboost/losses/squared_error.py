@@ -18,6 +18,7 @@ class SquaredError(Loss):
     gaussian = True
     bounded_hessian = True
     additive_over_targets = True
+    symmetric = True
     degree = 2.0
 
     def units(self, target: Target) -> TargetUnits | None:

@@ -20,6 +20,8 @@ from hilboost.outputs.spanning import spanning_rows
 from hilboost.tables import as_array, without_mask
 from hilboost.validation.targets import check_labels, check_length, check_regression_target
 
+_ROUNDING = 1e-9  # of squared lengths, between a kernel and its factor
+
 
 class TargetCodec(ABC):
     """Base class of fitted label encodings."""
@@ -259,6 +261,8 @@ class OutputCodec(TargetCodec):
         These points.
     n_train : int
         Number of training rows.
+    outside : bool
+        Whether a last column of the target holds the distance of each label from the span.
     """
 
     kind = "structured"
@@ -266,9 +270,12 @@ class OutputCodec(TargetCodec):
     span_rows: NDArray[np.int64] = field(repr=False)
     span_codes: Floats = field(repr=False)
     n_train: int
+    outside: bool = False
 
     @classmethod
-    def learn(cls, y: Any, n: int, space: OutputSpace) -> tuple[OutputCodec, Floats]:
+    def learn(
+        cls, y: Any, n: int, space: OutputSpace, outside: bool = False
+    ) -> tuple[OutputCodec, Floats]:
         """Return the codec and the encoded training target."""
         y = as_sequence(y)
         check_length(y, n)
@@ -280,7 +287,8 @@ class OutputCodec(TargetCodec):
                 "length scale."
             )
         rows = spanning_rows(embedding, codes)
-        return cls(embedding, rows, codes[rows], len(codes)), codes
+        codec = cls(embedding, rows, codes[rows], len(codes), outside)
+        return codec, _with_outside(codes, embedding.training_norms(y)) if outside else codes
 
     def of_structures(self) -> OutputCodec:
         """Return the codec itself."""
@@ -290,7 +298,15 @@ class OutputCodec(TargetCodec):
         """Map the labels to points of the output space."""
         y = as_sequence(y)
         check_length(y, n)
-        return self.embedding.encode(y)
+        codes = self.embedding.encode(y)
+        return _with_outside(codes, self.embedding.norms(y)) if self.outside else codes
+
+
+def _with_outside(codes: Floats, norms: Floats) -> Floats:
+    """Add a column with the distances of labels ``codes`` (n, r) from the span, (n, r + 1)."""
+    inside = np.einsum("ij,ij->i", codes, codes)
+    square = np.where(norms - inside > _ROUNDING * inside, norms - inside, 0.0)
+    return np.column_stack([codes, np.sqrt(square)])
 
 
 def as_sequence(y: Any) -> Any:

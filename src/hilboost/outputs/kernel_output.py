@@ -273,6 +273,10 @@ class KernelEmbedding(Embedding):
         """Kernel values ``k(y, y)``, (n,)."""
         return self.products(labels, labels)
 
+    def training_norms(self, labels: Any) -> Floats:
+        """Kernel values ``k(y, y)`` of the training labels, (n,), which may come as a matrix."""
+        return self.norms(self.training)
+
     def products(self, labels: Any, others: Any) -> Floats:
         """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
         return self._pairs(_objects(labels), _objects(others))

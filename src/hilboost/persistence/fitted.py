@@ -114,6 +114,8 @@ def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Ar
     fields, arrays = output_spaces.to_arrays(fitted.output.embedding, _span(fitted.output), writer)
     if fitted.learner.penalizes:
         fields["stages"] = fitted.learner.name
+    if fitted.output.outside:
+        fields["outside"] = True
     return {"output": fields}, arrays
 
 
@@ -127,7 +129,9 @@ def _read_codec(
     """Read the codec, and the name of the kernel stages, if any."""
     if "output" in header:
         embedding, span = output_spaces.from_arrays(header["output"], arrays, n_outputs, reader)
-        return OutputCodec(embedding, *span), _stages(header["output"])
+        outside = header["output"].get("outside", False)
+        require(type(outside) is bool, "outside")
+        return OutputCodec(embedding, *span, outside), _stages(header["output"])
     if "classes" in header:
         classes = read_labels(header["classes"], header["classes_dtype"], "classes")
         require(len(classes) >= 2, "classes")

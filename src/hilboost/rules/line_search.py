@@ -22,6 +22,8 @@ _TOLERANCE = 1e-10
 class LineSearch:
     """The step length that minimizes the loss, per output column (Friedman 2001, Algorithm 1, 5).
 
+    A loss of the distance between points has one length for all columns of a term.
+
     Brent's method finds the root of the derivative along the stage between two powers of two,
     which are searched upward or downward from 1.  The length is 0 if the stage is not a descent
     direction.  If gradients and targets have different units, as for the absolute error, the
@@ -51,24 +53,26 @@ class LineSearch:
                 model = term.model.on_leaves()
                 assert model is not None
                 outputs = model.values[fitted.leaves]
-            for k, column in enumerate(range(term.columns.start, term.columns.stop)):
-                step[column] = self._search(state, column, outputs[:, k])
+            first, last = term.columns.start, term.columns.stop
+            width = last - first if state.loss.of_distance else 1
+            for begin in range(first, last, width):
+                columns = list(range(begin, begin + width))
+                directions = [outputs[:, column - first] for column in columns]
+                step[columns] = self._search(state, columns, directions)
         return stage.scaled(step)
 
     @staticmethod
-    def _search(state: State, column: int, direction: Floats) -> float:
-        weight = state.sample.weight
+    def _search(state: State, columns: list[int], directions: list[Floats]) -> float:
         moved = state.raw.copy()
-        scaled = direction if weight is None else direction * weight
-        if state.sample.rows is not None:
-            inside = np.zeros(len(direction), dtype=bool)
-            inside[state.sample.rows] = True
-            scaled = np.where(inside, scaled, 0.0)
+        scaled = [_weighted(direction, state) for direction in directions]
 
         def descent(length: float) -> float:
-            moved[:, column] = state.raw[:, column] + length * direction
-            return float(
-                scaled @ state.loss.gradients(state.target, moved).negative_gradient[:, column]
+            for column, direction in zip(columns, directions, strict=True):
+                moved[:, column] = state.raw[:, column] + length * direction
+            negative = state.loss.gradients(state.target, moved).negative_gradient
+            return sum(
+                float(part @ negative[:, column])
+                for column, part in zip(columns, scaled, strict=True)
             )
 
         slope = descent(0.0)
@@ -91,6 +95,17 @@ class LineSearch:
         unit = 2.0 ** -np.frexp(slope)[1]
         found = brentq(lambda length: unit * descent(length), low, high, xtol=_TOLERANCE * high)
         return float(found)
+
+
+def _weighted(direction: Floats, state: State) -> Floats:
+    """A direction (n,) times the weights of the sample."""
+    weight = state.sample.weight
+    scaled = direction if weight is None else direction * weight
+    if state.sample.rows is None:
+        return scaled
+    inside = np.zeros(len(direction), dtype=bool)
+    inside[state.sample.rows] = True
+    return np.where(inside, scaled, 0.0)
 
 
 def _length_to_zero(state: State, slope: float) -> float:

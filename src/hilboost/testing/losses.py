@@ -216,6 +216,20 @@ class LossContract(BoostingContract):
         if whole.hessian is not None:
             ensure_close(whole.hessian[half], gradients.hessian, f"The hessian {sentence}")
 
+    def test_a_symmetric_loss_sees_the_size_of_residuals(self) -> None:
+        """What declares ``symmetric`` has the same values at mirrored targets, rising from zero."""
+        loss, target, raw = self.draw()
+        if not loss.symmetric:
+            return
+        y = target.y[:, : raw.shape[1]]
+        values = [loss.value(Target(raw + part * (y - raw)), raw) for part in (1.0, -1.0, 0.5, 0.0)]
+        said = "A symmetric loss depends on the sign of y - raw."
+        ensure_close(values[0], values[1], said, rtol=1e-9, atol=1e-12)
+        ensure(
+            (values[0] >= values[2]).all() and (values[2] >= values[3]).all(),
+            "A symmetric loss must rise with the size of y - raw.",
+        )
+
     def test_inverse_link_is_finite(self) -> None:
         """``inverse_link`` is finite, and returns probabilities or scores for classifiers."""
         loss, _, raw = self.draw()

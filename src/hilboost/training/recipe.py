@@ -92,6 +92,8 @@ class Recipe:
     choose_penalty : callable or None
         Selects λ of a kernel machine by the held-out loss: a function of the workspace, the kernel
         and the number of basis vectors.
+    metric : Loss or None
+        The loss of the history and of early stopping, if it is not that of the stages.
     finish : callable
         Converts the outcome of boosting, for learners that need it.
     """
@@ -112,6 +114,7 @@ class Recipe:
     resolved: ResolvedParameters | None = None
     units: TargetUnits | None = None
     time_budget: float | None = None
+    metric: Loss | None = None
     finish: Callable[[Outcome], Outcome] = unchanged
     choose_penalty: Callable[..., float] | None = None
 

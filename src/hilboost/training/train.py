@@ -133,6 +133,7 @@ def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> Boos
         callbacks=(*callbacks, *budget),
         seed=recipe.seed,
         units=recipe.units,
+        metric=recipe.metric,
     )
 
 

@@ -51,7 +51,7 @@ class Descending(FittedTerm[KernelExpansion]):
         function: Floats,
         step: Floats,
     ) -> Descending:
-        """A step with one length for every output.
+        """A step with one length for every output, or for all if the curvature is isotropic.
 
         Parameters
         ----------
@@ -64,13 +64,12 @@ class Descending(FittedTerm[KernelExpansion]):
         """
         lam, weights = problem.regularization, model.weights
         slope = lam * (weights * function).sum(axis=0)
-        return cls(
-            Term.of(model, slice(0, outputs.shape[1])),
-            outputs=outputs,
-            slope=slope,
-            curvature=lam * (weights * step).sum(axis=0),
-            descent=(problem.weighted_gradient * outputs).sum(axis=0) - slope,
-        )
+        curvature = lam * (weights * step).sum(axis=0)
+        descent = (problem.weighted_gradient * outputs).sum(axis=0) - slope
+        if problem.gradients.isotropic:
+            slope, curvature, descent = (float(v.sum()) for v in (slope, curvature, descent))
+        term = Term.of(model, slice(0, outputs.shape[1]))
+        return cls(term, outputs=outputs, slope=slope, curvature=curvature, descent=descent)
 
     def multiplied(self, factor: Floats | float) -> Self:
         """The expansion with its weights and outputs multiplied by a number, or one per output.

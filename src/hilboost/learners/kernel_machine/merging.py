@@ -166,6 +166,7 @@ class DistinctRows:
                 self.means(gradients.negative_gradient, weight),
                 None if hessian is None else self.means(hessian, weight),
                 gradients.bound,
+                gradients.isotropic,
             ),
             self.sums(weight),
         )

@@ -74,7 +74,14 @@ class StageProblem:
             return None
         if gradients.bound is not None and self.n_outputs > 1:
             return np.full((self.n_rows, 1), gradients.bound)  # one system for all outputs
-        return np.maximum(gradients.hessian, _SMALLEST_CURVATURE)
+        return np.maximum(self.own_hessian, _SMALLEST_CURVATURE)
+
+    @property
+    def own_hessian(self) -> Floats:
+        """Hessian of the gradients, (n, 1) if all outputs share it, else (n, r)."""
+        hessian = self.gradients.hessian
+        assert hessian is not None
+        return hessian[:, :1] if self.gradients.isotropic else hessian
 
     @property
     def curvature_bound(self) -> float:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hilboost.boosting import EarlyStopping, RowSampling
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
-from hilboost.core.loss import Target
+from hilboost.core.loss import AdaptiveLoss, Gradients, Loss, Target
 from hilboost.core.output_space import Embedding
 from hilboost.learners.tree import VectorTreeLearner
-from hilboost.losses import SquaredError
 from hilboost.model.resolved import is_auto
-from hilboost.training.begin import start
+from hilboost.training.begin import Start, start, start_in_units
 from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
+from hilboost.training.recipes.kernel_machines import penalty_choice
+from hilboost.training.recipes.tables import table_rules
 from hilboost.validation.weights import warn_of_light_weights
 
 _SKETCHED_ABOVE = 32
@@ -25,20 +26,40 @@ _SKETCH = 16
 
 
 @dataclass(frozen=True)
-class PreimageError(SquaredError):
-    """Squared error evaluated on the decoded labels, for early stopping."""
+class PreimageLoss(AdaptiveLoss):
+    """A loss evaluated on the decoded labels, for early stopping."""
 
+    loss: Loss
     embedding: Embedding
     way: str
 
+    def adapted(self, target: Target, raw: Floats) -> Loss:
+        """Return it with the parameter that the loss of the points has at ``raw``."""
+        if not self.loss.adaptive:
+            return self
+        return replace(self, loss=self.loss.adapted(target, raw))
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Same as for the loss of the points."""
+        return self.loss.initial_raw(target)
+
     def value(self, target: Target, raw: Floats) -> Floats:
-        """Half the squared distance between the points of the true and the decoded labels."""
+        """Loss of the points of the true and the decoded labels, (n,)."""
         decoded = self.embedding.encode(self.embedding.decode(raw, self.way))
-        return super().value(target, decoded)
+        return self.loss.value(target, decoded)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Same as for the loss of the points."""
+        return self.loss.gradients(target, raw)
 
 
 def output_recipe(
-    p: Mapping[str, Any], learner: Learner, loss: SquaredError, data: TrainingData, seed: int
+    p: Mapping[str, Any],
+    learner: Learner,
+    loss: Loss,
+    data: TrainingData,
+    seed: int,
+    metric: Loss | None = None,
 ) -> Recipe:
     """Create the recipe of a fit in an output space.
 
@@ -47,7 +68,7 @@ def output_recipe(
     p : mapping
         Parameters of ``OutputKernelBoostingRegressor``.
     learner : Learner
-    loss : SquaredError
+    loss : Loss
     data : TrainingData
     seed : int
 
@@ -56,7 +77,8 @@ def output_recipe(
     InvalidParameter, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    fitted_loss, initial_raw = start(loss, data)
+    begun = _begun(loss, data)
+    data, initial_raw = begun.data, begun.initial_raw
     if p["early_stopping"] is True and data.held_out is None:
         data = data.hold_out(p["validation_fraction"], seed)
     early = p["early_stopping"] is not False and data.held_out is not None
@@ -64,24 +86,37 @@ def output_recipe(
         learner, data.schema, f"learner {learner_name(p['learner'])}", "set learner='kernel'"
     )
     warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
-    n_stages, rate = pace(p, learner)
+    n_stages, rate = pace(p, learner, loss.quadratic)
+    searches_penalty = learner.penalizes and not loss.quadratic
     return Recipe(
-        loss=fitted_loss,
+        loss=begun.loss,
         initial_raw=initial_raw,
         learner=learner,
         data=data,
         seed=seed,
         n_stages=n_stages,
+        rules=() if loss.quadratic else table_rules("auto", begun.loss, learner),
         learning_rate=rate,
         sampling=RowSampling(p["subsample"]),
         stopping=EarlyStopping(p["n_iter_no_change"], 0.0) if early else None,
+        units=begun.units,
+        choose_penalty=penalty_choice(begun.loss, data, initial_raw) if searches_penalty else None,
+        metric=metric,
     )
 
 
-def pace(p: Mapping[str, Any], learner: Learner) -> tuple[int, float]:
+def _begun(loss: Loss, data: TrainingData) -> Start:
+    """Check the targets; units are only for losses that are not a sum of squares."""
+    if not loss.quadratic:
+        return start_in_units(loss, data, None)
+    checked, initial_raw = start(loss, data)
+    return Start(checked, data, None, initial_raw)
+
+
+def pace(p: Mapping[str, Any], learner: Learner, quadratic: bool = True) -> tuple[int, float]:
     """Return the number of stages and the learning rate."""
     if learner.penalizes:
-        n_stages, rate = 20, 1.0
+        n_stages, rate = (20 if quadratic else 60), 1.0
     elif learner.constant_on_leaves:
         n_stages, rate = 500, 0.02
     else:

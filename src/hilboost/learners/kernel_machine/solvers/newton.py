@@ -33,9 +33,11 @@ _MOST_ROUNDS = 10
 
 
 def newton_system(problem: StageProblem, alpha: Floats, size: float) -> tuple[Floats, Floats]:
-    """``D`` and ``b``, both (n, r), for a kernel whose mean of k(x, x) is ``size``."""
-    hessian, lam = problem.gradients.hessian, problem.regularization
-    assert hessian is not None
+    """``D`` and ``b``, both (n, r), for a kernel whose mean of k(x, x) is ``size``.
+
+    ``D`` is (n, 1) if all outputs share the curvature.
+    """
+    hessian, lam = problem.own_hessian, problem.regularization
     w = 1.0 if problem.weight is None else problem.weight[:, None]
     D = lam / np.maximum(w * hessian, _SMALLEST_CURVATURE)
     return np.minimum(D, _LARGEST_RATIO * size), problem.weighted_gradient / lam - alpha
@@ -54,7 +56,7 @@ class NewtonSolver(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DirectNewton:
-    """A Cholesky factor for every output; cost O(n³) each.
+    """A Cholesky factor for every column of ``D``; cost O(n³) each.
 
     Attributes
     ----------
@@ -75,7 +77,7 @@ class DirectNewton:
         """The exact step, and its values."""
         step = np.empty_like(b)
         diagonal = np.diag(self.K)
-        for k in range(b.shape[1]):
+        for k, columns in enumerate(_columns(D, b)):
             # Scaled to a unit diagonal: rounding is relative to entries of D, which vary widely.
             total = diagonal + D[:, k]
             if not (total > 0).all():
@@ -84,13 +86,14 @@ class DirectNewton:
             system = self.K * scale
             system *= scale[:, None]
             factor = array_api.cholesky(array_api.add_to_diagonal(system, scale**2 * D[:, k]))
-            step[:, k] = scale * array_api.solve_cholesky(factor, scale * D[:, k] * b[:, k])
+            right = (scale * D[:, k])[:, None] * b[:, columns]
+            step[:, columns] = scale[:, None] * array_api.solve_cholesky(factor, right)
         return step, self.K @ step
 
 
 @dataclass(frozen=True, eq=False)
 class IterativeNewton:
-    """Conjugate gradients for every output, preconditioned by a sparse kernel machine.
+    """Conjugate gradients for every column of ``D``, preconditioned by a sparse kernel machine.
 
     Attributes
     ----------
@@ -112,13 +115,16 @@ class IterativeNewton:
 
     def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
         """Steps until a tenth of the residual is left and the sum descends, and its values."""
-        columns = [self._column(D[:, k], b[:, k : k + 1], iterations) for k in range(b.shape[1])]
-        return np.hstack([step for step, _ in columns]), np.hstack([f for _, f in columns])
+        parts = [
+            self._solved(D[:, k], b[:, columns], iterations)
+            for k, columns in enumerate(_columns(D, b))
+        ]
+        return np.hstack([step for step, _ in parts]), np.hstack([f for _, f in parts])
 
-    def _column(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
+    def _solved(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
         search = ConjugateGradients(self._system(D), Nystroem(self.Q, D))
         right = array_api.like(D[:, None] * b, self.gram.A, "float64")
-        tolerance = _FEW_DIGITS * float(np.linalg.norm(D * b[:, 0]))
+        tolerance = _FEW_DIGITS * max(float(np.linalg.norm(D * column)) for column in b.T)
         step, taken = np.zeros_like(b), np.zeros_like(b)
         outputs, progress = taken, None
         for _ in range(_MOST_ROUNDS):
@@ -134,3 +140,10 @@ class IterativeNewton:
     def _system(self, D: Floats) -> Callable[[Array], Array]:
         diagonal = array_api.like(D, self.gram.A, "float64")[:, None]
         return lambda V: self.gram.times(V) + diagonal * V
+
+
+def _columns(D: Floats, b: Floats) -> list[slice]:
+    """The columns of ``b`` that each column of ``D`` is for."""
+    if D.shape[1] == 1:
+        return [slice(0, b.shape[1])]
+    return [slice(k, k + 1) for k in range(b.shape[1])]

@@ -1,0 +1,225 @@
+"""A loss of the distance between points: ``ℓ(|y - F|)``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
+from hilboost.core.loss import AdaptiveLoss, Gradients, LeafLoss, Loss, Target, TargetUnits
+from hilboost.losses import _centers
+from hilboost.losses._kinked import RELATIVE_WIDTH
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class RadialLoss(AdaptiveLoss, LeafLoss):
+    """A loss of one number, taken of the distance ``d = |y - F|`` between points.
+
+    The negative gradient ``ℓ'(d) / d (y - F)`` is a reweighted residual.  If ``ℓ'(d) / d`` does not
+    rise, it is the curvature of the parabola that majorizes the loss and touches it at ``F``, in
+    all directions alike: Newton steps with it are iteratively reweighted least squares.
+
+    Parameters
+    ----------
+    loss : Loss
+        A loss of one target that depends on ``|y - F|`` alone and rises with it.
+    outside : bool
+        Whether the last column of ``y`` is the distance of a label from the space of ``F``.  It is
+        part of ``d``.
+
+    Notes
+    -----
+    The start value is the geometric median under absolute error, the M-estimate of location under
+    others.  The value of a leaf is the geometric median of its residuals, or one step from there
+    (Friedman 2001, Algorithm 4, with lengths instead of absolute values).  With one output and
+    nothing outside, both are those of ``loss`` itself.
+    """
+
+    of_distance = True
+
+    def __init__(self, loss: Loss, outside: bool = False) -> None:
+        self.loss, self.outside = loss, outside
+
+    def units(self, target: Target) -> TargetUnits | None:
+        """Use the units of the loss itself."""
+        found = self.loss.units(Target(target.y.ravel()[:, None]))
+        if found is None:
+            return None
+        scaled = RadialLoss(found.loss, self.outside)
+        size = np.full(target.y.shape[1], found.factor)
+        return replace(found, plain=self, loss=scaled, size=size)
+
+    def adapted(self, target: Target, raw: Floats) -> Loss:
+        """Return the loss with the parameter of this stage, estimated from the distances."""
+        if not self.loss.adaptive:
+            return self
+        seen, zeros = _as_target(self._distances(target, raw), target.weight)
+        return RadialLoss(self.loss.adapted(seen, zeros), self.outside)
+
+    def initial_raw(self, target: Target) -> Floats:
+        """The constant at the smallest mean loss of the distances."""
+        points = target.y[:, :-1] if self.outside else target.y
+        outside = target.y[:, -1] if self.outside else np.zeros(len(points))
+        if points.shape[1] == 1 and not outside.any():
+            return self.loss.initial_raw(Target(points, target.weight))
+        leaves = np.zeros(len(points), dtype=np.int32)
+        median = _centers.medians_of_leaves(points, outside, target.weight, leaves, 1)
+        loss = self.adapted(target, np.broadcast_to(median, points.shape))
+        assert isinstance(loss, RadialLoss)
+        return _centers.center(points, outside, target.weight, loss.reweighted)
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Loss of every row, (n,)."""
+        return self._values(self._distances(target, raw))
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Residuals multiplied by ``ℓ'(d) / d``; the hessian is replaced by one."""
+        residual, distance = self._residual(target, raw), self._distances(target, raw)
+        # Unit vectors first: with one output they are signs, without rounding.
+        direction = residual / np.maximum(distance, _TINY)[:, None]
+        return Gradients(self._slopes(distance)[:, None] * direction)
+
+    def with_curvature(self, target: Target, raw: Floats) -> Loss:
+        """Smooth the loss around zero and use the curvature of reweighted least squares."""
+        distance = self._distances(target, raw)
+        width = RELATIVE_WIDTH * float(np.average(distance, weights=target.weight))
+        return _Majorized(self, width if width > 0 else 1.0)
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """Points themselves."""
+        return raw
+
+    def leaf_values(
+        self,
+        target: Target,
+        raw: Floats,
+        leaves: NDArray[np.int32],
+        n_leaves: int,
+        columns: slice,
+    ) -> Floats:
+        """Take one step from the geometric median, where this lowers the loss.
+
+        Trees of some of the outputs take the lowest point of the parabolas above the loss, which
+        are the only sum over outputs there is.
+        """
+        residual, distance = self._residual(target, raw), self._distances(target, raw)
+        weight = np.ones(len(residual)) if target.weight is None else target.weight
+        inside = leaves >= 0
+        if columns.stop - columns.start < residual.shape[1]:
+            least = RELATIVE_WIDTH * float(np.average(distance, weights=target.weight))
+            pull = weight * self.reweighted(np.maximum(distance, least))
+            return _means(residual[:, columns], pull, leaves, n_leaves)
+        outside = self._outside(target, raw)
+        if residual.shape[1] == 1 and not outside.any() and self.loss.has_leaf_values:
+            plain = Target(target.y[:, :1], target.weight)
+            return self.loss.leaf_values(plain, raw, leaves, n_leaves, columns)
+        medians = _centers.medians_of_leaves(residual, outside, target.weight, leaves, n_leaves)
+        values = self._one_step(residual, outside, weight, leaves, medians)
+        moved = _centers.distances(residual - values[leaves], outside)
+        change = np.where(inside, weight * (self._values(moved) - self._values(distance)), 0.0)
+        rise = np.bincount(leaves[inside], weights=change[inside], minlength=n_leaves)
+        values[rise > 0] = 0.0
+        return values
+
+    def reweighted(self, distance: Floats) -> Floats:
+        """Compute ``ℓ'(d) / d``, (n,); 0 where ``d`` is zero."""
+        with np.errstate(over="ignore"):
+            return np.where(distance > 0, self._slopes(distance) / np.maximum(distance, _TINY), 0.0)
+
+    def _slopes(self, distance: Floats) -> Floats:
+        """Compute ``ℓ'(d)``, (n,).
+
+        Raises
+        ------
+        IncompatibleParts
+            The loss falls with the distance.
+        """
+        slope = self.loss.gradients(*_as_target(distance)).negative_gradient[:, 0]
+        if not (slope >= 0).all():
+            row = int(np.flatnonzero(~(slope >= 0))[0])
+            raise IncompatibleParts(
+                f"{type(self.loss).__name__} does not rise with the distance: its slope at "
+                f"{distance[row]:.3g} is {slope[row]:.3g}; give a loss of one target that rises "
+                "with |y - raw|."
+            )
+        return slope
+
+    def _one_step(
+        self,
+        residual: Floats,
+        outside: Floats,
+        weight: Floats,
+        leaves: NDArray[np.int32],
+        medians: Floats,
+    ) -> Floats:
+        """Step from the medians by the mean gradient over the largest curvature."""
+        inside = leaves >= 0
+        apart = residual[inside] - medians[leaves[inside]]
+        pull = self.reweighted(np.append(_centers.distances(apart, outside[inside]), _TINY))
+        largest = max(float(pull.max()), _TINY)
+        steps = apart * (pull[:-1] / largest)[:, None]
+        return medians + _means(steps, weight[inside], leaves[inside], len(medians))
+
+    def _values(self, distance: Floats) -> Floats:
+        return np.asarray(self.loss.value(*_as_target(distance)), dtype=np.float64)
+
+    @staticmethod
+    def _residual(target: Target, raw: Floats) -> Floats:
+        return target.y[:, : raw.shape[1]] - raw
+
+    @staticmethod
+    def _outside(target: Target, raw: Floats) -> Floats:
+        """Distances of the labels from the space of ``raw``."""
+        return target.y[:, -1] if target.y.shape[1] > raw.shape[1] else np.zeros(len(raw))
+
+    def _distances(self, target: Target, raw: Floats) -> Floats:
+        return _centers.distances(self._residual(target, raw), self._outside(target, raw))
+
+
+class _Majorized(Loss):
+    """A radial loss with the curvature ``ℓ'(d) / d``, the slope at ``width`` below that.
+
+    Parameters
+    ----------
+    loss : RadialLoss
+    width : float
+    """
+
+    of_distance = True
+
+    def __init__(self, loss: RadialLoss, width: float) -> None:
+        self.loss, self.width = loss, width
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Same as for the original loss."""
+        return self.loss.initial_raw(target)
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Values of the original loss, (n,)."""
+        return self.loss.value(target, raw)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Gradients of the smoothed loss, with the curvature of the parabolas."""
+        residual = target.y[:, : raw.shape[1]] - raw
+        distance = np.maximum(self.loss._distances(target, raw), self.width)
+        weight = self.loss.reweighted(distance)[:, None]
+        hessian = np.repeat(weight, raw.shape[1], axis=1)
+        return Gradients(weight * residual, hessian, isotropic=True)
+
+
+def _as_target(distance: Floats, weight: Floats | None = None) -> tuple[Target, Floats]:
+    """Distances as targets of one column, and predictions of zero."""
+    return Target(distance[:, None], weight), np.zeros((len(distance), 1))
+
+
+def _means(values: Floats, weight: Floats, leaves: NDArray[np.int32], n_leaves: int) -> Floats:
+    """Weighted mean of ``values`` (n, r) in every leaf, (n_leaves, r); 0 where no row weighs."""
+    rows = np.flatnonzero((leaves >= 0) & (weight > 0))
+    mass = np.bincount(leaves[rows], weights=weight[rows], minlength=n_leaves)
+    weighted = weight[rows, None] * values[rows]
+    total = [np.bincount(leaves[rows], weights=c, minlength=n_leaves) for c in weighted.T]
+    return np.column_stack(total) / np.maximum(mass, _TINY)[:, None]
