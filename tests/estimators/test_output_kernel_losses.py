@@ -293,7 +293,7 @@ class Undeclared(Loss):
         ("quantile", InvalidParameter, "a distance is never negative.*set loss='absolute_error'"),
         (Quantile(0.3), InvalidParameter, "a distance is never negative"),
         ("poisson", InvalidParameter, "'poisson' must depend on the distance.*one of absolute_err"),
-        ("hubr", InvalidParameter, "Did you mean 'huber'.*Known are: absolute_error, huber, squar"),
+        ("hubr", InvalidParameter, "Did you mean 'huber'.*values: absolute_error, huber, squ"),
         (Undeclared, InvalidParameter, "'Undeclared' must depend.*declare symmetric = True"),
         (type("Mine", (AbsoluteError,), {}), InvalidParameter, "declare symmetric = True"),
         (3, InvalidParameter, "'loss' parameter"),
@@ -313,7 +313,7 @@ def test_new_outputs_need_their_norms():
     model = build("precomputed")
     model.fit(X, K)
     options = {"X_val": X[40:], "y_val": K[40:, :40]}
-    with pytest.raises(InvalidData, match="does not tell k\\(y, y\\).*give PrecomputedOutput the"):
+    with pytest.raises(InvalidData, match="k\\(y, y\\) of the new outputs.*pass the kernel"):
         model.fit(X[:40], K[:40, :40], **options)
     known = PrecomputedOutput(Gaussian(1.0), Y[:40])
     model = build(known).fit(X[:40], K[:40, :40], X_val=X[40:], y_val=Y[40:])
