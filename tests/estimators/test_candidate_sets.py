@@ -164,7 +164,7 @@ def test_refusals():
         model.predict_set(X, candidates=[[1, 1, 3]])
     with pytest.raises(InvalidData, match="allowed contains indices of candidates"):
         model.predict_set(X, allowed=[[0]])
-    with pytest.raises(InvalidData, match="allowed has entries for 1 rows"):
+    with pytest.raises(InvalidData, match="allowed has 1 entries, but X has"):
         model.predict_set(X, candidates=RANKS, allowed=[[0]])
 
 

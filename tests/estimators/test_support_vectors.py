@@ -164,5 +164,5 @@ def test_the_defaults_of_sun_and_yao():
 
 def test_the_update_of_all_weights_is_for_squared_error():
     model = KernelBoostingClassifier.sun_yao_2006(reweight=True, n_estimators=2, n_basis=10)
-    with pytest.raises(InvalidParameter, match="reweight=True sets the weights of all stages"):
+    with pytest.raises(InvalidParameter, match="reweight=True requires loss='squared_error'"):
         model.fit(X, TWO)
