@@ -79,11 +79,14 @@ Record = dict[str, Any]
 # Speed
 
 REPEATS = 3
-FIT_METHODS = {"OK3-et": {"learner": "extra_trees"}, "OK3": {"learner": "ok3"}}
+FIT_METHODS: dict[str, dict[str, Any]] = {
+    "OK3-et": {"learner": "extra_trees"},
+    "OK3, sketch 16": {"learner": "ok3", "sketch": 16},
+}
 STAGE_METHODS: dict[str, tuple[dict[str, Any], int, int]] = {
     "OK3-et": ({"learner": "extra_trees"}, 5, 55),
-    "OK3": ({"learner": "ok3"}, 5, 25),
-    "OK3, no sketch": ({"learner": "ok3", "sketch": None}, 2, 8),
+    "OK3, sketch 16": ({"learner": "ok3", "sketch": 16}, 5, 25),
+    "OK3": ({"learner": "ok3"}, 2, 8),
     "XGBoost, depth 6": ({"max_depth": 6}, 2, 6),
     "XGBoost, 21 leaves": ({"max_depth": 0, "max_leaves": 21, "grow_policy": "lossguide"}, 2, 6),
 }

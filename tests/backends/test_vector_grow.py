@@ -5,12 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from tests.backends.random_arguments import empty_store, table_of
+from tests.reference import vector_candidates as candidates_twin
 from tests.reference import vector_cuts as cuts_twin
 from tests.reference import vector_grow as twin
 from tests.reference.histogram import bins_of
 from tests.reference.histogram import table_of as bins_in
+from tests.reference.vector_levels import to_levels
 
-from hilboost.backends.trees import vector_cuts, vector_grow
+from hilboost.backends.trees import vector_candidates, vector_cuts, vector_grow
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.nodes import (
     BEGIN,
@@ -25,7 +27,9 @@ from hilboost.backends.trees.nodes import (
     RIGHT,
 )
 from hilboost.backends.trees.partition import RowBuffers
-from hilboost.backends.trees.vector_cuts import CutScratch, NodeRows, VectorGradients, empty_ranges
+from hilboost.backends.trees.vector_candidates import empty_candidates, empty_ranges
+from hilboost.backends.trees.vector_cuts import CutScratch, NodeRows, VectorGradients
+from hilboost.backends.trees.vector_levels import empty_levels
 from hilboost.core.learner import RowSample
 from hilboost.learners.tree import VectorTreeLearner, vector
 
@@ -166,9 +170,12 @@ def growth_of(gradients, limits, nodes, sums, here):
         sums,
         CategorySplits(np.zeros(0, dtype=np.uint8), np.zeros((0, 4), dtype=np.uint64)),
         RowBuffers(rows, np.zeros((2, 0), dtype=np.int64), np.zeros(40, dtype=np.uint8), nothing),
-        vector_cuts.Candidates(nothing, nothing, np.zeros((4, 1))),
+        empty_candidates(1, False),
         vector_grow.VectorScratch(
-            np.zeros((1, 4), dtype=np.int64), rows[:1].copy(), np.zeros((1, 7))
+            np.zeros((1, 4), dtype=np.int64),
+            rows[:1].copy(),
+            np.zeros((1, 7)),
+            empty_levels(1, 0, 7),
         ),
     )
 
@@ -183,7 +190,7 @@ def test_value_ranges(seed, dtype):
     for k in range(d):
         X[bins_of(table.words, k) == n_bins - 1, k] = np.nan
     results = []
-    for module in (vector_cuts, cuts_twin):
+    for module in (vector_candidates, candidates_twin):
         ranges = empty_ranges(table)
         module.value_ranges(table, X, ranges)
         results.append(ranges)
@@ -222,9 +229,10 @@ def fit_and_record(monkeypatch, parts, X, negative, sample, n_threads, seed=0):
 
 
 def naive_tree(before, after, data):
-    limits = after.limits
+    limits, bins = after.limits, bins_in(data.table.words, data.X.shape[1])
+    categories = frozenset(np.flatnonzero(after.categories.is_category).tolist())
     return twin.grow_vector(
-        twin.Table(bins_in(data.table.words, data.X.shape[1]), data.X, after.table.n_bins - 1),
+        twin.Table(bins.astype(int), data.X, after.table.n_bins - 1, categories),
         *after.gradients,
         before.rows,
         twin.Limits(*limits[:-1]),
@@ -245,7 +253,11 @@ def assert_same_tree(before, after, data):
             continue
         assert (found[LEFT], found[RIGHT]) == (expected.left, expected.left + 1)
         column, cut, missing_left, value = expected.split
-        assert found[[COLUMN, BIN]].tolist() == [column, cut]
+        assert found[COLUMN] == column
+        if isinstance(cut, set):
+            assert to_levels(after.categories.left_sets[number]) == cut
+        else:
+            assert found[BIN] == cut
         assert bool(found[MISSING_LEFT]) == missing_left
         assert after.sums.values[number] == value
         assert after.nodes.gains[number] == pytest.approx(expected.gain, rel=1e-7, abs=1e-9)
@@ -301,6 +313,33 @@ def test_trees_are_those_of_an_exhaustive_search(
         record = fit_and_record(monkeypatch, parts, X, rng.normal(size=(n, r)), sample, n_threads)
         sizes.append(assert_same_tree(*record[:3]))
     assert (max(sizes) > 1) == (limits.get("min_samples_leaf") != 500)
+
+
+@pytest.mark.parametrize("random_cuts", [False, True])
+@pytest.mark.parametrize("limits", LIMITS[:-1], ids=str)
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_trees_with_categories_are_those_of_an_exhaustive_search(
+    monkeypatch, random_cuts, limits, weights, missing
+):
+    rng = np.random.default_rng([random_cuts, LIMITS.index(limits), len(weights), missing])
+    split = 0
+    for sampled, n_threads in ((False, 1), (True, 2)):
+        n, d, r = int(rng.integers(30, 60)), int(rng.integers(2, 8)), int(rng.integers(1, 6))
+        X, sizes = draw_table(rng, n, d, False), rng.integers(2, 9, size=d)
+        X[:, ::2] = rng.integers(sizes, size=(n, d))[:, ::2]
+        if missing:
+            X[rng.uniform(size=X.shape) < 0.15] = np.nan
+        columns = tuple((k, int(sizes[k])) for k in range(0, d, 2))
+        parts = VectorTreeLearner(random_cuts=random_cuts, categorical=columns, **limits)
+        sample = draw_sample(rng, n, weights, sampled)
+        before, after, data, fitted = fit_and_record(
+            monkeypatch, parts, X, rng.normal(size=(n, r)), sample, n_threads
+        )
+        assert assert_same_tree(before, after, data) > 1
+        np.testing.assert_array_equal(fitted.leaves, fitted.term.model.leaves(X))
+        split += int(fitted.term.model.by_level.sum())
+    assert split > 0
 
 
 @pytest.mark.parametrize("random_cuts", [False, True])

@@ -1,7 +1,6 @@
 """Refusals of output kernel models: sentences that say what was wrong, where, and what to do."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
@@ -18,7 +17,6 @@ from hilboost import (
 from hilboost.core.errors import (
     DataWarning,
     HilboostError,
-    IncompatibleParts,
     InvalidData,
     InvalidParameter,
     InvalidType,
@@ -282,13 +280,6 @@ def test_held_out_labels_are_checked():
 
 @models
 def test_inputs_that_cannot_be_used_are_refused(name):
-    table = pd.DataFrame({"p": X[:, 0], "q": ["text"] * N})
-    for X_text, column in ((table, "'q'"), (table.to_numpy(), "1")):
-        words = (
-            f"column {column} contains categories, but .* supports only numbers.*learner='kernel'"
-        )
-        with pytest.raises(IncompatibleParts, match=words):
-            build(name).fit(X_text, Y)
     bad = X.copy()
     bad[4, 2] = np.inf
     with pytest.raises(InvalidData, match="Input X contains infinity .* in column 2"):
@@ -361,7 +352,7 @@ OF_TREES = {
     "max_splits": 3,
     "min_samples_leaf": 2,
     "max_features": 0.5,
-    "sketch": None,
+    "sketch": 4,
 }
 
 
@@ -382,7 +373,7 @@ def test_parameters_of_trees_are_refused_with_other_learners(learner, parameter)
 
 
 def test_parameters_at_their_defaults_are_not_refused():
-    options = {"max_splits": np.int64(20), "min_samples_leaf": 1.0, "sketch": "auto"}
+    options = {"max_splits": np.int64(20), "min_samples_leaf": 1.0, "sketch": None}
     assert build(learner=Ridge(), **options).fit(X, Y).n_estimators_ > 0
     machine = KernelBoostingRegressor(kernel="gaussian", regularization=0.1, learning_rate=1)
     assert build(learner=machine).fit(X, Y).n_estimators_ > 0

@@ -221,7 +221,7 @@ def test_pace_follows_from_the_learner():
     ]
     for learner, pace in [*paces.items(), *others]:
         model = OutputKernelBoostingRegressor(learner=learner, random_state=0)
-        stages = model._make_learner(2, len(X), ())
+        stages = model._make_learner(len(X), ())
         assert automatic_pace(model.get_params(deep=False), stages) == pace
         assert model.set_params(n_estimators=3, learning_rate=0.5).fit(X, Y).n_estimators_ <= 3
 

@@ -16,7 +16,6 @@ from hilboost import (
 from hilboost.backends import threads
 from hilboost.kernels import Gaussian, Matern
 from hilboost.outputs import KernelOutput
-from hilboost.training.recipes import output_kernels
 
 seeds = st.integers(0, 10**6)
 BOOSTING = {"n_estimators": 6, "learning_rate": 0.3, "max_splits": 6, "random_state": 0}
@@ -340,16 +339,3 @@ def test_sketches_change_the_structure_and_no_leaf_value(learner):
         here = cells == cell
         means = np.repeat(Y[here].mean(axis=0)[None], here.sum(), axis=0)
         np.testing.assert_allclose(model.predict(X)[here], means, atol=1e-12)
-
-
-def test_wide_outputs_are_sketched_by_default():
-    _, X, _ = draw()
-    widest, size = output_kernels._SKETCHED_ABOVE, output_kernels._SKETCH
-    model = OutputKernelBoostingRegressor(learner="ok3")
-    sizes = [model._make_learner(r, 60, ()).sketch for r in (1, widest, widest + 1, 500)]
-    assert sizes == [None, None, size, size]
-    assert model.set_params(learner="extra_trees")._make_learner(500, 60, ()).sketch is None
-    assert model.set_params(sketch=7)._make_learner(3, 60, ()).sketch == 7
-    wide = np.random.default_rng(0).normal(size=(60, widest + 6))
-    model = OutputKernelBoostingRegressor(learner="ok3", n_estimators=3).fit(X, wide)
-    assert model.predict(X).shape == wide.shape

@@ -43,12 +43,3 @@ def score_cut(table, column, here, gradients, min_weight, cut, missing_left, sum
     b = bins_of(table.words, column)[rows]
     goes_left = (b <= cut) | (bool(missing_left) & (b == table.n_bins - 1))
     return score_of(rows, goes_left, gradients.values, gradients.weights, min_weight)
-
-
-def value_ranges(table, X, ranges):
-    for column in range(X.shape[1]):
-        b = bins_of(table.words, column)
-        for number in range(table.n_bins - 1):
-            values = X[b == number, column]
-            ranges.low[column, number] = values.min(initial=np.inf)
-            ranges.high[column, number] = values.max(initial=-np.inf)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from tests.reference.draws import mix
 from tests.reference.vector_cuts import NO_GAIN, score_of, weights_of
+from tests.reference.vector_levels import best_subset, drawn_subset, settled_subset
 
 
 def weigh(node, growth):
@@ -31,7 +32,7 @@ class Node:
     depth: int
     seed: int
     variance: float
-    split: tuple[int, int, bool, float] | None = None
+    split: tuple[int, object, bool, float] | None = None
     gain: float = 0.0
     left: int | None = None
 
@@ -51,11 +52,23 @@ class Limits:
 
 @dataclass(frozen=True)
 class Table:
-    """Bins (n, d) and the values (n, d) in them."""
+    """Bins (n, d) and the values (n, d) in them, and which columns are categories.
+
+    A cut of numbers is a bin, one of categories the set of the levels that go left.
+    """
 
     bins: np.ndarray
     X: np.ndarray
     missing: int
+    categories: frozenset = frozenset()
+
+    def goes_left(self, rows, column, cut, side):
+        """Which rows a split sends left."""
+        b = self.bins[rows, column]
+        if column in self.categories:
+            present = np.isin(b, list(cut - {self.missing}))
+            return np.where(b == self.missing, side, present)
+        return (b <= cut) | (side & (b == self.missing))
 
     def values(self, rows, column):
         """Values of the rows that have one."""
@@ -75,7 +88,11 @@ def _candidates(table, rows, limits, seed):
         state = mix(state)
         cut = None
         if limits.random_cuts:
-            cut = random_cut(table, rows, left[place], (state >> 11) * 2.0**-53)
+            number = (state >> 11) * 2.0**-53
+            if left[place] in table.categories:
+                cut = random_levels(table, rows, left[place], state ^ 0xA0761D6478BD642F)
+            else:
+                cut = random_cut(table, rows, left[place], number)
         if cut is None and limits.random_cuts:
             left[place] = left[-1]
             left.pop()
@@ -84,6 +101,12 @@ def _candidates(table, rows, limits, seed):
             left[place] = left[0]
             left.pop(0)
     return chosen
+
+
+def random_levels(table, rows, column, seed):
+    """Any levels of a node, neither none nor all of them."""
+    chosen = drawn_subset(table.bins[rows, column], table.missing, seed)
+    return None if chosen is None else (chosen, table.missing in chosen, 0.0)
 
 
 def random_cut(table, rows, column, number):
@@ -108,7 +131,10 @@ def _best_split(table, rows, gradients, weights, limits, seed, tie):
     best, best_score = None, NO_GAIN
     for column, drawn in _candidates(table, rows, limits, seed):
         b = table.bins[rows, column]
-        if drawn is None:
+        if drawn is None and column in table.categories:
+            _, chosen = best_subset(b, rows, gradients, weights, limits.min_weight, tie)
+            cuts = [(chosen, table.missing in chosen, 0.0)] if chosen else []
+        elif drawn is None:
             some = (b == table.missing).any()
             cuts = [
                 (int(cut), side, None)
@@ -119,7 +145,7 @@ def _best_split(table, rows, gradients, weights, limits, seed, tie):
             cuts = [drawn]
         own, own_score = None, NO_GAIN
         for cut, side, value in cuts:
-            goes_left = (b <= cut) | (side & (b == table.missing))
+            goes_left = table.goes_left(rows, column, cut, side)
             score = score_of(rows, goes_left, gradients, weights, limits.min_weight)
             if score > own_score + (0 if own is None else tie):
                 own, own_score = (column, cut, side, value), score
@@ -132,6 +158,8 @@ def _finished(table, rows, split, weights):
     """The side of missing values that none has, and the value of a cut between two bins."""
     column, cut, side, value = split
     b = table.bins[rows, column]
+    if column in table.categories:
+        return column, *settled_subset(b, rows, table.missing, weights, cut), value
     if not (b == table.missing).any():
         weight = weights_of(weights, rows)
         side = bool(2 * weight[b <= cut].sum() >= weight.sum())
@@ -182,8 +210,7 @@ def grow_vector(table, gradients, weights, row_squares, rows, limits, seed):
         node.split = column, cut, side, value
         node.gain = max(score - (total @ total) / weight, 0.0)
         node.left = len(nodes)
-        b = table.bins[node.rows, column]
-        goes_left = (b <= cut) | (side & (b == table.missing))
+        goes_left = table.goes_left(node.rows, column, cut, side)
         for part, constant in (
             (node.rows[goes_left], 0xD1342543DE82EF95),
             (node.rows[~goes_left], 0x9FB21C651E98DF25),

@@ -63,6 +63,10 @@ NUMBERS = [
     KERNEL,
     AveragedKernelRidge(n_estimators=2, subset_size=60, random_state=0),
     OutputKernelBoostingRegressor(learner=KernelBoostingRegressor(), random_state=0),
+    OutputKernelBoostingRegressor(random_state=0),
+    OutputKernelBoostingRegressor(learner="ok3", random_state=0),
+    OutputKernelForestRegressor(random_state=0),
+    OutputKernelTreeRegressor(random_state=0),
 ]
 CLASSES = [
     BoostingClassifier(n_estimators=10, random_state=0),
@@ -71,11 +75,7 @@ CLASSES = [
 LEARN_NO_CATEGORIES = [
     BoostingRegressor(learner=Ridge()),
     BoostingRegressor(learner=SparseLearner()),
-    OutputKernelBoostingRegressor(n_estimators=20),
-    OutputKernelBoostingRegressor(learner="ok3", n_estimators=20),
     OutputKernelBoostingRegressor(learner=Ridge()),
-    OutputKernelForestRegressor(n_estimators=2),
-    OutputKernelTreeRegressor(),
 ]
 
 

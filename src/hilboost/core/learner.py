@@ -243,9 +243,6 @@ class SplittingLearner(Learner):
     categorical: tuple[tuple[int, int], ...] = ()
     """Columns of category codes with their numbers of levels."""
 
-    max_features: float = 1.0
-    """Fraction of the columns that are considered at each node."""
-
     @property
     def divides_levels(self) -> bool:
         """Whether splits on levels are supported; otherwise, categories are target-encoded."""
@@ -277,6 +274,20 @@ class SplittingLearner(Learner):
         -------
         SplittingLearner
         """
+
+    def share_of_columns(self, d: int) -> float:
+        """Return the fraction of the columns that are considered at each node; by default, all.
+
+        Parameters
+        ----------
+        d : int
+            Number of columns.
+
+        Returns
+        -------
+        float in (0, 1]
+        """
+        return 1.0
 
     @abstractmethod
     def with_max_features(self, part: float) -> Self:

@@ -33,6 +33,7 @@ class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
     output: Any
     decode: str
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "categorical_features": [str, "array-like", None],
         "decode": [str],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -76,7 +77,8 @@ class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
         Parameters
         ----------
         X : array-like or data frame (n, d)
-            Inputs.  NaN marks missing values.  Trees support them; kernel machines do not.
+            Inputs.  NaN marks missing values.  Trees support them; kernel machines do not.  Text
+            columns are categorical by default (see ``categorical_features``).
         y : sequence of n labels
             Labels of the type given by ``output``: rows of numbers, sets, rankings, strings, a
             Gram matrix and so on.

@@ -26,7 +26,7 @@ from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.output_kernels import PreimageLoss, output_recipe, vector_trees
-from hilboost.validation.choices import is_regressor
+from hilboost.validation.choices import is_name, is_regressor
 
 _AUTO = StrOptions({"auto"})
 _LEARNERS = ("ok3", "extra_trees", "kernel")
@@ -74,11 +74,16 @@ default="extra_trees"
     max_features : float in (0, 1], "sqrt" or "auto", default="auto"
         Fraction of the columns considered at each node.  ``"auto"`` considers the square root of
         the number of columns with random splits, and all columns otherwise.
-    sketch : int, None or "auto", default="auto"
-        Number of columns of the random projection of the residuals that trees use to select
-        splits.  ``"auto"`` is 16 for best splits with more than 32 outputs, else ``None``.
+    sketch : int or None, default=None
+        Number of columns of a random projection of the residuals that trees use to select splits,
+        which is faster with many outputs.  ``None`` uses all outputs, as G2007 does.
     subsample : float in (0, 1], default=1.0
         Fraction of the rows used to fit each stage.
+    categorical_features : "from_dtype", array-like of str, int or bool, or None, \
+default="from_dtype"
+        Category columns: by dtype, by name, by index, or as a mask; ``None`` for no column.  Trees
+        split on subsets of their levels, and kernel machines compare levels.  A
+        ``KernelBoostingRegressor`` passed as ``learner`` has its own ``categorical_features``.
     decode : str, default="auto"
         Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the first
         of these.
@@ -148,7 +153,7 @@ default="extra_trees"
             Interval(Real, 0, 1, closed="right"),
             StrOptions({"sqrt", "auto"}),
         ],
-        "sketch": [_AUTO, Interval(Integral, 1, None, closed="left"), None],
+        "sketch": [Interval(Integral, 1, None, closed="left"), None],
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "early_stopping": [_AUTO, "boolean"],
         "metric": [StrOptions({"embedding", "preimage"})],
@@ -168,8 +173,9 @@ default="extra_trees"
         max_splits: int = 20,
         min_samples_leaf: float = 1,
         max_features: float | str = "auto",
-        sketch: int | str | None = "auto",
+        sketch: int | None = None,
         subsample: float = 1.0,
+        categorical_features: Any = "from_dtype",
         decode: str = "auto",
         early_stopping: bool | str = "auto",
         metric: str = "embedding",
@@ -189,6 +195,7 @@ default="extra_trees"
         self.max_features = max_features
         self.sketch = sketch
         self.subsample = subsample
+        self.categorical_features = categorical_features
         self.decode = decode
         self.early_stopping = early_stopping
         self.metric = metric
@@ -212,8 +219,7 @@ default="extra_trees"
         if machine is not None:
             check_kernel(machine.kernel, self._categories(), data.schema)
         codec = data.codec.of_structures()
-        n_outputs = codec.span_codes.shape[1]
-        learner = self._make_learner(n_outputs, len(data.X), data.schema.categories)
+        learner = self._make_learner(len(data.X), data.schema.categories)
         loss = distance_loss(self.loss)
         metric = self._make_metric(loss, codec.embedding)
         return output_recipe(self.get_params(deep=False), learner, loss, data, seed, metric)
@@ -226,7 +232,7 @@ default="extra_trees"
     ) -> tuple[Loss, Learner]:
         self._check_decode(codec.of_structures().embedding)
         require(stored.stages is None or not self._grows_trees(), "stages")
-        learner = self._make_learner(n_outputs, 1, stored.schema.categories, stored.stages)
+        learner = self._make_learner(1, stored.schema.categories, stored.stages)
         return distance_loss(self.loss), learner
 
     def _machine(self) -> KernelBoostingRegressor | None:
@@ -235,13 +241,20 @@ default="extra_trees"
 
     def _categories(self) -> Any:
         machine = self._machine()
-        return super()._categories() if machine is None else machine.categorical_features
+        if machine is None:
+            return super()._categories()
+        if not is_name(self.categorical_features, "from_dtype"):
+            raise InvalidParameter(
+                "categorical_features has no effect with a KernelBoostingRegressor as learner, "
+                "which has its own; set it there."
+            )
+        return machine.categorical_features
 
     def _grows_trees(self) -> bool:
         return isinstance(self.learner, str) and self.learner != "kernel"
 
     def _make_learner(
-        self, n_outputs: int, n: int, categorical: tuple[int, ...], stages: str | None = None
+        self, n: int, categorical: tuple[int, ...], stages: str | None = None
     ) -> Learner:
         learner = self.learner
         if isinstance(learner, str):
@@ -249,7 +262,7 @@ default="extra_trees"
             if learner not in _LEARNERS:
                 raise unknown_name("learner", learner, _LEARNERS)
             if learner != "kernel":
-                return vector_trees(self.get_params(), learner == "extra_trees", n_outputs)
+                return vector_trees(self.get_params(), learner == "extra_trees")
             learner = KernelBoostingRegressor()
         elif not isinstance(learner, Learner) and (
             not is_regressor(learner) or is_classifier(learner)

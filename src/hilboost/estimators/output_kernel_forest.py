@@ -58,6 +58,10 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
         Minimum number of rows (sum of weights) per leaf.
     max_features : float in (0, 1] or "sqrt", default=1.0
         Fraction of the columns considered at each node.
+    categorical_features : "from_dtype", array-like of str, int or bool, or None, \
+default="from_dtype"
+        Category columns: by dtype, by name, by index, or as a mask; ``None`` for no column.  Trees
+        split on subsets of their levels.
     sketch : int or None, default=None
         Number of columns of the random projection of the outputs that is used to select splits.
     decode : str, default="auto"
@@ -94,6 +98,7 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
         max_depth: int | None = None,
         min_samples_leaf: float = 1,
         max_features: float | str = 1.0,
+        categorical_features: Any = "from_dtype",
         sketch: int | None = None,
         decode: str = "auto",
         random_state: Any = None,
@@ -105,6 +110,7 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
+        self.categorical_features = categorical_features
         self.sketch = sketch
         self.decode = decode
         self.random_state = random_state
@@ -158,7 +164,6 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
                 self._seed(),
                 n_trees,
                 self._sampling(),
-                type(self).__name__,
                 n_threads,
             )
         )
@@ -208,7 +213,7 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
         Fraction of the columns considered at each node.  ``"auto"`` considers the square root of
         the number of columns with random splits, and all columns with best splits (bagging of
         G2007).
-    sketch, decode, random_state, n_jobs : optional
+    categorical_features, sketch, decode, random_state, n_jobs : optional
         See :class:`OutputKernelTreeRegressor`.
 
     Attributes
@@ -244,6 +249,7 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
         max_depth: int | None = None,
         min_samples_leaf: float = 1,
         max_features: float | str = "auto",
+        categorical_features: Any = "from_dtype",
         sketch: int | None = None,
         decode: str = "auto",
         random_state: Any = None,
@@ -257,6 +263,7 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
+        self.categorical_features = categorical_features
         self.sketch = sketch
         self.decode = decode
         self.random_state = random_state

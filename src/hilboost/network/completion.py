@@ -21,7 +21,7 @@ from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.network.link_sets import LinkSets
 from hilboost.network.validation import as_array
 from hilboost.outputs import PrecomputedOutput
-from hilboost.tables import is_pandas
+from hilboost.tables import columns_of
 
 
 class NetworkCompletion(LinkSets, BaseEstimator):
@@ -290,7 +290,7 @@ def _features(X: Any) -> Any:
     """Validate features, one row per vertex; tables keep their column names."""
     if scipy.sparse.issparse(X):
         raise InvalidType("X is a sparse matrix, but features must be dense; pass X.toarray().")
-    if not (is_pandas(X) or isinstance(X, np.ndarray)):
+    if columns_of(X) is None and not isinstance(X, np.ndarray):
         X = as_array(X, "X")
     if len(X.shape) != 2:
         raise InvalidData(f"X must be a matrix with one row per vertex; got shape {X.shape}.")

@@ -18,6 +18,8 @@ _LISTS = ("quantile", "categorical_features", "length_scale_factors")
 _CONSTRAINTS = ("monotonic_cst", "interaction_cst")
 _OF_THE_FIT = ("random_state", "class_weight")
 _PARTS = ("loss", "learner", "output")
+# Values in files of earlier versions that no longer exist; prediction does not depend on them.
+_WITHDRAWN = {("sketch", "auto"): None}
 # Parameter names in files of earlier versions.
 _RENAMED = {"standardise": "standardize", "target_statistics": "target_encoding"}
 
@@ -96,4 +98,4 @@ def _read(name: str, value: Any, n_features: int, reader: ValueReader, machine: 
     if name in _PARTS and isinstance(value, dict):
         return reader.read(value)
     require(isinstance(value, PLAIN) or (name in _LISTS and isinstance(value, list)), name)
-    return value
+    return value if isinstance(value, list) else _WITHDRAWN.get((name, value), value)

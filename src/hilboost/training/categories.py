@@ -13,7 +13,8 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import SplittingLearner
 from hilboost.encoders import Encoder, Encoding, meet
 from hilboost.model import AdditiveModel
-from hilboost.tables import Schema, place
+from hilboost.tables import Schema, category_columns, place
+from hilboost.training.data import TrainingData
 
 
 def with_categories(
@@ -43,6 +44,19 @@ def with_categories(
             for group in learner.groups
         ),
     )
+
+
+def level_encoder(learner: SplittingLearner, data: TrainingData) -> Encoder | None:
+    """Create the encoder for trees in an output space; ``None`` without category columns.
+
+    Trees split on the levels of every column, whatever their number: beyond 255, the rarest share
+    one.  Means of points are no encoding, because they have as many columns as the output space.
+    """
+    columns = category_columns(data.schema)
+    if not columns:
+        return None
+    by_mean = not learner.divides_levels
+    return Encoder.of(data.X, columns, data.target, None, by_mean, learner.groups)
 
 
 def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveModel:

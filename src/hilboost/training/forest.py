@@ -11,7 +11,7 @@ from hilboost.core.loss import Loss
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model import AdditiveModel
 from hilboost.model.fitted import FittedModel
-from hilboost.training.compatibility import check_learner
+from hilboost.training.categories import level_encoder
 from hilboost.training.data import TrainingData
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -23,7 +23,6 @@ def train_forest(
     seed: int,
     n_trees: int,
     sampling: RowSampling,
-    name: str,
     n_threads: int,
 ) -> FittedModel:
     """Train a forest: the mean of independent trees.
@@ -37,20 +36,15 @@ def train_forest(
     n_trees : int
     sampling : RowSampling
         The rows to which each tree is fitted.
-    name : str
-        The name of the estimator, for messages.
     n_threads : int
-
-    Raises
-    ------
-    IncompatibleParts
-        If there are categorical columns.
     """
     warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
-    instead = "boost with learner='kernel' of OutputKernelBoostingRegressor"
-    check_learner(learner, data.schema, name, instead)
-    target = data.target
-    prepared = learner.prepare(data.X, target.weight, seed, n_threads)
+    target, X, encoding = data.target, data.X, None
+    encoder = level_encoder(learner, data)
+    if encoder is not None:
+        learner = learner.with_columns(encoder.categorical, (), ())
+        encoding, (X,) = encoder.learn(X, target, [None], seed)
+    prepared = learner.prepare(X, target.weight, seed, n_threads)
     several = n_trees >= n_threads
 
     def tree(number: int) -> Stage:
@@ -66,4 +60,4 @@ def train_forest(
         learner.close(prepared)
     stages = tuple(stage.scaled(1 / n_trees) for stage in trees)
     model = AdditiveModel(np.zeros(target.y.shape[1]), stages)
-    return FittedModel(model, loss, learner, data.schema, data.codec, seed)
+    return FittedModel(model, loss, learner, data.schema, data.codec, seed, encoding=encoding)

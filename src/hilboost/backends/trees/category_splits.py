@@ -66,7 +66,7 @@ def _step(gradient, hessian, mean, smoothing):
 
 
 @inner
-def _sort(order, size, steps):
+def sort_by_step(order, size, steps):
     """Sort ``order[:size]`` by step, then by number (Shell's method, nothing allocated)."""
     gap = size // 2
     while gap > 0:
@@ -132,7 +132,7 @@ def order_levels(column, totals, packing, limits, scratch):
     for i in range(size):
         if steps[order[i]] == np.inf:
             steps[order[i]] = light
-    _sort(order, size, steps)
+    sort_by_step(order, size, steps)
     return size
 
 

@@ -36,23 +36,31 @@ from hilboost.backends.trees.nodes import (
     open_children,
 )
 from hilboost.backends.trees.partition import RowBuffers, divide_rows
-from hilboost.backends.trees.vector_cuts import (
+from hilboost.backends.trees.vector_candidates import (
     CUT,
     GAIN,
     SIDE,
     VALUE,
     Candidates,
+    ValueRanges,
+    best_candidate,
+    draw_candidates,
+)
+from hilboost.backends.trees.vector_cuts import (
     CutScratch,
     NodeRows,
-    ValueRanges,
     VectorGradients,
     add_row,
-    best_candidate,
     bin_of,
-    draw_candidates,
     scan_cuts,
     score_cut,
     squares,
+)
+from hilboost.backends.trees.vector_levels import (
+    LevelScratch,
+    scan_subsets,
+    score_subset,
+    settle_subset,
 )
 
 # Columns of ``VectorSums.masses``: weight, sum of squares, total variance.
@@ -125,11 +133,14 @@ class VectorScratch(NamedTuple):
     starts : (n_threads, n_bins + 1) int64
     order : (n_threads, m) uint32
     sums : (n_threads, k) float64
+    levels : LevelScratch
+        With an axis of threads in front.
     """
 
     starts: NDArray[np.int64]
     order: NDArray[np.uint32]
     sums: NDArray[np.float64]
+    levels: LevelScratch
 
 
 class VectorGrowth(NamedTuple):
@@ -145,7 +156,6 @@ class VectorGrowth(NamedTuple):
         With an open root; ``priority`` an array of its own.
     sums : VectorSums
     categories : CategorySplits
-        Without any.
     buffers : RowBuffers
         ``rows[0]`` filled, nothing in ``ordered``.
     candidates : Candidates
@@ -218,6 +228,7 @@ def _choose(growth):
         draw_candidates(
             growth.table,
             growth.ranges,
+            growth.categories.is_category,
             _rows_of(node, growth),
             growth.sums.seeds[node],
             limits.n_columns,
@@ -227,15 +238,52 @@ def _choose(growth):
 
 
 @inner
+def _levels_of(levels, thread):
+    """The memory of one thread."""
+    return LevelScratch(
+        levels.bins[thread],
+        levels.order[thread],
+        levels.weights[thread],
+        levels.sums[thread],
+        levels.gram[thread],
+        levels.steps[thread],
+        levels.subsets[thread],
+    )
+
+
+@inner
+def _try_levels(table, column, here, gradients, limits, tie, own, levels, found, left_set):
+    """Find the best subset of the levels of a column, or score the drawn one."""
+    min_weight = limits.min_weight
+    if limits.random_cuts:
+        side = int64(found[SIDE])
+        found[GAIN] = score_subset(
+            table, column, here, gradients, min_weight, left_set, side, own.sums
+        )
+    else:
+        found[CUT] = 0.0
+        found[GAIN], found[SIDE] = scan_subsets(
+            table, column, here, gradients, min_weight, tie, own, levels, left_set
+        )
+
+
+@inner
 def _try_candidates(threads, node, growth):
-    """Find the best cuts, or score the drawn ones, of a thread's share of the candidates."""
+    """Find the best splits, or score the drawn ones, of a thread's share of the candidates."""
     table, gradients, limits = growth.table, growth.gradients, growth.limits
     candidates, scratch, thread = growth.candidates, growth.scratch, threads.number
+    is_category = growth.categories.is_category
     here, tie = _rows_of(node, growth), _tie(node, growth)
     own = CutScratch(scratch.starts[thread], scratch.order[thread], scratch.sums[thread])
+    levels = _levels_of(scratch.levels, thread)
     for c in range(thread, candidates.number[0], threads.n_threads):
         column, found = candidates.columns[c], candidates.found[:, c]
-        if limits.random_cuts:
+        if is_category.shape[0] > 0 and is_category[column]:
+            _try_levels(
+                table, column, here, gradients, limits, tie, own, levels,
+                found, candidates.left_sets[c],
+            )  # fmt: skip
+        elif limits.random_cuts:
             cut, side = int64(found[CUT]), int64(found[SIDE])
             found[GAIN] = score_cut(
                 table, column, here, gradients, limits.min_weight, cut, side, own.sums
@@ -273,17 +321,11 @@ def _middle(low, high, cut, following):
 
 
 @inner
-def _settle(node, growth):
-    """Choose among the candidates and note the split; a node without any is not to be split."""
-    keep_apart()
-    nodes, sums, ranges, found = growth.nodes, growth.sums, growth.ranges, growth.candidates.found
-    best = best_candidate(growth.candidates, _tie(node, growth))
-    if best < 0:
-        nodes.priority[node] = NO_GAIN
-        return
+def _settle_cut(best, here, growth):
+    """Where missing values go, and the value of the cut."""
+    ranges, found = growth.ranges, growth.candidates.found
     column, cut = growth.candidates.columns[best], int64(found[CUT, best])
     missing_left, value = int64(found[SIDE, best]), found[VALUE, best]
-    here = _rows_of(node, growth)
     left, following, n_missing = _around_cut(
         growth.table, column, cut, here, growth.gradients.weights
     )
@@ -291,6 +333,35 @@ def _settle(node, growth):
         missing_left = int64(2 * left >= here.weight)
     if not growth.limits.random_cuts:
         value = _middle(ranges.low[column], ranges.high[column], cut, following)
+    return missing_left, value
+
+
+@inner
+def _settle_levels(node, best, here, growth):
+    """Note which levels go left; returns where missing values go."""
+    candidates, left_set = growth.candidates, growth.categories.left_sets[node]
+    column, missing_left = candidates.columns[best], int64(candidates.found[SIDE, best])
+    for w in range(left_set.shape[0]):
+        left_set[w] = candidates.left_sets[best, w]
+    weights, present = growth.gradients.weights, candidates.present
+    return settle_subset(growth.table, column, here, weights, missing_left, present, left_set)
+
+
+@inner
+def _settle(node, growth):
+    """Choose among the candidates and note the split; a node without any is not to be split."""
+    keep_apart()
+    nodes, sums, found = growth.nodes, growth.sums, growth.candidates.found
+    best = best_candidate(growth.candidates, _tie(node, growth))
+    if best < 0:
+        nodes.priority[node] = NO_GAIN
+        return
+    column, cut = growth.candidates.columns[best], int64(found[CUT, best])
+    here, categories = _rows_of(node, growth), growth.categories
+    if categories.is_category.shape[0] > 0 and categories.is_category[column]:
+        missing_left, value = _settle_levels(node, best, here, growth), 0.0
+    else:
+        missing_left, value = _settle_cut(best, here, growth)
     fields = nodes.fields
     fields[node, COLUMN], fields[node, BIN], fields[node, MISSING_LEFT] = column, cut, missing_left
     sums.values[node] = value

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.trees.category_splits import MAX_LEVELS, CategorySplits
+from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.column_splits import SplitLimits
 from hilboost.backends.trees.grow import Growth, GrowthLimits
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
@@ -23,6 +23,7 @@ from hilboost.core.learner import FittedTerm, RowSample, SplittingLearner
 from hilboost.core.loss import Gradients
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.constraints import MonotonicOrder, constraints_of
 from hilboost.learners.tree.growth import grow_together
 from hilboost.learners.tree.leaves import (
@@ -139,12 +140,8 @@ class TreeLearner(SplittingLearner):
                 "trees with vector leaves do not support splits on categories; set "
                 "multi_output='separate', or encode the categories as numbers."
             )
-        for column, n_levels in self.categorical:
-            if n_levels > MAX_LEVELS:
-                raise InvalidParameter(
-                    f"column {column} has {n_levels} levels, but trees support at most "
-                    f"{MAX_LEVELS}; merge the rare ones."
-                )
+        check_levels(self.categorical)
+        for column, _ in self.categorical:
             if self.monotonic and self.monotonic[column] != 0:
                 raise InvalidParameter(
                     f"monotonic is not supported for column {column}, because categories have no "
@@ -174,6 +171,10 @@ class TreeLearner(SplittingLearner):
     def counting_targets(self) -> Self:
         """Return a learner that requires as much hessian as weight in each leaf."""
         return replace(self, min_hessian=max(self.min_hessian, float(self.min_samples_leaf)))
+
+    def share_of_columns(self, d: int) -> float:
+        """``max_features``."""
+        return self.max_features
 
     def with_max_features(self, part: float) -> Self:
         """Return the learner with another ``max_features``."""
@@ -324,7 +325,7 @@ class TreeLearner(SplittingLearner):
             n_allowed = max(1, round(self.max_features_per_tree * d))
             allowed[rng.choice(d, n_allowed, replace=False)] = 1
         limits = self._growth_limits(space, packed, int(allowed.sum()), rng)
-        categories = CategorySplits(self._is_category(d), space.left_sets)
+        categories = CategorySplits(marked_columns(self.categorical, d), space.left_sets)
         sums, scratch = space.start(allowed, packed.totals)
         return Growth(
             table=table.bins,
@@ -347,12 +348,6 @@ class TreeLearner(SplittingLearner):
             histograms=space.histograms(n_channels),
             scratch=scratch,
         )
-
-    def _is_category(self, d: int) -> NDArray[np.uint8]:
-        """Mark category columns with 1, (d,); (0,) if there are none."""
-        marked = np.zeros(d if self.categorical else 0, dtype=np.uint8)
-        marked[[column for column, _ in self.categorical]] = 1
-        return marked
 
     def _constraints(
         self, allowed: NDArray[np.uint8], n_nodes: int, n_outputs: int

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,13 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import SET_WORDS, CategorySplits
 from hilboost.backends.trees.nodes import N_NODES, empty_nodes, open_root
 from hilboost.backends.trees.partition import RowBuffers
-from hilboost.backends.trees.vector_cuts import (
-    FOUND_SIZE,
-    Candidates,
+from hilboost.backends.trees.vector_candidates import (
     ValueRanges,
-    VectorGradients,
+    empty_candidates,
     empty_ranges,
     value_ranges,
 )
+from hilboost.backends.trees.vector_cuts import VectorGradients
 from hilboost.backends.trees.vector_grow import (
     VectorGrowth,
     VectorLimits,
@@ -28,21 +27,20 @@ from hilboost.backends.trees.vector_grow import (
     empty_sums,
     grow_vector,
 )
+from hilboost.backends.trees.vector_levels import LevelScratch, empty_levels
 from hilboost.core import dtypes
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import FittedTerm, RowSample, SplittingLearner
 from hilboost.core.loss import Gradients
 from hilboost.learners.tree.binning import BinnedTable, bin_table
+from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.leaves import leaf_of_rows, newton_steps, sums_in_leaves, tree_of
 from hilboost.learners.tree.tree import Tree
 
 _TIE = 1e-10
 _PURE = 1e-12
 _UNLIMITED = 2**31
-_NO_CATEGORIES = CategorySplits(
-    np.zeros(0, dtype=np.uint8), np.zeros((0, SET_WORDS), dtype=np.uint64)
-)
 
 
 @dataclass
@@ -64,7 +62,7 @@ class VectorTreeData:
 
 
 @dataclass(frozen=True)
-class VectorTreeLearner(Learner):
+class VectorTreeLearner(SplittingLearner):
     """Learner of one tree per stage for all outputs, with squared error on the negative gradients.
 
     If the outputs are points in the feature space of an output kernel, these are output kernel
@@ -89,12 +87,23 @@ class VectorTreeLearner(Learner):
         values use all outputs (Iosipoi and Vakhrushev 2022).
     max_bins : int
         Columns with more distinct values are cut only between quantiles.
+    categorical : sequence of (int, int)
+        Category columns and their numbers of levels, at most 255.  Such a column contains codes
+        0, 1, …, NaN for missing values and, in prediction, -1 for unknown levels.
 
     Notes
     -----
+    A split on categories sends a subset of the levels to the left child.  Missing values are a
+    level.  With random cuts, the subset is drawn: each one except the empty and the whole set of
+    the levels of the node has the same probability.  Otherwise, it is the best of all subsets if
+    the node has at most ten levels.  With more levels, these are sorted along the first principal
+    component of their mean gradients, and it is the best cut of this order.  For one output this
+    is also the best of all subsets (Fisher 1958).  Levels without rows in the node, and unknown
+    ones, go to the child with the larger weight.
+
     Cost O(n d r log J) per stage for J splits.  With ``max_features``, ``d`` is that fraction of
     the columns; with ``sketch``, its columns replace the ``r`` outputs, plus O(n r) for the leaves.
-    The hessian is not used.
+    The hessian is not used.  A category column with ``l`` levels costs O(l² r) more per node.
     """
 
     in_files: ClassVar[bool] = True
@@ -111,13 +120,48 @@ class VectorTreeLearner(Learner):
     random_cuts: bool = False
     sketch: int | None = None
     max_bins: int = 255
+    categorical: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Reject columns with too many levels."""
+        check_levels(self.categorical)
+
+    @property
+    def takes_categories(self) -> bool:
+        """Category columns are supported, as codes."""
+        return True
+
+    def counting(self, row: float) -> Self:
+        """Return the learner itself: it has no constants in numbers of rows."""
+        return self
+
+    def counting_targets(self) -> Self:
+        """Return the learner itself: it does not support missing targets."""
+        return self
+
+    def with_max_features(self, part: float) -> Self:
+        """Return the learner with another ``max_features``."""
+        return replace(self, max_features=part)
+
+    def with_columns(
+        self,
+        categorical: tuple[tuple[int, int], ...],
+        monotonic: tuple[int, ...],
+        groups: tuple[tuple[int, ...], ...],
+    ) -> Self:
+        """Return the learner with other category columns; it supports no constraints."""
+        return replace(self, categorical=categorical)
+
+    def share_of_columns(self, d: int) -> float:
+        """``max_features``, as a number."""
+        return 1 / np.sqrt(d) if isinstance(self.max_features, str) else self.max_features
 
     def prepare(
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int
     ) -> VectorTreeData:
         """Bin the table."""
         team = ThreadTeam(n_threads)
-        table = bin_table(X, weight, self.max_bins, seed, team)
+        table = bin_table(X, weight, self.max_bins, seed, team, dict(self.categorical))
         ranges = empty_ranges(table.bins)
         value_ranges(table.bins, X, ranges)
         return VectorTreeData(X, table, ranges, team)
@@ -157,7 +201,8 @@ class VectorTreeLearner(Learner):
         _grow_together(growth, team)
         found = int(growth.nodes.control[N_NODES])
         nodes = growth.nodes.fields[:found]
-        tree = tree_of(nodes, growth.nodes.gains, growth.sums.values[:found])
+        values, categories = growth.sums.values[:found], growth.categories
+        tree = tree_of(nodes, growth.nodes.gains, values, categories)
         leaf_of_row = leaf_of_rows(team, nodes, rows, n)
         sums = sums_in_leaves(team, nodes, rows, negative, np.empty((n, 0)), weight)
         tree = tree.with_values(newton_steps(*sums, 0.0))
@@ -191,35 +236,39 @@ class VectorTreeLearner(Learner):
             limits=limits,
             nodes=nodes,
             sums=empty_sums(n_nodes, k, int(rng.integers(2**62))),
-            categories=_NO_CATEGORIES,
+            categories=CategorySplits(
+                marked_columns(self.categorical, d),
+                np.zeros((n_nodes if self.categorical else 0, SET_WORDS), dtype=np.uint64),
+            ),
             buffers=RowBuffers(
                 rows,
                 np.zeros((2, 0), dtype=np.int64),
                 np.empty(m, dtype=np.uint8),
                 np.zeros(8 * n_threads, dtype=np.int64),
             ),
-            candidates=Candidates(
-                np.zeros(1, dtype=np.int64),
-                np.empty(d, dtype=np.int64),
-                np.zeros((FOUND_SIZE, d)),
-            ),
+            candidates=empty_candidates(d, bool(self.categorical)),
             scratch=VectorScratch(
                 np.empty((n_threads, n_bins + 1), dtype=np.int64),
                 np.empty((n_threads, m), dtype=dtypes.ROW),
                 np.empty((n_threads, k)),
+                self._level_scratch(n_threads, k),
             ),
         )
 
+    def _level_scratch(self, n_threads: int, k: int) -> LevelScratch:
+        """Memory for the levels of a node, missing values among them; none for random subsets."""
+        most = max((n_levels for _, n_levels in self.categorical), default=-1)
+        return empty_levels(n_threads, 0 if self.random_cuts else most + 1, k)
+
     def _limits(self, d: int, m: int, pure: float) -> VectorLimits:
         most = m if self.max_splits is None else min(m, int(self.max_splits) + 1)
-        fraction = 1 / np.sqrt(d) if isinstance(self.max_features, str) else self.max_features
         return VectorLimits(
             min_weight=float(self.min_samples_leaf),
             tie=_TIE,
             pure=pure,
             max_leaves=most,
             max_depth=_UNLIMITED if self.max_depth is None else int(self.max_depth),
-            n_columns=max(1, round(fraction * d)),
+            n_columns=max(1, round(self.share_of_columns(d) * d)),
             random_cuts=bool(self.random_cuts),
             in_turn=most >= m,  # one leaf per row: the order does not matter
         )

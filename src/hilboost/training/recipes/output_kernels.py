@@ -14,15 +14,13 @@ from hilboost.core.output_space import Embedding
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model.resolved import is_auto
 from hilboost.training.begin import Start, start, start_in_units
+from hilboost.training.categories import level_encoder, with_categories
 from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import penalty_choice
 from hilboost.training.recipes.tables import table_rules
 from hilboost.validation.weights import warn_of_light_weights
-
-_SKETCHED_ABOVE = 32
-_SKETCH = 16
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,10 @@ def output_recipe(
     check_learner(
         learner, data.schema, f"learner {learner_name(p['learner'])}", "set learner='kernel'"
     )
+    trees = learner.splitting()
+    encoder = None if trees is None else level_encoder(trees, data)
+    if trees is not None and encoder is not None:
+        learner = with_categories(trees, encoder, data.schema)
     warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
     n_stages, rate = pace(p, learner, loss.quadratic)
     searches_penalty = learner.penalizes and not loss.quadratic
@@ -99,6 +101,7 @@ def output_recipe(
         learning_rate=rate,
         sampling=RowSampling(p["subsample"]),
         stopping=EarlyStopping(p["n_iter_no_change"], 0.0) if early else None,
+        encoder=encoder,
         units=begun.units,
         choose_penalty=penalty_choice(begun.loss, data, initial_raw) if searches_penalty else None,
         metric=metric,
@@ -126,18 +129,15 @@ def pace(p: Mapping[str, Any], learner: Learner, quadratic: bool = True) -> tupl
     return n_stages, rate if is_auto(p["learning_rate"]) else float(p["learning_rate"])
 
 
-def vector_trees(p: Mapping[str, Any], random_cuts: bool, n_outputs: int) -> VectorTreeLearner:
+def vector_trees(p: Mapping[str, Any], random_cuts: bool) -> VectorTreeLearner:
     """Create the tree learner for boosting in an output space."""
     features: float | str = "sqrt" if random_cuts else 1.0
-    sketch = p["sketch"]
-    if is_auto(sketch):
-        sketch = _SKETCH if n_outputs > _SKETCHED_ABOVE and not random_cuts else None
     return VectorTreeLearner(
         max_splits=p["max_splits"],
         min_samples_leaf=p["min_samples_leaf"],
         max_features=features if is_auto(p["max_features"]) else p["max_features"],
         random_cuts=random_cuts,
-        sketch=None if sketch is None else int(sketch),
+        sketch=p["sketch"],
     )
 
 

@@ -81,7 +81,8 @@ def table_recipe(
     encoder, learner = _encoded(p, learner, loss, data)
     trees = learner.splitting()
     if trees is not None:
-        resolved = replace(resolved, max_features=trees.max_features)
+        share = trees.share_of_columns(data.X.shape[1])
+        resolved = replace(resolved, max_features=share)
     recipe = Recipe(
         loss=loss,
         initial_raw=initial_raw,
