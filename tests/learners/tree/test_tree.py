@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from hilboost.core.base_model import Term
 from hilboost.core.learner import RowSample
 from hilboost.core.loss import Gradients
-from hilboost.learners.tree import Forest, TreeLearner
+from hilboost.learners.tree import Forest, Tree, TreeLearner, VectorTreeLearner
+from hilboost.learners.tree import tree as tree_module
+from hilboost.learners.tree.tree import WideForest
+from hilboost.tables import SparseTable
 
 RNG = np.random.default_rng(0)
 
@@ -113,3 +117,31 @@ def test_forests_on_several_threads():
     for raw, leaf_of_row in results[1:]:
         np.testing.assert_array_equal(raw, results[0][0])
         np.testing.assert_array_equal(leaf_of_row, results[0][1])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("categories", [(), ((0, 4),)])
+def test_large_leaf_values_are_not_copied_and_give_the_same_bits(monkeypatch, sparse, categories):
+    rng = np.random.default_rng(0)
+    X, negative = np.round(rng.normal(size=(300, 3)), 1), rng.normal(size=(300, 7))
+    X[:, 0] = rng.integers(4, size=300)
+    if not sparse:
+        X[rng.uniform(size=X.shape) < 0.1] = np.nan
+    learner = VectorTreeLearner(max_splits=None, random_cuts=True, categorical=categories)
+    data, sample, terms = learner.prepare(X, None, 0, 1), RowSample(None, None), []
+    for seed in range(4):
+        fitted = learner.fit_tree(data, negative, sample, np.random.default_rng(seed), data.team)
+        terms.append(Term(fitted.term.model, slice(1, 8), rng.uniform(size=7)))
+    learner.close(data)
+    table = SparseTable(scipy.sparse.csr_array(X)) if sparse else X
+    raws = []
+    for most in (2**24, 0):
+        monkeypatch.setattr(tree_module, "MOST_COPIED", most)
+        summation = Tree.sum_of(terms)
+        assert type(summation) is (WideForest if most == 0 else Forest)
+        assert summation.cost_per_row == 4
+        raw = np.ones((300, 9))
+        summation.add_to(raw, table, 2)
+        raws.append((raw, summation.leaves(table, 2)))
+    for narrow, wide in zip(*raws, strict=True):
+        np.testing.assert_array_equal(narrow, wide)

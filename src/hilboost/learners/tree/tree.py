@@ -26,6 +26,9 @@ from hilboost.core.base_model import LeafModel, Summation, Term
 from hilboost.core.dtypes import Floats
 from hilboost.tables import SparseTable
 
+MOST_COPIED = 2**24
+"""Leaf values of more numbers than this are not copied into flat arrays."""
+
 _ROWS_WORTH_A_THREAD = 2000
 _BLOCK_ROWS = 64 * BLOCK
 
@@ -99,8 +102,11 @@ class Tree(LeafModel):
         return self.leaf_values[self.leaves(X)]
 
     @classmethod
-    def sum_of(cls, terms: Sequence[Term]) -> Forest:
-        """Combine all trees into one forest."""
+    def sum_of(cls, terms: Sequence[Term]) -> Summation:
+        """Combine all trees into one forest; large leaf values are not copied."""
+        trees: list[Any] = [term.model for term in terms]
+        if sum(tree.leaf_values.size for tree in trees) > MOST_COPIED:
+            return WideForest.of(terms)
         return Forest.of(terms)
 
 
@@ -180,21 +186,78 @@ class Forest(Summation):
 
     def leaves(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
-        if isinstance(X, SparseTable):
-            used, forest = self._on_used_columns()
-            return np.concatenate(
-                [forest.leaves(block, n_threads) for _, block in X.row_blocks(used)]
-            )
-        n = len(X)
-        leaf_of_row = np.empty((n, len(self.trees.depths)), dtype=dtypes.LEAF)
+        return _leaves_of_rows(self.trees, self.flat_leaves.number, X, n_threads)
+
+
+@dataclass(frozen=True)
+class WideForest(Summation):
+    """Trees whose leaf values are too large to copy: only their nodes are concatenated.
+
+    Outputs are those of a :class:`Forest`, bit for bit.
+
+    Attributes
+    ----------
+    trees : FlatTrees
+    leaf_number : (n_nodes,) int32
+    terms : sequence of Term
+    """
+
+    trees: FlatTrees
+    leaf_number: NDArray[np.int32]
+    terms: Sequence[Term]
+
+    @classmethod
+    def of(cls, terms: Sequence[Term]) -> WideForest:
+        """Concatenate the nodes of the trees."""
+        models: list[Any] = [term.model for term in terms]
+        return cls(_flat_trees(models), np.concatenate([t.leaf_number for t in models]), terms)
+
+    @property
+    def cost_per_row(self) -> int:
+        """Cost per row: one operation for each tree."""
+        return len(self.trees.depths)
+
+    def leaves(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
+        """Leaf numbers, (n, n_trees)."""
+        return _leaves_of_rows(self.trees, self.leaf_number, X, n_threads)
+
+    def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
+        """Add the outputs of all trees to ``raw`` (n, r), one tree after the other."""
+        leaf_of_row = self.leaves(X, n_threads)
 
         def work(begin: int) -> None:
-            end = min(begin + _BLOCK_ROWS, n)
-            forest_leaves(X, self.trees, self.flat_leaves.number, begin, end, leaf_of_row)
+            rows = slice(begin, begin + _BLOCK_ROWS)
+            for t, term in enumerate(self.terms):
+                tree: Any = term.model
+                raw[rows, term.columns] += term.coefficient * tree.values[leaf_of_row[rows, t]]
 
-        with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
-            team.map(work, range(0, n, _BLOCK_ROWS))
-        return leaf_of_row
+        with ThreadTeam(min(n_threads, 1 + len(raw) // _BLOCK_ROWS)) as team:
+            team.map(work, range(0, len(raw), _BLOCK_ROWS))
+
+
+def _leaves_of_rows(
+    trees: FlatTrees, leaf_number: NDArray[np.int32], X: Floats | SparseTable, n_threads: int
+) -> NDArray[np.int32]:
+    """Leaf numbers, (n, n_trees); a sparse table is processed in blocks of rows."""
+    if isinstance(X, SparseTable):
+        used, column = np.unique(trees.column, return_inverse=True)
+        trees = trees._replace(column=column.astype(np.int32))
+        return np.concatenate(
+            [
+                _leaves_of_rows(trees, leaf_number, block, n_threads)
+                for _, block in X.row_blocks(used.astype(np.int64))
+            ]
+        )
+    n = len(X)
+    leaf_of_row = np.empty((n, len(trees.depths)), dtype=dtypes.LEAF)
+
+    def work(begin: int) -> None:
+        end = min(begin + _BLOCK_ROWS, n)
+        forest_leaves(X, trees, leaf_number, begin, end, leaf_of_row)
+
+    with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
+        team.map(work, range(0, n, _BLOCK_ROWS))
+    return leaf_of_row
 
 
 def _flat_trees(trees: Sequence[Tree]) -> FlatTrees:
