@@ -29,6 +29,28 @@ def communities(seed=0, n=60):
     return X, (A | A.T).astype(float)
 
 
+def test_sparse_features_are_those_of_the_dense_array():
+    X, A = communities()
+    X[np.abs(X) < 0.3] = 0.0
+    known, new, inner = X[:45], X[45:], A[:45, :45]
+    dense = NetworkCompletion(FEW).fit(known, inner)
+    for make in (scipy.sparse.csr_array, scipy.sparse.coo_matrix):
+        network = NetworkCompletion(FEW, validation_fraction=0.2, random_state=0)
+        chosen = clone(network).fit(known, inner)
+        assert network.fit(make(known), inner).n_stages_ == chosen.n_stages_
+        network = NetworkCompletion(FEW).fit(make(known), inner)
+        for X2 in (None, new):
+            expected = dense.predict_kernel(new, X2)
+            found = network.predict_kernel(make(new), None if X2 is None else make(X2))
+            np.testing.assert_array_equal(found, expected)
+        *_, last = network.staged_predict_kernel(make(new))
+        np.testing.assert_allclose(last, dense.predict_kernel(new))
+    bad = scipy.sparse.csr_array(known)
+    bad.data[0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        NetworkCompletion(FEW).fit(bad, inner)
+
+
 def test_new_vertices_find_their_group():
     X, A = communities()
     known, new = np.arange(45), np.arange(45, 60)
@@ -135,8 +157,6 @@ def test_network_refusals(features, links, message):
 
 def test_refused_models_and_features():
     X, A = communities(5)
-    with pytest.raises(InvalidType, match="X is a sparse matrix"):
-        NetworkCompletion(FEW).fit(scipy.sparse.csr_array(X), A)
     for model in (Ridge(), OutputKernelBoostingRegressor, "kernel"):
         with pytest.raises(InvalidType, match="must be an output kernel regressor"):
             NetworkCompletion(model).fit(X, A)

@@ -133,6 +133,22 @@ def test_ties_of_either_count_are_the_same_point():
     np.testing.assert_array_equal(strict[:, [0, 3]], [[1, 4]])
 
 
+@pytest.mark.parametrize("distance", ["kemeny", "spearman", "hamming"])
+def test_the_cosine_differs_from_the_distance_only_with_ties(distance):
+    rng = np.random.default_rng(0)
+    ranks = np.array([rng.permutation(4) + 1 for _ in range(9)])
+    embedding = Rankings(distance).fit(ranks)
+    raw = rng.normal(size=(30, embedding.encode(ranks).shape[1]))
+    assert "cosine" in embedding.ways
+    for way in ("cosine", "nearest"):
+        np.testing.assert_array_equal(embedding.decode(raw, way), embedding.decode(raw, "nearest"))
+    tied = Rankings(ties=True).fit([[1, 2, 3], [1, 2, 2]])
+    codes = tied.encode([[1, 2, 3], [1, 2, 2]])
+    point = 0.4 * codes[:1]  # a small point in the direction of the ranking without ties
+    np.testing.assert_array_equal(tied.decode(point, "nearest"), [[1, 2, 2]])
+    np.testing.assert_array_equal(tied.decode(point, "cosine"), [[1, 2, 3]])
+
+
 def test_candidates_may_be_lists():
     embedding = fitted("spearman", 3)
     found = embedding.decode(embedding.encode([[3, 1, 2]]), "exact", Choice([[3, 2, 1], [1, 2, 3]]))

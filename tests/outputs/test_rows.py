@@ -325,3 +325,23 @@ def test_matrices_of_another_shape_are_refused():
         PositiveMatrices().fit(np.ones((2, 2, 3)))
     with pytest.raises(InvalidData, match="row 0 of Y is a matrix with 3 rows; .* fitted with 2"):
         PositiveMatrices().fit(np.eye(2)[None]).encode(np.eye(3)[None])
+
+
+@pytest.mark.parametrize("kind", ["shares", "counts", "frame"])
+def test_histograms_are_not_samples(kind):
+    rng = np.random.default_rng(0)
+    table = rng.multinomial(50, np.full(6, 1 / 6), size=20).astype(float)
+    if kind != "counts":
+        table /= 50
+    given = pd.DataFrame(table) if kind == "frame" else table
+    with pytest.raises(InvalidData, match="every row of Y has the sum .* look like histograms"):
+        Distributions().fit(given)
+    embedding = Distributions(6).fit(list(table))  # a list is a list of samples
+    np.testing.assert_array_equal(embedding.training, np.sort(table, axis=1))
+    embedding.encode(table)
+
+
+def test_samples_of_equal_sums_that_are_no_histograms():
+    same = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]])
+    for samples in (same, np.ones((4, 3)), same - 2, np.zeros((3, 2)), [[1.0, 2.0]]):
+        Distributions(3).fit(samples)

@@ -19,7 +19,7 @@ from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegre
 from hilboost.network.curves import LinkCurves, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.network.link_sets import LinkSets
-from hilboost.network.validation import as_array
+from hilboost.network.validation import as_array, as_matrix
 from hilboost.outputs import PrecomputedOutput
 from hilboost.tables import columns_of
 
@@ -34,8 +34,8 @@ class NetworkCompletion(LinkSets, BaseEstimator):
     Parameters
     ----------
     model : output kernel regressor, optional
-        By default ``OutputKernelBoostingRegressor(random_state=random_state)``.  Its ``output`` is
-        replaced.
+        By default ``OutputKernelBoostingRegressor(learner="extra_trees",
+        random_state=random_state)``.  Its ``output`` is replaced.
     coefficient : float
         Coefficient of the diffusion kernel.
     scaled : bool
@@ -98,8 +98,9 @@ class NetworkCompletion(LinkSets, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Features of the vertices.
+        X : array-like, data frame or sparse matrix (n, d)
+            Features of the vertices.  Sparse matrices are converted to dense arrays, here and in
+            predictions.
         y : array-like (n, n), sparse matrix, or pairs (m, 2)
             Links: an adjacency matrix, or pairs of rows of ``X``.
 
@@ -141,7 +142,9 @@ class NetworkCompletion(LinkSets, BaseEstimator):
 
     def _model(self) -> Any:
         if self.model is None:
-            return OutputKernelBoostingRegressor(random_state=self.random_state)
+            return OutputKernelBoostingRegressor(
+                learner="extra_trees", random_state=self.random_state
+            )
         an_object = hasattr(self.model, "get_params") and not isinstance(self.model, type)
         known = self.model.get_params(deep=False) if an_object else {}
         if "output" not in known:
@@ -217,8 +220,13 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         (m, n) or (m, k) float64
         """
         check_is_fitted(self)
-        points = self.model_.predict_embedding(X)
-        return points @ (self._known if X2 is None else self.model_.predict_embedding(X2)).T
+        points = self._predicted(X)
+        return points @ (self._known if X2 is None else self._predicted(X2)).T
+
+    def _predicted(self, X: Any) -> Floats:
+        """Predicted points of vertices, (m, r)."""
+        points: Floats = self.model_.predict_embedding(_dense(X))
+        return points
 
     def staged_predict_kernel(self, X: Any) -> Iterator[Floats]:
         """Predict the kernel with the known vertices after every stage.
@@ -232,7 +240,7 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         (m, n) float64
         """
         check_is_fitted(self)
-        for points in self.model_.staged_predict_embedding(X):
+        for points in self.model_.staged_predict_embedding(_dense(X)):
             yield points @ self._known.T
 
     def predict(self, X: Any, X2: Any = None) -> Any:
@@ -287,14 +295,22 @@ class NetworkCompletion(LinkSets, BaseEstimator):
 
 
 def _features(X: Any) -> Any:
-    """Validate features, one row per vertex; tables keep their column names."""
-    if scipy.sparse.issparse(X):
-        raise InvalidType("X is a sparse matrix, but features must be dense; pass X.toarray().")
+    """Validate features, one row per vertex.
+
+    Tables keep their column names, and sparse matrices become dense: a network has few vertices,
+    and its kernel is dense as well.
+    """
+    X = _dense(X)
     if columns_of(X) is None and not isinstance(X, np.ndarray):
         X = as_array(X, "X")
     if len(X.shape) != 2:
         raise InvalidData(f"X must be a matrix with one row per vertex; got shape {X.shape}.")
     return X
+
+
+def _dense(X: Any) -> Any:
+    """Convert a sparse matrix to an array; return other features unchanged."""
+    return as_matrix(X, "X") if scipy.sparse.issparse(X) else X
 
 
 def _as_many(values: Floats, n_links: float) -> float:

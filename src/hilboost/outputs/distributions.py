@@ -19,12 +19,16 @@ from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table
 from hilboost.tables import without_frame
 
+_SAME_SUM = 1e-6
+
 
 @dataclass(frozen=True)
 class Distributions(OutputSpace):
     """Output space of one-dimensional distributions, given by samples.
 
-    Labels are a list of 1-D arrays, or an array (n, m), with one sample per row.  The distance
+    Labels are a list of 1-D arrays, or an array (n, m), with one sample per row.  An array whose
+    rows are shares or counts with the same sum is rejected, because it holds histograms and not
+    samples; a list of rows is always a list of samples.  The distance
     between points is the Wasserstein-2 distance (Petersen and Müller 2016): ``H`` is the space
     L2[0, 1] of quantile functions, on the grid ``u_i = (i - 1/2) / q`` of q quantiles.  The
     distance is exact for samples whose sizes divide q, and exact up to the grid for samples of
@@ -51,6 +55,7 @@ class Distributions(OutputSpace):
     def fit(self, labels: Any) -> DistributionEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         q = positive_integer("n_quantiles", self.n_quantiles)
+        _refuse_histograms(labels)
         return DistributionEmbedding(_quantiles(labels, q))
 
 
@@ -123,6 +128,26 @@ def _quantiles(labels: Any, q: int, what: str = "Y") -> Floats:
         return samples[:, _positions(samples.shape[1], q)]
     found = [_sample(i, row, what) for i, row in enumerate(as_objects(table, "samples", what))]
     return np.stack([sample[_positions(len(sample), q)] for sample in found])
+
+
+def _refuse_histograms(labels: Any) -> None:
+    """Reject a table whose rows are not negative, differ, and have the same sum.
+
+    Rows of the same numbers in another order have the same sum, but are the same sample.
+    """
+    table = without_frame(labels)
+    if not isinstance(table, np.ndarray) or table.ndim != 2 or min(table.shape) < 2:
+        return
+    rows = as_table(table, "a sample of one distribution")
+    sums, ordered = rows.sum(axis=1), np.sort(rows, axis=1)
+    if (rows < 0).any() or not sums[0] > 0 or (ordered == ordered[0]).all():
+        return
+    if np.abs(sums - sums[0]).max() <= _SAME_SUM * sums[0]:
+        raise InvalidData(
+            f"every row of Y has the sum {sums[0]:g}, so the rows look like histograms, but a row "
+            "must be a sample; convert counts with np.repeat(values, counts). If the rows are "
+            "samples, pass list(Y)."
+        )
 
 
 def _positions(size: int, q: int) -> NDArray[np.int64]:

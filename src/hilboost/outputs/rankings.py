@@ -16,7 +16,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
-from hilboost.outputs.preimage import Candidates, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
 
 Ranks = NDArray[np.int64]
@@ -49,7 +49,8 @@ class Rankings(OutputSpace):
     programming for "kemeny" up to K = 8, O(n 2^K K).  *For "kemeny" with K > 8, "exact" is a local
     search*: the Borda order and the nearest training ranking are improved by moving single items
     until no move helps, O(n K²) per move, and the better result is returned.  ``"nearest"``
-    chooses among the distinct training rankings.
+    and ``"cosine"`` choose among the distinct training rankings.  They differ only with ties, where
+    points have different lengths.
     """
 
     in_files = True
@@ -87,7 +88,7 @@ class RankingEmbedding(Embedding):
     training: Ranks
     distance: str
     ties: bool
-    ways: ClassVar[tuple[str, ...]] = ("exact", "nearest")
+    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:
         """Encode labels as points, (n, K(K-1)/2), (n, K) or (n, K²)."""
