@@ -172,7 +172,9 @@ def friedman_run(name: str, method: str, split: int, quick: bool, threads: int) 
     kind = method.removesuffix(ROUNDED_UP)
     more = {} if kind == method else {"max_features": 0.4}
     if method == DEFAULTS:
-        model = OutputKernelBoostingRegressor("linear", random_state=split, n_jobs=threads)
+        model = OutputKernelBoostingRegressor(
+            "linear", learner="extra_trees", random_state=split, n_jobs=threads
+        )
     elif kind in BOOSTED:
         model = boosting(kind, "linear", X, y, split, threads, quick, **more)
     else:
@@ -305,10 +307,10 @@ FULL_PIXELS: dict[str, Callable[[int, int], Any]] = {
 }
 FULL_OURS: dict[str, Callable[..., Any]] = {
     "OK3-et boosting": lambda stages, common: OutputKernelBoostingRegressor(
-        n_estimators=stages, **common
+        learner="extra_trees", n_estimators=stages, learning_rate=0.02, **common
     ),
     "OK3-et boosting, J = 100": lambda stages, common: OutputKernelBoostingRegressor(
-        n_estimators=stages, max_splits=100, **common
+        learner="extra_trees", n_estimators=stages, learning_rate=0.02, max_splits=100, **common
     ),
     "OK3-et forest": lambda stages, common: OutputKernelForestRegressor(
         n_estimators=max(2, stages // 5), min_samples_leaf=5, **common

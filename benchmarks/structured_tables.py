@@ -106,7 +106,7 @@ def label_model(method: str, cells: int, quick: bool, threads: int) -> Any:
     common = {"output": "label_set", "random_state": 0, "n_jobs": threads}
     stages = {"n_estimators": QUICK_STAGES} if quick else {}
     if method == "OK3-et boosting":
-        return OutputKernelBoostingRegressor(**common, **stages)
+        return OutputKernelBoostingRegressor(learner="extra_trees", **common, **stages)
     if method == "OK3-et forest":
         leaf = 5 if cells > MANY_CELLS else 1
         return OutputKernelForestRegressor(min_samples_leaf=leaf, **common, **stages)
@@ -149,9 +149,11 @@ RANKING_SETS = (
 )
 BEST_OF = "best of five by inner CV"
 RANKERS: dict[str, Callable[[Any], Any]] = {
-    "OK3-et boosting": lambda common: OutputKernelBoostingRegressor(**common),
+    "OK3-et boosting": lambda common: OutputKernelBoostingRegressor(
+        learner="extra_trees", **common
+    ),
     "OK3-et boosting, J = 40": lambda common: OutputKernelBoostingRegressor(
-        max_splits=40, **common
+        learner="extra_trees", max_splits=40, **common
     ),
     "OK3-et forest": lambda common: OutputKernelForestRegressor(**common),
     "OK3-et forest, all columns": lambda common: OutputKernelForestRegressor(
@@ -268,7 +270,7 @@ def ours(kind: str, seed: int, threads: int, quick: bool) -> Any:
         return OutputKernelForestRegressor(**common, **stages)
     if kind == "kernel":
         return OutputKernelBoostingRegressor(learner="kernel", **common)
-    return OutputKernelBoostingRegressor(**common, **stages)
+    return OutputKernelBoostingRegressor(learner="extra_trees", **common, **stages)
 
 
 REGRESSORS: dict[str, Regressor] = {

@@ -58,7 +58,7 @@ def proteins() -> list[LinkCurves]:
     truth, scores, degrees = [], [], []
     for known, new in KFold(5, shuffle=True, random_state=0).split(X):
         links = sets["A"][np.ix_(known, known)]
-        network = NetworkCompletion(OutputKernelBoostingRegressor(random_state=0))
+        network = NetworkCompletion(random_state=0)
         scores.append(network.fit(X[known], links).predict_kernel(X[new]))
         degrees.append(np.tile(links.sum(axis=0), (len(new), 1)))
         truth.append(sets["A"][np.ix_(new, known)])

@@ -28,7 +28,7 @@ def main() -> None:
     X, ranks = sets["vowel_X"], sets["vowel_ranks"]
     predicted, constant = np.empty_like(ranks), np.empty_like(ranks)
     for learn, test in KFold(10, shuffle=True, random_state=0).split(X):
-        model = OutputKernelBoostingRegressor("ranking", random_state=0)
+        model = OutputKernelBoostingRegressor("ranking", learner="extra_trees", random_state=0)
         predicted[test] = model.fit(X[learn], ranks[learn]).predict(X[test])
         mean_rank = ranks[learn].mean(axis=0)
         constant[test] = 1 + np.argsort(np.argsort(mean_rank))

@@ -24,6 +24,7 @@ from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, w
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
+from hilboost.model.stage_learners import StageLearners
 from hilboost.persistence.stored import StoredModel
 from hilboost.tables import without_unused_levels
 from hilboost.training.categories import check_levels
@@ -281,6 +282,17 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
     def learner_(self) -> Learner:
         """The base learner of the fitted model."""
         return self.fitted_.learner
+
+    @property
+    def learners_(self) -> StageLearners:
+        """The learner of each stage, for models with a list of learners.
+
+        Raises
+        ------
+        AttributeError
+            The model has a single learner.
+        """
+        return self.fitted_.learners
 
     @property
     def n_estimators_(self) -> int:

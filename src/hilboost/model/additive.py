@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 
 import numpy as np
 
-from hilboost.core.base_model import Stage, Summation
+from hilboost.core.base_model import BaseModel, Stage, Summation, Term
 from hilboost.core.dtypes import Floats
 
 
@@ -97,5 +96,8 @@ def members_of(model: AdditiveModel, n_members: int) -> list[AdditiveModel]:
 
 def _summations(stages: tuple[Stage, ...]) -> Iterator[Summation]:
     terms = [term for stage in stages for term in stage.terms]
-    for model_class, group in groupby(terms, key=lambda term: type(term.model)):
-        yield model_class.sum_of(list(group))
+    groups: dict[type[BaseModel], list[Term]] = {}
+    for term in terms:
+        groups.setdefault(type(term.model), []).append(term)
+    for model_class, group in groups.items():
+        yield model_class.sum_of(group)

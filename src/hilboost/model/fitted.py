@@ -16,6 +16,7 @@ from hilboost.model.additive import AdditiveModel
 from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.stage_learners import StageLearners
 from hilboost.tables import Schema
 
 
@@ -66,6 +67,16 @@ class FittedModel:
     def n_stages(self) -> int:
         """Number of stages."""
         return len(self.model.stages)
+
+    @property
+    def learners(self) -> StageLearners:
+        """Which of several learners fitted which stage."""
+        if len(self.learner.names) < 2:
+            raise AttributeError(
+                "learners_ is defined only for a list of learners; all stages were fitted by "
+                f"{type(self.learner).__name__}."
+            )
+        return StageLearners.of(self.learner.names, self.model.stages)
 
     @property
     def classes(self) -> Any:

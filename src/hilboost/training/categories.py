@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from hilboost.core.base_model import Stage, Term
+from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import SplittingLearner
@@ -46,8 +46,8 @@ def with_categories(
     )
 
 
-def level_encoder(learner: SplittingLearner, data: TrainingData) -> Encoder | None:
-    """Create the encoder for trees in an output space; ``None`` without category columns.
+def level_encoder(trees: Sequence[SplittingLearner], data: TrainingData) -> Encoder | None:
+    """Create the encoder for learners in an output space; ``None`` without category columns.
 
     Trees split on the levels of every column, whatever their number: beyond 255, the rarest share
     one.  Means of points are no encoding, because they have as many columns as the output space.
@@ -55,26 +55,31 @@ def level_encoder(learner: SplittingLearner, data: TrainingData) -> Encoder | No
     columns = category_columns(data.schema)
     if not columns:
         return None
-    by_mean = not learner.divides_levels
-    return Encoder.of(data.X, columns, data.target, None, by_mean, learner.groups)
+    by_mean = not all(learner.divides_levels for learner in trees)
+    groups = trees[0].groups if trees else ()
+    return Encoder.of(data.X, columns, data.target, None, by_mean, groups)
 
 
 def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveModel:
     """Move a member's statistics columns to their places in the whole model."""
-    by = encoding.statistics[member].width * member if encoding.statistics else 0
-    if by == 0:
+    if not encoding.statistics:
+        return model
+    first = encoding.n_columns + sum(each.width for each in encoding.statistics[:member])
+    own = np.arange(first, first + encoding.statistics[member].width)
+    columns = np.concatenate([np.arange(encoding.n_columns), own])
+    width = encoding.full_width
+    shared: dict[int, Any] = {}
+    if len(columns) == width:
         return model
     stages = (
-        Stage(tuple(_shifted(term, encoding.n_columns, by) for term in stage.terms))
+        Stage(
+            tuple(
+                term.with_model(term.model.placed(columns, width, shared)) for term in stage.terms
+            )
+        )
         for stage in model.stages
     )
     return AdditiveModel(model.initial_raw, tuple(stages))
-
-
-def _shifted(term: Term, first: int, by: int) -> Term:
-    tree: Any = term.model
-    column = np.where(tree.column >= first, tree.column + by, tree.column).astype(np.int32)
-    return term.with_model(replace(tree, column=column))
 
 
 def check_levels(schema: Schema, codes: Floats) -> None:

@@ -40,7 +40,7 @@ def train_forest(
     """
     warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
     target, X, encoding = data.target, data.X, None
-    encoder = level_encoder(learner, data)
+    encoder = level_encoder([learner], data)
     if encoder is not None:
         learner = learner.with_columns(encoder.categorical, (), ())
         encoding, (X,) = encoder.learn(X, target, [None], seed)

@@ -11,14 +11,15 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import AdaptiveLoss, Gradients, Loss, Target
 from hilboost.core.output_space import Embedding
+from hilboost.encoders import Encoder
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model.resolved import is_auto
 from hilboost.training.begin import Start, start, start_in_units
 from hilboost.training.categories import level_encoder, with_categories
-from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import penalty_choice
+from hilboost.training.recipes.mixed import check_parts, splitting_parts, with_splitting
 from hilboost.training.recipes.tables import table_rules
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -80,13 +81,8 @@ def output_recipe(
     if p["early_stopping"] is True and data.held_out is None:
         data = data.hold_out(p["validation_fraction"], seed)
     early = p["early_stopping"] is not False and data.held_out is not None
-    check_learner(
-        learner, data.schema, f"learner {learner_name(p['learner'])}", "set learner='kernel'"
-    )
-    trees = learner.splitting()
-    encoder = None if trees is None else level_encoder(trees, data)
-    if trees is not None and encoder is not None:
-        learner = with_categories(trees, encoder, data.schema)
+    check_parts(p["learner"], learner, data.schema, "set learner='kernel'")
+    encoder, learner = _encoded(learner, data)
     warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
     n_stages, rate = pace(p, learner, loss.quadratic)
     searches_penalty = learner.penalizes and not loss.quadratic
@@ -108,6 +104,17 @@ def output_recipe(
     )
 
 
+def _encoded(learner: Learner, data: TrainingData) -> tuple[Encoder | None, Learner]:
+    """Return the encoding of category columns and the learner configured for it."""
+    if not learner.encodes_categories:
+        return None, learner
+    encoder = level_encoder(splitting_parts(learner), data)
+    if encoder is None:
+        return None, learner
+    learner = learner.with_parts(lambda part: part.seeing_categories(encoder.categorical))
+    return encoder, with_splitting(learner, lambda t: with_categories(t, encoder, data.schema))
+
+
 def _begun(loss: Loss, data: TrainingData) -> Start:
     """Check the targets; units are only for losses that are not a sum of squares."""
     if not loss.quadratic:
@@ -118,7 +125,7 @@ def _begun(loss: Loss, data: TrainingData) -> Start:
 
 def pace(p: Mapping[str, Any], learner: Learner, quadratic: bool = True) -> tuple[int, float]:
     """Return the number of stages and the learning rate."""
-    if learner.penalizes:
+    if learner.penalizes and len(learner.parts) == 1:
         n_stages, rate = (20 if quadratic else 60), 1.0
     elif learner.constant_on_leaves:
         n_stages, rate = 500, 0.02
