@@ -93,7 +93,7 @@ def test_names_objects_and_regressors_together():
     given = ("tree", machine, "linear", Ridge(), Ridge(alpha=10.0), TreeLearner())
     model = BoostingRegressor(learner=given, **FEW).fit(X, Y)
     assert model.learners_.names == (
-        *("tree", "SparseLearner", "linear", "Ridge", "Ridge-2", "TreeLearner"),
+        *("tree", "sparse", "linear", "Ridge", "Ridge-2", "tree-2"),
     )
     assert clone(model).fit(X, Y).learners_ == model.learners_
     assert f"{model.n_estimators_} stages" in repr(model.learners_)
@@ -231,6 +231,32 @@ def test_output_spaces(tmp_path):
 def test_bad_input(parameters, error, message):
     with pytest.raises(error, match=message):
         BoostingRegressor(**FEW | parameters).fit(X, Y)
+
+
+def test_the_part_of_each_learner_is_a_model():
+    model = BoostingRegressor(learner=["tree", "linear"], **FEW).fit(X, Y)
+    parts = {name: model.learner_part(name) for name in model.learners_.names}
+    raw = sum(part.predict_raw(X) for part in parts.values())
+    np.testing.assert_allclose(raw, model.predict_raw(X), rtol=1e-12, atol=1e-12)
+    trees = parts["tree"]
+    assert trees.learner == "tree"
+    assert trees.feature_importances_.sum() == pytest.approx(1)
+    assert trees.apply(X).shape == (len(X), model.learners_.counts["tree"])
+    with pytest.raises(InvalidParameter, match="name='forest' is not known.*linear, tree"):
+        model.learner_part("forest")
+    with pytest.raises(AttributeError, match="only for a list of learners"):
+        trees.learner_part("tree")
+
+
+def test_shap_values_of_the_trees():
+    xgboost = pytest.importorskip("xgboost")
+    model = BoostingRegressor(learner=["tree", "linear"], **FEW).fit(X, Y)
+    trees = model.learner_part("tree")
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(hilboost.to_xgboost_json(trees, background=X), "utf-8"))
+    single = X.astype(np.float32)
+    shap = booster.predict(xgboost.DMatrix(single), pred_contribs=True)
+    np.testing.assert_allclose(shap.sum(axis=1), trees.predict_raw(single), rtol=1e-4, atol=1e-4)
 
 
 def test_what_needs_one_learner_is_refused(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -58,6 +58,14 @@ class AdditiveModel:
             for summation in _summations((stage,)):
                 summation.add_to(raw, X, n_threads)
             yield raw
+
+    def terms_of(self, learner: int) -> tuple[Stage, ...]:
+        """Return the terms that one of several learners fitted, without stages that have none."""
+        own = (
+            tuple(replace(term, learner=None) for term in stage.terms if term.learner == learner)
+            for stage in self.stages
+        )
+        return tuple(Stage(terms) for terms in own if terms)
 
     def __getstate__(self) -> dict[str, object]:
         return {"initial_raw": self.initial_raw, "stages": self.stages, "_sums": []}
