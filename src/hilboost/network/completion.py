@@ -133,7 +133,7 @@ class NetworkCompletion(LinkSets, BaseEstimator):
             self.n_stages_, times = self._chosen(X, links, self.validation_fraction)
         self.model_ = self._fitted(X, links, self.n_stages_)
         exact = self.known_points == "exact"
-        self._features = None if exact else X  # whose points change with the stages
+        self._known_features = None if exact else X  # whose points change with the stages
         self._known = self._points(links) if exact else self.model_.predict_embedding(X)
         if self.threshold is None:
             pairs = np.triu_indices(len(links), 1)
@@ -245,8 +245,8 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         """
         check_is_fitted(self)
         known: Iterator[Floats] = repeat(self._known)
-        if self._features is not None:
-            known = self.model_.staged_predict_embedding(self._features)
+        if self._known_features is not None:
+            known = self.model_.staged_predict_embedding(self._known_features)
         for points, others in zip(self.model_.staged_predict_embedding(X), known, strict=False):
             yield points @ others.T
 
