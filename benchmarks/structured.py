@@ -33,8 +33,8 @@ Run::
 
 Runs are in one process, after untimed small fits that compile; all have the same number of threads.
 The JSON is written after every run; a file that is there already is touched with ``--reuse`` or
-``--resume`` only.  ``--methods`` takes parts of names.  ``--quick`` writes to a temporary
-folder, or to ``--out``.
+``--resume`` only.  ``--sets`` and ``--methods`` take parts of names.  ``--quick`` writes to a
+temporary folder, or to ``--out``.
 """
 
 from __future__ import annotations
@@ -230,7 +230,8 @@ def plan(options: argparse.Namespace) -> list[Record]:
         for name, method, split, seconds in GROUPS[group].plan(options.quick):
             wanted = not options.methods or any(part in method for part in options.methods)
             wanted &= options.splits is None or split in options.splits
-            if wanted and (not options.sets or name in options.sets):
+            wanted &= not options.sets or any(part in name for part in options.sets)
+            if wanted:
                 spec = dict(zip(KEY, (group, name, method, split), strict=True))
                 found.append({**spec, "expected_s": seconds})
     return found
@@ -326,7 +327,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--groups", type=comma_list, default=list(GROUPS), help=",".join([*ALIASES, *GROUPS])
     )
-    parser.add_argument("--sets", type=comma_list, help="only these")
+    parser.add_argument("--sets", type=comma_list, help="only with one of these in the name")
     parser.add_argument("--methods", type=comma_list, help="only with one of these in the name")
     parser.add_argument("--splits", type=whole_numbers, help="only these: 0,1")
     parser.add_argument("--threads", type=int, default=2)

@@ -23,6 +23,7 @@ from hilboost import (
 from hilboost.kernels import Kernel, OnColumns, Precomputed, Tanimoto
 from hilboost.network import BipartiteNetwork, NetworkCompletion, link_curves
 from hilboost.network.bipartite import profile_kernel
+from hilboost.network.curves import curves_of_blocks
 from structured_images import QUICK_STAGES, Plan, Scores, arrays
 
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -202,7 +203,11 @@ def kronecker(
 def proteins_run(
     name: str, method: str, split: int, n_folds: int | None, stages: int, threads: int
 ) -> Scores:
-    """Areas for pairs of a new protein with a known one, and with another new one."""
+    """Areas for pairs of a new protein with a known one, with another new one, and with any.
+
+    Those of G2007 have predicted points of the known proteins: AUC(TS), and AUC(LS) of the pairs of
+    known proteins.
+    """
     data = arrays("yeast_ppi_xnet")
     links, kernel = data["A"].astype(np.float64), semidefinite(data["K"])
     values, vectors = np.linalg.eigh(kernel)
@@ -215,15 +220,28 @@ def proteins_run(
         truth = links[np.ix_(new, known)], links[np.ix_(new, new)]
         if method == DEGREE:
             scores = np.tile(within.sum(axis=0), (len(new), 1))
-            areas.append((link_curves(truth[0], scores).auroc, 0.5))
+            areas.append({"auroc": link_curves(truth[0], scores).auroc, "auroc_new": 0.5})
             continue
         network = NetworkCompletion(protein_model(method, kernel, stages, split, threads))
         spent, _ = timed(lambda a=known, b=within, net=network: net.fit(X[a], b))
         seconds += spent
         curves = network.curves(X[new], *truth)
-        areas.append((curves["new-known"].auroc, curves["new-new"].auroc))
-    new_known, new_new = np.mean(areas, axis=0).tolist()
-    return {"fit_s": seconds, "auroc": new_known, "auroc_new": new_new}
+        # What known_points="predicted" does, without another fit.
+        points = network.model_.predict_embedding(X[known])
+        by_7 = network.model_.predict_embedding(X[new]) @ points.T
+        blocks = [(truth[0], by_7, False), (truth[1], network.predict_kernel(X[new], X[new]), True)]
+        areas.append(
+            {
+                "auroc": curves["new-known"].auroc,
+                "auroc_new": curves["new-new"].auroc,
+                "auroc_any": curves["new-any"].auroc,
+                "auroc_predicted": link_curves(truth[0], by_7).auroc,
+                "auc_ts": curves_of_blocks(blocks).auroc,
+                "auc_ls": network.curves_within(X[known], within).auroc,
+            }
+        )
+    means = {name: float(np.mean([area[name] for area in areas])) for name in areas[0]}
+    return {"fit_s": seconds, **means}
 
 
 def protein_model(method: str, kernel: np.ndarray, stages: int, split: int, threads: int) -> Any:

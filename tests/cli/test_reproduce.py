@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from math import atan, pi, sqrt
 from pathlib import Path
 
 import pytest
@@ -72,24 +73,45 @@ def test_exact_claims_are_reproduced(key, tmp_path):
 
 
 def test_recorded_results_are_taken(tmp_path):
-    kept = {
-        "set": "kin40k",
-        "split": 0,
-        "rows": None,
-        "date": "2026-01-01",
-        "machine": "m",
-        "versions": {},
+    kept = {"set": "kin40k", "rows": None, "date": "2026-01-01", "machine": "m", "versions": {}}
+    error = {
+        ("hilboost-sy2006", "150 stages"): (0.018, 0.02, 0.019),
+        ("hilboost-sparse", "680 basis"): (0.03, 0.025, 0.031),
     }
-    error = {("hilboost-sy2006", "150 stages"): 0.018, ("hilboost-sparse", "680 basis"): 0.03}
     records = [
-        {**kept, "method": method, "setting": setting, "nmse": nmse}
-        for (method, setting), nmse in error.items()
+        {**kept, "method": method, "setting": setting, "split": split, "nmse": nmse}
+        for (method, setting), runs in error.items()
+        for split, nmse in enumerate(runs)
     ]
+    del records[2]  # a split without its pair is left out
     (tmp_path / "kernels.json").write_text(json.dumps({"records": records}))
     with function_of(CLAIMS["sy2006-table3"]) as function:
         found = function(runs=10, recorded=tmp_path)
-    assert found["values"]["kin40k, boosted / single"] == pytest.approx([0.6])
+    assert found["values"]["kin40k, boosted / single"] == pytest.approx([0.6, 0.8])
     assert found["recorded"] == "2026-01-01"
+    (tests,) = found["tables"]
+    ((title, mean, t, corrected, ranks, splits),) = tests["rows"]
+    assert (title, mean, splits) == ("single - boosted", "0.0085", "2")
+    # Differences of .012 and .005: t = .0085 / .0035, p = 2 atan(1 / t) / π with one degree.
+    p_values = [2 * atan(1 / (17 / 7 / root)) / pi for root in (1, sqrt(1 + 2 / 9))]
+    assert [t, corrected, ranks] == [f"{p:.3f}" for p in (*p_values, 0.5)]
+
+
+def test_times_and_stages_where_errors_are_equal(tmp_path):
+    kept = {"set": "kin40k", "split": 0, "date": "2026-01-01", "machine": "m", "versions": {}}
+    path = [[1, 3.0, 0.4], [2, 4.0, 0.2], [8, 10.0, 0.05], [9, 11.0, 0.04]]
+    records = [
+        {**kept, "method": "boosted", "nmse": 0.04, "path": path},
+        {**kept, "method": "single, 680 basis vectors", "nmse": 0.1, "cpu_s": 20.0},
+    ]
+    (tmp_path / "kernel_paths.json").write_text(json.dumps({"records": records}))
+    with function_of(CLAIMS["sy2006-table4"]) as function:
+        found = function(runs=10, recorded=tmp_path)
+    # Half-way between two points of the ensemble, on logarithmic scales; 2 s for the kernel.
+    assert found["values"]["kin40k, stages"] == pytest.approx([4.0])
+    seconds = (4.0 * 10.0) ** 0.5
+    assert found["values"]["kin40k, seconds single / boosted"] == pytest.approx([20 / seconds])
+    assert f"the ratio is {18 / (seconds - 2):.4g}." in found["notes"][2]
 
 
 @pytest.mark.parametrize(
@@ -137,9 +159,18 @@ def test_runs_and_records_exclude_each_other(tmp_path):
 @pytest.mark.parametrize("key", ["sy2006-table3", "sy2006-table4", "g2007-friedman1"])
 def test_results_that_were_not_recorded(key, tmp_path):
     assert "does not exist; omit --recorded" in refused(key, "--recorded", str(tmp_path))
-    name = "kernels.json" if key.startswith("sy2006") else "structured.json"
+    name = {"sy2006-table3": "kernels.json", "sy2006-table4": "kernel_paths.json"}
+    name = name.get(key, "structured.json")
     (tmp_path / name).write_text('{"records": []}')
     assert "runs; omit --recorded" in refused(key, "--recorded", str(tmp_path))
+
+
+def test_tables_of_a_page(tmp_path):
+    facts = json.loads((FOLDER / "lad" / "results" / "lad-algorithm3.json").read_text())
+    table = {"title": "Tests", "text": "Of pairs.", "header": ["a", "b"], "rows": [["t", "0.1"]]}
+    write_page({**facts, "tables": [table]}, tmp_path / "page.md")
+    lines = "## Tests\n\nOf pairs.\n\n| a | b |\n|---|---:|\n| t | 0.1 |\n\n"
+    assert lines in (tmp_path / "page.md").read_text(encoding="utf-8")
 
 
 def clone_with(tmp_path, monkeypatch, text):

@@ -156,6 +156,7 @@ def _facts(claim: Claim, measured: dict[str, Any], seconds: float) -> dict[str, 
         "values": [
             _compared(value, measured["values"].get(value.name, [])) for value in claim.values
         ],
+        "tables": measured.get("tables", []),
         "curves": measured.get("curves", {}),
         "axes": measured.get("axes", ["", ""]),
     }

@@ -52,11 +52,19 @@ def write_page(facts: Facts, path: Path) -> None:
         "",
         *(f"* {text}" for text in facts["notes"]),
         *([""] if facts["notes"] else []),
+        *(line for table in facts.get("tables", ()) for line in _table(table)),
         f"{facts['date']}; {facts['machine']}; {versions}; {origin}. Published number of runs: "
         f"{facts['published_runs']}. To repeat: `hilboost reproduce {facts['key']}`.",
         "",
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _table(table: dict[str, Any]) -> list[str]:
+    """Lines of a table of text cells below the notes, with its title and introduction."""
+    rule = "|" + "---|" + "---:|" * (len(table["header"]) - 1)
+    rows = ["| " + " | ".join(cells) + " |" for cells in (table["header"], *table["rows"])]
+    return [f"## {table['title']}", "", table["text"], "", rows[0], rule, *rows[1:], ""]
 
 
 def write_figure(facts: Facts, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -10,13 +11,13 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
-from hilboost.network.curves import LinkCurves, link_curves
+from hilboost.network.curves import LinkCurves, curves_of_blocks, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.network.link_sets import LinkSets
 from hilboost.network.validation import as_array, as_matrix
@@ -40,6 +41,11 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         Coefficient of the diffusion kernel.
     scaled : bool
         Scale the kernel to ones on the diagonal.
+    known_points : {"exact", "predicted"}
+        Points of the known vertices in the feature space of the kernel.  ``"exact"`` uses their
+        points in the known network.  ``"predicted"`` uses the predictions of the model, so that
+        every kernel value is ``<F(x), F(x')>`` (G2007, eq. 7); the model then stores the features
+        of the known vertices.
     threshold : float or None
         Minimum predicted kernel value of linked pairs.  ``None`` selects the value that predicts
         the true number of links among the known vertices.  This is an in-sample choice: new
@@ -71,6 +77,7 @@ class NetworkCompletion(LinkSets, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "coefficient": [Interval(Real, 0, None, closed="neither")],
         "scaled": ["boolean"],
+        "known_points": [StrOptions({"exact", "predicted"})],
         "threshold": [Real, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
         "random_state": ["random_state"],
@@ -82,6 +89,7 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         *,
         coefficient: float = 1.0,
         scaled: bool = False,
+        known_points: str = "exact",
         threshold: float | None = None,
         validation_fraction: float | None = None,
         random_state: Any = None,
@@ -89,6 +97,7 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         self.model = model
         self.coefficient = coefficient
         self.scaled = scaled
+        self.known_points = known_points
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
@@ -124,7 +133,9 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         if self.validation_fraction is not None:
             self.n_stages_, times = self._chosen(X, links, self.validation_fraction)
         self.model_ = self._fitted(X, links, self.n_stages_)
-        self._known = self._points(links)
+        exact = self.known_points == "exact"
+        self._known_features = None if exact else X  # whose points change with the stages
+        self._known = self._points(links) if exact else self.model_.predict_embedding(X)
         if self.threshold is None:
             pairs = np.triu_indices(len(links), 1)
             kernel = self.model_.predict_embedding(X) @ self._known.T
@@ -195,10 +206,11 @@ class NetworkCompletion(LinkSets, BaseEstimator):
             strict=True,
         )
         for stage, (raw, own) in enumerate(stages, start=1):
-            kernel = raw @ points.T
+            base = points if self.known_points == "exact" else own
+            kernel = raw @ base.T
             area = link_curves(truth, kernel).auroc
             if area > best:
-                best, n_stages, new, known = area, stage, kernel, own @ points.T
+                best, n_stages, new, known = area, stage, kernel, own @ base.T
         within = np.triu_indices(len(kept), 1)
         linked = known[within] >= _as_many(new, int(np.count_nonzero(truth)))
         return n_stages, int(np.count_nonzero(linked)) / int(np.count_nonzero(inner[within]))
@@ -240,8 +252,12 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         (m, n) float64
         """
         check_is_fitted(self)
-        for points in self.model_.staged_predict_embedding(_dense(X)):
-            yield points @ self._known.T
+        known: Iterator[Floats] = repeat(self._known)
+        if self._known_features is not None:
+            known = self.model_.staged_predict_embedding(self._known_features)
+        staged = self.model_.staged_predict_embedding(_dense(X))
+        for points, others in zip(staged, known, strict=False):
+            yield points @ others.T
 
     def predict(self, X: Any, X2: Any = None) -> Any:
         """Predict the links of new vertices with the known ones, or with other new ones.
@@ -272,12 +288,36 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         Returns
         -------
         dict of LinkCurves
-            ``"new-known"`` and, if ``new_links`` is given, ``"new-new"``.
+            ``"new-known"`` and, if ``new_links`` is given, ``"new-new"`` and ``"new-any"``: the
+            pairs of both, ranked together (AUC(TS) in G2007, section 3).
         """
-        found = {"new-known": link_curves(known_links, self.predict_kernel(X))}
+        kernel = self.predict_kernel(X)
+        found = {"new-known": link_curves(known_links, kernel)}
         if new_links is not None:
-            found["new-new"] = link_curves(new_links, self.predict_kernel(X, X), within=True)
+            among = self.predict_kernel(X, X)
+            found["new-new"] = link_curves(new_links, among, within=True)
+            found["new-any"] = curves_of_blocks(
+                [(known_links, kernel, False), (new_links, among, True)]
+            )
         return found
+
+    def curves_within(self, X: Any, links: Any) -> LinkCurves:
+        """Compute the ROC and precision-recall curves of all pairs of some vertices.
+
+        Both points of a pair are predicted (G2007, eq. 7).  For the known vertices, the area under
+        the ROC curve is AUC(LS) in G2007, section 3: it tells how closely the model fits.
+
+        Parameters
+        ----------
+        X : array-like (m, d)
+        links : array-like or sparse (m, m)
+            Links between these vertices.
+
+        Returns
+        -------
+        LinkCurves
+        """
+        return link_curves(links, self.predict_kernel(X, X), within=True)
 
     def score(self, X: Any, y: Any) -> float:
         """Compute the area under the ROC curve of the links between new and known vertices.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
 from hilboost.core.dtypes import Floats
@@ -60,19 +62,28 @@ def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
     InvalidData
         If the shapes differ, an entry is missing or infinite, or all or no pairs are linked.
     """
-    truth, values = as_matrix(links, "links"), as_matrix(scores, "scores")
-    if truth.shape != values.shape:
-        raise InvalidData(
-            f"links and scores must have the same shape; got {truth.shape} and {values.shape}."
-        )
-    pairs = np.ones(truth.shape, dtype=bool)
-    if within:
-        if truth.shape[0] != truth.shape[1]:
-            raise InvalidData(f"within=True requires square matrices; got shape {truth.shape}.")
-        pairs = np.triu(pairs, 1)
-    refuse_unfinished(np.where(pairs, truth, 0.0), "links")
-    refuse_unfinished(np.where(pairs, values, 0.0), "scores")
-    truth, values = truth[pairs] != 0, values[pairs]
+    return curves_of_blocks([(links, scores, within)])
+
+
+def curves_of_blocks(blocks: Sequence[tuple[Any, Any, bool]]) -> LinkCurves:
+    """Compute the curves of pairs in several matrices, ranked together.
+
+    Parameters
+    ----------
+    blocks : sequence of (links, scores, within)
+        Arguments of :func:`link_curves`.
+
+    Returns
+    -------
+    LinkCurves
+
+    Raises
+    ------
+    InvalidData
+        As in :func:`link_curves`.
+    """
+    pairs = [_pairs(*block) for block in blocks]
+    truth, values = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     n_links = int(truth.sum())
     if n_links in (0, len(truth)):
         raise InvalidData(
@@ -90,3 +101,20 @@ def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
         len(truth),
         n_links,
     )
+
+
+def _pairs(links: Any, scores: Any, within: bool) -> tuple[NDArray[np.bool_], Floats]:
+    """Validate a block: which of its pairs are linked, (k,), and their scores, (k,)."""
+    truth, values = as_matrix(links, "links"), as_matrix(scores, "scores")
+    if truth.shape != values.shape:
+        raise InvalidData(
+            f"links and scores must have the same shape; got {truth.shape} and {values.shape}."
+        )
+    pairs = np.ones(truth.shape, dtype=bool)
+    if within:
+        if truth.shape[0] != truth.shape[1]:
+            raise InvalidData(f"within=True requires square matrices; got shape {truth.shape}.")
+        pairs = np.triu(pairs, 1)
+    refuse_unfinished(np.where(pairs, truth, 0.0), "links")
+    refuse_unfinished(np.where(pairs, values, 0.0), "scores")
+    return truth[pairs] != 0, values[pairs]

@@ -1,9 +1,10 @@
-"""Contract tests for custom losses, learners, kernels and output spaces.
+"""Contract tests for custom components, and paired tests of methods over splits.
 
 For each type of component, there is a base class for pytest test classes, and a function that runs
 the same checks without pytest.  Both raise ``AssertionError`` if a check fails.
 """
 
+from hilboost.testing.comparisons import PairedTest, paired_test
 from hilboost.testing.contract import Contract
 from hilboost.testing.given import check_kernel, check_learner, check_loss, check_output_space
 from hilboost.testing.kernels import KernelContract
@@ -20,8 +21,10 @@ __all__ = [
     "LossContract",
     "ModelContract",
     "OutputSpaceContract",
+    "PairedTest",
     "check_kernel",
     "check_learner",
     "check_loss",
     "check_output_space",
+    "paired_test",
 ]
