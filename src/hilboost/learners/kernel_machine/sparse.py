@@ -103,7 +103,11 @@ class SparseLearner(Learner):
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> SparseState:
         """Scale the rows and start the threads."""
-        return SparseState(self.setting.prepare(X, weight, seed, n_threads))
+        return self.state(self.setting.prepare(X, weight, seed, n_threads))
+
+    def state(self, workspace: Workspace) -> SparseState:
+        """The state before the first stage."""
+        return SparseState(workspace)
 
     def stage_added(self, data: SparseState, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Add the stage to the function so far."""
