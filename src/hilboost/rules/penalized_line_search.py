@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -100,7 +101,7 @@ class PenalizedLineSearch:
         return 0.0
 
 
-def _not_negative(curvature: Floats) -> float:
+def _not_negative(curvature: Any) -> float:
     """The curvature of a squared norm, which rounding may have made negative.
 
     Weights grow in directions in which a kernel of low rank is zero, and with them rounding errors.

@@ -9,52 +9,30 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm, Learner, RowSample
 from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel, Sum
-from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.state import MachineState, likely_amplitude
 from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice
-from hilboost.learners.kernel_machine.tuning.choose_several import choose_several
+from hilboost.learners.kernel_machine.tuning.choose_several import SeveralChoice, choose_several
+from hilboost.learners.kernel_machine.tuning.shared import SharedChoice
 from hilboost.learners.kernel_machine.workspace import Workspace
 
 _PATIENCE = {"full": 1, "sparse": 5, "block": 5}
 _LEAST_FALL = 1e-7
-
-
-class StageLearner(Protocol):
-    """A learner of the stages of one kernel."""
-
-    @property
-    def setting(self) -> KernelMachineConfig:
-        """The configuration."""
-
-    @property
-    def name(self) -> str | None:
-        """Kind of the stages."""
-
-    @property
-    def takes_categories(self) -> bool:
-        """Whether the configuration names columns that are compared by equality."""
-
-    def state(self, workspace: Workspace) -> MachineState:
-        """The state before the first stage."""
-
-    def fit(
-        self, data: Any, gradients: Gradients, sample: RowSample, rng: np.random.Generator
-    ) -> list[FittedTerm]:
-        """Propose a stage."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +58,7 @@ class SeveralKernelsLearner(Learner):
     kernels draw the same random numbers, so that their order has no effect.
     """
 
-    stage: StageLearner
+    stage: KernelLearner
     kernels: tuple[Kernel, ...] = field(default_factory=tuple)
 
     base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
@@ -96,6 +74,23 @@ class SeveralKernelsLearner(Learner):
     def takes_categories(self) -> bool:
         """Same as for the stages."""
         return self.stage.takes_categories
+
+    @property
+    def takes_samples(self) -> bool:  # type: ignore[override]
+        """Same as for the stages."""
+        return self.stage.takes_samples
+
+    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> SeveralKernelsLearner:
+        """Same as for the stages."""
+        return replace(self, stage=self.stage.seeing_categories(columns))
+
+    def for_member(self, data: SeveralKernelsState) -> SeveralKernelsState:
+        """Return a state with the same rows and choice, and functions of its own."""
+        return data.for_member()
+
+    def choose_penalty_by(self, data: SeveralKernelsState, choice: PenaltyChoice) -> None:
+        """Let a function choose λ, if the user does not."""
+        data.choose_penalty_by(choice)
 
     def prepare(
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int
@@ -172,12 +167,22 @@ class SeveralKernelsState:
         self._kernels: tuple[Kernel, ...] = ()
         self._choose_penalty: PenaltyChoice | None = None
         self._conversion: Conversion | None = None
+        self._shared: SharedChoice[SeveralChoice] | None = None
         self._is_least_squares = False
         self._descent = Descent(1)
         self._best = 0
         self._proposed: Descending | None = None
-        self._chosen: list[int] = []
+        self._made_by: list[int] = []
         self._norms: list[Floats] = []
+
+    def for_member(self) -> SeveralKernelsState:
+        """The state of another member of an ensemble: the same rows, amplitudes and λ."""
+        if self._shared is None:
+            self._shared = SharedChoice()
+        team = ThreadTeam(self.workspace.team.n_threads)
+        member = SeveralKernelsState(replace(self.workspace, team=team))
+        member._shared = self._shared
+        return member
 
     def choose_penalty_by(self, choose_penalty: PenaltyChoice) -> None:
         """Let a function choose λ, if the user does not."""
@@ -190,14 +195,7 @@ class SeveralKernelsState:
         self._conversion = Conversion.of(self.workspace.distinct, gradients)
         self._is_least_squares = gradients.hessian is None
         kind = learner.name or ""
-        found = choose_several(
-            learner.stage.setting,
-            learner.kernels,
-            self.workspace,
-            *self._conversion.seen(gradients, sample),
-            kind == "full",
-            self._choose_penalty,
-        )
+        found = self._chosen(learner, gradients, sample)
         self.choice = Choice(Sum(found.kernels), found.regularization, found.rows, found.predicted)
         self._kernels = found.kernels
         self._descent = Descent(_PATIENCE[kind], _LEAST_FALL)
@@ -208,6 +206,27 @@ class SeveralKernelsState:
             state = learner.stage.state(replace(self.workspace, memory=memory))
             state.choice = Choice(kernel, found.regularization)
             self.states.append(state)
+
+    def _chosen(
+        self, learner: SeveralKernelsLearner, gradients: Gradients, sample: RowSample
+    ) -> SeveralChoice:
+        """Choose from the rows of the stage, or once for all members from all rows."""
+        assert self._conversion is not None
+        rows = sample if self._shared is None else self.workspace.all_rows
+        seen, weight = self._conversion.seen(gradients, rows)
+
+        def choice() -> SeveralChoice:
+            return choose_several(
+                learner.stage.setting,
+                learner.kernels,
+                self.workspace,
+                seen,
+                weight,
+                learner.name == "full",
+                self._choose_penalty,
+            )
+
+        return choice() if self._shared is None else self._shared.settled(choice)
 
     def take(self, proposals: Sequence[Descending]) -> Descending:
         """The proposal with the largest decrease; the first of several."""
@@ -229,7 +248,7 @@ class SeveralKernelsState:
         self._descent = self._descent.after(stage, self._proposed)
         norms = self._norms[-1].copy() if self._norms else np.zeros(len(self.states))
         norms[self._best] = self._squared_norm(self.states[self._best])
-        self._chosen.append(self._best)
+        self._made_by.append(self._best)
         self._norms.append(norms)
         self._proposed = None
 
@@ -249,7 +268,7 @@ class SeveralKernelsState:
         """Kernels of the stages so far."""
         if not self._norms:
             return None
-        chosen = np.array(self._chosen, dtype=np.int64)
+        chosen = np.array(self._made_by, dtype=np.int64)
         return StageKernels(self._kernels, chosen, np.array(self._norms))
 
     @property
