@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -59,7 +59,7 @@ class SeveralKernelsLearner(Learner):
     """
 
     stage: KernelLearner
-    kernels: tuple[Kernel, ...] = field(default_factory=tuple)
+    kernels: tuple[Kernel, ...]
 
     base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
     penalizes: ClassVar[bool] = True

@@ -21,13 +21,13 @@ from hilboost.learners.kernel_machine import (
     BlockLearner,
     FullLearner,
     KernelMachineConfig,
+    SeveralKernelsLearner,
     SparseLearner,
 )
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO
 from hilboost.learners.kernel_machine.memory import memory_budget
 from hilboost.learners.kernel_machine.merging import count_distinct
 from hilboost.learners.kernel_machine.nested import NestedLearner
-from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.model.resolved import is_auto
 from hilboost.rules import PenalizedLineSearch
 from hilboost.training.begin import start
