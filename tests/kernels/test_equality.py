@@ -22,7 +22,7 @@ from hilboost.kernels import (
 from hilboost.kernels.equality import are_equal, first_of_equals
 
 
-@pytest.mark.parametrize("case", KERNELS, ids=ids)
+@pytest.mark.parametrize("case", KERNELS, ids=ids(KERNELS))
 def test_every_kernel_equals_itself_made_again(case):
     assert are_equal(case.make(), case.make())
     assert are_equal(OnColumns(case.make(), [0, 1]), OnColumns(case.make(), [0, 1]))
