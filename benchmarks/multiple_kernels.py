@@ -206,6 +206,8 @@ def markdown(found: dict[str, Any]) -> str:
         "those of one processor.\n"
     )
     for name, cells in found["measured"].items():
+        if LIST not in cells:  # interrupted
+            continue
         linked = cells[LIST]["ranked"] is not None
         header = ["kernel", "error", *(["AUROC", "AUPR"] if linked else []), "seconds", "weight"]
         rows = []
