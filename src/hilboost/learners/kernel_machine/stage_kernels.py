@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,7 +44,7 @@ class StageKernels:
         """Shares of the squared norms after the last stage, (n_kernels,); zeros for a constant."""
         if not len(self.norms):
             return np.zeros(len(self.kernels))
-        total = float(self.norms[-1].sum())
+        total = math.fsum(self.norms[-1])  # in any order
         return self.norms[-1] / total if total > 0 else np.zeros(len(self.kernels))
 
     def first(self, n_stages: int) -> StageKernels:
