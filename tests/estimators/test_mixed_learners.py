@@ -93,7 +93,7 @@ def test_names_objects_and_regressors_together():
     given = ("tree", machine, "linear", Ridge(), Ridge(alpha=10.0), TreeLearner())
     model = BoostingRegressor(learner=given, **FEW).fit(X, Y)
     assert model.learners_.names == (
-        *("tree", "SparseLearner", "linear", "Ridge", "Ridge-2", "TreeLearner"),
+        *("tree", "sparse", "linear", "Ridge", "Ridge-2", "tree-2"),
     )
     assert clone(model).fit(X, Y).learners_ == model.learners_
     assert f"{model.n_estimators_} stages" in repr(model.learners_)

@@ -53,7 +53,15 @@ def mixed(given: Sequence[Any], make: Callable[[Any], Learner]) -> Learner:
     if len(given) == 1:
         return make(given[0])
     learners = tuple(make(one) for one in given)
-    return MixedLearner(learners, _distinct([learner_name(one).strip("'") for one in given]))
+    pairs = zip(given, learners, strict=True)
+    return MixedLearner(learners, _distinct([_name(one, learner) for one, learner in pairs]))
+
+
+def _name(given: Any, learner: Learner) -> str:
+    """Return the name of a learner in ``learners_``."""
+    if isinstance(given, str):
+        return given
+    return type(given).__name__ if learner.name is None else learner.name
 
 
 def _distinct(found: list[str]) -> tuple[str, ...]:
