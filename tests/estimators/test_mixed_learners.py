@@ -92,9 +92,7 @@ def test_names_objects_and_regressors_together():
     machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1)
     given = ("tree", machine, "linear", Ridge(), Ridge(alpha=10.0), TreeLearner())
     model = BoostingRegressor(learner=given, **FEW).fit(X, Y)
-    assert model.learners_.names == (
-        *("tree", "sparse", "linear", "Ridge", "Ridge-2", "tree-2"),
-    )
+    assert model.learners_.names == (*("tree", "sparse", "linear", "Ridge", "Ridge-2", "tree-2"),)
     assert clone(model).fit(X, Y).learners_ == model.learners_
     assert f"{model.n_estimators_} stages" in repr(model.learners_)
 
