@@ -35,7 +35,16 @@ over the day.
   therefore `"separate"`.
 """
 PARTS = (
-    *("trees", "cold_start", "quality", "categories", "kernels", "mixed_learners", "memory"),
+    *(
+        "trees",
+        "cold_start",
+        "quality",
+        "categories",
+        "kernels",
+        "multiple_kernels",
+        "mixed_learners",
+        "memory",
+    ),
     "structured",
 )
 

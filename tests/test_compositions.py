@@ -83,6 +83,7 @@ KERNELS = {
     "on some columns": kernels.OnColumns(GAUSSIAN, [0, 2]),
     "sum and product": GAUSSIAN * kernels.Linear() + kernels.Constant(1.0),
     "of scikit-learn": kernels.SklearnKernel(RBF(2.0)),
+    "list of kernels": [GAUSSIAN, kernels.Linear()],
     "function": kernels.CallableKernel(lambda A, B: (A @ B.T + 1) ** 2),
 }
 DISTANCES = {

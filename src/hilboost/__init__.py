@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         StackedKernelRidge,
     )
     from hilboost.estimators.files import load, save
-    from hilboost.export import plot_tree, to_onnx, to_xgboost_json, tree_table
+    from hilboost.export import plot_kernels, plot_tree, to_onnx, to_xgboost_json, tree_table
 
 from hilboost.core.version import __version__
 
@@ -53,6 +53,7 @@ _HOMES = {
     "SparseKernelRidge": "hilboost.estimators",
     "StackedKernelRidge": "hilboost.estimators",
     "load": "hilboost.estimators.files",
+    "plot_kernels": "hilboost.export",
     "plot_tree": "hilboost.export",
     "save": "hilboost.estimators.files",
     "to_onnx": "hilboost.export",
@@ -81,6 +82,7 @@ __all__ = [
     "StackedKernelRidge",
     "__version__",
     "load",
+    "plot_kernels",
     "plot_tree",
     "save",
     "to_onnx",

@@ -6,11 +6,12 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hilboost.kernels import Gaussian
+from hilboost.kernels import Gaussian, Linear, OnColumns
 from hilboost.learners.kernel_machine import (
     BlockLearner,
     FullLearner,
     KernelMachineConfig,
+    SeveralKernelsLearner,
     SparseLearner,
 )
 from hilboost.learners.mixed import MixedLearner
@@ -89,6 +90,21 @@ class OfBlocks(LearnerContract):
 
     def make(self):
         return BlockLearner(SETTING)
+
+
+class OfSeveralKernels(LearnerContract):
+    saved = continues = False
+
+    def make(self):
+        stage = SparseLearner(SETTING, n_basis=8, subset_size=30)
+        return SeveralKernelsLearner(stage, (Gaussian(2.0), OnColumns(Linear(), [0])))
+
+
+class OfFullStagesOfSeveralKernels(LearnerContract):
+    saved = continues = takes_samples = False
+
+    def make(self):
+        return SeveralKernelsLearner(FullLearner(SETTING), (Gaussian(2.0), Linear()))
 
 
 class OfLinear(LearnerContract):

@@ -64,6 +64,11 @@ def full():
     return model.set_params(n_estimators=2).fit(X, Y).calibrate(X, Y)
 
 
+def several():
+    model = KernelBoostingRegressor(kernel=[KERNEL, Linear()], regularization=0.1, n_estimators=2)
+    return model.fit(X, Y)
+
+
 def nested():
     return SparseKernelClassifier(kernel=KERNEL, regularization=0.1, n_basis=20).fit(X, LABELS)
 
@@ -75,7 +80,7 @@ def tags():
 
 @pytest.fixture(
     scope="module",
-    params=[trees, levels, statistics, full, nested, tags],
+    params=[trees, levels, statistics, full, several, nested, tags],
     ids=lambda make: make.__name__,
 )
 def content(request, tmp_path_factory):
@@ -130,6 +135,25 @@ def test_gains_are_numbers(make, tmp_path):
     gain[0] = np.nan
     edit(path, arrays={"gain": gain})
     with pytest.raises(InvalidModelFile, match="gain is inconsistent"):
+        hilboost.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("kernels.chosen", np.array([0, 2])),
+        ("kernels.chosen", np.array([0, -1])),
+        ("kernels.chosen", np.array([0])),
+        ("kernels.norms", np.ones((2, 3))),
+        ("kernels.norms", np.array([[1.0, 0.0], [1.0, -1.0]])),
+        ("kernels.norms", np.array([[1.0, 0.0], [1.0, np.nan]])),
+    ],
+)
+def test_stages_of_several_kernels(name, values, tmp_path):
+    path = tmp_path / "model"
+    hilboost.save(several(), path)
+    edit(path, arrays={name: values})
+    with pytest.raises(InvalidModelFile, match=f"{name} is inconsistent"):
         hilboost.load(path)
 
 

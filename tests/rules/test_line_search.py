@@ -5,10 +5,12 @@ import pytest
 from scipy.optimize import minimize_scalar
 from tests.cases import LOSSES, ids
 
+from hilboost import KernelBoostingRegressor
 from hilboost.core.base_model import BaseModel, LeafModel, Stage, Term
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import FittedTerm, RowSample
 from hilboost.core.rule import State
+from hilboost.kernels import Linear
 from hilboost.learners.tree import TreeLearner
 from hilboost.rules import LineSearch, PenalizedLineSearch, Shrinkage
 
@@ -118,3 +120,15 @@ def test_shrinkage_multiplies_coefficients():
 def test_a_penalized_search_refuses_learners_that_do_not_penalize():
     with pytest.raises(IncompatibleParts, match="TreeLearner has none"):
         PenalizedLineSearch().check(LOSSES[0].make(), TreeLearner())
+
+
+def test_rounding_does_not_reward_long_steps():
+    """Weights grow where a kernel of low rank is zero, and its penalty is lost to rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 5))
+    y = X @ [1.0, -0.5, 0.7, 0.3, -0.8] + rng.normal(size=500)
+    model = KernelBoostingRegressor(
+        "absolute_error", kernel=Linear(), regularization=1.0, stages="full", random_state=0
+    ).fit(X, y)
+    train = model.history_.train
+    assert train[-1] <= train.min() + 1e-4

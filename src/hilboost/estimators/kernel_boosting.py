@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -181,6 +182,26 @@ class KernelBoosting(KernelMachineEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel, or a tuple of kernels for a list; length scales as in ``kernel``."""
+        listed = self._summary.stage_kernels
+        return super().kernel_ if listed is None else listed.kernels
+
+    @property
+    def kernels_(self) -> NDArray[np.int64]:
+        """Position in ``kernel`` of the kernel that made each stage, (n_stages,)."""
+        listed = self._summary.stage_kernels
+        return np.zeros(self.n_estimators_, np.int64) if listed is None else listed.chosen
+
+    @property
+    def kernel_weights_(self) -> Floats:
+        """Share of each kernel in the squared norms of their functions, (n_kernels,)."""
+        listed = self._summary.stage_kernels
+        if listed is None:
+            return np.ones(1) if self.n_estimators_ else np.zeros(1)
+        return listed.weights
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         p = KernelParameters.of(self.get_params(deep=False))

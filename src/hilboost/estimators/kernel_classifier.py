@@ -31,11 +31,13 @@ class KernelBoostingClassifier(ClassifierMixin, ClassPredictions, KernelBoosting
           of Newton's method, and fewer are needed.
         - A custom loss.
     class_weight : dict, "balanced" or None, default=None
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
+    kernel : Kernel, name, scikit-learn kernel, callable, list of these or "auto", default="auto"
         Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
         the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
         performs best on held-out rows.  Length scales of a given kernel are in units of the
-        standardized columns.
+        standardized columns.  Each stage uses the kernel of a list that decreases the penalized
+        loss most, ``½ g'H⁻¹g`` (SY2006, eq. 21).  With a list and ``regularization="auto"``, each
+        kernel is multiplied by a fitted amplitude.
     stages : {"auto", "full", "sparse", "block"}, default="auto"
         Type of boosting stage:
 
@@ -121,8 +123,13 @@ default="from_dtype"
 
     Attributes
     ----------
-    kernel_ : Kernel
-        The kernel, with length scales in units of the standardized columns.
+    kernel_ : Kernel or tuple of Kernel
+        The kernel, or those of a list, with length scales in units of the standardized columns.
+    kernels_ : (n_stages,) int64
+        Position in the list of the kernel that made each stage.
+    kernel_weights_ : (n_kernels,) float64
+        Share of each kernel in the squared norms of their functions, the weighted sums of squared
+        values on the training rows.
     regularization_ : float
     model_ : AdditiveModel
     loss_, learner_ : parts of the model

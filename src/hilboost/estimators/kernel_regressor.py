@@ -23,11 +23,13 @@ class KernelBoostingRegressor(RegressorMixin, NumberPredictions, KernelBoosting)
         custom loss.
     quantile : float or sequence of float, default=0.5
         Quantile level or levels for ``loss="quantile"``.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
+    kernel : Kernel, name, scikit-learn kernel, callable, list of these or "auto", default="auto"
         Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
         the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
         performs best on held-out rows.  Length scales of a given kernel are in units of the
-        standardized columns.
+        standardized columns.  Each stage uses the kernel of a list that decreases the penalized
+        loss most, ``½ g'H⁻¹g`` (SY2006, eq. 21).  With a list and ``regularization="auto"``, each
+        kernel is multiplied by a fitted amplitude.
     stages : {"auto", "full", "sparse", "block"}, default="auto"
         Type of boosting stage:
 
@@ -112,8 +114,13 @@ default="from_dtype"
 
     Attributes
     ----------
-    kernel_ : Kernel
-        The kernel, with length scales in units of the standardized columns.
+    kernel_ : Kernel or tuple of Kernel
+        The kernel, or those of a list, with length scales in units of the standardized columns.
+    kernels_ : (n_stages,) int64
+        Position in the list of the kernel that made each stage.
+    kernel_weights_ : (n_kernels,) float64
+        Share of each kernel in the squared norms of their functions, the weighted sums of squared
+        values on the training rows.
     regularization_ : float
     amplitude_ : float
         Maximum-likelihood factor of the kernel and the noise if these were selected automatically,

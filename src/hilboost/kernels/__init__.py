@@ -13,7 +13,7 @@ from hilboost.kernels.categorical import Delta, Hamming
 from hilboost.kernels.description import from_description, to_description
 from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
 from hilboost.kernels.mapped import Mapped
-from hilboost.kernels.registry import KERNEL_NAMES, as_kernel
+from hilboost.kernels.registry import KERNEL_NAMES, as_kernel, as_kernels
 from hilboost.kernels.stationary import (
     Gaussian,
     Laplace,
@@ -46,6 +46,7 @@ __all__ = [
     "Sum",
     "Tanimoto",
     "as_kernel",
+    "as_kernels",
     "from_description",
     "to_description",
 ]

@@ -129,6 +129,10 @@ class Scaled(Kernel):
         """Same as for the kernel."""
         return self.kernel.reads_raw_columns
 
+    def raw_columns(self, n_columns: int) -> tuple[int, ...]:
+        """Same as for the kernel."""
+        return self.kernel.raw_columns(n_columns)
+
     @property
     def log_parameters(self) -> Floats:
         """Parameters of the kernel, followed by the logarithm of the factor."""
@@ -186,6 +190,11 @@ class _Combination(Kernel):
     def reads_raw_columns(self) -> bool:
         """Whether any part does."""
         return any(part.reads_raw_columns for part in self.parts)
+
+    def raw_columns(self, n_columns: int) -> tuple[int, ...]:
+        """Those of every part."""
+        found = {column for part in self.parts for column in part.raw_columns(n_columns)}
+        return tuple(sorted(found))
 
     @property
     def log_parameters(self) -> Floats:
@@ -354,6 +363,10 @@ class OnColumns(Kernel):
     def reads_raw_columns(self) -> bool:
         """Same as for the kernel."""
         return self.kernel.reads_raw_columns
+
+    def raw_columns(self, n_columns: int) -> tuple[int, ...]:
+        """Those of the selected columns that the kernel reads raw."""
+        return tuple(self.columns[k] for k in self.kernel.raw_columns(len(self.columns)))
 
     @property
     def log_parameters(self) -> Floats:

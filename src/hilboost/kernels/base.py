@@ -154,6 +154,21 @@ class Kernel(ABC):
         """Whether columns hold row numbers, counts or codes, which must not be standardized."""
         return False
 
+    def raw_columns(self, n_columns: int) -> tuple[int, ...]:
+        """Columns that hold row numbers, counts or codes, which must not be standardized.
+
+        Parameters
+        ----------
+        n_columns : int
+            Number of columns of the rows.
+
+        Returns
+        -------
+        tuple of int
+            All columns or none by default; a subset if only a part of the kernel reads them.
+        """
+        return tuple(range(n_columns)) if self.reads_raw_columns else ()
+
     def check(self, n_columns: int) -> None:
         """Reject inputs with the wrong number of columns.
 

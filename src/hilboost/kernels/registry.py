@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
 from hilboost.core.discovery import classes_in
-from hilboost.core.errors import InvalidType, unknown_name
+from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.kernels.adapters import CallableKernel, SklearnKernel
 from hilboost.kernels.base import Kernel
 
@@ -93,6 +93,12 @@ def as_kernel(spec: Any) -> Kernel:
             raise unknown_name("kernel", spec, KERNEL_NAMES)
         return KERNEL_NAMES[spec]()
     refuse_class("kernel", spec)
+    if isinstance(spec, list | tuple):
+        raise InvalidType(
+            f"kernel must be one kernel here; got a list of {len(spec)}. Combine them with + or *, "
+            "or use KernelBoostingRegressor or KernelBoostingClassifier, which choose from a list "
+            "in every stage."
+        )
     from sklearn.gaussian_process.kernels import Kernel as Theirs
 
     if isinstance(spec, Theirs):
@@ -103,6 +109,41 @@ def as_kernel(spec: Any) -> Kernel:
         "kernel must be a kernel, a name, a scikit-learn kernel or a function of two blocks of "
         f"rows; got {type(spec).__name__}."
     )
+
+
+def as_kernels(specs: Sequence[Any]) -> tuple[Kernel, ...]:
+    """Convert a list of arguments to kernels.
+
+    Parameters
+    ----------
+    specs : list or tuple
+        Arguments of :func:`as_kernel`.
+
+    Returns
+    -------
+    tuple of Kernel
+
+    Raises
+    ------
+    InvalidParameter
+        The list is empty, or a name in it is unknown.
+    InvalidType
+        An entry is of another type.
+    """
+    if not specs:
+        raise InvalidParameter("kernel is an empty list; list at least one kernel.")
+    found = []
+    for k, spec in enumerate(specs):
+        if isinstance(spec, str) and spec == "auto":
+            raise InvalidParameter(
+                f"entry {k} of kernel is 'auto', which chooses a kernel of all columns; list "
+                "kernels, or set kernel='auto' for all stages."
+            )
+        try:
+            found.append(as_kernel(spec))
+        except (InvalidParameter, InvalidType) as error:
+            raise type(error)(f"entry {k} of kernel: {error}") from None
+    return tuple(found)
 
 
 def refuse_class(name: str, value: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
 from hilboost.persistence.kernel_expansions import describe, read_kernel
@@ -13,6 +14,7 @@ from hilboost.persistence.require import (
     Arrays,
     positive,
     require,
+    require_below,
     require_finite,
 )
 from hilboost.persistence.values import ValueReader, ValueWriter
@@ -25,8 +27,9 @@ def to_file(
 ) -> tuple[dict[str, Any], Arrays]:
     """Convert to fields and arrays; noise only if standard deviations need them."""
     kernel, regularization = summary.kernel, summary.regularization
+    listed = summary.stage_kernels
     fields: dict[str, Any] = {
-        "kernel": None if kernel is None else describe(kernel, writer),
+        "kernel": None if kernel is None or listed is not None else describe(kernel, writer),
         "regularization": None if regularization is None else float(regularization),
         "amplitude": float(summary.amplitude),
     }
@@ -35,6 +38,10 @@ def to_file(
     else:
         fields["path"], fields["n_iter"] = summary.path.tolist(), int(summary.n_iter or 0)
     arrays: Arrays = {}
+    if listed is not None:
+        fields["kernels"] = [describe(kernel, writer) for kernel in listed.kernels]
+        arrays["kernels.chosen"] = np.ascontiguousarray(listed.chosen)
+        arrays["kernels.norms"] = np.ascontiguousarray(listed.norms)
     if summary.noise is not None and keeps_noise:
         arrays["noise"] = np.ascontiguousarray(summary.noise)
         if summary.row_weight != 1:
@@ -63,14 +70,20 @@ def from_file(
         require(stages in STAGES, "stages")
     noise = _noise(arrays, model) if "noise" in arrays else None
     require(noise is None or regularization is not None, "noise")
+    kernel = None if description is None else read_kernel(description, n_features, reader)
+    listed = None
+    if "kernels" in fields:
+        listed = _listed(fields["kernels"], arrays, len(model.stages), n_features, reader)
+        kernel = listed.total
     summary = KernelMachineSummary(
-        kernel=None if description is None else read_kernel(description, n_features, reader),
+        kernel=kernel,
         regularization=regularization,
         amplitude=positive(fields["amplitude"], "amplitude"),
         noise=noise,
         row_weight=positive(fields.get("row_weight", 1.0), "row_weight"),
         path=path,
         n_iter=n_iter,
+        stage_kernels=listed,
     )
     return summary, stages
 
@@ -79,6 +92,18 @@ def _path(path: Any, n_stages: int) -> np.ndarray:
     require(isinstance(path, list) and len(path) == n_stages, "path")
     require(all(type(size) is int and 0 < size < 2**31 for size in path), "path")
     return np.array(path, dtype=np.int64)
+
+
+def _listed(
+    descriptions: Any, arrays: Arrays, n_stages: int, n_features: int, reader: ValueReader
+) -> StageKernels:
+    require(isinstance(descriptions, list) and len(descriptions) > 0, "kernels")
+    kernels = tuple(read_kernel(one, n_features, reader) for one in descriptions)
+    chosen = require_below(arrays, "kernels.chosen", len(kernels), n_stages)
+    norms = require_finite(arrays, "kernels.norms", 2)
+    require(norms.shape == (n_stages, len(kernels)), "kernels.norms")
+    require(bool((norms >= 0).all()), "kernels.norms")
+    return StageKernels(kernels, np.array(chosen, dtype=np.int64), norms)
 
 
 def _noise(arrays: Arrays, model: AdditiveModel) -> np.ndarray:

@@ -14,6 +14,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.version import __version__
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
+from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import is_auto
 from hilboost.report.table import number_text, shortened
@@ -132,6 +133,8 @@ def _plain(value: Any) -> Any:
         return kernel_text(value)
     if isinstance(value, _PLAIN):
         return value
+    if isinstance(value, list | tuple) and any(isinstance(one, Kernel) for one in value):
+        return [_plain(one) for one in value]
     if isinstance(value, list | tuple | np.ndarray):
         listed = np.asarray(value, dtype=object).tolist()
         return listed if all(isinstance(v, _PLAIN) for v in listed) else shortened(value, 120)
@@ -207,6 +210,7 @@ def kernel_facts(model: Any) -> dict[str, Any] | None:
     noise = machine.regularization
     return {
         "text": kernel_text(machine.kernel),
+        "listed": _listed_facts(machine.stage_kernels),
         "regularization": None if noise is None else float(noise),
         "amplitude": float(machine.amplitude),
         "n_basis": record.model.n_basis if model.is_additive else None,
@@ -216,6 +220,17 @@ def kernel_facts(model: Any) -> dict[str, Any] | None:
             for j, scale in sorted(scales.items(), key=lambda pair: pair[1])
         ],
     }
+
+
+def _listed_facts(listed: StageKernels | None) -> list[dict[str, Any]] | None:
+    """Describe the kernels of a list: their weights, and their numbers of stages."""
+    if listed is None:
+        return None
+    counts = np.bincount(listed.chosen, minlength=len(listed.kernels))
+    return [
+        {"text": kernel_text(kernel), "weight": float(weight), "stages": int(count)}
+        for kernel, weight, count in zip(listed.kernels, listed.weights, counts, strict=True)
+    ]
 
 
 def _described(kernel: Kernel) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -69,14 +70,14 @@ class PenalizedLineSearch:
 
     def _descends_whole(self, state: State, fitted: Descending) -> bool:
         assert fitted.outputs is not None
-        slope, curvature = float(np.sum(fitted.slope)), float(np.sum(fitted.curvature))
+        slope, curvature = float(np.sum(fitted.slope)), _not_negative(np.sum(fitted.curvature))
         return _rises(state, state.raw, fitted.outputs, slope, curvature)(1.0) <= 0
 
     def _length(
         self, state: State, raw: Floats, outputs: Floats, fitted: Descending, k: int
     ) -> float:
         penalty_slope = float(np.atleast_1d(fitted.slope)[k])
-        penalty_curvature = float(np.atleast_1d(fitted.curvature)[k])
+        penalty_curvature = _not_negative(np.atleast_1d(fitted.curvature)[k])
         first = -float(np.atleast_1d(fitted.descent)[k])
         if not first < 0:
             return 0.0
@@ -98,6 +99,14 @@ class PenalizedLineSearch:
                 return length
             length *= 0.5
         return 0.0
+
+
+def _not_negative(curvature: Any) -> float:
+    """The curvature of a squared norm, which rounding may have made negative.
+
+    Weights grow in directions in which a kernel of low rank is zero, and with them rounding errors.
+    """
+    return max(float(curvature), 0.0)
 
 
 def _lowest(slope: Callable[[float], float], first: float) -> float:

@@ -196,8 +196,8 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
     # Several steps on nested machines become one stage.
     timed = len(state.seconds) == len(state.train) - 1
     summary = outcome.kernel_machine
-    if summary is not None and summary.path is not None:
-        summary = replace(summary, path=summary.path[: len(members[0].stages)])
+    if summary is not None:
+        summary = summary.first(len(members[0].stages))
     return FittedModel(
         model=_model(members, initial.encoding),
         loss=(outcome.loss if units is None else units.plain).of_complete_targets,

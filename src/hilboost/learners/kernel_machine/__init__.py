@@ -5,6 +5,7 @@ from hilboost.learners.kernel_machine.block import BlockLearner
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.full import FullLearner
+from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.kernel_machine.workspace import Workspace
 
@@ -14,6 +15,7 @@ __all__ = [
     "FullLearner",
     "KernelExpansion",
     "KernelMachineConfig",
+    "SeveralKernelsLearner",
     "SparseLearner",
     "Workspace",
 ]

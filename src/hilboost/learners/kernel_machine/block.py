@@ -20,6 +20,7 @@ from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import unspoilt
 from hilboost.learners.kernel_machine.stage_system import StageSolver
 from hilboost.learners.kernel_machine.state import MachineState
+from hilboost.learners.kernel_machine.workspace import Workspace
 
 _PATIENCE = 5
 
@@ -44,6 +45,9 @@ class BlockLearner(KernelLearner):
     selection : {"residual", "random"}
         ``"residual"`` draws rows from a mixture, half uniform and half proportional to the squared
         residual.
+    on_all_rows : bool
+        Whether weights are optimal on all rows under every loss.  Stages of several kernels need
+        this: the dual problem of a block takes the function for that of one kernel.
 
     Notes
     -----
@@ -54,12 +58,17 @@ class BlockLearner(KernelLearner):
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     block_size: int = 2000
     selection: str = "residual"
+    on_all_rows: bool = False
 
     name: ClassVar[str] = "block"
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> BlockState:
         """Scale the rows and start the threads."""
-        return BlockState(self.setting.prepare(X, weight, seed, n_threads))
+        return self.state(self.setting.prepare(X, weight, seed, n_threads))
+
+    def state(self, workspace: Workspace) -> BlockState:
+        """The state before the first stage."""
+        return BlockState(workspace)
 
     def fit(
         self, data: BlockState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
@@ -71,8 +80,8 @@ class BlockLearner(KernelLearner):
         rows = self._rows(dual_residual, problem.weight, rng)
         b = len(rows)
         require_memory(32.0 * b * b, data.workspace.memory, f"a block of {b} rows")
-        if problem.is_newton:
-            return data.propose(self._newton_step(data, problem, rows))
+        if problem.is_newton or self.on_all_rows:
+            return data.propose(unspoilt(self._newton_step(data, problem, rows), problem))
         step = self._dual_step(data, problem, rows, dual_residual[rows])
         return data.propose(unspoilt(step, problem, data.gained(problem)))
 

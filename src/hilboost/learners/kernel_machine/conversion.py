@@ -52,6 +52,11 @@ class Conversion:
             return gradients, weight
         return self.distinct.merged(gradients, weight)
 
+    def means(self, values: Floats) -> Floats:
+        """Weighted means (m, r) over equal rows of values (n, r), in the unit."""
+        values, distinct = values / self.unit, self.distinct
+        return values if distinct is None else distinct.means(values, distinct.weight)
+
     def shown(self, steps: tuple[Descending, ...]) -> list[FittedTerm]:
         """Base models for all rows, in the unit of the gradients."""
         if self.distinct is not None:

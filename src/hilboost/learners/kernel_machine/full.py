@@ -85,7 +85,11 @@ class FullLearner(KernelLearner):
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> FullState:
         """Scale the rows and start the threads."""
-        return FullState(self.setting.prepare(X, weight, seed, n_threads))
+        return self.state(self.setting.prepare(X, weight, seed, n_threads))
+
+    def state(self, workspace: Workspace) -> FullState:
+        """The state before the first stage."""
+        return FullState(workspace)
 
     def fit(
         self, data: FullState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
@@ -264,6 +268,12 @@ class FullState(MachineState):
         """Begin Newton steps."""
         self.newton = solver
         self.expect_descent(patience=1)
+
+    def withdraw(self) -> None:
+        """Forget the step; the residual changes, so that the next search begins anew."""
+        super().withdraw()
+        if self.linear is not None:
+            self.linear = LinearState(self.linear.solver, self.linear.tolerance)
 
     def stage_added(self, stage: Stage) -> None:
         """Add the step; if all of it was added, the residual may be within the tolerance."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -12,6 +13,7 @@ from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice
+from hilboost.learners.kernel_machine.workspace import Workspace
 
 
 class KernelLearner(Learner):
@@ -27,6 +29,10 @@ class KernelLearner(Learner):
     def takes_categories(self) -> bool:
         """Whether the configuration names columns that are compared by equality."""
         return bool(self.setting.categorical)
+
+    @abstractmethod
+    def state(self, workspace: Workspace) -> MachineState:
+        """Create the state before the first stage."""
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the learner that compares the codes in these columns by equality."""

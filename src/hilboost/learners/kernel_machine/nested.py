@@ -73,7 +73,11 @@ class NestedLearner(KernelLearner):
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> NestedState:
         """Scale the rows and start the threads."""
-        return NestedState(self.sparse.setting.prepare(X, weight, seed, n_threads))
+        return self.state(self.sparse.setting.prepare(X, weight, seed, n_threads))
+
+    def state(self, workspace: Workspace) -> NestedState:
+        """The state before the first stage."""
+        return NestedState(workspace)
 
     def fit(
         self, data: NestedState, gradients: Gradients, sample: RowSample, rng: np.random.Generator

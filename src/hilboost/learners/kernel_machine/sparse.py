@@ -95,7 +95,11 @@ class SparseLearner(KernelLearner):
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> SparseState:
         """Scale the rows and start the threads."""
-        return SparseState(self.setting.prepare(X, weight, seed, n_threads))
+        return self.state(self.setting.prepare(X, weight, seed, n_threads))
+
+    def state(self, workspace: Workspace) -> SparseState:
+        """The state before the first stage."""
+        return SparseState(workspace)
 
     def fit(
         self, data: SparseState, gradients: Gradients, sample: RowSample, rng: np.random.Generator

@@ -21,6 +21,7 @@ from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
+from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice, choose
 from hilboost.learners.kernel_machine.tuning.shared import SharedChoice
 from hilboost.learners.kernel_machine.workspace import Workspace
@@ -53,7 +54,7 @@ class MachineState(ABC):
         self._components: dict[int, Component] = {}
         self._conversion: Conversion | None = None
         self._choose_penalty: PenaltyChoice | None = None
-        self._shared: SharedChoice | None = None
+        self._shared: SharedChoice[Choice] | None = None
         self._first: tuple[Gradients, Floats | None] | None = None
         self._proposed: tuple[Descending, ...] = ()
 
@@ -65,6 +66,11 @@ class MachineState(ABC):
     @property
     def noise(self) -> Floats | None:
         """Diagonal (n,) of the linear system that the function solves, if there is one."""
+        return None
+
+    @property
+    def stage_kernels(self) -> StageKernels | None:
+        """Kernels of the stages; ``None`` if there is one kernel."""
         return None
 
     def for_member(self) -> Self:
@@ -221,6 +227,11 @@ class MachineState(ABC):
         self._proposed = steps
         return self._conversion.shown(steps)
 
+    def withdraw(self) -> None:
+        """Forget the proposed steps, because another kernel made the stage."""
+        self.n_stages += 1
+        self._proposed = ()
+
     def stage_added(self, stage: Stage) -> None:
         """Add the proposed steps with the coefficients that the rules set."""
         for term, step in zip(stage.terms, self._proposed, strict=True):
@@ -255,16 +266,32 @@ class MachineState(ABC):
         if alpha.shape[1] != residual.shape[1]:
             return 1.0
         assert self._conversion is not None
-        unit, distinct = self._conversion.unit, self._conversion.distinct
-        residual = residual / unit
-        if distinct is None:
-            return max(float((residual * alpha).mean()), 1e-300) * unit * unit
-        weight = distinct.weight
-        means = distinct.means(residual, weight)
-        scatter = distinct.scatter(residual, weight) / max(self.choice.regularization, 1e-300)
-        total = float((means * alpha).sum()) + scatter
-        return max(total / residual.size, 1e-300) * unit * unit
+        return likely_amplitude(self._conversion, self.choice.regularization, alpha, residual)
 
     def close(self) -> None:
         """End the threads; subclasses release their Gram matrices."""
         self.workspace.team.__exit__()
+
+
+def likely_amplitude(
+    conversion: Conversion, regularization: float, alpha: Floats, residual: Floats
+) -> float:
+    """The maximum-likelihood factor of kernel and noise for weights of the training rows.
+
+    Parameters
+    ----------
+    conversion : Conversion
+    regularization : float
+        λ
+    alpha : (m, r) float64
+        Weights of the distinct rows.
+    residual : (n, r) float64
+        Targets minus the start value.
+    """
+    unit, distinct = conversion.unit, conversion.distinct
+    means = conversion.means(residual)
+    if distinct is None:
+        return max(float((means * alpha).mean()), 1e-300) * unit * unit
+    scatter = distinct.scatter(residual / unit, distinct.weight) / max(regularization, 1e-300)
+    total = float((means * alpha).sum()) + scatter
+    return max(total / residual.size, 1e-300) * unit * unit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.variance import PosteriorVariance
 
 
@@ -21,7 +22,7 @@ class KernelMachineSummary:
     Attributes
     ----------
     kernel : Kernel or None
-        ``None`` if no stage was fitted.
+        ``None`` if no stage was fitted; the sum of the kernels if there are several.
     regularization : float or None
     amplitude : float
         Maximum likelihood estimate of a common factor of kernel and noise.
@@ -34,6 +35,8 @@ class KernelMachineSummary:
         Numbers of basis vectors of nested machines.
     n_iter : int or None
         Total number of steps on all nested machines.
+    stage_kernels : StageKernels or None
+        Kernels of the stages, if the user listed kernels.
     """
 
     kernel: Kernel | None
@@ -43,7 +46,17 @@ class KernelMachineSummary:
     row_weight: float = 1.0
     path: NDArray[np.int64] | None = None
     n_iter: int | None = None
+    stage_kernels: StageKernels | None = None
     _variance: list[PosteriorVariance] = field(default_factory=list, repr=False, compare=False)
+
+    def first(self, n_stages: int) -> KernelMachineSummary:
+        """The summary of a model with the first stages."""
+        path, kernels = self.path, self.stage_kernels
+        return replace(
+            self,
+            path=None if path is None else path[:n_stages],
+            stage_kernels=None if kernels is None else kernels.first(n_stages),
+        )
 
     def variance(self, model: KernelExpansion, X: Floats, team: ThreadTeam) -> Floats:
         """Compute the variance (n,) of new observations, including noise.
@@ -59,6 +72,9 @@ class KernelMachineSummary:
             assert self.noise is not None
             assert self.regularization is not None
             noise = float(self.regularization) / self.row_weight
+            if self.stage_kernels is not None:
+                assert self.kernel is not None
+                model = replace(model, kernel=self.kernel)
             found = PosteriorVariance.of(model, self.noise, noise, team)
             self._variance[:] = [found]
         return self.amplitude * self._variance[0](np.asarray(X, dtype=np.float64), team)

@@ -4,41 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import partial
-from itertools import groupby
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from hilboost.boosting import EarlyStopping, RowSampling
-from hilboost.boosting.effective_size import weight_scale
-from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
-from hilboost.kernels import as_kernel
+from hilboost.kernels import Kernel, as_kernel, as_kernels
+from hilboost.kernels.equality import first_of_equals
 from hilboost.learners.kernel_machine import (
     BlockLearner,
     FullLearner,
     KernelMachineConfig,
+    SeveralKernelsLearner,
     SparseLearner,
 )
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO
-from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.memory import memory_budget
 from hilboost.learners.kernel_machine.merging import count_distinct
 from hilboost.learners.kernel_machine.nested import NestedLearner
-from hilboost.learners.kernel_machine.rounding import check_predictions
-from hilboost.learners.kernel_machine.state import MachineState
-from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.resolved import is_auto
 from hilboost.rules import PenalizedLineSearch
 from hilboost.training.begin import start
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
-from hilboost.training.recipe import Outcome, Recipe
+from hilboost.training.recipe import Recipe
+from hilboost.training.recipes.kernel_finish import KernelFinish, NestedFinish
 from hilboost.training.regularization import held_out_penalty, held_out_regularization
 
 _FULL_UP_TO = 60_000
@@ -103,6 +99,11 @@ class KernelParameters:
         automatic = is_auto(self.kernel) or is_auto(self.regularization)
         return is_auto(self.tuning) and not automatic
 
+    @cached_property
+    def listed(self) -> tuple[Kernel, ...] | None:
+        """The kernels of a list; ``None`` if there is no list."""
+        return as_kernels(self.kernel) if isinstance(self.kernel, list | tuple) else None
+
     @property
     def of_sparse_stages(self) -> list[str]:
         """Names of non-default parameters that apply to sparse stages only."""
@@ -131,6 +132,7 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         data = data.hold_out(p.validation_fraction, seed)
     check_kernel(p.kernel, p.categorical_features, data.schema)
     learner = kernel_learner(p, count_distinct(data.X), data.schema.categories)
+    firsts = () if p.listed is None else first_of_equals(p.listed)
     early = data.held_out is not None and p.early_stopping is not False
     return Recipe(
         loss=loss,
@@ -138,14 +140,14 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         learner=learner,
         data=data,
         seed=seed,
-        n_stages=_n_stages(p, loss, learner),
+        n_stages=_n_stages(p, loss, learner, max(1, len(set(firsts)))),
         rules=_rules(p, loss, learner),
         learning_rate=float(p.learning_rate),
         sampling=RowSampling(p.subsample),
         stopping=EarlyStopping(p.n_iter_no_change, 0.0) if early else None,
         time_budget=p.time_budget,
         choose_penalty=penalty_choice(loss, data, initial_raw),
-        finish=KernelFinish(p.is_given, is_auto(p.regularization)),
+        finish=KernelFinish(p.is_given, is_auto(p.regularization), firsts),
     )
 
 
@@ -161,7 +163,7 @@ def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         choose_penalty=None,
         # The number of steps on one machine never triggers early stopping.
         stopping=EarlyStopping(_ENDLESS, 0.0) if recipe.data.held_out is not None else None,
-        finish=NestedFinish(p.is_given, is_auto(p.regularization), learner),
+        finish=NestedFinish(p.is_given, is_auto(p.regularization), learner=learner),
     )
 
 
@@ -180,20 +182,38 @@ def _held_out_lambda(
     return partial(held_out_regularization, recipe.loss, data.target, recipe.initial_raw)
 
 
-def kernel_learner(
-    p: KernelParameters, n: int, categorical: tuple[int, ...]
-) -> FullLearner | SparseLearner | BlockLearner:
+def kernel_learner(p: KernelParameters, n: int, categorical: tuple[int, ...]) -> Learner:
     """Create the learner of the stages that the parameters specify, for n distinct rows.
 
     Raises
     ------
     InvalidParameter, InvalidType
     """
-    config, stages = _config(p, categorical), _stages(p, n)
+    if p.listed is None:
+        return _learner_of_one(p, n, categorical)
+    kernels = tuple(p.listed[k] for k in sorted(set(first_of_equals(p.listed))))
+    one = replace(p, kernel=kernels[0])
+    if len(kernels) == 1:
+        return _learner_of_one(one, n, categorical)
+    if p.reweight:
+        raise InvalidParameter(
+            "reweight=True requires one kernel, because the recursion (27) takes all earlier "
+            f"stages for functions of one kernel, and kernel lists {len(kernels)}; set "
+            "reweight=False, or use refit_every."
+        )
+    return SeveralKernelsLearner(_learner_of_one(one, n, categorical, len(kernels)), kernels)
+
+
+def _learner_of_one(
+    p: KernelParameters, n: int, categorical: tuple[int, ...], n_kernels: int = 1
+) -> FullLearner | SparseLearner | BlockLearner:
+    """Create the learner of the stages of one of several kernels."""
+    config, stages = _config(p, categorical), _stages(p, n, n_kernels)
     if stages == "full":
         return FullLearner(config, tolerance=p.tol)
     if stages == "block":
-        return BlockLearner(config, 2000 if is_auto(p.n_basis) else int(p.n_basis))
+        size = 2000 if is_auto(p.n_basis) else int(p.n_basis)
+        return BlockLearner(config, size, on_all_rows=n_kernels > 1)
     return _sparse_learner(p, config)
 
 
@@ -234,8 +254,8 @@ def _sparse_learner(p: KernelParameters, config: KernelMachineConfig) -> SparseL
     )
 
 
-def _stages(p: KernelParameters, n: int) -> str:
-    """Use kernel stages on all rows if their Gram matrix is affordable."""
+def _stages(p: KernelParameters, n: int, n_kernels: int) -> str:
+    """Use kernel stages on all rows if their Gram matrices are affordable."""
     changed = p.of_sparse_stages
     if not is_auto(p.stages):
         if p.stages != "sparse" and changed:
@@ -246,7 +266,7 @@ def _stages(p: KernelParameters, n: int) -> str:
         return str(p.stages)
     if changed or not is_auto(p.n_basis) or p.subsample < 1:
         return "sparse"
-    memory = memory_budget(p.memory_budget)
+    memory = memory_budget(p.memory_budget) / n_kernels
     if n <= DIRECT_UP_TO and 32.0 * n * n <= memory:
         return "full"
     bytes_kept = 2.0 * n * n + 6e8
@@ -277,12 +297,13 @@ def penalty_choice(
     return partial(held_out_penalty, loss, data.target, initial_raw)
 
 
-def _n_stages(p: KernelParameters, loss: Loss, learner: Learner) -> int:
+def _n_stages(p: KernelParameters, loss: Loss, learner: Learner, n_kernels: int) -> int:
     if not is_auto(p.n_estimators):
         return int(p.n_estimators)
     if not loss.bounded_hessian:
-        return 60  # most fits stop earlier, when the penalized loss no longer decreases
-    return 30 if learner.name == "full" and not loss.quadratic else 20
+        # Most fits stop earlier, when the penalized loss no longer decreases.
+        return 60 * n_kernels
+    return (30 if learner.name == "full" and not loss.quadratic else 20) * n_kernels
 
 
 def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
@@ -299,89 +320,3 @@ def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...
     for rule in rules:
         rule.check(loss, learner)
     return rules
-
-
-@dataclass(frozen=True)
-class KernelFinish:
-    """Record the choices of the kernel machine, and sharpen least-squares probabilities.
-
-    Attributes
-    ----------
-    given : bool
-        Whether the user specified both kernel and regularization, leaving no free factor.
-    relative : bool
-        Whether λ was selected for the weights as they are, so that only their ratios matter.
-    """
-
-    given: bool
-    relative: bool
-
-    def __call__(self, outcome: Outcome) -> Outcome:
-        """Add a summary of the kernel machine to the outcome."""
-        machine: MachineState | None = outcome.learner_data
-        if machine is None:
-            return outcome
-        member, X = outcome.state.members[0], outcome.data.X
-        check_predictions(
-            *(member.model().predict_raw, X, member.raw, outcome.initial_raw),
-            outcome.data.target.y,
-            machine.workspace.precision,
-            machine.workspace.seed,
-        )
-        residual = outcome.data.target.y - outcome.initial_raw
-        choice = machine.choice
-        summary = KernelMachineSummary(
-            kernel=None if choice is None else choice.kernel,
-            regularization=None if choice is None else choice.regularization,
-            amplitude=1.0 if self.given else machine.amplitude(residual),
-            noise=machine.noise,
-            row_weight=weight_scale(X, outcome.data.target).plain_row if self.relative else 1.0,
-        )
-        loss, trial = outcome.loss, machine.trial
-        if loss.sharpness is not None and trial is not None:
-            rows, outputs = trial
-            loss = loss.sharpened(outcome.data.target.rows(rows), outcome.initial_raw + outputs)
-        return replace(outcome, loss=loss, kernel_machine=summary)
-
-
-@dataclass(frozen=True)
-class NestedFinish(KernelFinish):
-    """Merge the steps on each machine into one stage; stages are nested machines.
-
-    Attributes
-    ----------
-    given : bool
-    learner : NestedLearner
-        What the model keeps: without the function that selects λ, which contains the training rows.
-    """
-
-    learner: NestedLearner
-
-    def __call__(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with one stage for each nested machine."""
-        outcome = super().__call__(outcome)
-        state, summary = outcome.state, outcome.kernel_machine
-        stages = state.members[0].stages
-        sizes = np.array([_size(stage) for stage in stages], dtype=np.int64)
-        ends = np.flatnonzero(np.diff(sizes, append=0)) + 1
-        n_iter = len(stages)
-        stages[:] = [_together(list(group)) for _, group in groupby(stages, key=_size)]
-        for losses in (state.train, state.validation):
-            if losses:
-                losses[:] = [losses[0], *(losses[end] for end in ends)]
-        if summary is not None:
-            summary = replace(summary, path=sizes[ends - 1], n_iter=n_iter)
-        return replace(outcome, learner=self.learner, kernel_machine=summary)
-
-
-def _size(stage: Stage) -> int:
-    model: Any = stage.terms[0].model
-    return len(model.basis)
-
-
-def _together(stages: list[Stage]) -> Stage:
-    """Add up stages with the same basis."""
-    if len(stages) == 1:
-        return stages[0]
-    ((model, columns),) = merge([term for stage in stages for term in stage.terms])
-    return Stage((Term.of(model, columns),))

@@ -128,7 +128,7 @@ def choose(
         return given
     sample = StandardizedSample.of(workspace, gradients, weight)
     # Each candidate runs on one thread: the choice is the same on any number of threads.
-    with array_api.blas_threads(1), _side_by_side(workspace, len(sample.rows)) as team:
+    with array_api.blas_threads(1), side_by_side(workspace, len(sample.rows)) as team:
         best = _best(config, sample, n_effective, iterates, team)
     regularization = config.given_regularization
     if regularization is None:
@@ -197,7 +197,7 @@ def _spread(Y: Floats) -> Floats:
 
 
 @contextmanager
-def _side_by_side(workspace: Workspace, n_rows: int) -> Iterator[ThreadTeam]:
+def side_by_side(workspace: Workspace, n_rows: int) -> Iterator[ThreadTeam]:
     """As many threads as the memory budget has candidates for."""
     m = min(ROWS_OF_HOLD_OUT, n_rows)
     most = max(1, int(workspace.memory / (_BYTES_OF_A_CANDIDATE * m * m)))
@@ -224,17 +224,18 @@ def _best(
         return lambda_on_grid(by_mean_distance(sample.rows), sample.rows, team)
     if kernel is not None:
         return lambda_on_grid(kernel, sample.rows, team)
-    hurries = iterates and config.tuning_seconds is not None
     n = min(sample.n, n_effective)
     clock = Clock(config.tuning_seconds)
-    best = Search(columns, sample.rows, n, _lambda_floor(n, hurries), team, clock).best()
+    floor = lambda_floor(config, n, iterates)
+    best = Search(columns, sample.rows, n, floor, team, clock).best()
     return Candidate(best.kernel.plain, best.regularization, best.error, best.predicted, best.rows)
 
 
-def _lambda_floor(n: float, hurries: bool) -> float:
-    """The smallest λ for which the rest of the fit converges in time."""
+def lambda_floor(config: KernelMachineConfig, n: float, iterates: bool) -> float:
+    """The smallest λ for which the rest of a fit to ``n`` rows converges in time."""
     if n <= DIRECT_UP_TO:
         return SMALLEST_LAMBDA
+    hurries = iterates and config.tuning_seconds is not None
     if hurries and n > _ROWS_OF_SLOW_STEPS:
         return _SMALLEST_HURRIED_LAMBDA
     return _SMALLEST_ITERATIVE_LAMBDA

@@ -16,7 +16,7 @@ from hilboost.learners.kernel_machine.tuning.table_kernel import Columns, TableK
 ROWS_OF_LIKELIHOOD = 1000
 SMALLEST_LAMBDA = 1e-7
 _STARTS = (0.5, 1.5)  # length scales
-_START_NOISE = 0.1
+START_NOISE = 0.1
 _STEPS_FROM_A_START = 30
 _STEPS_OF_A_MAP = 16
 
@@ -25,7 +25,7 @@ def by_likelihood(given: Kernel | None, columns: Columns, sampled: Sampled) -> C
     """All hyperparameters of SY2006's kernel (23), or of the given one, and λ as the noise."""
     rows = sampled.first(ROWS_OF_LIKELIHOOD)
     starts = [given] if given is not None else [_sun_yao(columns, scale) for scale in _STARTS]
-    found = [maximize(kernel, _START_NOISE, rows.X, rows.Y) for kernel in starts]
+    found = [maximize(kernel, START_NOISE, rows.X, rows.Y) for kernel in starts]
     best = min(found, key=lambda evidence: evidence.value)
     return Candidate(best.kernel, best.noise)
 
@@ -46,7 +46,7 @@ def most_likely(columns: Columns, rows: Sampled, family: str) -> Candidate[Table
     starts = [
         maximize(
             replace(columns.kernel(family, scale), amplitude=1.0),
-            _START_NOISE,
+            START_NOISE,
             rows.X,
             rows.Y,
             _STEPS_FROM_A_START,

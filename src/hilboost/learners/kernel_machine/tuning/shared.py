@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
+from typing import Generic, TypeVar
 
-from hilboost.learners.kernel_machine.tuning.choose import Choice
+Found = TypeVar("Found")
 
 
-class SharedChoice:
+class SharedChoice(Generic[Found]):
     """The kernel and λ of all members of an ensemble.
 
     The choice depends on the first gradients of all rows, which are the same for all members.  The
@@ -17,9 +18,9 @@ class SharedChoice:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._found: Choice | None = None
+        self._found: Found | None = None
 
-    def settled(self, choose: Callable[[], Choice]) -> Choice:
+    def settled(self, choose: Callable[[], Found]) -> Found:
         """Return the choice of the first member that asks.
 
         Parameters
@@ -29,7 +30,8 @@ class SharedChoice:
 
         Returns
         -------
-        Choice
+        object
+            Kernel or kernels, and λ.
         """
         with self._lock:
             if self._found is None:

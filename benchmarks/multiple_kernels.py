@@ -1,0 +1,233 @@
+"""A list of kernels against each kernel alone and against their sum, nothing tuned by hand.
+
+Run ``python benchmarks/multiple_kernels.py``.  Every model is a ``KernelBoostingRegressor`` with
+``regularization="auto"``, or a list with λ = 0.1, for which no amplitudes are fitted.  An
+interrupted run goes on; delete the JSON file to start anew.
+
+* *blocks*: a made table with a smooth function of five columns, a linear function of five others,
+  and 30 columns of noise; 500 training and 2,000 test rows.
+* *diamonds*, *abalone*: tables with numbers and categories; 1,500 training and 2,000 test rows.
+* *gpcr*, *ion channels*, *nuclear receptors*: links of drugs with proteins, predicted for drugs
+  without known links (ten folds) from four similarities of the drugs: SIMCOMP, and the Tanimoto
+  similarity of three fingerprints.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from _common import (
+    RESULTS,
+    data_folder,
+    environment,
+    environment_markdown,
+    markdown_table,
+    write_json,
+)
+from hilboost import KernelBoostingRegressor
+from hilboost.kernels import (
+    Delta,
+    Gaussian,
+    Kernel,
+    Linear,
+    Matern,
+    OnColumns,
+    Precomputed,
+    Scaled,
+    Sum,
+    Tanimoto,
+)
+from hilboost.network import link_curves
+
+SPLITS, FOLDS = 5, 10
+LIST, GIVEN, TOTAL = "list of these", "list of these, λ = 0.1", "sum of these"
+NAME = "multiple_kernels"
+NETWORKS = {"gpcr": "gpcr", "ion channels": "ic", "nuclear receptors": "nr"}
+FINGERPRINTS = ("maccs", "fp2", "ecfp4")
+
+
+@dataclass(frozen=True)
+class Task:
+    """Inputs, targets, kernels by name, and the training and test rows of every split."""
+
+    X: Any
+    y: Any
+    kernels: dict[str, Kernel]
+    splits: list[tuple[Any, Any]]
+    categories: list[int] | None = None
+    links: bool = False
+
+
+def _blocks() -> Task:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(SPLITS * 2500, 40))
+    smooth = np.sin(2 * X[:, 0]) + np.cos(2 * X[:, 1]) * X[:, 2] + 0.5 * X[:, 3] * X[:, 4]
+    linear = X[:, 5:10] @ [1.0, -0.5, 0.7, 0.3, -0.8]
+    y = smooth / smooth.std() + linear / linear.std() + 0.3 * rng.normal(size=len(X))
+    kernels: dict[str, Kernel] = {
+        "Gaussian on the smooth block": OnColumns(Gaussian(1.0), range(5)),
+        "linear on the linear block": OnColumns(Linear(), range(5, 10)),
+        "Gaussian on the noise": OnColumns(Gaussian(4.0), range(10, 40)),
+        "linear on the noise": OnColumns(Linear(), range(10, 40)),
+        "Gaussian on all columns": Gaussian(5.0),
+    }
+    first = [2500 * k for k in range(SPLITS)]
+    splits = [(np.arange(k, k + 500), np.arange(k + 500, k + 2500)) for k in first]
+    return Task(X, y, kernels, splits)
+
+
+def _table(name: str, target: str, numbers: list[str], categories: list[str]) -> Task:
+    frame = pd.read_csv(data_folder() / f"{name}.csv.gz")
+    codes = [frame[column].astype("category").cat.codes.to_numpy() for column in categories]
+    X = np.column_stack([frame[numbers].to_numpy(float), *codes]).astype(float)
+    d, every = len(numbers), list(range(X.shape[1]))
+    smooth, equal = OnColumns(Matern(2.0, 2.5), every[:d]), OnColumns(Delta(), every[d:])
+    kernels: dict[str, Kernel] = {
+        "Matérn 5/2 on the numbers": smooth,
+        "linear on the numbers": OnColumns(Linear(), every[:d]),
+        "equality of the categories": equal,
+        "product of Matérn and equality": smooth * equal,
+    }
+    order = [np.random.default_rng(k).permutation(len(X)) for k in range(SPLITS)]
+    y = frame[target].to_numpy(float)
+    return Task(X, y, kernels, [(rows[:1500], rows[1500:3500]) for rows in order], every[d:])
+
+
+def _diamonds() -> Task:
+    return _table(
+        *("diamonds", "price"),
+        ["carat", "depth", "table", "x", "y", "z"],
+        ["cut", "color", "clarity"],
+    )
+
+
+def _abalone() -> Task:
+    frame = pd.read_csv(data_folder() / "abalone.csv.gz")
+    categories = [name for name in frame if frame[name].dtype.kind not in "if"]
+    numbers = [name for name in frame if name not in [*categories, "Rings"]]
+    return _table("abalone", "Rings", numbers, categories)
+
+
+def _network(short: str) -> Task:
+    data = np.load(data_folder() / "yamanishi2008_dti.npz", allow_pickle=False)
+    links = data[f"{short}_Y_drug_x_target"].astype(float)
+    grams = {"SIMCOMP": _semidefinite(data[f"{short}_S_drug"].astype(float))}
+    for kind in FINGERPRINTS:
+        bits = data[f"{short}_fp_{kind}"].astype(float)
+        grams[f"Tanimoto of {kind}"] = np.asarray(Tanimoto().block(bits, bits))
+    n = len(links)
+    order = np.random.default_rng(0).permutation(n)
+    splits = [(np.setdiff1d(order, new), new) for new in np.array_split(order, FOLDS)]
+    kernels: dict[str, Kernel] = {name: Precomputed(gram) for name, gram in grams.items()}
+    return Task(np.arange(n, dtype=float)[:, None], links, kernels, splits, links=True)
+
+
+def _semidefinite(similarity: np.ndarray) -> np.ndarray:
+    """The nearest positive semidefinite matrix to a symmetric one."""
+    values, vectors = np.linalg.eigh((similarity + similarity.T) / 2)
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
+
+
+TASKS: dict[str, Callable[[], Task]] = {
+    "blocks": _blocks,
+    "diamonds": _diamonds,
+    "abalone": _abalone,
+    **{name: (lambda short=short: _network(short)) for name, short in NETWORKS.items()},
+}
+
+
+def methods(task: Task) -> Iterator[tuple[str, Any, float | str]]:
+    """Names, kernels and λ; the sum has equal weights."""
+    for name, kernel in task.kernels.items():
+        yield name, kernel, "auto"
+    kernels = list(task.kernels.values())
+    yield TOTAL, Sum([Scaled(kernel, 1 / len(kernels)) for kernel in kernels]), "auto"
+    yield GIVEN, kernels, 0.1
+    yield LIST, kernels, "auto"
+
+
+def measure(task: Task, kernel: Any, regularization: float | str) -> dict[str, Any]:
+    """Errors, seconds and weights of all splits."""
+    errors, ranked, seconds, weights, stages = [], [], [], [], []
+    for known, new in task.splits:
+        model = KernelBoostingRegressor(
+            kernel=kernel,
+            regularization=regularization,
+            categorical_features=task.categories,
+            random_state=0,
+            n_jobs=1,
+        )
+        began = time.process_time()
+        model.fit(task.X[known], task.y[known])
+        seconds.append(time.process_time() - began)
+        predicted, truth = model.predict(task.X[new]), task.y[new]
+        errors.append(float(np.sqrt(((predicted - truth) ** 2).mean()) / task.y.std()))
+        weights.append(model.kernel_weights_.tolist())
+        stages.append(model.n_estimators_)
+        if task.links:
+            curves = link_curves(truth, predicted)
+            ranked.append([curves.auroc, curves.average_precision])
+    return {
+        "errors": errors,
+        "seconds": float(np.mean(seconds)),
+        "weights": np.mean(weights, axis=0).tolist(),
+        "stages": float(np.mean(stages)),
+        "ranked": np.mean(ranked, axis=0).tolist() if ranked else None,
+    }
+
+
+def main() -> None:
+    path = RESULTS / f"{NAME}.json"
+    found = json.loads(path.read_text()) if path.is_file() else {"environment": environment(1)}
+    measured = found.setdefault("measured", {})
+    for name, make in TASKS.items():
+        task, cells = make(), measured.setdefault(name, {})
+        for method, kernel, regularization in methods(task):
+            if method not in cells:
+                cells[method] = measure(task, kernel, regularization)
+                write_json(path, found)
+                print(name, method, np.mean(cells[method]["errors"]), flush=True)
+    (RESULTS / f"{NAME}.md").write_text(markdown(found))
+
+
+def markdown(found: dict[str, Any]) -> str:
+    parts = [f"# Several kernels in one model\n\n{environment_markdown(found['environment'])}\n"]
+    parts.append(__doc__.split("\n\n", 2)[2] if __doc__ else "")
+    parts.append(
+        "Errors are root mean squared errors over the standard deviation of the targets, means of "
+        "all splits. Weights are `kernel_weights_` of the list, averaged. Seconds of one fit are "
+        "those of one processor.\n"
+    )
+    for name, cells in found["measured"].items():
+        if LIST not in cells:  # interrupted
+            continue
+        linked = cells[LIST]["ranked"] is not None
+        header = ["kernel", "error", *(["AUROC", "AUPR"] if linked else []), "seconds", "weight"]
+        rows = []
+        for k, (method, cell) in enumerate(cells.items()):
+            weight = (
+                f"{cells[LIST]['weights'][k]:.3f}" if method not in (LIST, GIVEN, TOTAL) else ""
+            )
+            ranked = [f"{value:.3f}" for value in cell["ranked"]] if linked else []
+            error, seconds = f"{np.mean(cell['errors']):.4f}", f"{cell['seconds']:.2f}"
+            rows.append([method, error, *ranked, seconds, weight])
+        best = min(
+            np.mean(cell["errors"])
+            for method, cell in cells.items()
+            if method not in (LIST, GIVEN, TOTAL)
+        )
+        ratio = np.mean(cells[LIST]["errors"]) / best
+        parts.append(f"## {name}\n\n{markdown_table(header, rows)}\n")
+        parts.append(f"Error of the list over that of the best single kernel: {ratio:.3f}.\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    main()

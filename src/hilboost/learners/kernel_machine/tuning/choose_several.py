@@ -1,0 +1,168 @@
+"""The choice of amplitudes and λ for several kernels, in the first stage of a fit.
+
+Stages of several kernels converge to the machine with the sum of these kernels.  The amplitudes of
+the kernels decide how much of the function each can explain, and λ is that of the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends import array_api
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Gradients
+from hilboost.kernels import Kernel, Precomputed, Scaled, Sum
+from hilboost.kernels.gram import evaluate, mean_diagonal
+from hilboost.kernels.marginal_likelihood import maximize
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.tuning.choose import (
+    PenaltyChoice,
+    StandardizedSample,
+    lambda_floor,
+    side_by_side,
+)
+from hilboost.learners.kernel_machine.tuning.likelihood import START_NOISE, by_likelihood
+from hilboost.learners.kernel_machine.tuning.scoring import (
+    ROWS_OF_LEAVE_ONE_OUT,
+    Candidate,
+    Sampled,
+    best_lambda,
+    leave_one_out,
+)
+from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
+from hilboost.learners.kernel_machine.workspace import Workspace
+
+_ROWS_OF_AMPLITUDES = 500
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralChoice:
+    """The kernels with their amplitudes, and λ.
+
+    Attributes
+    ----------
+    kernels : tuple of Kernel
+    regularization : float
+        λ
+    rows : (m,) int64 or None
+        Rows that the choice held out.
+    predicted : (m, r) float64 or None
+        Predictions of their first gradients.
+    """
+
+    kernels: tuple[Kernel, ...]
+    regularization: float
+    rows: NDArray[np.int64] | None = None
+    predicted: Floats | None = None
+
+
+def choose_several(
+    config: KernelMachineConfig,
+    kernels: tuple[Kernel, ...],
+    workspace: Workspace,
+    gradients: Gradients,
+    weight: Floats | None,
+    iterates: bool = False,
+    choose_penalty: PenaltyChoice | None = None,
+) -> SeveralChoice:
+    """Choose what the user left open, from the gradients of the first stage.
+
+    If λ is given, the kernels are used as they are.  Otherwise their amplitudes maximize the
+    marginal likelihood of the sum on 500 rows, and λ minimizes its leave-one-out error.  With
+    ``tuning="marginal_likelihood"``, the hyperparameters of the kernels are fitted as well.
+
+    Parameters
+    ----------
+    config : KernelMachineConfig
+    kernels : tuple of Kernel
+        All different.
+    workspace : Workspace
+    gradients : Gradients
+        Only the negative gradients are used.
+    weight : (n,) float64 or None
+        Zero for rows outside the sample.
+    iterates : bool
+        Whether the fit takes conjugate gradient steps on all rows, which a small λ slows down.
+    choose_penalty : callable, optional
+        Chooses λ instead, for other losses than squared error.
+
+    Returns
+    -------
+    SeveralChoice
+        The order of the kernels has no effect on the others.
+    """
+    given = config.given_regularization
+    if config.tuning == "auto" and given is not None:
+        return SeveralChoice(kernels, given)
+    sample = StandardizedSample.of(workspace, gradients, weight)
+    order = _canonical_order(kernels, sample.rows)
+    ordered = [kernels[k] for k in order]
+    floor = lambda_floor(config, sample.n, iterates)
+    with array_api.blas_threads(1), side_by_side(workspace, len(sample.rows)) as team:
+        if config.tuning == "marginal_likelihood":
+            columns = Columns.of(sample.rows.X.shape[1], config.categorical)
+            best = by_likelihood(_unit_sum(ordered, sample.rows.X), columns, sample.rows)
+        else:
+            best = _by_amplitudes(ordered, sample.rows, floor, team)
+    found = best.kernel.parts  # type: ignore[attr-defined]
+    chosen = tuple(found[order.index(k)] for k in range(len(kernels)))
+    if given is not None:
+        return SeveralChoice(chosen, given)
+    regularization = best.regularization * sample.mass
+    if choose_penalty is not None and config.tuning == "auto":
+        regularization = choose_penalty(workspace, best.kernel, np.inf)
+    if best.predicted is None:
+        return SeveralChoice(chosen, regularization)
+    predicted = sample.in_units_of_gradients(best.predicted)
+    return SeveralChoice(chosen, regularization, best.rows, predicted)
+
+
+def _unit_sum(kernels: Sequence[Kernel], X: Floats) -> Sum:
+    """The sum of the kernels, each with the same mean of k(x, x)."""
+    X = X[:ROWS_OF_LEAVE_ONE_OUT]
+    sizes = [mean_diagonal(kernel, X) * len(kernels) for kernel in kernels]
+    return Sum(
+        tuple(
+            Scaled(kernel, 1 / size if size > 0 else 1.0)
+            for kernel, size in zip(kernels, sizes, strict=True)
+        )
+    )
+
+
+def _by_amplitudes(
+    kernels: Sequence[Kernel], sampled: Sampled, floor: float, team: ThreadTeam
+) -> Candidate[Kernel]:
+    """The sum of the kernels with the most likely amplitudes, and the best λ."""
+    start = _unit_sum(kernels, sampled.X)
+    if not sampled.Y.any() or len(sampled) < 3:
+        return Candidate(start, 1e-2)
+    rows = sampled.first(_ROWS_OF_AMPLITUDES)
+    numbers = np.arange(len(rows), dtype=np.float64)[:, None]
+    looked_up = Sum(
+        tuple(
+            Scaled(Precomputed(evaluate(part.kernel, rows.X, rows.X)), part.factor)
+            for part in start.parts
+        )
+    )
+    found = maximize(looked_up, START_NOISE, numbers, rows.Y)
+    factors = [part.factor for part in found.kernel.parts]
+    parts = [Scaled(kernel, factor) for kernel, factor in zip(kernels, factors, strict=True)]
+    rows = sampled.first(ROWS_OF_LEAVE_ONE_OUT)
+    candidate = Candidate[Kernel](Sum(tuple(parts)), max(found.noise, floor))
+    return best_lambda(leave_one_out(candidate, rows), rows, leave_one_out, floor, team)
+
+
+def _canonical_order(kernels: Sequence[Kernel], sampled: Sampled) -> list[int]:
+    """An order that does not depend on that of the list: sums of floats depend on their order."""
+    X = sampled.X[:_ROWS_OF_AMPLITUDES]
+
+    def key(k: int) -> tuple[float, float]:
+        K = evaluate(kernels[k], X, X)
+        return float(K.sum()), float((K * K).sum())
+
+    return sorted(range(len(kernels)), key=key)

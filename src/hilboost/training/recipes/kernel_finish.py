@@ -1,0 +1,124 @@
+"""The end of a fit of kernel stages: what the model keeps of the choices made in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from hilboost.boosting.effective_size import weight_scale
+from hilboost.core.base_model import Stage, Term
+from hilboost.learners.kernel_machine.expansion import merge
+from hilboost.learners.kernel_machine.nested import NestedLearner
+from hilboost.learners.kernel_machine.rounding import check_predictions
+from hilboost.learners.kernel_machine.several import SeveralKernelsState
+from hilboost.learners.kernel_machine.stage_kernels import StageKernels
+from hilboost.learners.kernel_machine.state import MachineState
+from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.training.recipe import Outcome
+
+
+@dataclass(frozen=True)
+class KernelFinish:
+    """Record the choices of the kernel machine, and sharpen least-squares probabilities.
+
+    Attributes
+    ----------
+    given : bool
+        Whether the user specified both kernel and regularization, leaving no free factor.
+    relative : bool
+        Whether λ was selected for the weights as they are, so that only their ratios matter.
+    firsts : tuple of int
+        For each kernel of a list, the position of the first equal one; empty without a list.
+    """
+
+    given: bool
+    relative: bool
+    firsts: tuple[int, ...] = ()
+
+    def __call__(self, outcome: Outcome) -> Outcome:
+        """Add a summary of the kernel machine to the outcome."""
+        machine: MachineState | SeveralKernelsState | None = outcome.learner_data
+        if machine is None:
+            return outcome
+        member, X = outcome.state.members[0], outcome.data.X
+        check_predictions(
+            *(member.model().predict_raw, X, member.raw, outcome.initial_raw),
+            outcome.data.target.y,
+            machine.workspace.precision,
+            machine.workspace.seed,
+        )
+        residual = outcome.data.target.y - outcome.initial_raw
+        choice = machine.choice
+        summary = KernelMachineSummary(
+            kernel=None if choice is None else choice.kernel,
+            regularization=None if choice is None else choice.regularization,
+            amplitude=1.0 if self.given else machine.amplitude(residual),
+            noise=machine.noise,
+            row_weight=weight_scale(X, outcome.data.target).plain_row if self.relative else 1.0,
+            stage_kernels=self._stage_kernels(machine, len(member.stages)),
+        )
+        loss, trial = outcome.loss, machine.trial
+        if loss.sharpness is not None and trial is not None:
+            rows, outputs = trial
+            loss = loss.sharpened(outcome.data.target.rows(rows), outcome.initial_raw + outputs)
+        return replace(outcome, loss=loss, kernel_machine=summary)
+
+    def _stage_kernels(
+        self, machine: MachineState | SeveralKernelsState, n_stages: int
+    ) -> StageKernels | None:
+        """The record of the kernels of the user's list, if there is one and a stage."""
+        if not self.firsts or machine.choice is None:
+            return None
+        found = machine.stage_kernels
+        if found is None:
+            found = StageKernels.of_one(machine.choice.kernel, n_stages)
+        return found.listed(self.firsts)
+
+
+@dataclass(frozen=True)
+class NestedFinish(KernelFinish):
+    """Merge the steps on each machine into one stage; stages are nested machines.
+
+    Attributes
+    ----------
+    given : bool
+    relative : bool
+    firsts : tuple of int
+    learner : NestedLearner or None
+        What the model keeps: without the function that selects λ, which contains the training rows.
+    """
+
+    learner: NestedLearner | None = None
+
+    def __call__(self, outcome: Outcome) -> Outcome:
+        """Return the outcome with one stage for each nested machine."""
+        outcome = super().__call__(outcome)
+        assert self.learner is not None
+        state, summary = outcome.state, outcome.kernel_machine
+        stages = state.members[0].stages
+        sizes = np.array([_size(stage) for stage in stages], dtype=np.int64)
+        ends = np.flatnonzero(np.diff(sizes, append=0)) + 1
+        n_iter = len(stages)
+        stages[:] = [_together(list(group)) for _, group in groupby(stages, key=_size)]
+        for losses in (state.train, state.validation):
+            if losses:
+                losses[:] = [losses[0], *(losses[end] for end in ends)]
+        if summary is not None:
+            summary = replace(summary, path=sizes[ends - 1], n_iter=n_iter)
+        return replace(outcome, learner=self.learner, kernel_machine=summary)
+
+
+def _size(stage: Stage) -> int:
+    model: Any = stage.terms[0].model
+    return len(model.basis)
+
+
+def _together(stages: list[Stage]) -> Stage:
+    """Add up stages with the same basis."""
+    if len(stages) == 1:
+        return stages[0]
+    ((model, columns),) = merge([term for stage in stages for term in stage.terms])
+    return Stage((Term.of(model, columns),))

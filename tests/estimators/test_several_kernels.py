@@ -1,0 +1,505 @@
+"""A list of kernels: each stage is that of the kernel with the largest decrease."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF
+from tests.reference.several_kernels import boosted
+
+from hilboost import (
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+    SparseKernelRidge,
+    load,
+    to_onnx,
+)
+from hilboost.core.errors import HilboostError, IncompatibleParts, InvalidParameter, InvalidType
+from hilboost.kernels import (
+    CallableKernel,
+    Constant,
+    Delta,
+    Gaussian,
+    Linear,
+    Matern,
+    OnColumns,
+    Precomputed,
+    Sum,
+    Tanimoto,
+)
+from hilboost.network import BipartiteNetwork, NetworkCompletion
+
+RNG = np.random.default_rng(0)
+N = 80
+X = RNG.normal(size=(N, 6))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] * 0.5 + X[:, 2:4] @ [1.0, -0.6] + 0.2 * RNG.normal(size=N)
+CLASSES = (np.median(Y) < Y).astype(int)
+NEW = RNG.normal(size=(30, 6))
+KERNELS = [
+    OnColumns(Gaussian(1.0), [0, 1]),
+    OnColumns(Linear(), [2, 3]),
+    OnColumns(Matern(2.0, 1.5), [4, 5]),
+]
+STAGES = ("full", "sparse", "block")
+all_stages = pytest.mark.parametrize("stages", STAGES)
+
+
+def build(kernel=KERNELS, **parameters):
+    defaults = {"regularization": 0.1, "random_state": 0, "n_jobs": 1}
+    return KernelBoostingRegressor(kernel=list(kernel), **defaults | parameters)
+
+
+def small(stages):
+    """Parameters of short stages that differ from full ones."""
+    return {"stages": stages} | ({} if stages == "full" else {"n_basis": 25})
+
+
+# Oracles
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_squared_error_is_the_naive_loop(weighted):
+    weight = RNG.uniform(0.5, 2.0, N) if weighted else None
+    model = build(stages="full", standardize=False, n_estimators=12)
+    model.fit(X, Y, sample_weight=weight)
+    grams = [kernel.block(X, X) for kernel in KERNELS]
+    F, chosen, _, functions = boosted(grams, Y, 0.1, 12, weight=weight)
+    np.testing.assert_array_equal(model.kernels_, chosen[: model.n_estimators_])
+    np.testing.assert_allclose(model.predict(X), F, atol=1e-7)
+    squares = (functions**2 * (1.0 if weight is None else weight)).sum(axis=1)
+    np.testing.assert_allclose(model.kernel_weights_, squares / squares.sum(), atol=1e-7)
+
+
+def test_log_loss_is_the_naive_loop():
+    model = KernelBoostingClassifier(
+        "log_loss", kernel=KERNELS, regularization=0.1, standardize=False, n_estimators=10
+    ).fit(X, CLASSES)
+    grams = [kernel.block(X, X) for kernel in KERNELS]
+    F, chosen, _, _ = boosted(grams, CLASSES, 0.1, 10, loss="log_loss")
+    np.testing.assert_array_equal(model.kernels_, chosen)
+    np.testing.assert_allclose(model.predict_raw(X)[:, 0], F, atol=1e-7)
+
+
+def test_sparse_stages_on_all_rows_choose_as_full_ones():
+    full = build(stages="full", n_estimators=12).fit(X, Y)
+    sparse = build(stages="sparse", n_basis=N, n_estimators=12).fit(X, Y)
+    np.testing.assert_array_equal(full.kernels_, sparse.kernels_)
+    np.testing.assert_allclose(full.predict(NEW), sparse.predict(NEW), atol=1e-6)
+
+
+@all_stages
+def test_the_penalized_objective_converges_to_that_of_the_sum(stages):
+    size = {} if stages == "full" else {"n_basis": 50}
+    model = build(stages=stages, n_estimators=1500, standardize=False, **size).fit(X, Y)
+    grams, alpha, left = [k.block(X, X) for k in KERNELS], np.zeros((3, N)), Y - Y.mean()
+    found = []
+    for term, kernel in _terms(model):
+        alpha[kernel, term.model.rows] += term.coefficient * term.model.weights[:, 0]
+        functions = [K @ a for K, a in zip(grams, alpha, strict=True)]
+        penalty = sum(a @ f for a, f in zip(alpha, functions, strict=True))
+        found.append(0.5 * ((left - sum(functions)) ** 2).sum() + 0.05 * penalty)
+    assert (np.diff(found) <= 1e-9 * found[0]).all()
+    least = 0.05 * left @ np.linalg.solve(sum(grams) + 0.1 * np.eye(N), left)
+    np.testing.assert_allclose(found[-1], least, rtol=1e-3)
+
+
+def test_standard_deviations_are_those_of_the_sum():
+    model = build(stages="full", n_estimators=500).fit(X, Y)
+    total = KernelBoostingRegressor(kernel=Sum(KERNELS), regularization=0.1, stages="full")
+    expected = total.fit(X, Y).predict(NEW, return_std=True)[1]
+    np.testing.assert_allclose(model.predict(NEW, return_std=True)[1], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_amplitude_is_that_of_the_sum(weighted):
+    rows = np.r_[np.arange(N), np.arange(10)]  # equal inputs, other targets
+    y = Y[rows] + 0.1 * RNG.normal(size=len(rows))
+    weight = RNG.uniform(0.5, 2.0, len(rows)) if weighted else None
+    model = build(regularization="auto", n_estimators=500).fit(X[rows], y, weight)
+    total = KernelBoostingRegressor(
+        kernel=Sum(model.kernel_), regularization=model.regularization_, stages="full"
+    ).fit(X[rows], y, weight)
+    machine = total.fitted_.kernel_machine
+    assert machine.amplitude == 1.0  # both are given
+    K = Sum(model.kernel_).block(*2 * (model.model_.stages[0].terms[0].model.inputs(X[rows]),))
+    w = np.ones(len(rows)) if weight is None else weight
+    left = y - np.average(y, weights=w)
+    expected = left @ np.linalg.solve(K + np.diag(model.regularization_ / w), left) / len(rows)
+    # The fit ends before the minimum is reached to all digits.
+    np.testing.assert_allclose(model.amplitude_, expected, rtol=5e-3)
+
+
+# Invariants
+
+
+@all_stages
+def test_a_list_of_one_kernel_is_that_kernel(stages):
+    for regularization in (0.1, "auto"):
+        one = build([KERNELS[0]], regularization=regularization, **small(stages)).fit(X, Y)
+        alone = KernelBoostingRegressor(
+            kernel=KERNELS[0],
+            regularization=regularization,
+            random_state=0,
+            **small(stages),
+        ).fit(X, Y)
+        np.testing.assert_array_equal(one.predict(NEW), alone.predict(NEW))
+        np.testing.assert_array_equal(one.kernels_, np.zeros(one.n_estimators_))
+        np.testing.assert_array_equal(one.kernel_weights_, alone.kernel_weights_)
+        assert one.kernel_ == (alone.kernel_,) or repr(one.kernel_) == repr((alone.kernel_,))
+
+
+@pytest.mark.parametrize("regularization", [0.1, "auto"])
+@all_stages
+def test_the_order_of_the_list_changes_labels_only(stages, regularization):
+    order = np.array([2, 0, 1])
+    model = build(regularization=regularization, **small(stages)).fit(X, Y)
+    other = build([KERNELS[k] for k in order], regularization=regularization, **small(stages)).fit(
+        X, Y
+    )
+    np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))
+    np.testing.assert_array_equal(model.kernels_, order[other.kernels_])
+    np.testing.assert_array_equal(model.kernel_weights_[order], other.kernel_weights_)
+
+
+@pytest.mark.parametrize("regularization", [0.1, "auto"])
+def test_repeated_kernels_count_once_and_the_first_wins(regularization):
+    model = build(regularization=regularization).fit(X, Y)
+    again = [KERNELS[0], OnColumns(Gaussian(1.0), [0, 1]), *KERNELS[1:], KERNELS[1]]
+    other = build(again, regularization=regularization).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))
+    np.testing.assert_array_equal(np.array([0, 2, 3])[model.kernels_], other.kernels_)
+    np.testing.assert_array_equal(other.kernel_weights_[[1, 4]], 0.0)
+    assert len(other.kernel_) == 5
+    twice = build([KERNELS[1], KERNELS[1]], regularization=regularization).fit(X, Y)
+    alone = build([KERNELS[1]], regularization=regularization).fit(X, Y)
+    np.testing.assert_array_equal(twice.predict(NEW), alone.predict(NEW))
+    np.testing.assert_array_equal(twice.kernel_weights_, [1.0, 0.0])
+
+
+@all_stages
+def test_the_number_of_threads_changes_nothing(stages):
+    one, two = (build(n_jobs=n, **small(stages)).fit(X, Y) for n in (1, 2))
+    np.testing.assert_array_equal(one.kernels_, two.kernels_)
+    np.testing.assert_allclose(one.predict(NEW), two.predict(NEW), rtol=1e-12)
+    again = build(n_jobs=1, **small(stages)).fit(X, Y)
+    np.testing.assert_array_equal(one.predict(NEW), again.predict(NEW))
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 1000), stages=st.sampled_from(STAGES))
+def test_weights_are_repetitions(seed, stages):
+    rng = np.random.default_rng(seed)
+    count = rng.integers(1, 4, N)
+    weighted = build(**small(stages)).fit(X, Y, sample_weight=count)
+    repeated = build(**small(stages)).fit(np.repeat(X, count, axis=0), np.repeat(Y, count))
+    np.testing.assert_array_equal(weighted.kernels_, repeated.kernels_)
+    np.testing.assert_allclose(weighted.predict(NEW), repeated.predict(NEW), rtol=1e-10)
+    np.testing.assert_allclose(weighted.kernel_weights_, repeated.kernel_weights_, rtol=1e-10)
+
+
+@settings(max_examples=8, deadline=None)
+@given(exponent=st.integers(-20, 20))
+def test_the_unit_of_the_targets_changes_nothing(exponent):
+    unit = 2.0**exponent
+    one = build(regularization="auto").fit(X, Y)
+    other = build(regularization="auto").fit(X, Y * unit)
+    np.testing.assert_allclose(
+        one.predict(NEW) * unit, other.predict(NEW), rtol=1e-5, atol=1e-5 * unit
+    )
+    np.testing.assert_allclose(one.kernel_weights_, other.kernel_weights_, atol=1e-4)
+
+
+# The main use: kernels on groups of columns
+
+
+def test_the_choice_finds_the_blocks():
+    model = build(regularization="auto").fit(X, Y)
+    assert model.kernel_weights_[:2].min() > 0.2
+    assert model.kernel_weights_[2] < 0.05
+    np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
+    for kernel in KERNELS:
+        alone = KernelBoostingRegressor(kernel=kernel, random_state=0).fit(X, Y)
+        truth = np.sin(2 * NEW[:, 0]) + NEW[:, 1] * 0.5 + NEW[:, 2:4] @ [1.0, -0.6]
+        errors = [((m.predict(NEW) - truth) ** 2).mean() for m in (model, alone)]
+        assert errors[0] < errors[1]
+
+
+def test_raw_columns_are_not_scaled_and_others_are():
+    bits = (RNG.uniform(size=(N, 8)) < 0.3).astype(float)
+    codes = RNG.integers(0, 3, (N, 1)).astype(float)
+    table = np.hstack([1000 * X[:, :2], codes, bits])
+    kernels = [
+        OnColumns(Gaussian(1.0), [0, 1]),
+        OnColumns(Delta(), [2]),
+        2.0 * OnColumns(Tanimoto(), range(3, 11)) + Constant(0.1),
+    ]
+    y = Y + codes[:, 0] + bits[:, 0]
+    model = build(kernels, regularization="auto").fit(table, y)
+    inputs = model.model_.stages[0].terms[0].model.inputs
+    np.testing.assert_allclose(inputs.scale[:2], table[:, :2].std(axis=0))
+    # Constant reads no column, but belongs to a kernel of fingerprints.
+    np.testing.assert_array_equal(inputs.scale[2:], 1.0)
+    np.testing.assert_array_equal(inputs.center[2:], 0.0)
+
+
+def test_tables_with_text_and_named_columns():
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    table["kind"] = np.where(X[:, 0] > 0, "x", "y")
+    kernels = [*KERNELS, OnColumns(Delta(), [6])]
+    model = build(kernels, categorical_features=["kind"]).fit(table, Y + 2 * (X[:, 0] > 0))
+    assert model.kernel_weights_[3] > 0
+    with pytest.raises(IncompatibleParts, match="categorical_features"):
+        build(kernels).fit(table, Y)
+
+
+def test_names_functions_and_scikit_learn_kernels_in_a_list():
+    def product(A, B):
+        return A @ B.T
+
+    model = build(["gaussian", product, RBF(2.0), CallableKernel(product)]).fit(X, Y)
+    assert model.kernel_weights_[3] == 0  # equal to the second
+    assert np.isfinite(model.predict(NEW)).all()
+
+
+# Everything that a fitted model does
+
+
+@pytest.mark.parametrize("regularization", [0.1, "auto"])
+@all_stages
+def test_files_pickles_and_clones(tmp_path, stages, regularization):
+    model = build(regularization=regularization, **small(stages)).fit(X, Y)
+    model.save(tmp_path / "model.hilboost")
+    loaded = load(tmp_path / "model.hilboost")
+    for other in (loaded, pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)):
+        np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))
+        np.testing.assert_array_equal(model.kernels_, other.kernels_)
+        np.testing.assert_array_equal(model.kernel_weights_, other.kernel_weights_)
+        assert repr(model.kernel_) == repr(other.kernel_)
+        if stages == "full":
+            deviations = [m.predict(NEW, return_std=True)[1] for m in (model, other)]
+            np.testing.assert_allclose(*deviations, rtol=1e-12)
+    assert repr(loaded.get_params()["kernel"]) == repr(model.get_params()["kernel"])
+    assert clone(model).set_params(kernel=Gaussian(1.0)).fit(X, Y).kernel_weights_.tolist() == [1.0]
+
+
+def test_files_refuse_gram_matrices_and_functions(tmp_path):
+    gram = Precomputed(Gaussian(1.0).block(X, X))
+    index = np.arange(N)[:, None]
+    model = build([gram, OnColumns(Gaussian(1.0), [0])]).fit(index, Y)
+    with pytest.raises(IncompatibleParts, match="Precomputed"):
+        model.save(tmp_path / "model.hilboost")
+
+
+@all_stages
+def test_staged_predictions_and_history(stages):
+    model = build(**small(stages)).fit(X, Y)
+    staged = list(model.staged_predict(NEW))
+    assert len(staged) == model.n_estimators_ == len(model.kernels_)
+    np.testing.assert_allclose(staged[-1], model.predict(NEW), rtol=1e-9, atol=1e-12)
+    if stages == "full":
+        loss = [((Y - at) ** 2).mean() / 2 for at in model.staged_predict(X)]
+        np.testing.assert_allclose(loss, model.history_.train[1:], rtol=1e-6)
+
+
+def test_early_stopping_keeps_the_records_of_its_stages():
+    model = build(early_stopping=True, n_estimators=60, regularization="auto").fit(X, Y)
+    assert 0 < len(model.kernels_) == model.n_estimators_ <= 60
+    np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
+    values = [
+        sum(t.model.predict_raw(X) for t, k in _terms(model) if k == kernel) for kernel in range(3)
+    ]
+    assert (model.kernel_weights_ > 0).tolist() == [np.any(value != 0) for value in values]
+
+
+def _terms(model):
+    return [(s.terms[0], k) for s, k in zip(model.model_.stages, model.kernels_, strict=True)]
+
+
+def test_calibrated_intervals_of_both_kinds_of_models():
+    for stages in STAGES:
+        model = build(**small(stages)).fit(X[:60], Y[:60]).calibrate(X[60:], Y[60:])
+        low, high = model.predict_interval(NEW, coverage=0.8).T
+        assert (low < high).all()
+    classifier = KernelBoostingClassifier(kernel=KERNELS, random_state=0).fit(X[:60], CLASSES[:60])
+    assert classifier.calibrate(X[60:], CLASSES[60:]).predict_set(NEW, coverage=0.8).any()
+
+
+@pytest.mark.parametrize("loss", ["huber", "absolute_error", "quantile", "poisson"])
+def test_other_losses_decrease_in_every_stage(loss):
+    y = np.exp(Y / 2).round() if loss == "poisson" else Y
+    model = build(loss=loss, regularization="auto").fit(X, y)
+    assert np.isfinite(model.predict(NEW)).all()
+    train = model.history_.train
+    assert train[-1] < 0.7 * train[0]
+    np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "log_loss", "hinge", "exponential"])
+def test_losses_of_classes(loss):
+    for classes in (CLASSES, CLASSES + (Y > 1.5)):
+        model = KernelBoostingClassifier(loss, kernel=KERNELS, random_state=0).fit(X, classes)
+        assert model.score(X, classes) > 0.8
+        np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
+
+
+def test_several_targets():
+    targets = np.column_stack([Y, X @ [0, 0, 1, 0, 0, 0]])
+    model = build(regularization="auto").fit(X, targets)
+    assert model.predict(NEW).shape == (30, 2)
+    assert model.kernel_weights_[1] > model.kernel_weights_[2]
+
+
+def test_sparse_stages_with_length_scales_and_refits():
+    model = build(
+        stages="sparse",
+        n_basis=20,
+        length_scale_factors=(1.5, 1.0),
+        refit_every=3,
+        n_estimators=12,
+    ).fit(X, Y)
+    assert model.n_estimators_ == 12
+    kernels = {id(stage.terms[0].model.kernel) for stage in model.model_.stages}
+    assert len(kernels) > len(set(model.kernels_))
+    np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
+
+
+@pytest.mark.parametrize("tuning", ["auto", "marginal_likelihood"])
+def test_the_marginal_likelihood_fits_the_kernels(tuning):
+    model = build(regularization="auto", tuning=tuning).fit(X, Y)
+    scale = model.kernel_[0].kernel.kernel.length_scale[0]
+    assert (scale != 1.0) == (tuning == "marginal_likelihood")
+
+
+def test_sun_yao_2006_with_several_kernels():
+    model = KernelBoostingRegressor.sun_yao_2006(
+        kernel=KERNELS, reweight=False, n_estimators=6, n_basis=20, subset_size=50, random_state=0
+    ).fit(X, Y)
+    assert len(model.kernels_) == 6
+
+
+def test_iterative_solvers_take_turns():
+    """Conjugate gradients begin anew after the stage of another kernel."""
+    from hilboost.learners.kernel_machine import full
+
+    direct = build(stages="full", n_estimators=30).fit(X, Y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(full, "DIRECT_UP_TO", 0)
+        patch.setattr(full, "_ILL_CONDITIONED_DIRECT_UP_TO", 0)
+        iterative = build(stages="full", n_estimators=200, tol=1e-6).fit(X, Y)
+    np.testing.assert_allclose(direct.predict(NEW), iterative.predict(NEW), atol=2e-3)
+
+
+def test_exports_to_onnx():
+    runtime = pytest.importorskip("onnxruntime")
+    model = build(regularization="auto").fit(X, Y)
+    session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+    found = session.run(None, {session.get_inputs()[0].name: NEW})[0]
+    np.testing.assert_allclose(np.ravel(found), model.predict(NEW), atol=1e-4)
+
+
+def test_as_learner_of_other_estimators():
+    machine = KernelBoostingRegressor(kernel=KERNELS, regularization=0.1)
+    boosting = BoostingRegressor(learner=machine, n_estimators=8, learning_rate=1.0).fit(X, Y)
+    assert boosting.score(X, Y) > 0.8
+    output = OutputKernelBoostingRegressor("linear", learner=machine).fit(X, np.c_[Y, -Y])
+    assert output.score(X, np.c_[Y, -Y]) > 0.8
+
+
+# Networks
+
+
+def similarities():
+    features = [X[:40, :2], X[:40, 2:4], X[:40, 4:], RNG.normal(size=(40, 3))]
+    return [Gaussian(1.0).block(table, table) for table in features]
+
+
+def test_bipartite_networks_with_several_similarities():
+    grams = similarities()
+    links = ((X[:40, :1] + X[:40, 2:3] * RNG.normal(size=12)) > 0.5).astype(float)
+    machine = KernelBoostingRegressor(kernel=[Precomputed(gram) for gram in grams], random_state=0)
+    known, new = np.arange(30)[:, None], np.arange(30, 40)[:, None]
+    network = BipartiteNetwork(machine).fit(known, links[:30])
+    assert network.predict(new).shape == (10, 12)
+    assert network.models_[0].kernel_weights_.shape == (4,)
+
+
+def test_network_completion_with_several_similarities():
+    grams = similarities()
+    links = Gaussian(1.0).block(X[:40, :2], X[:40, :2]) > 0.6
+    np.fill_diagonal(links, False)
+    machine = KernelBoostingRegressor(
+        kernel=[Precomputed(gram) for gram in grams], regularization=0.1
+    )
+    model = OutputKernelBoostingRegressor(learner=machine)
+    network = NetworkCompletion(model).fit(np.arange(30)[:, None], links[:30, :30])
+    assert network.predict_kernel(np.arange(30, 40)[:, None]).shape == (10, 30)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "message"),
+    [
+        ([], InvalidParameter, "empty list"),
+        ((), InvalidParameter, "empty list"),
+        (["gausian", "linear"], InvalidParameter, "entry 0 of kernel.*gausian"),
+        ([Gaussian(1.0), "auto"], InvalidParameter, "entry 1 of kernel is 'auto'"),
+        ([Gaussian(1.0), 3], InvalidType, "entry 1 of kernel.*int"),
+        ([Gaussian(1.0), None], InvalidType, "entry 1 of kernel.*NoneType"),
+        ([Gaussian, Linear()], InvalidType, "entry 0 of kernel.*is a class"),
+        ([Gaussian(1.0), [Linear()]], InvalidType, "entry 1 of kernel.*list of 1"),
+        ([Linear(), OnColumns(Gaussian(1.0), [6])], InvalidParameter, "columns 0 to 5"),
+        ([Linear(), Gaussian([1.0, 2.0])], InvalidParameter, "2 length scales"),
+        ({"a": Gaussian(1.0)}, InvalidType, "dict"),
+    ],
+)
+def test_wrong_lists(kernel, error, message):
+    with pytest.raises(error, match=message):
+        KernelBoostingRegressor(kernel=kernel, regularization=0.1).fit(X, Y)
+
+
+def test_estimators_of_one_kernel_refuse_lists():
+    with pytest.raises(InvalidType, match="one kernel here; got a list of 3"):
+        SparseKernelRidge(kernel=KERNELS).fit(X, Y)
+    with pytest.raises(InvalidType, match="got list"):
+        OutputKernelBoostingRegressor([Gaussian(1.0), Linear()]).fit(X, Y)
+
+
+def test_the_recursion_of_the_appendix_is_for_one_kernel():
+    with pytest.raises(InvalidParameter, match="recursion"):
+        build(stages="sparse", reweight=True).fit(X, Y)
+
+
+def test_tuning_by_distances_is_for_one_kernel():
+    with pytest.raises(InvalidParameter, match="mean_distance"):
+        build(tuning="mean_distance", regularization="auto").fit(X, Y)
+
+
+@all_stages
+def test_missing_values_are_refused(stages):
+    bad = X.copy()
+    bad[3, 1] = np.nan
+    with pytest.raises(HilboostError, match="NaN in column 1"):
+        build(**small(stages)).fit(bad, Y)
+    with pytest.raises(HilboostError, match="NaN in column 1"):
+        build(**small(stages)).fit(X, Y).predict(bad)
+
+
+@all_stages
+@pytest.mark.parametrize("regularization", [0.1, "auto"])
+def test_constant_targets_give_no_weights(stages, regularization):
+    model = build(regularization=regularization, **small(stages)).fit(X, np.full(N, 3.0))
+    np.testing.assert_allclose(model.predict(NEW), 3.0)
+    np.testing.assert_array_equal(model.kernel_weights_, 0.0)
+
+
+def test_a_small_memory_budget_is_refused():
+    with pytest.raises(InvalidParameter, match="memory_budget"):
+        build(stages="full", memory_budget=1e4, n_estimators=2).fit(X, Y)
