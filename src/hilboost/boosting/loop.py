@@ -21,8 +21,9 @@ from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm, Learner
-from hilboost.core.loss import Loss, Target, TargetUnits
+from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.rule import Rule, State
+from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hilboost.core.base_model import Term
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import RowSample
-from hilboost.core.loss import Gradients
 from hilboost.learners.tree import Forest, TreeLearner
 
 RNG = np.random.default_rng(0)
