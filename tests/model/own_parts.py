@@ -59,6 +59,12 @@ class Slopes(Learner):
         return [FittedTerm(part, outputs=model.predict_raw(data))]
 
 
+class PenalizedSlopes(Slopes):
+    """Its stages take the penalty of the slopes into account, as a kernel machine does."""
+
+    penalizes = True
+
+
 class MyTrees(TreeLearner):
     pass
 
