@@ -131,7 +131,7 @@ class Loss(ABC):
 
     @classmethod
     def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
-        """Create the loss for a regressor with ``loss=regressor_name``.
+        """Create the loss for a regressor with ``loss=regressor_name``, or with this class.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Loss(ABC):
 
     @classmethod
     def for_classifier(cls, n_classes: int) -> Self:
-        """Create the loss for a classifier with ``loss=classifier_name``.
+        """Create the loss for a classifier with ``loss=classifier_name``, or with this class.
 
         Parameters
         ----------
