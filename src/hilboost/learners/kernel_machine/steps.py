@@ -177,7 +177,7 @@ class Iterative(Steps):
     is_optimal = False
 
     def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
-        """The smaller machines add a third to the cost."""
+        """Each size is twice the one before; the smaller machines add a third to Newton's cost."""
         self._is_rounded = state.workspace.precision == "float32"
         self.prepare(state, problem)
         return doubling(len(self.rows))
@@ -206,7 +206,7 @@ class Iterative(Steps):
         return self._at_basis(so_far.function[rows], so_far.alpha[rows], K_DD)
 
     def _at_basis(self, values: Floats, weights: Floats, K_DD: Floats) -> Floats:
-        """The values (t, r) of an expansion at its basis vectors, or better ones."""
+        """Values of an expansion at its basis vectors; in single precision, computed again."""
         t = len(weights)
         return K_DD[:t, :t] @ weights if self._is_rounded else values
 
