@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import importlib
 import importlib.metadata
@@ -197,6 +198,37 @@ def write_json(path: Path, content: Any) -> None:
     part = path.with_name(path.name + ".term")
     part.write_text(json.dumps(content, indent=1) + "\n")
     part.replace(path)
+
+
+def in_parts(
+    path: Path,
+    cases: Sequence[Mapping[str, Any]],
+    measure: Callable[..., Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Measure the cases that the JSON file does not hold yet, and save it after each of them.
+
+    No case is begun later than ``--seconds`` after the start.  Returns the records in the order of
+    the cases; a record is a case and what ``measure(**case)`` returned.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    until = time.perf_counter() + parser.parse_args().seconds
+    done = json.loads(path.read_text())["results"] if path.exists() else []
+    records = []
+    for case in cases:
+        found = next((r for r in done if case.items() <= r.items()), None)
+        if found is None and time.perf_counter() < until:
+            found = {**case, **measure(**case)}
+            print(found, flush=True)
+            done.append(found)
+            write_json(path, {"environment": environment(1), "results": done})
+        if found is not None:
+            records.append(found)
+    return records
+
+
+def standard_error(values: Sequence[float]) -> float:
+    return statistics.stdev(values) / len(values) ** 0.5
 
 
 def cell(value: Any) -> str:

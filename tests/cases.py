@@ -19,7 +19,7 @@ from tests.outputs import pairs as output_pairs
 from tests.reference import kernels as pairs
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.kernels import (
     CallableKernel,
     Constant,

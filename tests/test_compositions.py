@@ -30,7 +30,7 @@ from hilboost import (
     kernels,
 )
 from hilboost.core.errors import HilboostError
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 from hilboost.losses.registry import classification_losses, regression_losses
 from hilboost.network import NetworkCompletion
 from hilboost.outputs import OUTPUT_NAMES

@@ -37,7 +37,7 @@ from hilboost import (
 from hilboost.backends import threads as team
 from hilboost.callbacks import ProgressBar
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))

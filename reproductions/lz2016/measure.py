@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, log_loss
 
 from hilboost import BoostingClassifier
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.losses import AbsoluteError, Huber, MultinomialLogLoss, SquaredError
 from kernel_data import SETS
 

@@ -21,8 +21,8 @@ from hilboost.backends.trees.nodes import (
     N_NODES,
     RIGHT,
 )
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import RowSample
-from hilboost.core.loss import Gradients
 from hilboost.learners.tree import TreeLearner, buffers, learner
 from hilboost.learners.tree.growth import grow_together
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from hilboost import BoostingRegressor
 from hilboost.boosting.effective_size import common_unit, weight_scale
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.tables import SparseTable
 
 factors = st.sampled_from([2.0**-40, 1e-9, 0.37, 1.0, 3.0, 2.0**30, 1e12])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilboost.boosting import RowSampling, assign_folds
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 
 N = 1000
 Y = np.zeros((N, 1))

@@ -14,7 +14,7 @@ from tests.reference.isotonic import nearest_in_order, pairs_in_order
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.tree.constraints import MonotonicOrder
 from hilboost.testing.models import predictions

@@ -7,7 +7,7 @@ from tests.cases import LEARNERS, PLAIN, assert_same_model, ids
 
 from hilboost import AdaptiveLoss, BoostingClassifier, BoostingRegressor, LeafLoss, Loss
 from hilboost.core.errors import HilboostError, IncompatibleParts
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 from hilboost.losses import Huber
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from tests.cases import LOSSES, PLAIN, LossCase, ids
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import DataWarning, InvalidData
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.losses import Huber, Poisson
 
 FEW = settings(max_examples=4)

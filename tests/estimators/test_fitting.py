@@ -5,7 +5,7 @@ import pytest
 
 from hilboost import BoostingClassifier, BoostingRegressor, Loss
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import Huber
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hilboost import BoostingRegressor, KernelBoostingClassifier, KernelBoostingRegressor
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.kernels import Gaussian
 from hilboost.losses import Gamma, Huber, Poisson
 

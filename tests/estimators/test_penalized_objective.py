@@ -19,7 +19,7 @@ from hilboost import (
     KernelBoostingRegressor,
     Loss,
 )
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine import (
     BlockLearner,

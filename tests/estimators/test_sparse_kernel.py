@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hilboost import SparseKernelClassifier, SparseKernelRidge
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Laplace
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine import SELECTIONS

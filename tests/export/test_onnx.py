@@ -29,8 +29,8 @@ from hilboost.core.errors import (
     InvalidType,
     MissingPackage,
 )
+from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogLink
-from hilboost.core.loss import Gradients
 from hilboost.losses import Poisson, SquaredError
 from hilboost.model.codecs import ClassCodec
 

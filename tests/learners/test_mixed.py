@@ -7,8 +7,8 @@ import pytest
 
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import FittedTerm, Learner, RowSample
-from hilboost.core.loss import Gradients
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, SparseLearner
 from hilboost.learners.mixed import MixedLearner, parts_of_rows

@@ -5,8 +5,8 @@ import pytest
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import RowSample
-from hilboost.core.loss import Gradients
 from hilboost.learners.ridge import RidgeLearner
 
 RNG = np.random.default_rng(0)

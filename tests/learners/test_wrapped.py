@@ -13,8 +13,8 @@ from tests.cases import PLAIN
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidData
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import RowSample
-from hilboost.core.loss import Gradients
 from hilboost.learners.wrapped import WrappedLearner
 
 RNG = np.random.default_rng(0)

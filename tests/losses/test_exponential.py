@@ -8,7 +8,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from hilboost import BoostingClassifier
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.losses import Exponential, MultinomialExponential
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.losses import Hinge, SquaredHinge
 
 LOSSES = [Hinge, SquaredHinge]

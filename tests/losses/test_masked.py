@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hilboost import BoostingRegressor, load
 from hilboost.core.errors import InvalidData
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.encoders import Encoder
 from hilboost.losses import Gamma, Poisson, SquaredError, Tweedie
 from hilboost.losses.masked import MaskedLoss

@@ -9,7 +9,7 @@ from tests.model.own_parts import PseudoHuber
 
 from hilboost import BoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.losses import AbsoluteError, Huber, Quantile, SquaredError
 from hilboost.losses.radial import RadialLoss
 from hilboost.testing import LossContract

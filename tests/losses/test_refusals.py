@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.losses import Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.losses import (
     AbsoluteError,
     BinomialLogLoss,

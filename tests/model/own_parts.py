@@ -6,8 +6,8 @@ import numpy as np
 
 from hilboost import Loss
 from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import FittedTerm, Learner
-from hilboost.core.loss import Gradients
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Gaussian, Kernel
 from hilboost.learners.tree import TreeLearner
@@ -57,6 +57,12 @@ class Slopes(Learner):
         )
         part = Term.of(model, slice(0, gradients.negative_gradient.shape[1]))
         return [FittedTerm(part, outputs=model.predict_raw(data))]
+
+
+class PenalizedSlopes(Slopes):
+    """Its stages take the penalty of the slopes into account, as a kernel machine does."""
+
+    penalizes = True
 
 
 class MyTrees(TreeLearner):

@@ -16,6 +16,7 @@ from hilboost import (
     BoostingClassifier,
     BoostingRegressor,
     KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
     OutputKernelForestRegressor,
 )
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidParameter, InvalidType
@@ -60,6 +61,16 @@ def models(parts):
             two,
             names("Slopes", "Outer.Slope"),
         ),
+        "penalized": (
+            BoostingRegressor(learner=parts.PenalizedSlopes(), **SETTINGS),
+            two,
+            names("PenalizedSlopes", "Outer.Slope"),
+        ),
+        "penalized points": (
+            OutputKernelBoostingRegressor("linear", learner=parts.PenalizedSlopes(), **SETTINGS),
+            two,
+            names("PenalizedSlopes", "Outer.Slope"),
+        ),
         "both": (
             BoostingRegressor(loss, learner=parts.Slopes(), **SETTINGS),
             two,
@@ -85,7 +96,11 @@ def models(parts):
 
 
 @pytest.mark.parametrize(
-    "name", ["loss", "class", "learner", "both", "trees", "kernel", "output", "output kernel"]
+    "name",
+    [
+        *("loss", "class", "learner", "penalized", "penalized points", "both", "trees", "kernel"),
+        *("output", "output kernel"),
+    ],
 )
 def test_round_trip(name, parts, tmp_path):
     model, y, needed = models(parts)[name]

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from hilboost.core.base_model import Stage
 from hilboost.core.learner import RowSample
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.losses import SquaredError
 
 

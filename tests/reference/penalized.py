@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 
 
 def objective(loss, target, raw, squared_norm, lam):

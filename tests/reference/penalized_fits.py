@@ -6,7 +6,7 @@ import numpy as np
 from tests.reference.penalized import least, objective
 
 from hilboost import BoostingClassifier, KernelBoostingClassifier, KernelBoostingRegressor
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.kernels import Gaussian
 
 KERNEL = Gaussian(1.0)

@@ -9,8 +9,8 @@ from hilboost import BoostingRegressor
 from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import FittedTerm, RowSample
-from hilboost.core.loss import Target
 from hilboost.core.rule import State
+from hilboost.core.target import Target
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import AbsoluteError, SquaredError

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.tables import SparseTable
 
 _PROBES = 8

@@ -20,9 +20,11 @@ from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import FittedTerm, Learner
-from hilboost.core.loss import Gradients, Loss, Target, TargetUnits
+from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.rule import Rule, State
+from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hilboost.core import dtypes
 from hilboost.core.learner import RowSample
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import numpy as np
 
 from hilboost.boosting.loop import TrainingState
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Target, TargetUnits
+from hilboost.core.loss import TargetUnits
+from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 
 

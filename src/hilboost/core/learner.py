@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.base_model import AnyModel, BaseModel, Stage, Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 
 
 @dataclass(frozen=True)

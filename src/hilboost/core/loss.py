@@ -1,4 +1,4 @@
-"""Interface of losses, and the records for targets and gradients."""
+"""Interface of losses, and their units."""
 
 from __future__ import annotations
 
@@ -12,45 +12,9 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.gradients import Gradients
 from hilboost.core.link import IdentityLink, Link
-
-
-@dataclass(frozen=True)
-class Target:
-    """Encoded labels with sample weights.
-
-    Attributes
-    ----------
-    y : (n, c) float64
-        Encoded labels: target values, or class codes (c = 1).
-    weight : (n,) float64 or None
-        Sample weights; ``None`` means one for each row.
-    """
-
-    y: Floats
-    weight: Floats | None = None
-
-    def rows(self, index: Any) -> Target:
-        """Return the target of a subset of the rows.
-
-        Parameters
-        ----------
-        index : slice or index array
-
-        Returns
-        -------
-        Target
-        """
-        return Target(self.y[index], None if self.weight is None else self.weight[index])
-
-    def total_weight(self) -> float:
-        """Return the sum of the weights.
-
-        Returns
-        -------
-        float
-        """
-        return float(len(self.y)) if self.weight is None else float(self.weight.sum())
+from hilboost.core.target import Target
 
 
 @dataclass(frozen=True)
@@ -81,34 +45,6 @@ class TargetUnits:
     shift: Floats | None = None
     factor: float = 1.0
     value: float = 1.0
-
-
-@dataclass(frozen=True)
-class Gradients:
-    """First and second derivatives of the loss with respect to ``raw``, without sample weights.
-
-    Attributes
-    ----------
-    negative_gradient : (n, r) float64
-        The *negative* gradient, which is the direction of steepest descent.
-    hessian : (n, r) float64 or None
-        Diagonal of the hessian, or an upper bound on it; ``None`` means one everywhere.
-    bound : float or None
-        Upper bound on the eigenvalues of the hessian of any row at any ``raw`` (Böhning 1992);
-        ``None`` if no bound is known.
-    isotropic : bool
-        Whether all columns of ``hessian`` are equal because a multiple of the identity bounds the
-        hessian matrix of each row: one step length and one linear system serve all outputs.
-    smooth : Gradients or None
-        Gradients of :meth:`Loss.with_curvature`, if only some of several learners are fitted to
-        them; otherwise ``None``.
-    """
-
-    negative_gradient: Floats
-    hessian: Floats | None = None
-    bound: float | None = None
-    isotropic: bool = False
-    smooth: Gradients | None = None
 
 
 _OF_THE_FORMULA = (
@@ -195,7 +131,7 @@ class Loss(ABC):
 
     @classmethod
     def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
-        """Create the loss for a regressor with ``loss=regressor_name``.
+        """Create the loss for a regressor with ``loss=regressor_name``, or with this class.
 
         Parameters
         ----------
@@ -210,7 +146,7 @@ class Loss(ABC):
 
     @classmethod
     def for_classifier(cls, n_classes: int) -> Self:
-        """Create the loss for a classifier with ``loss=classifier_name``.
+        """Create the loss for a classifier with ``loss=classifier_name``, or with this class.
 
         Parameters
         ----------

@@ -8,7 +8,8 @@ from typing import Protocol
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm, Learner, RowSample
-from hilboost.core.loss import Loss, Target
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.trees.category_splits import MAX_LEVELS
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.encoders.rare_levels import kept_levels, level_weights
 from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
 

@@ -12,7 +12,6 @@ from hilboost.losses.registry import (
     classification_losses,
     distance_losses,
     make_classification_loss,
-    make_regression_loss,
     regression_losses,
 )
 
@@ -24,9 +23,9 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     ------
     InvalidParameter, InvalidType
     """
-    return _named_or_own(
-        loss, regression_losses(), lambda name: make_regression_loss(name, parameters)
-    )
+    if isinstance(loss, str):
+        loss = regression_losses()[_known(loss, regression_losses())]
+    return _made(loss, lambda cls: cls.for_regressor(parameters))
 
 
 def class_loss(loss: Any, n_classes: int) -> Loss:
@@ -36,9 +35,9 @@ def class_loss(loss: Any, n_classes: int) -> Loss:
     ------
     InvalidParameter, InvalidType
     """
-    return _named_or_own(
-        loss, classification_losses(), lambda name: make_classification_loss(name, n_classes)
-    )
+    if isinstance(loss, str):
+        return make_classification_loss(_known(loss, classification_losses()), n_classes)
+    return _made(loss, lambda cls: cls.for_classifier(n_classes))
 
 
 def distance_loss(loss: Any) -> Loss:
@@ -48,9 +47,11 @@ def distance_loss(loss: Any) -> Loss:
     ------
     InvalidParameter, InvalidType
     """
-    if isinstance(loss, str) and loss in regression_losses():
+    if isinstance(loss, str):
+        if loss not in regression_losses():
+            raise unknown_name("loss", loss, distance_losses())
         loss = regression_losses()[loss]
-    own = _named_or_own(loss, distance_losses(), lambda name: make_regression_loss(name, {}))
+    own = _made(loss, lambda cls: cls.for_regressor({}))
     if not own.symmetric:
         raise InvalidParameter(_why_not_of_distance(own))
     return own if own.quadratic else RadialLoss(own, outside=True)
@@ -70,14 +71,23 @@ def _why_not_of_distance(loss: Loss) -> str:
     )
 
 
-def _named_or_own(loss: Any, names: Collection[str], make: Callable[[str], Loss]) -> Loss:
-    """Create a built-in loss from its name, or use an object or a class passed by the user."""
-    if isinstance(loss, str):
-        if loss not in names:
-            raise unknown_name("loss", loss, names)
-        return make(loss)
+def _known(name: str, names: Collection[str]) -> str:
+    """Reject unknown names."""
+    if name not in names:
+        raise unknown_name("loss", name, names)
+    return name
+
+
+def _made(loss: Any, make: Callable[[type[Loss]], Loss]) -> Loss:
+    """Create the loss from its class, or return the object passed by the user."""
     if isinstance(loss, type) and issubclass(loss, Loss):
-        loss = loss()
+        try:
+            return make(loss)
+        except TypeError as error:
+            raise InvalidType(
+                f"loss={loss.__name__} cannot be created ({error}); pass an object, or a class "
+                "that needs no arguments."
+            ) from error
     if not isinstance(loss, Loss):
         raise InvalidType(
             f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {loss!r}."

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from hilboost.backends import array_api as dense
 from hilboost.backends.threads import ThreadTeam, threads_for
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.estimators.gate import Gate, assign
 from hilboost.estimators.predictions import NumberPredictions
 from hilboost.estimators.random_subsets import Maker, SubsetEnsemble, drawn

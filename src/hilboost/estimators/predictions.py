@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Loss, Target
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.estimators.conformal import PredictionIntervals, PredictionSets
 from hilboost.estimators.losses import class_loss, number_loss
 from hilboost.losses.registry import gives_probabilities

@@ -14,11 +14,10 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels.base import Fields, Kernel, Names
+from hilboost.kernels.distances import LARGEST_SQUARE, rounding_error, squared_distances
 from hilboost.kernels.validation import check_length_scales, length_scales, positive
 
 _SMALLEST_SQUARE = 1e-30  # keeps an unused quotient finite
-
-_LARGEST_SQUARE = 1e30  # beyond it every kernel is zero; its powers stay finite in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +57,7 @@ class Stationary(Kernel):
         product = graph.add("MatMul", centered, graph.constant(-2 * B.T))
         total = graph.add("Add", product, graph.constant((B * B).sum(axis=1)[None, :]))
         total = graph.add("Add", total, squares)
-        S = graph.add("Clip", total, graph.constant(0.0), graph.constant(_LARGEST_SQUARE))
+        S = graph.add("Clip", total, graph.constant(0.0), graph.constant(LARGEST_SQUARE))
         return self.profile_operators(graph, S)
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
@@ -167,29 +166,11 @@ class Stationary(Kernel):
         Z = Z - array_api.namespace(A).mean(Z, axis=0)
         S = squared_distances(Z, Z)
         # Rows that are equal up to rounding add nothing; a steep slope would amplify the noise.
-        equal = _rounding_error(Z) >= S
+        equal = rounding_error(Z) >= S
         M = self.slope(S)
         M *= W
         M[equal] = 0
         return Z, M
-
-
-def squared_distances(A: Array, B: Array) -> Array:
-    """Compute ``|a - b|²``, (a, b), from one matrix product."""
-    xp = array_api.namespace(A)
-    middle = xp.mean(B, axis=0)  # cancellation is least around the middle
-    A, B = A - middle, B - middle
-    ones_a, ones_b = xp.ones_like(A[:, :1]), xp.ones_like(B[:, :1])
-    left = xp.concat([-2 * A, xp.sum(A * A, axis=1)[:, None], ones_a], axis=1)
-    right = xp.concat([B, ones_b, xp.sum(B * B, axis=1)[:, None]], axis=1)
-    return array_api.clip(left @ right.T, 0.0, _LARGEST_SQUARE)
-
-
-def _rounding_error(Z: Array) -> float:
-    """Bound the error of ``squared_distances(Z, Z)``: (d + 2) terms of at most ``4 |z|²``."""
-    xp = array_api.namespace(Z)
-    largest = float(xp.max(xp.sum(Z * Z, axis=1)))
-    return 4 * (Z.shape[1] + 2) * float(xp.finfo(Z.dtype).eps) * largest
 
 
 class Gaussian(Stationary):

@@ -13,8 +13,8 @@ from hilboost.backends import array_api
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import FittedTerm, Learner, RowSample
-from hilboost.core.loss import Gradients
 from hilboost.core.operators import OperatorGraph
 from hilboost.learners.kernel_machine.inputs import Inputs
 

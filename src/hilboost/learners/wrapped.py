@@ -14,8 +14,8 @@ from sklearn.utils.validation import has_fit_parameter
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import FittedTerm, Learner, RowSample
-from hilboost.core.loss import Gradients
 from hilboost.learners.linear import LinearModel
 
 

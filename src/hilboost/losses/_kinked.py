@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients, Loss, Target
+from hilboost.core.gradients import Gradients
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 
 RELATIVE_WIDTH = 1e-4
 

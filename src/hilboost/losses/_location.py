@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from hilboost.backends.trees.leaves import leaf_quantiles, weighted_quantile
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.loss import Loss, Target, TargetUnits
+from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.target import Target
 
 _LARGEST_EXPONENT = 256
 """Targets with an absolute value between 2^-256 and 2^256 are not scaled."""

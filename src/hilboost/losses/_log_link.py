@@ -10,7 +10,8 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.link import LogLink
-from hilboost.core.loss import Loss, Target, TargetUnits
+from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.target import Target
 from hilboost.losses import _location
 
 _LARGEST_EXPONENT = 300.0

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.link import ScoresLink
-from hilboost.core.loss import LeafLoss, Target
+from hilboost.core.loss import LeafLoss
+from hilboost.core.target import Target
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients, LeafLoss, Loss, Target, TargetUnits
+from hilboost.core.gradients import Gradients
+from hilboost.core.loss import LeafLoss, Loss, TargetUnits
+from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
 

@@ -8,7 +8,9 @@ from scipy.optimize import brentq
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.loss import AdaptiveLoss, Gradients, LeafLoss, Loss, Target, TargetUnits
+from hilboost.core.gradients import Gradients
+from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss, TargetUnits
+from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized
 

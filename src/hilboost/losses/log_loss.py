@@ -8,8 +8,10 @@ import numpy as np
 from scipy.special import expit, logit
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
-from hilboost.core.loss import Gradients, Loss, Target
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.losses import _location
 
 _SMALLEST_PROBABILITY = 1e-15

@@ -9,7 +9,9 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.loss import Gradients, Loss, Target, TargetUnits
+from hilboost.core.gradients import Gradients
+from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.target import Target
 
 
 def with_missing_targets(loss: Loss, *ys: Floats) -> Loss:

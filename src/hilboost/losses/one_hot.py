@@ -9,8 +9,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
-from hilboost.core.loss import Gradients, Loss, Target
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.losses import _location
 
 _SHARPNESS = 8.0

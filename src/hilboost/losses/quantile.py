@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.gradients import Gradients
 from hilboost.core.link import SortedLink
-from hilboost.core.loss import Gradients, LeafLoss, Loss, Target, TargetUnits
+from hilboost.core.loss import LeafLoss, Loss, TargetUnits
+from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
 

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.loss import AdaptiveLoss, Gradients, LeafLoss, Loss, Target, TargetUnits
+from hilboost.core.gradients import Gradients
+from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss, TargetUnits
+from hilboost.core.target import Target
 from hilboost.losses import _centers
 from hilboost.losses._kinked import RELATIVE_WIDTH
 

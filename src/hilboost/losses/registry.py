@@ -76,23 +76,6 @@ def classification_losses() -> Mapping[str, tuple[type[Loss], ...]]:
     return MappingProxyType(found)
 
 
-def make_regression_loss(name: str, parameters: Mapping[str, Any]) -> Loss:
-    """Create the loss of a regressor.
-
-    Parameters
-    ----------
-    name : str
-        One of :func:`regression_losses`.
-    parameters : mapping of str to object
-        Parameters of the estimator.
-
-    Returns
-    -------
-    Loss
-    """
-    return regression_losses()[name].for_regressor(parameters)
-
-
 def make_classification_loss(name: str, n_classes: int) -> Loss:
     """Create the loss of a classifier.
 
@@ -127,8 +110,8 @@ def gives_probabilities(loss: Any) -> bool:
 
     Parameters
     ----------
-    loss : str or Loss
-        A name, or a loss that may declare its link.
+    loss : str, Loss or Loss class
+        A name, a built-in class, or a loss that may declare its link.
 
     Returns
     -------
@@ -136,7 +119,8 @@ def gives_probabilities(loss: Any) -> bool:
         True where nothing else is declared.
     """
     if isinstance(loss, str) and loss in classification_losses():
-        first = classification_losses()[loss][0]
-        loss = first.for_classifier(first.n_classes_range[0])
+        loss = classification_losses()[loss][0]
+    if isinstance(loss, type) and issubclass(loss, Loss) and loss.classifier_name is not None:
+        loss = loss.for_classifier(loss.n_classes_range[0])
     link = loss.link if isinstance(loss, Loss) else None
     return link is None or link.gives_probabilities

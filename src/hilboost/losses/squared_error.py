@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients, Loss, Target, TargetUnits
+from hilboost.core.gradients import Gradients
+from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.target import Target
 from hilboost.losses import _location
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients, Target
+from hilboost.core.gradients import Gradients
+from hilboost.core.target import Target
 from hilboost.losses._margin import MarginLoss, SortedLeaves
 
 

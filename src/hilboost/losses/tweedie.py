@@ -6,7 +6,8 @@ from typing import Any
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.loss import Gradients, Target
+from hilboost.core.gradients import Gradients
+from hilboost.core.target import Target
 from hilboost.losses._log_link import LogLinkLoss, safe_exp
 
 

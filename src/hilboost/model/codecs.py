@@ -14,8 +14,9 @@ from sklearn.utils.validation import column_or_1d
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
-from hilboost.core.loss import Loss, Target
+from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
+from hilboost.core.target import Target
 from hilboost.outputs.spanning import spanning_rows
 from hilboost.tables import as_array, without_mask
 from hilboost.validation.targets import check_labels, check_length, check_regression_target

@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from hilboost.core.callback import History
+from hilboost.core.learner import Learner
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -52,8 +53,8 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
             fitted.kernel_machine, fitted.learner.name, writer, keeps_noise
         )
         arrays |= more
-    elif _has_kernel_stages(fitted) and "output" not in header:
-        header["stages"] = fitted.learner.name
+    elif "output" not in header:
+        header |= _stages_to_file(fitted.learner)
     if fitted.calibration is not None:
         header["calibration"], more = calibrations.to_file(fitted.calibration)
         arrays |= more
@@ -112,16 +113,10 @@ def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Ar
     if fitted.codec.kind == "numbers":
         return {"n_targets": fitted.numbers.n_targets, "flat": fitted.numbers.flat}, {}
     fields, arrays = output_spaces.to_arrays(fitted.output.embedding, _span(fitted.output), writer)
-    if _has_kernel_stages(fitted):
-        fields["stages"] = fitted.learner.name
+    fields |= _stages_to_file(fitted.learner)
     if fitted.output.outside:
         fields["outside"] = True
     return {"output": fields}, arrays
-
-
-def _has_kernel_stages(fitted: FittedModel) -> bool:
-    """Whether one learner of kernel stages fitted the model, whose name is to be kept."""
-    return fitted.learner.penalizes and fitted.learner.name is not None
 
 
 def _span(codec: OutputCodec) -> output_spaces.Span:
@@ -142,6 +137,11 @@ def _read_codec(
         require(len(classes) >= 2, "classes")
         return ClassCodec(classes), _stages(header)
     return NumberCodec(int(header["n_targets"]), bool(header["flat"])), _stages(header)
+
+
+def _stages_to_file(learner: Learner) -> Header:
+    """Return the name of kernel stages, which the parameters may leave open."""
+    return {"stages": learner.name} if learner.name in kernel_machines.STAGES else {}
 
 
 def _stages(fields: Header) -> str | None:

@@ -7,6 +7,7 @@ with one tag::
     {"array": name}                                     an array of the file
     {"kernel": description}                             one of hilboost's kernels
     {"own": name, "values": {...}}                      a component of hilboost, a linear regressor
+    {"own": name, "values": null}                       the class of one of hilboost's losses
     {"import": "module:Class", "attributes": {...}}     an object of a user-defined class
 
 For the last tag, only names that the caller trusts are imported.
@@ -121,8 +122,11 @@ class ValueWriter:
             return self._imported(value, what, depth)
         if isinstance(value, Kernel):
             return {"kernel": to_description(value)}
-        if isinstance(value, type) and issubclass(value, Loss) and not is_hilboost(value):
-            return {"import": self._named(value), "attributes": None}
+        if isinstance(value, type) and issubclass(value, Loss):
+            if value in loss_classes().values():
+                return {"own": value.__name__, "values": None}
+            if not is_hilboost(value):
+                return {"import": self._named(value), "attributes": None}
         raise IncompatibleParts(
             f"{what} is of type {type(value).__name__}, which model files do not support; they "
             "support numbers, text, hilboost's components and custom classes derived from "
@@ -207,9 +211,11 @@ class ValueReader:
             return self._imported(written["import"], written["attributes"], depth)
         if "own" in written:
             require(set(written) == {"own", "values"}, "a value")
-            values = written["values"]
-            require(isinstance(written["own"], str) and isinstance(values, dict), "a value")
-            return _own(written["own"])(
+            name, values = written["own"], written["values"]
+            if values is None:
+                return loss_classes()[name]
+            require(isinstance(name, str) and isinstance(values, dict), "a value")
+            return _own(name)(
                 **{
                     _RENAMED.get(name, name): self.read(item, depth + 1)
                     for name, item in values.items()

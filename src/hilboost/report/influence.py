@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Loss, Target
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.losses.masked import with_missing_targets
 from hilboost.report.table import Columns
 

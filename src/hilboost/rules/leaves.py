@@ -9,8 +9,9 @@ import numpy as np
 from hilboost.core.base_model import Stage
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
-from hilboost.core.loss import Loss, Target
+from hilboost.core.loss import Loss
 from hilboost.core.rule import State
+from hilboost.core.target import Target
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Loss, Target
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.estimators import BoostingClassifier, BoostingRegressor
 from hilboost.losses.registry import gives_probabilities
 from hilboost.testing.assertions import ensure, ensure_close, read_only

@@ -19,7 +19,8 @@ from hilboost.boosting import (
 )
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.loss import Loss, Target, TargetUnits
+from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.target import Target
 from hilboost.encoders import Encoding
 from hilboost.losses.masked import with_missing_targets
 from hilboost.training.data import TrainingData

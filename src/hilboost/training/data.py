@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
 from hilboost.tables import Schema
 

@@ -7,7 +7,8 @@ import numpy as np
 from hilboost.boosting.effective_size import weight_scale
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.loss import Loss, Target
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, TargetCodec
 from hilboost.model.conformal import Calibration

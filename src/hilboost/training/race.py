@@ -9,8 +9,8 @@ import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig, TrainingState, Validation, boost
-from hilboost.core.loss import Target
 from hilboost.core.rule import Rule
+from hilboost.core.target import Target
 from hilboost.rules import Shrinkage
 from hilboost.training.recipe import Candidate
 

@@ -18,7 +18,8 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.loop import BoostingConfig, EnsembleMember, advance
 from hilboost.boosting.sampling import RowSampling
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Loss, Target
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.learners.kernel_machine import FullLearner, Workspace

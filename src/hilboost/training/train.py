@@ -22,7 +22,7 @@ from hilboost.callbacks.time_budget import TimeBudget
 from hilboost.core.callback import Callback, History
 from hilboost.core.errors import FitWarning
 from hilboost.core.learner import Learner
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.encoders import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel

@@ -6,7 +6,7 @@ from sklearn.kernel_ridge import KernelRidge
 from tests.reference.machines import Staged, penalized, penalized_optimum, ridge
 
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.kernels import Matern
 from hilboost.learners.kernel_machine import BlockLearner, KernelMachineConfig
 from hilboost.losses import BinomialLogLoss, MultinomialLogLoss

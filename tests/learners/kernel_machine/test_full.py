@@ -7,7 +7,7 @@ from tests.reference.machines import Staged, penalized, penalized_optimum
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.kernels import Matern
 from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, full

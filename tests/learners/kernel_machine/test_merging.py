@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.core.loss import Gradients, Target
+from hilboost.core.gradients import Gradients
+from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.merging import DistinctRows, merge_equal_rows, row_ranks
 
 

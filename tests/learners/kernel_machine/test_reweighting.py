@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.reference.machines import Staged, penalized
 
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.loss import Target
+from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Matern
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.kernel_machine.reweighting import Reweighting

@@ -6,7 +6,8 @@ from scipy.optimize import minimize
 from tests.reference.machines import Staged, penalized
 
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
-from hilboost.core.loss import Gradients, Target
+from hilboost.core.gradients import Gradients
+from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Matern
 from hilboost.learners.kernel_machine import SELECTIONS, KernelMachineConfig, SparseLearner
 from hilboost.learners.kernel_machine.problem import StageProblem

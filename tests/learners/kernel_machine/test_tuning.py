@@ -5,7 +5,7 @@ import pytest
 from tests.reference.machines import ridge
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns, Stationary
 from hilboost.learners.kernel_machine import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning import choose, scoring

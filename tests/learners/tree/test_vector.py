@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import RowSample
-from hilboost.core.loss import Gradients
 from hilboost.learners.tree import VectorTreeLearner
 
 seeds = st.integers(0, 10**6)

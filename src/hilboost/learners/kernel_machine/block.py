@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import FittedTerm, RowSample
-from hilboost.core.loss import Gradients
 from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.descending import Descending
@@ -35,8 +35,8 @@ class BlockLearner(KernelLearner):
     converges to its solution.  The dual objective decreases in every stage, but not always the
     penalized loss.
 
-    Losses whose curvature has no bound (:class:`~hilboost.core.loss.Gradients`) would need short
-    steps.  For these, the weights of the block are optimal on all rows, as in a sparse stage.
+    Losses whose curvature has no bound (:class:`~hilboost.core.gradients.Gradients`) would need
+    short steps.  For these, the weights of the block are optimal on all rows, as in a sparse stage.
 
     Parameters
     ----------

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients, Target
+from hilboost.core.gradients import Gradients
+from hilboost.core.target import Target
 
 
 def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel
 
 _SMALLEST_CURVATURE = 1e-6

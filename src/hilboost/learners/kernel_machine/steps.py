@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from hilboost.kernels.gram import Gram, row_blocks
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.stage_system import StageSolver
+from hilboost.learners.kernel_machine.stage_system import StageSolver, StageSystem
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.workspace import Workspace
 
@@ -87,11 +89,11 @@ class Steps(ABC):
         if not self.is_done:
             del self.sizes[0], self._bases[0]
 
-    def factored(self, state: MachineState, problem: StageProblem) -> tuple[Gram, Floats, Floats]:
-        """The Gram matrix of the whole basis, the Cholesky factor of ``H``, and ``g``."""
+    def factored(self, state: MachineState, problem: StageProblem) -> tuple[StageSystem, Floats]:
+        """The system of the whole basis, and the Cholesky factor of ``H``."""
         system = self.solver.system(state, problem, self.rows)
         H = array_api.to_numpy(system.grams[0] + self.regularization * system.K_DD)
-        return system.gram, array_api.cholesky(H), array_api.to_numpy(system.g)
+        return system, array_api.cholesky(H)
 
     def expansion(self, workspace: Workspace, a: Floats) -> KernelExpansion:
         """The base model of weights (t, r)."""
@@ -109,8 +111,9 @@ class ClosedForm(Steps):
 
     def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
         """Factor once, in double precision if single is inaccurate."""
-        self._gram, self._factor, g = self.factored(state, problem)
-        self._half = array_api.solve_lower(self._factor, g)
+        system, self._factor = self.factored(state, problem)
+        self._gram = system.gram
+        self._half = array_api.solve_lower(self._factor, array_api.to_numpy(system.g))
         whole = array_api.solve_lower(self._factor, self._half + 0.0, transposed=True)
         if state.refine_precision(self.kernel, self.rows, whole):
             return self.begin(state, problem)
@@ -133,8 +136,34 @@ class ClosedForm(Steps):
         self.grow()
 
 
+class Direction(NamedTuple):
+    """The weights of a step, and the terms of the quadratic model that it minimizes.
+
+    Attributes
+    ----------
+    a : (t, r) float64
+        The weights.
+    g : (t, r) float64
+        The negative gradient of the penalized loss.
+    gram : Gram
+        ``K`` (n, D); the first ``t`` columns are used.
+    K_DD : (D, D) float64
+        Likewise.
+    """
+
+    a: Floats
+    g: Floats
+    gram: Gram
+    K_DD: Floats
+
+
 class Iterative(Steps):
     """Several steps on every nested machine, each starting from the result of the smaller one.
+
+    In single precision, the values of the function so far contain rounding errors, which are not
+    smooth.  Steps that remove them at the basis vectors have large weights, whose rounding errors
+    are larger still, and seem to decrease the penalty without bound.  The penalty is therefore
+    computed from the weights, in double precision.
 
     Attributes
     ----------
@@ -147,12 +176,48 @@ class Iterative(Steps):
     n_steps = 0
     is_optimal = False
 
-    def descending(
-        self, state: MachineState, problem: StageProblem, g: Floats, a: Floats, outputs: Floats
+    def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
+        """Each size is twice the one before; the smaller machines add a third to Newton's cost."""
+        self._is_rounded = state.workspace.precision == "float32"
+        self.prepare(state, problem)
+        return doubling(len(self.rows))
+
+    def prepare(self, state: MachineState, problem: StageProblem) -> None:
+        """Compute what the steps share; by default, nothing."""
+        return
+
+    @abstractmethod
+    def direction(self, state: MachineState, problem: StageProblem) -> Direction:
+        """The next step on the present machine."""
+
+    def step(self, state: MachineState, problem: StageProblem) -> Descending:
+        """The next step on the present machine, in double precision if single is inaccurate."""
+        direction = self.direction(state, problem)
+        if state.refine_precision(self.kernel, self.rows[: len(direction.a)], direction.a):
+            self.use_basis(state.workspace)
+            self.prepare(state, problem)
+            direction = self.direction(state, problem)
+        return self._descending(state, problem, direction)
+
+    def function(self, state: MachineState, problem: StageProblem, K_DD: Floats) -> Floats:
+        """The function so far at the basis vectors of the present machine, (t, r)."""
+        so_far = state.component(self.kernel, problem.n_outputs)
+        rows = self.rows[: self.sizes[0]]
+        return self._at_basis(so_far.function[rows], so_far.alpha[rows], K_DD)
+
+    def _at_basis(self, values: Floats, weights: Floats, K_DD: Floats) -> Floats:
+        """Values of an expansion at its basis vectors; in single precision, computed again."""
+        t = len(weights)
+        return K_DD[:t, :t] @ weights if self._is_rounded else values
+
+    def _descending(
+        self, state: MachineState, problem: StageProblem, direction: Direction
     ) -> Descending:
-        """The step with weights ``a``, where ``-g`` is the gradient of the penalized loss."""
+        a, g, gram, K_DD = direction
+        outputs = times(gram, a)
         model, weight = self.expansion(state.workspace, a), problem.weight
-        function = state.component(self.kernel, a.shape[1]).function[model.rows]
+        function = self.function(state, problem, K_DD)
+        own = self._at_basis(outputs[model.rows], a, K_DD)
         descent = float((g * a).sum())
         total = float(len(outputs)) if weight is None else float(weight.sum())
         self.n_steps += 1
@@ -161,7 +226,7 @@ class Iterative(Steps):
             Term.of(model, slice(0, a.shape[1])),
             outputs=outputs,
             slope=self.regularization * float((a * function).sum()),
-            curvature=self.regularization * float((a * outputs[model.rows]).sum()),
+            curvature=self.regularization * float((a * own).sum()),
             descent=descent,
         )
 
@@ -184,16 +249,15 @@ class Iterative(Steps):
 class Newton(Iterative):
     """Newton's method for one output: IRLS for log loss, an active-set method for squared hinge."""
 
-    def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
-        """The smaller machines add a third to the cost."""
-        return doubling(len(self.rows))
-
-    def step(self, state: MachineState, problem: StageProblem) -> Descending:
+    def direction(self, state: MachineState, problem: StageProblem) -> Direction:
         """``H⁻¹ g``; cost O(n t²)."""
-        system = self.solver.system(state, problem, self.rows[: self.sizes[0]])
-        a = system.solve()
-        g = array_api.to_numpy(system.g)
-        return self.descending(state, problem, g, a, times(system.gram, a))
+        of_loss = replace(self.solver, penalizes_ensemble=False)
+        system = of_loss.system(state, problem, self.rows[: self.sizes[0]])
+        K_DD = array_api.to_numpy(system.K_DD)
+        penalty = self.regularization * self.function(state, problem, K_DD)
+        g = array_api.to_numpy(system.g) - penalty
+        a = replace(system, g=array_api.like(g, system.g)).solve()
+        return Direction(a, g, system.gram, K_DD)
 
 
 class QuasiNewton(Iterative):
@@ -203,32 +267,31 @@ class QuasiNewton(Iterative):
     all sizes; a step costs O(n D r).
     """
 
-    def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
+    def prepare(self, state: MachineState, problem: StageProblem) -> None:
         """Factor once."""
-        self._gram, self._factor, _ = self.factored(state, problem)
+        system, self._factor = self.factored(state, problem)
+        self._gram, self._K_DD = system.gram, array_api.to_numpy(system.K_DD)
         self._forget()
-        return doubling(len(self.rows))
 
     def _forget(self) -> None:
         self._pairs: list[tuple[Floats, Floats]] = []  # steps, and what they took from g
         self._last: tuple[Floats, Floats] | None = None  # g, and the step from there
 
-    def step(self, state: MachineState, problem: StageProblem) -> Descending:
+    def direction(self, state: MachineState, problem: StageProblem) -> Direction:
         """The step of the bound, corrected by the curvature along the last steps."""
-        function = state.component(self.kernel, problem.n_outputs).function
         t = self.sizes[0]
         g = transposed_times(self._gram, problem.weighted_gradient)[:t]
-        g -= self.regularization * function[self.rows[:t]]
+        g -= self.regularization * self.function(state, problem, self._K_DD)
         if self._last is not None:
             before, step = self._last
             taken = before - g
             if (step * taken).sum() > _LEAST_CURVATURE * (step * before).sum():
                 self._pairs = [*self._pairs[1 - _STEPS_REMEMBERED :], (step, taken)]
-        a = self._direction(g)
+        a = self._minimizer(g)
         self._last = g, a
-        return self.descending(state, problem, g, a, times(self._gram, a))
+        return Direction(a, g, self._gram, self._K_DD)
 
-    def _direction(self, g: Floats) -> Floats:
+    def _minimizer(self, g: Floats) -> Floats:
         """Nocedal & Wright 2006, Algorithm 7.4, with the scale of (7.20)."""
         factor = self._factor[: len(g), : len(g)]
         left, coefficients = g + 0.0, []

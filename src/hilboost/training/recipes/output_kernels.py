@@ -8,9 +8,11 @@ from typing import Any
 
 from hilboost.boosting import EarlyStopping, RowSampling
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
-from hilboost.core.loss import AdaptiveLoss, Gradients, Loss, Target
+from hilboost.core.loss import AdaptiveLoss, Loss
 from hilboost.core.output_space import Embedding
+from hilboost.core.target import Target
 from hilboost.encoders import Encoder
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model.resolved import is_auto

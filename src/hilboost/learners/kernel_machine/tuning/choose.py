@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import mean_diagonal
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.core.loss import Gradients
+from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel, Precomputed, Scaled, Sum
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import maximize

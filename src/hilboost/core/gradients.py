@@ -1,0 +1,35 @@
+"""Gradients: first and second derivatives of the loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hilboost.core.dtypes import Floats
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """First and second derivatives of the loss with respect to ``raw``, without sample weights.
+
+    Attributes
+    ----------
+    negative_gradient : (n, r) float64
+        The *negative* gradient, which is the direction of steepest descent.
+    hessian : (n, r) float64 or None
+        Diagonal of the hessian, or an upper bound on it; ``None`` means one everywhere.
+    bound : float or None
+        Upper bound on the eigenvalues of the hessian of any row at any ``raw`` (Böhning 1992);
+        ``None`` if no bound is known.
+    isotropic : bool
+        Whether all columns of ``hessian`` are equal because a multiple of the identity bounds the
+        hessian matrix of each row: one step length and one linear system serve all outputs.
+    smooth : Gradients or None
+        Gradients of :meth:`~hilboost.core.loss.Loss.with_curvature`, if only some of several
+        learners are fitted to them; otherwise ``None``.
+    """
+
+    negative_gradient: Floats
+    hessian: Floats | None = None
+    bound: float | None = None
+    isotropic: bool = False
+    smooth: Gradients | None = None

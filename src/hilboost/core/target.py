@@ -1,0 +1,46 @@
+"""Targets: encoded labels with sample weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hilboost.core.dtypes import Floats
+
+
+@dataclass(frozen=True)
+class Target:
+    """Encoded labels with sample weights.
+
+    Attributes
+    ----------
+    y : (n, c) float64
+        Encoded labels: target values, or class codes (c = 1).
+    weight : (n,) float64 or None
+        Sample weights; ``None`` means one for each row.
+    """
+
+    y: Floats
+    weight: Floats | None = None
+
+    def rows(self, index: Any) -> Target:
+        """Return the target of a subset of the rows.
+
+        Parameters
+        ----------
+        index : slice or index array
+
+        Returns
+        -------
+        Target
+        """
+        return Target(self.y[index], None if self.weight is None else self.weight[index])
+
+    def total_weight(self) -> float:
+        """Return the sum of the weights.
+
+        Returns
+        -------
+        float
+        """
+        return float(len(self.y)) if self.weight is None else float(self.weight.sum())

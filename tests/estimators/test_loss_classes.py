@@ -1,0 +1,112 @@
+"""A class given as ``loss`` is created as by its name, and stored in model files."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.model.editing import contents, edit
+
+import hilboost
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    Loss,
+    OutputKernelBoostingRegressor,
+)
+from hilboost.core.errors import InvalidModelFile, InvalidType
+from hilboost.losses import Hinge, Huber, Quantile, SquaredError
+from hilboost.losses.registry import classification_losses, gives_probabilities, regression_losses
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(80, 3))
+Y = np.exp(X[:, 0] + 0.1 * RNG.normal(size=80))
+TREES = {"n_estimators": 4, "early_stopping": False, "random_state": 0}
+MACHINE = {"n_estimators": 4, "regularization": 0.1, "kernel": "gaussian", "random_state": 0}
+CLASSES = [
+    (name, loss) for name, losses in sorted(classification_losses().items()) for loss in losses
+]
+
+
+def assert_like(model, named, y, tmp_path):
+    """The class gives the model of the name, before and after a round trip through a file."""
+    model, named = model.fit(X, y), named.fit(X, y)
+    np.testing.assert_array_equal(model.predict_raw(X), named.predict_raw(X))
+    model.save(tmp_path / "m")
+    loaded = hilboost.load(tmp_path / "m")
+    assert loaded.loss is model.loss
+    np.testing.assert_array_equal(loaded.predict(X), named.predict(X))
+    np.testing.assert_array_equal(loaded.fit(X, y).predict(X), named.predict(X))
+    assert model.report_facts(X, y)["model"]["loss"] == model.loss.__name__
+
+
+@pytest.mark.parametrize("name", sorted(regression_losses()))
+@pytest.mark.parametrize(
+    ("estimator", "setting"), [(BoostingRegressor, TREES), (KernelBoostingRegressor, MACHINE)]
+)
+def test_regression(estimator, setting, name, tmp_path):
+    model = estimator(regression_losses()[name], quantile=0.8, **setting)
+    assert_like(model, estimator(name, quantile=0.8, **setting), Y, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "loss"), CLASSES, ids=[loss.__name__ for _, loss in CLASSES])
+@pytest.mark.parametrize(
+    ("estimator", "setting"), [(BoostingClassifier, TREES), (KernelBoostingClassifier, MACHINE)]
+)
+def test_classification(estimator, setting, name, loss, tmp_path):
+    y = np.digitize(Y, [0.6, 1.5] if loss.n_classes_range[0] == 3 else [1.0])
+    model = estimator(loss, **setting)
+    assert hasattr(model, "predict_proba") == gives_probabilities(name)
+    assert_like(model, estimator(name, **setting), y, tmp_path)
+
+
+def test_distances(tmp_path):
+    model = OutputKernelBoostingRegressor("linear", loss=Huber, **TREES)
+    named = OutputKernelBoostingRegressor("linear", loss="huber", **TREES)
+    assert_like(model, named, np.column_stack([Y, -Y]), tmp_path)
+
+
+class Scaled(SquaredError):
+    def __init__(self, factor):
+        self.factor = factor
+
+
+@pytest.mark.parametrize(
+    ("loss", "reason"),
+    [(Scaled, "missing 1 required positional argument: 'factor'"), (Loss, "abstract")],
+)
+def test_classes_that_cannot_be_created(loss, reason):
+    message = (
+        rf"^loss={loss.__name__} cannot be created \(.*{reason}.*\); pass an object, or a class "
+        r"that needs no arguments\.$"
+    )
+    for model in (
+        BoostingRegressor(loss, **TREES),
+        KernelBoostingRegressor(loss, **MACHINE),
+        OutputKernelBoostingRegressor("linear", loss=loss, **TREES),
+    ):
+        with pytest.raises(InvalidType, match=message):
+            model.fit(X, Y)
+    with pytest.raises(InvalidType, match=message):
+        BoostingClassifier(loss, **TREES).fit(X, Y > 1)
+
+
+@pytest.mark.parametrize("name", ["TreeLearner", "NoSuchLoss", None, ["Huber"], 3])
+def test_files_with_other_classes_are_refused(name, tmp_path):
+    path = tmp_path / "m"
+    BoostingRegressor(Quantile, **TREES).fit(X, Y).save(path)
+    parameters = json.loads(contents(path)[1]["header"])["parameters"]
+    assert parameters["loss"] == {"own": "Quantile", "values": None}
+    edit(path, header={"parameters": parameters | {"loss": {"own": name, "values": None}}})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+def test_a_learner_is_no_class(tmp_path):
+    path = tmp_path / "m"
+    BoostingClassifier(Hinge, **TREES).fit(X, Y > 1).save(path)
+    parameters = json.loads(contents(path)[1]["header"])["parameters"]
+    edit(path, header={"parameters": parameters | {"learner": parameters["loss"]}})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
