@@ -507,6 +507,12 @@ def _words(rng, n):
     return ["", *words][:n]
 
 
+def _sentences(rng, n):
+    tokens = ["red", "green", 7, ("a", 1)]
+    drawn = [[tokens[i] for i in rng.integers(4, size=rng.integers(1, 6))] for _ in range(n)]
+    return [["red", 7], ["green", ("a", 1)], (), *drawn][:n]
+
+
 def _nodes(rng, n):
     return [*_NODES, *rng.choice(_NODES, n).tolist()][:n]
 
@@ -588,6 +594,15 @@ OUTPUTS = [
         _words,
         output_pairs.spectrum([1, 2, 3], False),
         exact=(),
+        distinct=False,
+    ),
+    OutputCase(
+        "strings-tokens",
+        lambda: Strings((1, 2), string_lengths=(0, 4)),
+        _sentences,
+        output_pairs.spectrum([1, 2], True),
+        exact=(),
+        settled=lambda labels: [tuple(label) for label in labels],
         distinct=False,
     ),
     OutputCase(

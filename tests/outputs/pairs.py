@@ -71,7 +71,9 @@ def log_euclidean(a, b):
 def spectrum(lengths, normalize):
     def count(string):
         return Counter(
-            string[i : i + length] for length in lengths for i in range(len(string) - length + 1)
+            tuple(string[i : i + length])
+            for length in lengths
+            for i in range(len(string) - length + 1)
         )
 
     def product(a, b):
