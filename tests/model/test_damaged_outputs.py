@@ -43,6 +43,7 @@ def text(labels):
 ROWS = np.column_stack([X[:, 0] ** 2, np.sin(X[:, 1])])
 WORDS = ["abc", "bcd", "abcd", "cab"] * 10
 SENTENCES = [["a", "b", "c"]] * 40
+GRAPHS = [(["C", "O", "C"], [(0, 1), (1, 2)]), (["C", "O"], [(0, 1)])] * 20
 NODES = ["cat", "dog", "elm", "oak"] * 10
 PARENTS = {"cat": "pet", "dog": "pet", "elm": "tree", "oak": "tree"}
 SHARES = np.abs(X) / np.abs(X).sum(axis=1, keepdims=True)
@@ -120,6 +121,21 @@ EDITS = {
             "grams": [text([{"tuple": ["x", "b", "c"]}]), text([{"tuple": [["a"], "b", "c"]}])],
         },
         {},
+    ),
+    "graphs": (
+        "graph",
+        GRAPHS,
+        {
+            "labels": [
+                text([]),
+                text([1, 2]),
+                text([{"tuple": [{"tuple": ["C", "O"]}, {"tuple": [{"tuple": [0, 2]}]}]}]),
+                text([{"tuple": [{"tuple": ["C", "O"]}, {"tuple": [{"tuple": [1, 0]}]}]}]),
+                text([{"tuple": [{"tuple": ["C"]}, {"tuple": []}]}]),
+                text([["C"], []]),
+            ]
+        },
+        {"n_iterations": [-1, 1, 2.0, 10**9, None], "normalize": [0, "yes", None]},
     ),
     "hierarchy": (
         Hierarchy(PARENTS),

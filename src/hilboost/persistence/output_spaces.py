@@ -22,9 +22,10 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.output_space import Embedding
 from hilboost.kernels.pivoted_cholesky import GramFactor
-from hilboost.outputs import Compositions, PositiveMatrices, Rankings, Strings
+from hilboost.outputs import Compositions, Graphs, PositiveMatrices, Rankings, Strings
 from hilboost.outputs.compositions import CompositionEmbedding
 from hilboost.outputs.distributions import DistributionEmbedding
+from hilboost.outputs.graphs import MOST_ITERATIONS, GraphEmbedding
 from hilboost.outputs.hierarchies import HierarchyEmbedding
 from hilboost.outputs.kernel_output import RowEmbedding, embedding_of_rows
 from hilboost.outputs.label_sets import LabelSetEmbedding
@@ -283,6 +284,21 @@ def _read_strings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -
     return StringEmbedding(training, vocabulary, lengths, fields["normalise"], among, max_nodes)
 
 
+def _write_graphs(space: GraphEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    fields = {"n_iterations": len(space.refinement.neighborhoods)}
+    arrays = {"labels": _write_labels(space.training)}
+    return fields | {"normalize": bool(space.normalize)}, arrays
+
+
+def _read_graphs(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    training, normalize = _read_labels(arrays, "labels"), fields["normalize"]
+    require(type(normalize) is bool, "normalize")
+    n_iterations = _whole(fields["n_iterations"], "n_iterations", 0, MOST_ITERATIONS)
+    found = Graphs(n_iterations, normalize).fit(training)
+    require(found.training == training and found.shared.max() == r - 1, "labels")
+    return found
+
+
 def _write_hierarchy(space: HierarchyEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     arrays = {name: getattr(space, name) for name in ("parent", "depth", "length", "training")}
     return {}, {"labels": _write_labels(space.nodes), **arrays}
@@ -315,6 +331,7 @@ _KINDS = MappingProxyType(
     {
         "compositions": _Kind(_write_compositions, _read_compositions),
         "distributions": _Kind(_write_distributions, _read_distributions),
+        "graphs": _Kind(_write_graphs, _read_graphs),
         "hierarchy": _Kind(_write_hierarchy, _read_hierarchy),
         "label_sets": _Kind(_write_label_sets, _read_label_sets),
         "positive_matrices": _Kind(_write_matrices, _read_matrices),
