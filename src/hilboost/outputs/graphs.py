@@ -44,7 +44,8 @@ class Graphs(OutputSpace):
     are accepted as well; their node attribute ``"label"`` is the label of a node, or else ``None``.
     Predictions are a list of pairs of tuples, with sorted edges.
 
-    Graphs that the Weisfeiler-Lehman test cannot tell apart have the same point.  Neighborhoods
+    Graphs that the Weisfeiler-Lehman test cannot tell apart have the same point, and so have those
+    with proportional counts if ``normalize=True``, such as rings of different sizes.  Neighborhoods
     that occur in the same training graphs, equally often, share one coordinate.  ``norms`` counts
     all neighborhoods, also those that do not occur in training graphs.  A point is computed in
     O(h m log m) for m edges.  Decoding methods: ``"nearest"`` and ``"cosine"`` choose among the
