@@ -62,6 +62,7 @@ from hilboost.losses import (
 from hilboost.outputs import (
     Compositions,
     Distributions,
+    Graphs,
     Hierarchy,
     KernelOutput,
     LabelSets,
@@ -508,6 +509,27 @@ def _words(rng, n):
     return ["", *words][:n]
 
 
+def _sentences(rng, n):
+    tokens = ["red", "green", 7, ("a", 1)]
+    drawn = [[tokens[i] for i in rng.integers(4, size=rng.integers(1, 6))] for _ in range(n)]
+    return [["red", 7], ["green", ("a", 1)], (), *drawn][:n]
+
+
+def _graphs(rng, n):
+    """Lists, and edges in any order and direction."""
+    found = [([], []), (["C"], [])]
+    while len(found) < n:
+        size = int(rng.integers(2, 6))
+        pairs = [(int(i), int(j)) for i in range(size) for j in range(i) if rng.uniform() < 0.5]
+        found.append((rng.choice(["C", "N", "O"], size).tolist(), pairs))
+    return found[:n]
+
+
+def _settled_graphs(graphs):
+    edges = [tuple(sorted((min(edge), max(edge)) for edge in graph[1])) for graph in graphs]
+    return [(tuple(graph[0]), own) for graph, own in zip(graphs, edges, strict=True)]
+
+
 def _nodes(rng, n):
     return [*_NODES, *rng.choice(_NODES, n).tolist()][:n]
 
@@ -589,6 +611,33 @@ OUTPUTS = [
         _words,
         output_pairs.spectrum([1, 2, 3], False),
         exact=(),
+        distinct=False,
+    ),
+    OutputCase(
+        "strings-tokens",
+        lambda: Strings((1, 2), string_lengths=(0, 4)),
+        _sentences,
+        output_pairs.spectrum([1, 2], True),
+        exact=(),
+        settled=lambda labels: [tuple(label) for label in labels],
+        distinct=False,
+    ),
+    OutputCase(
+        "graphs",
+        Graphs,
+        _graphs,
+        output_pairs.weisfeiler_lehman(3, True),
+        exact=(),
+        settled=_settled_graphs,
+        distinct=False,
+    ),
+    OutputCase(
+        "graphs-counts",
+        lambda: Graphs(1, normalize=False),
+        _graphs,
+        output_pairs.weisfeiler_lehman(1, False),
+        exact=(),
+        settled=_settled_graphs,
         distinct=False,
     ),
     OutputCase(

@@ -21,6 +21,7 @@ from hilboost import (
     OutputKernelTreeRegressor,
     SparseKernelRidge,
 )
+from hilboost.outputs import Strings
 
 N, D = 70, 9
 
@@ -76,6 +77,17 @@ def _outputs(estimator, **parameters):
     return model.predict(1.01 * X + 0.03)
 
 
+def _strings(**parameters):
+    X, y, _ = _table(6)
+    words = [
+        "".join("ab"[int(x > 0)] for x in row[: 3 + int(t > 0)])
+        for row, t in zip(X, y, strict=True)
+    ]
+    space = Strings((1, 2), **parameters)
+    model = OutputKernelForestRegressor(space, n_estimators=3, decode="exact", random_state=0)
+    return np.array(model.fit(X, words).predict(1.01 * X + 0.03))
+
+
 def _kernels(estimator, **parameters):
     X, y, _ = _table(5)
     return estimator(random_state=0, **parameters).fit(X, y).predict(X)
@@ -100,6 +112,8 @@ FITS: dict[str, Callable[[], np.ndarray]] = {
         OutputKernelForestRegressor, n_estimators=3, max_features="sqrt", n_jobs=2
     ),
     "output kernel boosting": lambda: _outputs(OutputKernelBoostingRegressor, n_estimators=3),
+    "strings": lambda: _strings(normalize=False),
+    "strings by angle": _strings,
     "kernel boosting": lambda: _kernels(KernelBoostingRegressor, n_estimators=2),
     "sparse kernel ridge": lambda: _kernels(SparseKernelRidge, n_basis=10),
 }

@@ -135,6 +135,7 @@ def spaces_and_learners(row, column):
     draw = {
         "linear": "vectors",
         "gaussian": "kernel",
+        "graph": "graphs",
         "label_set": "label_sets",
         "ranking": "rankings-kemeny",
         "distribution": "distributions",

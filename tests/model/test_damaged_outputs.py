@@ -42,6 +42,8 @@ def text(labels):
 
 ROWS = np.column_stack([X[:, 0] ** 2, np.sin(X[:, 1])])
 WORDS = ["abc", "bcd", "abcd", "cab"] * 10
+SENTENCES = [["a", "b", "c"]] * 40
+GRAPHS = [(["C", "O", "C"], [(0, 1), (1, 2)]), (["C", "O"], [(0, 1)])] * 20
 NODES = ["cat", "dog", "elm", "oak"] * 10
 PARENTS = {"cat": "pet", "dog": "pet", "elm": "tree", "oak": "tree"}
 SHARES = np.abs(X) / np.abs(X).sum(axis=1, keepdims=True)
@@ -104,7 +106,36 @@ EDITS = {
             "labels": [text(["abc"] * 2), text([1, 2]), text([]), np.array([255], dtype=np.uint8)],
             "grams": [text(["abc", "bcd"]), text(["abc", "bcd", "ca"])],
         },
-        {"lengths": [[0, 3], [3], [3, 2], [3, 10**9 + 0.5], [1, 3], [3, 2**60]], "normalise": [1]},
+        {
+            "lengths": [[0, 3], [3], [3, 2], [3, 10**9 + 0.5], [1, 3], [3, 2**60]],
+            "normalise": [1],
+            "string_lengths": [[4, 3], [3], None, [-1, 3], [3, 2**40], [0.5, 3]],
+            "max_nodes": [0, None, 2.5, True],
+        },
+    ),
+    "tokens": (
+        "string",
+        SENTENCES,
+        {
+            "labels": [text(["abcd"]), text([{"tuple": [1, 2, 3, 4]}, "abc"]), text([["a"] * 4])],
+            "grams": [text([{"tuple": ["x", "b", "c"]}]), text([{"tuple": [["a"], "b", "c"]}])],
+        },
+        {},
+    ),
+    "graphs": (
+        "graph",
+        GRAPHS,
+        {
+            "labels": [
+                text([]),
+                text([1, 2]),
+                text([{"tuple": [{"tuple": ["C", "O"]}, {"tuple": [{"tuple": [0, 2]}]}]}]),
+                text([{"tuple": [{"tuple": ["C", "O"]}, {"tuple": [{"tuple": [1, 0]}]}]}]),
+                text([{"tuple": [{"tuple": ["C"]}, {"tuple": []}]}]),
+                text([["C"], []]),
+            ]
+        },
+        {"n_iterations": [-1, 1, 2.0, 10**9, None], "normalize": [0, "yes", None]},
     ),
     "hierarchy": (
         Hierarchy(PARENTS),

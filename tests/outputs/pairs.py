@@ -71,12 +71,40 @@ def log_euclidean(a, b):
 def spectrum(lengths, normalize):
     def count(string):
         return Counter(
-            string[i : i + length] for length in lengths for i in range(len(string) - length + 1)
+            tuple(string[i : i + length])
+            for length in lengths
+            for i in range(len(string) - length + 1)
         )
 
     def product(a, b):
         a, b = count(a), count(b)
         return sum(a[gram] * b[gram] for gram in a)
+
+    def pair(a, b):
+        size = np.sqrt(product(a, a) * product(b, b)) if normalize else 1
+        return product(a, b) / size if size else 0.0
+
+    return pair
+
+
+def weisfeiler_lehman(depth, normalize):
+    """Trees of neighbors, written out as nested lists."""
+
+    def tree(graph, node, levels):
+        labels, edges = graph
+        if not levels:
+            return repr(labels[node])
+        around = [i + j - node for i, j in edges if node in (i, j)]
+        own = tree(graph, node, levels - 1)
+        return repr([own, sorted(tree(graph, other, levels - 1) for other in around)])
+
+    def count(graph):
+        nodes = range(len(graph[0]))
+        return Counter((k, tree(graph, node, k)) for k in range(depth + 1) for node in nodes)
+
+    def product(a, b):
+        a, b = count(a), count(b)
+        return sum(a[feature] * b[feature] for feature in a)
 
     def pair(a, b):
         size = np.sqrt(product(a, a) * product(b, b)) if normalize else 1

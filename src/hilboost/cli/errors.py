@@ -7,11 +7,18 @@ from typing import Any
 
 import typer
 
-from hilboost.core.errors import CacheWarning, DataWarning, FitWarning, HilboostError
+from hilboost.core.errors import (
+    CacheWarning,
+    DataWarning,
+    DecodeWarning,
+    FitWarning,
+    HilboostError,
+)
 
 __all__ = ["CliError", "UsageError", "note", "one_line_errors"]
 
 EXIT_CODE = 1
+NOTES = (CacheWarning, DataWarning, DecodeWarning)
 USAGE_EXIT_CODE = 2  # same as typer's exit code for unknown options
 
 
@@ -41,7 +48,7 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         with warnings.catch_warnings():
             # An interrupted command saves no model, so its number of stages is irrelevant.
             warnings.simplefilter("ignore", FitWarning)
-            for category in (CacheWarning, DataWarning):
+            for category in NOTES:
                 warnings.simplefilter("always", category)
             warnings.showwarning = _note_of(warnings.showwarning)
             yield
@@ -56,10 +63,10 @@ def one_line_errors(debug: bool) -> Iterator[None]:
 
 
 def _note_of(shown: Callable[..., None]) -> Callable[..., None]:
-    """Show warnings about the data and the cache as notes, and others with ``shown``."""
+    """Show warnings of the kinds in ``NOTES`` as notes, and others with ``shown``."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-        if issubclass(category, (CacheWarning, DataWarning)):
+        if issubclass(category, NOTES):
             note(" ".join(str(message).split()))
         else:
             shown(message, category, *where)

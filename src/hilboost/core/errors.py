@@ -44,6 +44,10 @@ class DataWarning(UserWarning):
     """The data or weights are valid but probably unintended."""
 
 
+class DecodeWarning(UserWarning):
+    """A search for pre-images stopped at its limit, so that better labels may exist."""
+
+
 class CacheWarning(UserWarning):
     """Compiled code cannot be cached on disk, so that every process compiles it again."""
 

@@ -94,9 +94,12 @@ class Embedding(ABC):
     A derived class does not inherit it.
     """
 
-    label_kind: ClassVar[Literal["objects", "sets", "ranks", "samples", "rows"]] = "objects"
+    label_kind: ClassVar[Literal["objects", "sets", "ranks", "samples", "rows", "texts"]] = (
+        "objects"
+    )
     """What a label is, as reports show it: any object or array, a set of names, the ranks of
-    items, the sample of a distribution, or the number of a training row."""
+    items, the sample of a distribution, the number of a training row, or an object that is shown as
+    text."""
 
     def has_shape(self, n_outputs: int) -> bool:
         """Return whether points have this number of dimensions.
@@ -231,6 +234,20 @@ class Embedding(ABC):
             ``None``, the default, where it keeps none.
         """
         return None
+
+    def settled(self, labels: Any) -> Any:
+        """Convert labels to the form in which ``decode`` returns labels, for comparisons.
+
+        Parameters
+        ----------
+        labels : sequence of n labels
+
+        Returns
+        -------
+        sequence of n labels
+            ``labels``, the default, where they have this form or are not compared as a whole.
+        """
+        return labels
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit cached properties, which are recomputed on demand."""

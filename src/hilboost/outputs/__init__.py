@@ -8,6 +8,7 @@ from typing import Any
 
 from hilboost.outputs.compositions import Compositions
 from hilboost.outputs.distributions import Distributions
+from hilboost.outputs.graphs import Graphs
 from hilboost.outputs.hierarchies import Hierarchy
 from hilboost.outputs.kernel_output import KernelOutput
 from hilboost.outputs.label_sets import LabelSets
@@ -24,6 +25,7 @@ __all__ = [
     "Candidates",
     "Compositions",
     "Distributions",
+    "Graphs",
     "Hierarchy",
     "KernelOutput",
     "LabelSets",

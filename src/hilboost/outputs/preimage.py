@@ -186,7 +186,8 @@ def decode(
     raw : (n, r) float64
     way : str
         One of the embedding's decoding methods.  With candidates, a method that is not in
-        ``CANDIDATE_WAYS`` is treated as ``"nearest"``.
+        ``CANDIDATE_WAYS`` is treated as ``"cosine"`` if its name ends so, and else as
+        ``"nearest"``.
     candidates : Choice or None
     training : callable
         Returns the default candidates.
@@ -210,7 +211,7 @@ def decode(
     """
     if way not in embedding.ways:
         raise unknown_name("decode", way, embedding.ways)
-    by = way if way in CANDIDATE_WAYS else "nearest"
+    by = "cosine" if way.endswith("cosine") else "nearest"
     if candidates is not None:
         if not count_rows(candidates.labels, "labels", "candidates"):
             raise InvalidData("candidates is empty; pass at least one label to choose from.")

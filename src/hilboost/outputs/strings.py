@@ -1,41 +1,65 @@
-"""Strings with the n-gram spectrum kernel."""
+"""Strings and sequences of tokens with the n-gram spectrum kernel."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from hilboost.backends.strings.automaton import Criterion
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels.validation import is_integer
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.row_checks import as_objects
+from hilboost.outputs.string_preimages import StringSearch
+from hilboost.outputs.token_checks import as_strings, in_order, units
+
+LONGEST = 100_000
+"""Maximum length of strings in exact decoding, unless training strings are longer."""
 
 
 @dataclass(frozen=True)
 class Strings(OutputSpace):
     """Output space of strings, embedded by n-gram counts ``φ(y)`` (Leslie, Eskin, Noble 2002).
 
+    A string is a ``str``, whose tokens are characters, or a list or tuple of tokens, such as words
+    or integers.
+
     Parameters
     ----------
     n : int or (int, int), default=3
-        Length of the n-grams in characters, or the minimum and maximum length.
+        Length of the n-grams in tokens, or the minimum and maximum length.
     normalize : bool, default=True
         Whether to divide by the norm, so that ``k(y, y) = 1``.
+    string_lengths : (int, int) or None, default=None
+        Minimum and maximum length of the strings among which ``"exact"`` and ``"exact_cosine"``
+        search; by default, those of the training strings.
+    max_nodes : int, default=200_000
+        Number of prefixes of strings, and equivalent work on bounds, after which the search for one
+        point stops.
 
     Notes
     -----
     A string without n-grams, such as an empty string or one shorter than ``n``, is embedded at the
     origin; ``n=(1, 3)`` distinguishes short strings.  Strings are not preprocessed: the caller
     normalizes case and whitespace if needed.  The dense points (n, r) contain only the n-grams of
-    the training strings, but ``norms`` counts all n-grams.  Decoding methods: ``"nearest"`` and
-    ``"cosine"`` choose among the distinct training strings.  Predictions are a list of str.
+    the training strings, but ``norms`` counts all n-grams.  Tokens are hashable; those that are
+    equal, such as 1 and 1.0, are one token.  Predictions are a list of str or of tuples.
+
+    Decoding methods: ``"nearest"`` and ``"cosine"`` choose among the distinct training strings.
+    ``"exact"`` and ``"exact_cosine"`` search all strings of the given lengths over the tokens of
+    the training strings, by distance and by angle.  The string whose counts are the rounded point
+    is found as an Eulerian path (Cortes, Mohri and Weston 2005) in linear time.  Otherwise a
+    branch-and-bound search, whose bounds are shortest paths in the automaton of the n-grams,
+    proves the best string or stops at ``max_nodes`` with a ``DecodeWarning`` and the best string
+    found.  It is never worse than the best training string of an allowed length, which is returned
+    in case of a tie.  The search takes O(L S) memory and O(L S) time per bound, where L is the
+    maximum length and S the number of prefixes of n-grams, and exponential time in the worst case.
     """
 
     in_files = True
@@ -43,33 +67,52 @@ class Strings(OutputSpace):
 
     n: int | tuple[int, int] = 3
     normalize: bool = True
+    string_lengths: tuple[int, int] | None = None
+    max_nodes: int = 200_000
 
     def fit(self, labels: Any) -> StringEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
-        lengths = self._lengths()
-        training = list(dict.fromkeys(_strings(labels)))
-        grams = sorted({gram for string in training for gram in _count(string, lengths)})
+        lengths = _range(self.n, "n", 1)
+        if not is_integer(self.max_nodes) or self.max_nodes < 1:
+            raise InvalidParameter(f"max_nodes must be a positive integer; got {self.max_nodes!r}.")
+        among = None
+        if self.string_lengths is not None:
+            among = _range(self.string_lengths, "string_lengths", 0)
+            if among.stop > LONGEST + 1:
+                raise InvalidParameter(
+                    f"string_lengths must not exceed {LONGEST}; got {self.string_lengths!r}."
+                )
+        training = list(dict.fromkeys(as_strings(labels)))
+        grams = in_order({gram for string in training for gram in _count(string, lengths)})
         if not grams:
             raise InvalidData(
                 f"no string of Y, rows 0 to {len(labels) - 1}, contains n-grams of {lengths.start} "
-                "characters; use a smaller n."
+                f"{units(training[0])}; use a smaller n."
             )
         vocabulary = {gram: j for j, gram in enumerate(grams)}
-        return StringEmbedding(training, vocabulary, lengths, self.normalize)
+        if among is None:
+            sizes = [len(string) for string in training]
+            among = range(min(sizes), max(sizes) + 1)
+        return StringEmbedding(
+            training, vocabulary, lengths, self.normalize, among, int(self.max_nodes)
+        )
 
-    def _lengths(self) -> range:
-        ends: Any = (self.n, self.n) if is_integer(self.n) else self.n
-        if (
-            not isinstance(ends, tuple | list)
-            or len(ends) != 2
-            or not all(map(is_integer, ends))
-            or not 1 <= ends[0] <= ends[1]
-        ):
-            raise InvalidParameter(
-                f"n must be a positive integer or an ascending pair of positive integers; got "
-                f"{self.n!r}."
-            )
-        return range(int(ends[0]), int(ends[1]) + 1)
+
+def _range(given: Any, name: str, least: int) -> range:
+    """Validate a length or a pair of lengths."""
+    ends: Any = (given, given) if is_integer(given) else given
+    if (
+        not isinstance(ends, tuple | list)
+        or len(ends) != 2
+        or not all(map(is_integer, ends))
+        or not least <= ends[0] <= ends[1]
+    ):
+        sign = "positive" if least else "nonnegative"
+        raise InvalidParameter(
+            f"{name} must be a {sign} integer or an ascending pair of {sign} integers; got "
+            f"{given!r}."
+        )
+    return range(int(ends[0]), int(ends[1]) + 1)
 
 
 @dataclass(frozen=True)
@@ -78,54 +121,97 @@ class StringEmbedding(Embedding):
 
     Attributes
     ----------
-    training : list of str
+    training : list of str or tuple
         The distinct training strings.
-    vocabulary : mapping of str to int
+    vocabulary : mapping of str or tuple to int
         Column of each n-gram.
     lengths : range
         Lengths of the n-grams.
     normalize : bool
+    string_lengths : range
+        Lengths of the strings of exact decoding.
+    max_nodes : int
     """
 
     file_name = "strings"
+    label_kind = "texts"
 
-    training: list[str]
-    vocabulary: Mapping[str, int]
+    training: list[Any]
+    vocabulary: Mapping[Any, int]
     lengths: range
     normalize: bool
-    ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
+    string_lengths: range
+    max_nodes: int
+    ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "exact", "exact_cosine")
 
     def encode(self, labels: Any) -> Floats:
         """Encode labels as points, (n, r)."""
-        return self._codes_and_squares(_strings(labels))[0]
+        return self._codes_and_squares(self._strings(labels))[0]
 
     def norms(self, labels: Any) -> Floats:
         """Kernel values ``k(y, y)``, (n,), including n-grams absent from the training strings."""
-        return self._norms(self._codes_and_squares(_strings(labels))[1])
+        return self._norms(self._codes_and_squares(self._strings(labels))[1])
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[str]:
-        """Return the nearest training strings or candidates."""
-        return list(decode(self, raw, way, candidates, lambda: self._own, self._given))
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Any]:
+        """Return the best training strings, candidates, or strings of the allowed lengths."""
+        exact = partial(self._exact, way)
+        return list(decode(self, raw, way, candidates, lambda: self._own, self._given, exact))
 
     def training_labels(self) -> Any:
         """Return the distinct training strings."""
         return self.training
+
+    def settled(self, labels: Any) -> list[Any]:
+        """Convert lists of tokens to tuples."""
+        return self._strings(labels)
+
+    def _strings(self, labels: Any, what: str = "Y") -> list[Any]:
+        return as_strings(labels, what, self._of_tokens)
+
+    @property
+    def _of_tokens(self) -> bool:
+        return not isinstance(self.training[0], str)
 
     @cached_property
     def _own(self) -> Candidates:
         return self._candidates(self.training)
 
     def _given(self, labels: Any) -> Candidates:
-        return self._candidates(_strings(labels, "candidates"))
+        return self._candidates(self._strings(labels, "candidates"))
 
-    def _candidates(self, strings: list[str]) -> Candidates:
+    def _candidates(self, strings: list[Any]) -> Candidates:
         codes, squares = self._codes_and_squares(strings)
         return Candidates(strings, codes, self._norms(squares))
+
+    def _exact(self, way: str, raw: Floats) -> list[Any]:
+        by_angle = way == "exact_cosine"
+        offset = 0.5 if self.normalize and not by_angle else 0.0
+        criterion = Criterion(bool(by_angle or self.normalize), offset)
+        starts = [[self._search.alphabet[0]] * self.string_lengths.start] * len(raw)
+        if self._allowed is not None:
+            starts = self._allowed.choose(raw, "cosine" if by_angle else "nearest")
+        found = self._search.best(raw, starts, criterion)
+        if self._of_tokens:
+            return [tuple(tokens) for tokens in found]
+        return ["".join(map(str, tokens)) for tokens in found]
+
+    @cached_property
+    def _search(self) -> StringSearch:
+        alphabet = in_order({token for string in self.training for token in string})
+        return StringSearch(
+            self.vocabulary, alphabet, self.lengths, self.string_lengths, self.max_nodes
+        )
+
+    @cached_property
+    def _allowed(self) -> Candidates | None:
+        """Training strings of the allowed lengths, in order, so that ties do not depend on rows."""
+        allowed = [string for string in self.training if len(string) in self.string_lengths]
+        return self._candidates(in_order(allowed)) if allowed else None
 
     def _norms(self, squares: Floats) -> Floats:
         return np.where(squares > 0, 1.0, 0.0) if self.normalize else squares
 
-    def _codes_and_squares(self, strings: list[str]) -> tuple[Floats, Floats]:
+    def _codes_and_squares(self, strings: list[Any]) -> tuple[Floats, Floats]:
         """Compute points, and squared norms of all counts before normalization."""
         codes = np.zeros((len(strings), len(self.vocabulary)))
         squares = np.zeros(len(strings))
@@ -140,22 +226,10 @@ class StringEmbedding(Embedding):
         return codes, squares
 
 
-def _count(string: str, lengths: range) -> Counter[str]:
+def _count(string: Any, lengths: range) -> Counter[Any]:
     """Count the occurrences of each n-gram."""
     return Counter(
         string[begin : begin + length]
         for length in range(lengths.start, min(lengths.stop, len(string) + 1))
         for begin in range(len(string) - length + 1)
     )
-
-
-def _strings(labels: Any, what: str = "Y") -> list[str]:
-    """Validate strings."""
-    strings = as_objects(labels, "strings", what)
-    for i, string in enumerate(strings):
-        if not isinstance(string, str):
-            raise InvalidData(
-                f"row {i} of {what} is {string!r:.60} ({type(string).__name__}); each output must "
-                "be a string."
-            )
-    return strings

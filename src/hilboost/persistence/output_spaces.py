@@ -13,6 +13,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -21,16 +22,17 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.output_space import Embedding
 from hilboost.kernels.pivoted_cholesky import GramFactor
-from hilboost.outputs import Compositions, PositiveMatrices, Rankings
+from hilboost.outputs import Compositions, Graphs, PositiveMatrices, Rankings, Strings
 from hilboost.outputs.compositions import CompositionEmbedding
 from hilboost.outputs.distributions import DistributionEmbedding
+from hilboost.outputs.graphs import MOST_ITERATIONS, GraphEmbedding
 from hilboost.outputs.hierarchies import HierarchyEmbedding
 from hilboost.outputs.kernel_output import RowEmbedding, embedding_of_rows
 from hilboost.outputs.label_sets import LabelSetEmbedding
 from hilboost.outputs.precomputed import PrecomputedEmbedding
 from hilboost.outputs.rankings import RankingEmbedding
 from hilboost.outputs.spd_matrices import PositiveMatrixEmbedding
-from hilboost.outputs.strings import StringEmbedding
+from hilboost.outputs.strings import LONGEST, StringEmbedding
 from hilboost.outputs.vectors import VectorEmbedding
 from hilboost.persistence.kernel_expansions import describe, read_kernel, try_kernel
 from hilboost.persistence.require import Arrays, require, require_array, require_finite
@@ -258,20 +260,43 @@ def _read_matrices(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) 
 def _write_strings(space: StringEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     ends = [space.lengths.start, space.lengths.stop - 1]
     arrays = {"labels": _write_labels(space.training), "grams": _write_labels(space.vocabulary)}
-    return {"lengths": ends, "normalise": bool(space.normalize)}, arrays
+    among = [space.string_lengths.start, space.string_lengths.stop - 1]
+    fields = {"lengths": ends, "normalise": bool(space.normalize)}
+    return fields | {"string_lengths": among, "max_nodes": space.max_nodes}, arrays
 
 
 def _read_strings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     training, grams = _read_labels(arrays, "labels"), _read_labels(arrays, "grams")
-    require(all(type(text) is str for text in [*training, *grams]), "labels")
+    require({type(text) for text in [*training, *grams]} in ({str}, {tuple}), "labels")
     require(len(grams) == r and type(fields["normalise"]) is bool, "grams")
     first, last = fields["lengths"]
     lengths = range(_whole(first, "lengths"), _whole(last, "lengths", least=first) + 1)
     # Texts have n-grams of every length, so their number is in proportion to the file size.
     longest = max(map(len, training))
     require({len(gram) for gram in grams} == set(range(first, min(last, longest) + 1)), "lengths")
+    require({token for gram in grams for token in gram} <= set(chain(*training)), "grams")
     vocabulary = {gram: j for j, gram in enumerate(grams)}
-    return StringEmbedding(training, vocabulary, lengths, fields["normalise"])
+    # Files of earlier versions have no limits of exact decoding.
+    low, high = fields.get("string_lengths", [min(map(len, training)), longest])
+    low = _whole(low, "string_lengths", 0)
+    among = range(low, _whole(high, "string_lengths", low, max(longest, LONGEST)) + 1)
+    max_nodes = _whole(fields.get("max_nodes", Strings.max_nodes), "max_nodes")
+    return StringEmbedding(training, vocabulary, lengths, fields["normalise"], among, max_nodes)
+
+
+def _write_graphs(space: GraphEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
+    fields = {"n_iterations": len(space.refinement.neighborhoods)}
+    arrays = {"labels": _write_labels(space.training)}
+    return fields | {"normalize": bool(space.normalize)}, arrays
+
+
+def _read_graphs(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
+    training, normalize = _read_labels(arrays, "labels"), fields["normalize"]
+    require(type(normalize) is bool, "normalize")
+    n_iterations = _whole(fields["n_iterations"], "n_iterations", 0, MOST_ITERATIONS)
+    found = Graphs(n_iterations, normalize).fit(training)
+    require(found.training == training and found.shared.max() == r - 1, "labels")
+    return found
 
 
 def _write_hierarchy(space: HierarchyEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
@@ -306,6 +331,7 @@ _KINDS = MappingProxyType(
     {
         "compositions": _Kind(_write_compositions, _read_compositions),
         "distributions": _Kind(_write_distributions, _read_distributions),
+        "graphs": _Kind(_write_graphs, _read_graphs),
         "hierarchy": _Kind(_write_hierarchy, _read_hierarchy),
         "label_sets": _Kind(_write_label_sets, _read_label_sets),
         "positive_matrices": _Kind(_write_matrices, _read_matrices),

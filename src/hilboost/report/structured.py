@@ -61,7 +61,7 @@ def structured_facts(
     distance = to_labels(model.output_, truth, predicted)
     says = "mean squared distance between decoded and true outputs, in the output space"
     scores.append(score("pre-image error", distance.mean(), None, "lower", says))
-    pair = _Pairs(model.output_.label_kind, truth, predicted)
+    pair = _Pairs(model.output_.label_kind, model.output_.settled(truth), predicted)
     scores += pair.scores()
     facts["gallery"] = _gallery(pair, distance, rows, columns)
     return facts
@@ -131,6 +131,10 @@ def _as_objects(true: Any, predicted: Any) -> _Shown:
     arrays = _numbers(true), _numbers(predicted)
     if arrays[0] is not None and arrays[1] is not None and arrays[0].ndim > 1:
         return "image" if arrays[0].ndim > 2 else "curve", list(arrays[0]), list(arrays[1])
+    return _as_texts(true, predicted)
+
+
+def _as_texts(true: Any, predicted: Any) -> _Shown:
     return "text", _texts(true), _texts(predicted)
 
 
@@ -144,6 +148,7 @@ _SHOWN_AS: Mapping[str, Callable[[Any, Any], _Shown]] = MappingProxyType(
         "samples": _as_quantiles,
         "ranks": _as_orders,
         "objects": _as_objects,
+        "texts": _as_texts,
     }
 )
 """How labels are shown, by the ``label_kind`` of their embedding."""

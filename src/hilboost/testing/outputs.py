@@ -296,15 +296,26 @@ class OutputSpaceContract(ModelContract):
         """The nearest of all candidates, or of those allowed for the row, is chosen."""
         embedding, _, raw = self.fitted()
         others = self.draw(1)
-        cost = embedding.norms(others) - 2 * raw @ embedding.encode(others).T
+        norms, products = embedding.norms(others), raw @ embedding.encode(others).T
+        lengths = np.sqrt(np.where(norms > 0, norms, 1.0))
         settled, numbers = self.settled(others), np.arange(_N)[::-1]
         for way in embedding.ways:
-            if way != "cosine":
+            found = embedding.decode(raw, way, Choice(others))
+            if not way.endswith("cosine"):
                 ensure_same_labels(
-                    embedding.decode(raw, way, Choice(others)),
-                    take_labels(settled, cost.argmin(axis=1)),
+                    found,
+                    take_labels(settled, (norms - 2 * products).argmin(axis=1)),
                     "The nearest candidate must be chosen.",
                 )
+                continue
+            length = np.sqrt(np.where(embedding.norms(found) > 0, embedding.norms(found), 1.0))
+            ensure_close(
+                (embedding.encode(found) * raw).sum(axis=1) / length,
+                (products / lengths).max(axis=1),
+                "The candidate at the smallest angle must be chosen.",
+                rtol=1e-9,
+                atol=1e-9,
+            )
         own = Choice(others, [[i] for i in numbers])
         ensure_same_labels(
             embedding.decode(raw, embedding.ways[0], own),

@@ -1,0 +1,1 @@
+"""Compiled search for strings by their n-gram counts."""

@@ -1,0 +1,199 @@
+"""The space of graphs: its kernel, its invariances, and graphs that it refuses."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.outputs.pairs import gram, weisfeiler_lehman
+
+import hilboost
+from hilboost import OutputKernelBoostingRegressor, OutputKernelForestRegressor
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.output_space import Choice
+from hilboost.outputs import Graphs
+
+TRIANGLE = (["C"] * 3, [(0, 1), (1, 2), (2, 0)])
+PATH = (["C"] * 3, [(0, 1), (1, 2)])
+
+
+@st.composite
+def graphs(draw):
+    size = draw(st.integers(0, 6))
+    labels = draw(st.lists(st.sampled_from(["C", "N", 8]), min_size=size, max_size=size))
+    pairs = [(i, j) for i in range(size) for j in range(i)]
+    edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    return labels, edges
+
+
+@given(
+    training=st.lists(graphs(), min_size=1, max_size=5),
+    new=st.lists(graphs(), min_size=1, max_size=3),
+    depth=st.integers(0, 4),
+    normalize=st.booleans(),
+)
+def test_products_of_points_are_the_kernel(training, new, depth, normalize):
+    training = [TRIANGLE, *training]
+    embedding = Graphs(depth, normalize).fit(training)
+    pair = weisfeiler_lehman(depth, normalize)
+    points = embedding.encode(training)
+    for some in (training, new):
+        products = embedding.encode(some) @ points.T
+        np.testing.assert_allclose(products, gram(pair, some, training), atol=1e-12)
+        np.testing.assert_allclose(embedding.norms(some), [pair(a, a) for a in some], atol=1e-12)
+
+
+@given(graph=graphs(), seed=st.integers(0, 99))
+def test_the_order_of_nodes_and_edges_has_no_effect(graph, seed):
+    rng = np.random.default_rng(seed)
+    labels, edges = graph
+    new = rng.permutation(len(labels))  # node i becomes node new[i]
+    moved = [labels[i] for i in np.argsort(new)]
+    turned = [tuple(int(new[end]) for end in rng.permutation(edge)) for edge in edges]
+    other = (moved, [turned[i] for i in rng.permutation(len(turned))])
+    embedding = Graphs(2).fit([TRIANGLE, (["N", 8, "C"], [(0, 2), (1, 2)])])
+    np.testing.assert_array_equal(embedding.encode([graph]), embedding.encode([other]))
+    np.testing.assert_array_equal(embedding.norms([graph]), embedding.norms([other]))
+
+
+@given(training=st.lists(graphs(), min_size=1, max_size=5), seed=st.integers(0, 99))
+def test_the_order_of_training_rows_has_no_effect(training, seed):
+    training = [TRIANGLE, *training]
+    order = np.random.default_rng(seed).permutation(len(training))
+    one, other = Graphs().fit(training), Graphs().fit([training[i] for i in order])
+    np.testing.assert_array_equal(one.encode(training), other.encode(training))
+
+
+def test_neighborhoods_that_occur_together_share_a_coordinate():
+    embedding = Graphs(3, normalize=False).fit([TRIANGLE, PATH])
+    assert embedding.refinement.n_features == 9
+    assert embedding.encode([PATH]).shape == (1, 5)
+    distance = ((np.diff(embedding.encode([TRIANGLE, PATH]), axis=0)) ** 2).sum()
+    pair = weisfeiler_lehman(3, False)
+    expected = pair(TRIANGLE, TRIANGLE) + pair(PATH, PATH) - 2 * pair(TRIANGLE, PATH)
+    assert distance == pytest.approx(expected)
+
+
+def test_edges_may_be_arrays_and_sets():
+    expected = [(("C", "C", "C"), ((0, 1), (0, 2), (1, 2)))]
+    embedding = Graphs().fit([TRIANGLE])
+    for edges in (np.array([[1, 0], [2, 1], [0, 2]]), {(0, 1), (1, 2), (0, 2)}):
+        graph = (np.array(["C", "C", "C"]), edges)
+        assert Graphs().fit([graph]).training == expected
+        assert embedding.decode(np.zeros((1, 1)), "nearest", Choice([graph])) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("CC", r"row 1 of Y is 'CC' \(str\); each output must be a graph: a pair of a list"),
+        (("CO", [(0, 1)]), "row 1 of Y is .*; each output must be a graph"),
+        ((["C"], [], []), "row 1 of Y is .*; each output must be a graph"),
+        ((["C", "O"], None), r"the edges of row 1 of Y are None \(NoneType\); they must be"),
+        ((["C", "O"], [0, 1]), "an edge of row 1 of Y is 0; each edge must be a pair of node ind"),
+        ((["C", "O"], [(0, 1, 2)]), r"an edge of row 1 of Y is \(0, 1, 2\)"),
+        ((["C", "O"], [(0, 1.0)]), r"an edge of row 1 of Y is \(0, 1.0\)"),
+        ((["C", "O"], [("C", "O")]), r"an edge of row 1 of Y is \('C', 'O'\)"),
+        ((["C", "O"], [(0, 2)]), r"the edge \(0, 2\) of row 1 of Y has an end outside its 2 nodes"),
+        ((["C", "O"], [(-1, 0)]), r"the edge \(-1, 0\) of row 1 of Y has an end outside"),
+        ((["C", "O"], [(1, 1)]), r"the edge \(1, 1\) of row 1 of Y joins a node to itself"),
+        ((["C", "O"], [(0, 1), (1, 0)]), r"the edge \(0, 1\) occurs twice in row 1 of Y"),
+        (([["C"], "O"], []), r"row 1 of Y contains the node label \['C'\] \(list\); node labels"),
+        (([np.nan], []), r"row 1 of Y contains the node label nan \(float\)"),
+    ],
+)
+def test_odd_graphs_are_refused(label, message):
+    for use in (Graphs().fit, Graphs().fit([PATH]).encode):
+        with pytest.raises(InvalidData, match=message):
+            use([PATH, label])
+
+
+def test_graphs_without_nodes_are_legal_but_not_alone():
+    empty = ([], [])
+    embedding = Graphs().fit([empty, PATH])
+    np.testing.assert_array_equal(embedding.norms([empty, PATH]), [0, 1])
+    np.testing.assert_array_equal(embedding.encode([empty]), 0 * embedding.encode([PATH]))
+    with pytest.raises(InvalidData, match="no graph of Y has nodes; at least one must have some"):
+        Graphs().fit([empty, empty])
+
+
+@pytest.mark.parametrize("n_iterations", [-1, 1.0, None, True, "3", 101])
+def test_odd_numbers_of_iterations_are_refused(n_iterations):
+    with pytest.raises(InvalidParameter, match="n_iterations must be an integer from 0 to 100"):
+        Graphs(n_iterations).fit([PATH])
+
+
+def networkx_graph(nodes, edges, directed=False, multiple=False):
+    class Nodes(dict):
+        def __call__(self, data):
+            assert data
+            return self.items()
+
+    class Graph:
+        def __init__(self):
+            self.nodes, self.edges = Nodes(nodes), edges
+
+        def is_directed(self):
+            return directed
+
+        def is_multigraph(self):
+            return multiple
+
+    return Graph
+
+
+def test_graphs_of_networkx_are_converted(monkeypatch):
+    made = networkx_graph({"x": {"label": "C"}, 7: {"label": "O"}, "z": {}}, [(7, "x"), ("z", 7)])
+    monkeypatch.setitem(sys.modules, "networkx", SimpleNamespace(Graph=made))
+    assert Graphs().fit([made()]).training == [(("C", "O", None), ((0, 1), (1, 2)))]
+
+
+@pytest.mark.parametrize("kind", [{"directed": True}, {"multiple": True}])
+def test_directed_graphs_and_multigraphs_are_refused(kind, monkeypatch):
+    made = networkx_graph({0: {}, 1: {}}, [(0, 1)], **kind)
+    monkeypatch.setitem(sys.modules, "networkx", SimpleNamespace(Graph=made))
+    with pytest.raises(InvalidData, match="row 0 of Y is a networkx Graph; convert it to an undir"):
+        Graphs().fit([made()])
+
+
+def test_networkx_itself():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.path_graph(3)
+    networkx.set_node_attributes(graph, {0: "C", 1: "C", 2: "C"}, "label")
+    np.testing.assert_array_equal(*map(Graphs().fit([PATH, TRIANGLE]).encode, ([graph], [PATH])))
+    for kind in (networkx.DiGraph, networkx.MultiGraph):
+        with pytest.raises(InvalidData, match=f"is a networkx {kind.__name__}"):
+            Graphs().fit([kind(graph)])
+
+
+def test_models_predict_graphs(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 80), rng.integers(3, 6, 80)]).astype(float)
+    rings = [[(i, (i + 1) % int(n)) for i in range(int(n) - int(not ring))] for ring, n in X]
+    labels = [(["C"] * int(n), edges) for (_, n), edges in zip(X, rings, strict=True)]
+    space = Graphs(normalize=False)  # normalized rings of all sizes have one point
+    model = OutputKernelBoostingRegressor(space, random_state=0).fit(X[:60], labels[:60])
+    embedding = model.output_
+    assert model.preimage_loss(X[60:], labels[60:]) < 1e-9
+    found = model.predict([[1, 4]], candidates=[TRIANGLE, (["C"] * 4, [(0, 1), (1, 2), (2, 3)])])
+    assert found == [(("C",) * 3, ((0, 1), (0, 2), (1, 2)))]
+    model.save(tmp_path / "model")
+    loaded = hilboost.load(tmp_path / "model")
+    assert loaded.output == space
+    assert loaded.output_.refinement == embedding.refinement
+    assert loaded.output_.training == embedding.training
+    np.testing.assert_array_equal(loaded.output_.encode(labels), embedding.encode(labels))
+    assert loaded.predict(X) == model.predict(X)
+    facts = model.report_facts(X[60:], labels[60:])
+    assert facts["structured"]["gallery"]["kind"] == "text"
+    exactly_right = {one["name"]: one["value"] for one in facts["structured"]["scores"]}
+    assert exactly_right["exactly right"] == 1.0
+
+
+def test_forests_predict_graphs():
+    X = np.arange(20.0)[:, None]
+    labels = [TRIANGLE if x < 10 else PATH for x in X[:, 0]]
+    model = OutputKernelForestRegressor(Graphs(2), n_estimators=3, random_state=0).fit(X, labels)
+    assert [len(edges) for _, edges in model.predict([[1.0], [15.0]])] == [3, 2]
