@@ -34,7 +34,10 @@ over the day.
   leaves, less accurate than one tree per class, as the results on Letter show. The default is
   therefore `"separate"`.
 """
-PARTS = ("trees", "cold_start", "quality", "categories", "kernels", "memory", "structured")
+PARTS = (
+    *("trees", "cold_start", "quality", "categories", "kernels", "mixed_learners", "memory"),
+    "structured",
+)
 
 
 def main() -> None:

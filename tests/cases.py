@@ -268,6 +268,7 @@ LEARNERS = [
     LearnerCase(
         "vector-extra-trees", {"learner": VectorTreeLearner(max_splits=7, random_cuts=True)}
     ),
+    LearnerCase("linear", {"learner": "linear"}),
     LearnerCase("ridge", {"learner": Ridge(alpha=1e-3)}),
     LearnerCase("neighbors", {"learner": KNeighborsRegressor(3)}, takes_weights=False),
     LearnerCase("sklearn-tree", {"learner": DecisionTreeRegressor(max_depth=2)}),

@@ -423,7 +423,7 @@ def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value)
         (
             Ridge,
             InvalidType,
-            "learner must be 'ok3', 'extra_trees', 'kernel', a Learner or a scikit",
+            "learner must be 'ok3', 'extra_trees', 'kernel', 'linear', a Learner, a scikit",
         ),
         (VectorTreeLearner, InvalidType, "learner must be"),
         (None, InvalidType, "learner must be"),
@@ -431,7 +431,7 @@ def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value)
         (
             LogisticRegression(),
             InvalidType,
-            "learner must be .* scikit-learn regressor; got Log",
+            "learner must be .* list of these; got Log",
         ),
         (KernelBoostingClassifier(), InvalidType, "learner must be"),
         (

@@ -13,6 +13,8 @@ from hilboost.learners.kernel_machine import (
     KernelMachineConfig,
     SparseLearner,
 )
+from hilboost.learners.mixed import MixedLearner
+from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.testing import LearnerContract
@@ -87,6 +89,27 @@ class OfBlocks(LearnerContract):
 
     def make(self):
         return BlockLearner(SETTING)
+
+
+class OfLinear(LearnerContract):
+    def make(self):
+        return RidgeLearner()
+
+
+class OfTreesAndLinear(LearnerContract):
+    continues = False
+
+    def make(self):
+        trees = TreeLearner(min_samples_leaf=2, max_leaf_nodes=8)
+        return MixedLearner((trees, RidgeLearner()), ("tree", "linear"))
+
+
+class OfTreesAndMachines(LearnerContract):
+    saved = continues = False
+
+    def make(self):
+        trees = TreeLearner(min_samples_leaf=2, max_leaf_nodes=8)
+        return MixedLearner((trees, SparseLearner(SETTING, n_basis=20), RidgeLearner()))
 
 
 CONTRACTS = [cls for cls in LearnerContract.__subclasses__() if cls.__module__ == __name__]

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm, Learner
-from hilboost.core.loss import Loss, Target, TargetUnits
+from hilboost.core.loss import Gradients, Loss, Target, TargetUnits
 from hilboost.core.rule import Rule, State
 from hilboost.model import AdditiveModel
 
@@ -90,6 +90,11 @@ class EnsembleMember:
         mask = np.zeros(len(self.raw), dtype=bool)
         mask[self.rows] = True
         return mask
+
+    @cached_property
+    def outside(self) -> NDArray[np.uint32] | None:
+        """The other rows, ascending, or ``None`` where there are none."""
+        return None if self.inside is None else np.flatnonzero(~self.inside).astype(np.uint32)
 
 
 @dataclass
@@ -212,9 +217,10 @@ def advance(
     """Fit one stage of one member: gradients, base models, rules, update."""
     data = data if member.data is None else member.data
     loss = _loss_now(config.loss, target, member)
-    curved = _with_curvature(loss, target, member) if config.learner.penalizes else loss
-    now = gradients(curved, target, member.raw, team)
+    now = _gradients(config, loss, target, member, team)
     sample = config.sampling.draw(target, member.rows, rng)
+    if member.rows is not None:
+        sample = replace(sample, apart=member.outside)
     fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, rng))
     stage = Stage(tuple(f.term for f in fitted))
     context = State(loss, target, member.raw, fitted, sample)
@@ -223,6 +229,20 @@ def advance(
     add_stage(member.raw, stage, fitted, team)
     config.learner.stage_added(data, stage, fitted)
     member.stages.append(stage)
+
+
+def _gradients(
+    config: BoostingConfig, loss: Loss, target: Target, member: EnsembleMember, team: ThreadTeam
+) -> Gradients:
+    """Gradients of the loss, of a loss close to it with a useful hessian, or both."""
+    curves = [part.fits_curvature for part in config.learner.parts]
+    if not any(curves):
+        return gradients(loss, target, member.raw, team)
+    curved = _with_curvature(loss, target, member)
+    now = gradients(curved, target, member.raw, team)
+    if all(curves) or curved is loss:
+        return now
+    return replace(gradients(loss, target, member.raw, team), smooth=now)
 
 
 def _loss_now(loss: Loss, target: Target, member: EnsembleMember) -> Loss:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
 from hilboost.core.operators import OperatorGraph
 
 
@@ -68,6 +69,34 @@ class BaseModel(ABC):
         LeafModel or None
         """
         return None
+
+    def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> BaseModel:
+        """Return the same model for a wider table.
+
+        Parameters
+        ----------
+        columns : (d,) intp
+            Positions of the present columns in the wider table.
+        width : int
+            Number of columns of the wider table.
+        shared : dict
+            Converted objects by the id of the original, so that objects shared by several models
+            remain shared.
+
+        Returns
+        -------
+        BaseModel
+
+        Raises
+        ------
+        IncompatibleParts
+            By default, because a base model may depend on the columns that it was fitted to.
+        """
+        raise IncompatibleParts(
+            "the members of an ensemble have target-encoded columns of their own, but "
+            f"{type(self).__name__} supports only the columns that it was fitted to; set "
+            "cv_folds=1 or target_encoding=False."
+        )
 
     def for_files(self) -> BaseModel:
         """Return the base model to store in model files; by default, the model itself.
@@ -172,11 +201,14 @@ class Term(Generic[AnyModel]):
         Columns of ``raw`` to which the outputs of the model are added.
     coefficient : (n_columns,) float64
         Factor of each of these columns, set by the rules.
+    learner : int or None
+        Index of the learner that fitted the model; ``None`` if there is only one learner.
     """
 
     model: AnyModel
     columns: slice
     coefficient: Floats
+    learner: int | None = None
 
     @classmethod
     def of(cls, model: AnyModel, columns: slice) -> Term[AnyModel]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Self
 
@@ -25,10 +26,14 @@ class RowSample:
     weight : (n,) float64 or None
         Weights of all rows, multiplied by the counts of a bootstrap sample; ``None`` means one
         for each row.
+    apart : (a,) uint32 or None
+        Rows that no stage of the model is fitted to, by which proposals may be compared; ``None``
+        if there are none.
     """
 
     rows: NDArray[np.uint32] | None
     weight: Floats | None
+    apart: NDArray[np.uint32] | None = None
 
 
 class LeafOrder(ABC):
@@ -65,12 +70,25 @@ class FittedTerm(Generic[AnyModel]):
     order : LeafOrder or None
         Order constraint on the leaf values.  A rule that changes the values replaces them by the
         nearest values in this order.
+    newton : bool
+        Whether the outputs are Newton steps, which need no line search.
     """
 
     term: Term[AnyModel]
     leaves: NDArray[np.int32] | None = None
     outputs: Floats | None = None
     order: LeafOrder | None = None
+    newton: bool = False
+
+    @property
+    def penalized(self) -> bool:
+        """Whether it lowers a penalized objective, and tells what it does to the penalty."""
+        return False
+
+    @property
+    def penalty(self) -> tuple[float, float]:
+        """Slope and curvature of the penalty along the step."""
+        return 0.0, 0.0
 
 
 class Learner(ABC):
@@ -118,6 +136,12 @@ class Learner(ABC):
     works_on_folds: ClassVar[bool] = True
     """Whether the learner can be fitted to a part of the prepared rows, as in ``cv_folds``."""
 
+    encodes_categories: ClassVar[bool] = False
+    """Whether category columns are target-encoded, or split by subsets of levels."""
+
+    takes_samples: ClassVar[bool] = True
+    """Whether stages can be fitted to samples of the rows."""
+
     resumable: ClassVar[bool] = False
     """Whether a fit can be continued from the base models alone."""
 
@@ -139,6 +163,54 @@ class Learner(ABC):
         SplittingLearner or None
         """
         return None
+
+    @property
+    def parts(self) -> tuple[Learner, ...]:
+        """The learners that each stage chooses from; by default, only the learner itself."""
+        return (self,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the learners that each stage chooses from; empty if there is only one."""
+        return ()
+
+    def with_parts(self, change: Callable[[Learner], Learner]) -> Learner:
+        """Return a learner with each of :attr:`parts` changed.
+
+        Parameters
+        ----------
+        change : callable
+            Returns the learner that replaces a part.
+
+        Returns
+        -------
+        Learner
+        """
+        return change(self)
+
+    @property
+    def fits_curvature(self) -> bool:
+        """Whether it is fitted to the gradients of ``Loss.with_curvature``."""
+        return self.penalizes
+
+    @property
+    def continues(self) -> bool:
+        """Whether ``warm_start`` can add stages to those of an earlier fit."""
+        return not self.penalizes
+
+    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
+        """Return the learner for a table with category columns; by default, the learner itself.
+
+        Parameters
+        ----------
+        columns : sequence of (int, int)
+            Columns of category codes with their numbers of levels.
+
+        Returns
+        -------
+        Learner
+        """
+        return self
 
     @abstractmethod
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Any:
@@ -185,6 +257,51 @@ class Learner(ABC):
         list of FittedTerm
             Together, the terms cover all output columns.
         """
+
+    def for_member(self, data: Any) -> Any:
+        """Return the ``data`` of another member of an ensemble with the same inputs.
+
+        By default, all members share ``data``.  Learners that store information on earlier stages
+        override this method.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`.
+
+        Returns
+        -------
+        object
+        """
+        return data
+
+    def for_trials(self, data: Any) -> tuple[Learner, Any]:
+        """Return the learner whose parameters are compared in trial runs, and its ``data``.
+
+        By default, the learner itself.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`.
+
+        Returns
+        -------
+        tuple of Learner and object
+        """
+        return self, data
+
+    def choose_penalty_by(self, data: Any, choice: Callable[..., float]) -> None:
+        """Use a function of the loss to choose the strength of the penalty; by default, ignore it.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`.
+        choice : callable
+            Takes ``data``, the kernel and the number of basis vectors.
+        """
+        return
 
     def stage_added(self, data: Any, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Process a stage after it has been added to the model.
@@ -233,6 +350,8 @@ class SplittingLearner(Learner):
 
     The family of the base models is "trees".
     """
+
+    encodes_categories: ClassVar[bool] = True
 
     monotonic: tuple[int, ...] = ()
     """Monotonic direction of each column; empty if no column has one."""

@@ -99,12 +99,16 @@ class Gradients:
     isotropic : bool
         Whether all columns of ``hessian`` are equal because a multiple of the identity bounds the
         hessian matrix of each row: one step length and one linear system serve all outputs.
+    smooth : Gradients or None
+        Gradients of :meth:`Loss.with_curvature`, if only some of several learners are fitted to
+        them; otherwise ``None``.
     """
 
     negative_gradient: Floats
     hessian: Floats | None = None
     bound: float | None = None
     isotropic: bool = False
+    smooth: Gradients | None = None
 
 
 _OF_THE_FORMULA = (

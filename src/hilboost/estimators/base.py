@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -24,6 +25,7 @@ from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, w
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
+from hilboost.model.stage_learners import StageLearners
 from hilboost.persistence.stored import StoredModel
 from hilboost.tables import without_unused_levels
 from hilboost.training.categories import check_levels
@@ -281,6 +283,49 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
     def learner_(self) -> Learner:
         """The base learner of the fitted model."""
         return self.fitted_.learner
+
+    @property
+    def learners_(self) -> StageLearners:
+        """The learner of each stage, for models with a list of learners.
+
+        Raises
+        ------
+        AttributeError
+            The model has a single learner.
+        """
+        return self.fitted_.learners
+
+    def learner_part(self, name: str) -> Self:
+        """Return the model of the stages that one of several learners fitted.
+
+        The part with trees can be inspected like any model of trees, for instance by
+        ``feature_importances_``, :func:`hilboost.tree_table` and :func:`hilboost.to_xgboost_json`
+        for SHAP values.
+
+        Parameters
+        ----------
+        name : str
+            One of ``learners_.names``.
+
+        Returns
+        -------
+        estimator
+            Fitted.  The raw predictions of all parts add up to those of this model; the part of the
+            first learner includes the start value.
+
+        Raises
+        ------
+        AttributeError
+            The model has a single learner.
+        InvalidParameter
+            No learner has this name.
+        """
+        check_is_fitted(self)
+        fitted = self.fitted_.part(name)
+        k = self.learners_.names.index(name)
+        part = copy(self).set_params(learner=self.get_params(deep=False)["learner"][k])
+        part.fitted_ = fitted
+        return part
 
     @property
     def n_estimators_(self) -> int:

@@ -150,9 +150,10 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
     fitted = stored.fitted(loss, learner)
     _check_outputs(fitted)
     _check_calibration(fitted)
-    kind = learner.base_model
-    terms = (term for stage in additive.stages for term in stage.terms)
-    require(kind is None or all(isinstance(term.model, kind) for term in terms), "learner")
+    for term in (term for stage in additive.stages for term in stage.terms):
+        require(0 <= (term.learner or 0) < len(learner.parts), "learner")
+        kind = learner.parts[term.learner or 0].base_model
+        require(kind is None or isinstance(term.model, kind), "learner")
     model.fitted_ = fitted
     return model
 

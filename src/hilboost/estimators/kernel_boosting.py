@@ -24,6 +24,7 @@ from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine import SELECTIONS, KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.codecs import TargetCodec
+from hilboost.model.resolved import is_auto
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
@@ -32,6 +33,7 @@ from hilboost.training.recipes.kernel_machines import (
     kernel_learner,
     kernel_recipe,
 )
+from hilboost.training.recipes.mixed import listed
 
 _AUTO = StrOptions({"auto"})
 _OF_THE_LOOP = (
@@ -262,3 +264,41 @@ def kernel_stages(
         )
     p = KernelParameters.of(learner.get_params(deep=False))
     return kernel_learner(p if stages is None else replace(p, stages=stages), n, categorical)
+
+
+def chosen_learners(
+    owner: BaseEstimator,
+    learner: Any,
+    n: int,
+    categorical: tuple[int, ...],
+    stages: str | None = None,
+) -> Any:
+    """Return the learner of the parameter ``learner``, or the list of learners of a list.
+
+    Kernel machines become the learners of a single stage, as in :func:`kernel_stages`.  In a list
+    of several learners, automatic stages are sparse.  Sparse stages support row samples, so that
+    proposals can be compared by other rows.
+
+    Parameters
+    ----------
+    owner : estimator
+    learner : object
+    n : int
+    categorical : tuple of int
+    stages : str, optional
+        The kind of stages of a fitted model with one learner.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    given = listed(learner)
+    if len(given) == 1:
+        return kernel_stages(owner, given[0], n, categorical, stages)
+    return [kernel_stages(owner, one, n, categorical, stages_beside(one)) for one in given]
+
+
+def stages_beside(learner: Any) -> str | None:
+    """Return the kind of stages of a kernel machine beside other learners."""
+    automatic = isinstance(learner, KernelBoosting) and is_auto(learner.stages)
+    return "sparse" if automatic else None

@@ -12,11 +12,12 @@ from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding
-from hilboost.estimators.kernel_boosting import kernel_stages
+from hilboost.estimators.kernel_boosting import kernel_stages, stages_beside
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.losses import distance_loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.parameters import changed
+from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.resolved import is_auto
@@ -25,12 +26,14 @@ from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipes.mixed import listed, mixed
 from hilboost.training.recipes.output_kernels import PreimageLoss, output_recipe, vector_trees
 from hilboost.validation.choices import is_regressor
 
 _AUTO = StrOptions({"auto"})
-_LEARNERS = ("ok3", "extra_trees", "kernel")
+_LEARNERS = ("ok3", "extra_trees", "kernel", "linear")
 _ALIASES = {"ok3-et": "extra_trees"}  # the name of G2007
+_ALIASES_IN_LISTS = {"tree": "extra_trees"}  # lists suit the estimators for tables, too
 _OF_TREES = ("max_splits", "min_samples_leaf", "max_features", "sketch")
 
 
@@ -54,12 +57,14 @@ default="squared_error"
         square.  ``"huber"`` is ``d² / 2`` up to the 0.9 quantile of the distances in each stage;
         ``Huber(alpha=0.7)`` takes another quantile.  A custom loss of one target must declare
         ``symmetric = True``; its residual is then ``d``.
-    learner : {"extra_trees", "ok3", "kernel"}, Learner or scikit-learn regressor, \
-default="extra_trees"
+    learner : {"extra_trees", "ok3", "kernel", "linear"}, Learner, scikit-learn regressor or list \
+of these, default="extra_trees"
         Base learner.  ``"extra_trees"`` and ``"ok3"`` are output kernel trees with random splits
-        and with the best splits, and ``"kernel"`` is a kernel machine on the inputs.  Pass a
-        ``KernelBoostingRegressor`` to set the parameters of the kernel machine; the parameters of
-        its boosting loop must have their defaults.  Any other regressor is also accepted.
+        and with the best splits, ``"kernel"`` is a kernel machine on the inputs, and ``"linear"``
+        is ridge regression.  Pass a ``KernelBoostingRegressor`` to set the parameters of the kernel
+        machine; the parameters of its boosting loop must have their defaults.  Any other regressor
+        is also accepted.  With a list, each stage is fitted by the learner that decreases the loss
+        most on held-out rows, see ``learners_``; ``"tree"`` in a list means ``"extra_trees"``.
     n_estimators : int or "auto", default="auto"
         Number of stages.  ``"auto"`` is 500 for trees, 20 for kernel machines (or until they
         converge), and 100 for other learners.
@@ -230,24 +235,48 @@ default="extra_trees"
         return distance_loss(self.loss), learner
 
     def _machine(self) -> KernelBoostingRegressor | None:
-        """The kernel machine passed as learner, if any."""
-        return self.learner if isinstance(self.learner, KernelBoostingRegressor) else None
+        """The kernel machine passed as the only learner, if any."""
+        given = listed(self.learner)
+        only = given[0] if len(given) == 1 else None
+        return only if isinstance(only, KernelBoostingRegressor) else None
 
     def _categories(self) -> Any:
         machine = self._machine()
         return super()._categories() if machine is None else machine.categorical_features
 
     def _grows_trees(self) -> bool:
-        return isinstance(self.learner, str) and self.learner != "kernel"
+        given = list(self.learner) if isinstance(self.learner, list | tuple) else [self.learner]
+        return all(_names_trees(one) for one in given)
 
     def _make_learner(
         self, n_outputs: int, n: int, categorical: tuple[int, ...], stages: str | None = None
     ) -> Learner:
-        learner = self.learner
+        given = listed(self.learner)
+        ignored = [] if any(_names_trees(one) for one in given) else changed(self, _OF_TREES)
+        if ignored:
+            raise InvalidParameter(
+                f"{', '.join(ignored)} applies only to the learners 'ok3' and 'extra_trees' and "
+                f"has no effect with learner={self.learner!r}; remove it, or use one of these "
+                "learners."
+            )
+        return mixed(given, lambda one: self._one_learner(one, n_outputs, n, categorical, stages))
+
+    def _one_learner(
+        self,
+        learner: Any,
+        n_outputs: int,
+        n: int,
+        categorical: tuple[int, ...],
+        stages: str | None,
+    ) -> Learner:
         if isinstance(learner, str):
+            if isinstance(self.learner, list | tuple):
+                learner = _ALIASES_IN_LISTS.get(learner, learner)
             learner = _ALIASES.get(learner, learner)
             if learner not in _LEARNERS:
                 raise unknown_name("learner", learner, _LEARNERS)
+            if learner == "linear":
+                return RidgeLearner()
             if learner != "kernel":
                 return vector_trees(self.get_params(), learner == "extra_trees", n_outputs)
             learner = KernelBoostingRegressor()
@@ -255,16 +284,11 @@ default="extra_trees"
             not is_regressor(learner) or is_classifier(learner)
         ):
             raise InvalidType(
-                "learner must be 'ok3', 'extra_trees', 'kernel', a Learner or a scikit-learn "
-                f"regressor; got {learner!r}."
+                "learner must be 'ok3', 'extra_trees', 'kernel', 'linear', a Learner, a "
+                f"scikit-learn regressor, or a list of these; got {learner!r}."
             )
-        ignored = changed(self, _OF_TREES)
-        if ignored:
-            raise InvalidParameter(
-                f"{', '.join(ignored)} applies only to the learners 'ok3' and 'extra_trees' and "
-                f"has no effect with learner={self.learner!r}; remove it, or use one of these "
-                "learners."
-            )
+        if len(listed(self.learner)) > 1:
+            stages = stages_beside(learner)
         made = kernel_stages(self, learner, n, categorical, stages)
         return made if isinstance(made, Learner) else WrappedLearner(made, together=True)
 
@@ -273,3 +297,7 @@ default="extra_trees"
         declared = isinstance(self.learner, Learner) and self.learner.takes_missing_values
         tags.input_tags.allow_nan = declared or self._grows_trees()
         return tags
+
+
+def _names_trees(learner: Any) -> bool:
+    return isinstance(learner, str) and learner not in ("kernel", "linear")

@@ -24,15 +24,18 @@ class BoostingRegressor(RegressorMixin, NumberPredictions, TableBoosting):
     quantile : float or sequence of float, default=0.5
         Quantile level or levels for ``loss="quantile"``.  A single model predicts all levels
         without crossing, and ``predict`` returns one column per level.
-    learner : str, scikit-learn regressor or Learner, default="tree"
+    learner : str, scikit-learn regressor, Learner or list of these, default="tree"
         Base learner that is fitted to the gradients: histogram trees (``"tree"``), sparse kernel
-        machines (``"kernel"``), clones of a given regressor, or a custom learner.
+        machines (``"kernel"``), ridge regression (``"linear"``), clones of a given regressor, or a
+        custom learner.  With a list, each stage is fitted by the learner that decreases the loss
+        most on held-out rows, see ``learners_``.
     learning_rate : float or "auto", default="auto"
         Shrinkage factor applied to the contribution of each stage.
     n_estimators : int or "auto", default="auto"
         Number of boosting stages, or the maximum number with early stopping.
     max_leaf_nodes : int, "auto" or None, default="auto"
-        Maximum number of leaves per tree.  ``None`` means no limit.
+        Maximum number of leaves per tree.  ``None`` means no limit.  This and the other parameters
+        of trees apply to the learner ``"tree"`` only.
     max_depth : int or None, default=None
         Maximum number of splits on the path from the root to a leaf.
     min_samples_leaf : float or "auto", default="auto"
@@ -114,6 +117,9 @@ default="from_dtype"
     feature_names_in_ : ndarray of str
         Defined only if ``X`` has column names.
     feature_importances_ : (d,) ndarray
+    learners_ : StageLearners
+        The learner of each stage (``stages``) and the number of stages of each learner
+        (``counts``).  Defined only for a list of learners.
 
     Notes
     -----

@@ -20,13 +20,16 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
-from hilboost.estimators.kernel_boosting import kernel_stages
+from hilboost.estimators.kernel_boosting import chosen_learners
 from hilboost.estimators.parameters import changed
+from hilboost.learners.ridge import RidgeLearner
+from hilboost.learners.tree import TreeLearner
 from hilboost.losses.registry import regression_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipes.mixed import names
 from hilboost.training.recipes.tables import stored_learner, table_recipe, work
 from hilboost.validation.choices import is_name
 
@@ -155,7 +158,7 @@ class TableBoosting(BoostingEstimator):
         """Create the loss from the parameters."""
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
-        learner = kernel_stages(self, self.learner, len(data.X), data.schema.categories)
+        learner = chosen_learners(self, self.learner, len(data.X), data.schema.categories)
         parameters = {**self.get_params(deep=False), "learner": learner}
         loss = self._make_loss(data.codec)
         recipe = table_recipe(parameters, loss, data, seed, continuation)
@@ -164,7 +167,7 @@ class TableBoosting(BoostingEstimator):
 
     def _check_tree_parameters(self) -> None:
         """Reject tree parameters that another learner would ignore."""
-        ignored = [] if self._grows_trees() else changed(self, _OF_TREES)
+        ignored = [] if names(self.learner, "tree") else changed(self, _OF_TREES)
         if ignored:
             raise InvalidParameter(
                 f"{', '.join(ignored)} is only supported by the built-in trees, but learner is "
@@ -172,7 +175,9 @@ class TableBoosting(BoostingEstimator):
             )
 
     def _grows_trees(self) -> bool:
-        return is_name(self.learner, "tree")
+        """Whether all stages are built-in trees."""
+        given = self._given()
+        return len(given) == 1 and is_name(given[0], "tree")
 
     def _work(self, recipe: Recipe) -> int:
         return work(recipe, self.multi_output)
@@ -180,7 +185,8 @@ class TableBoosting(BoostingEstimator):
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
-        chosen = kernel_stages(self, self.learner, 1, stored.schema.categories, stored.stages)
+        columns = stored.schema.categories
+        chosen = chosen_learners(self, self.learner, 1, columns, stored.stages)
         parameters = {**self.get_params(deep=False), "learner": chosen}
         learner = stored_learner(parameters, stored.resolved, stored.schema)
         return self._make_loss(codec), learner
@@ -188,6 +194,12 @@ class TableBoosting(BoostingEstimator):
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
         if not checkpoints_among(callbacks):
             return
+        if len(self._given()) > 1:
+            raise InvalidParameter(
+                "Checkpoint is not supported with several learners, because the choice among them "
+                "depends on all earlier stages; pass one learner, or remove Checkpoint from "
+                "callbacks."
+            )
         if not (self._grows_trees() or self._declares("resumable")):
             raise InvalidParameter(
                 f"Checkpoint is only supported with trees, but learner is {self.learner!r}; set "
@@ -195,8 +207,14 @@ class TableBoosting(BoostingEstimator):
             )
 
     def _declares(self, capability: str) -> bool:
-        """Whether the learner is a Learner object that declares the capability."""
-        return isinstance(self.learner, Learner) and bool(getattr(self.learner, capability))
+        """Whether all learners are Learner objects, or names of learners, that declare it."""
+        known: dict[Any, Learner] = {"tree": TreeLearner(), "linear": RidgeLearner()}
+        learners = [known.get(one, one) if isinstance(one, str) else one for one in self._given()]
+        return all(isinstance(one, Learner) and bool(getattr(one, capability)) for one in learners)
+
+    def _given(self) -> list[Any]:
+        """The learners of the parameter, which may still be invalid."""
+        return list(self.learner) if isinstance(self.learner, list | tuple) else [self.learner]
 
     def _takes_missing_targets(self) -> bool:
         if not (self._grows_trees() or self._declares("takes_missing_targets")):
@@ -260,6 +278,6 @@ class TableBoosting(BoostingEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._grows_trees()
+        tags.input_tags.allow_nan = self._declares("takes_missing_values")
         tags.input_tags.sparse = self._takes_sparse()
         return tags

@@ -37,8 +37,7 @@ class Columns:
         fitted = model.fitted_
         names: list[Any] = [column.name for column in fitted.schema.columns]
         levels: dict[int, Sequence[tuple[Any, ...]]] = {}
-        trees = fitted.learner.splitting()
-        if trees is not None:
+        for trees in filter(None, (part.splitting() for part in fitted.learner.parts)):
             levels |= {k: [(code,) for code in range(n)] for k, n in trees.categorical}
         levels |= {k: [(level,) for level in found] for k, found in fitted.schema.levels}
         encoding = fitted.encoding

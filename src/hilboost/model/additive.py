@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hilboost.core.base_model import Stage, Summation
+from hilboost.core.base_model import BaseModel, Stage, Summation, Term
 from hilboost.core.dtypes import Floats
 
 
@@ -60,6 +59,14 @@ class AdditiveModel:
                 summation.add_to(raw, X, n_threads)
             yield raw
 
+    def terms_of(self, learner: int) -> tuple[Stage, ...]:
+        """Return the terms that one of several learners fitted, without stages that have none."""
+        own = (
+            tuple(replace(term, learner=None) for term in stage.terms if term.learner == learner)
+            for stage in self.stages
+        )
+        return tuple(Stage(terms) for terms in own if terms)
+
     def __getstate__(self) -> dict[str, object]:
         return {"initial_raw": self.initial_raw, "stages": self.stages, "_sums": []}
 
@@ -97,5 +104,8 @@ def members_of(model: AdditiveModel, n_members: int) -> list[AdditiveModel]:
 
 def _summations(stages: tuple[Stage, ...]) -> Iterator[Summation]:
     terms = [term for stage in stages for term in stage.terms]
-    for model_class, group in groupby(terms, key=lambda term: type(term.model)):
-        yield model_class.sum_of(list(group))
+    groups: dict[type[BaseModel], list[Term]] = {}
+    for term in terms:
+        groups.setdefault(type(term.model), []).append(term)
+    for model_class, group in groups.items():
+        yield model_class.sum_of(group)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.encoders import Encoding
@@ -16,6 +19,7 @@ from hilboost.model.additive import AdditiveModel
 from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.stage_learners import StageLearners
 from hilboost.tables import Schema
 
 
@@ -66,6 +70,40 @@ class FittedModel:
     def n_stages(self) -> int:
         """Number of stages."""
         return len(self.model.stages)
+
+    @property
+    def learners(self) -> StageLearners:
+        """Which of several learners fitted which stage."""
+        if len(self.learner.names) < 2:
+            raise AttributeError(
+                "learners_ is defined only for a list of learners; all stages were fitted by "
+                f"{type(self.learner).__name__}."
+            )
+        return StageLearners.of(self.learner.names, self.model.stages)
+
+    def part(self, name: str) -> FittedModel:
+        """Return the model of the stages that one of several learners fitted.
+
+        The part of the first learner includes the start value, so that the raw predictions of all
+        parts add up to those of this model.
+
+        Raises
+        ------
+        AttributeError
+            The model has a single learner.
+        InvalidParameter
+            No learner has this name.
+        """
+        names = self.learners.names
+        if name not in names:
+            raise unknown_name("name", name, names)
+        k = names.index(name)
+        start = self.model.initial_raw
+        model = AdditiveModel(start if k == 0 else np.zeros_like(start), self.model.terms_of(k))
+        learner = self.learner.parts[k]
+        return replace(
+            self, model=model, learner=learner, history=None, members=None, calibration=None
+        )
 
     @property
     def classes(self) -> Any:

@@ -7,7 +7,8 @@ if any, as :mod:`~hilboost.persistence.trees` specifies; those of the kernel exp
 :mod:`~hilboost.persistence.kernel_expansions` specifies, with their kernels in the header
 (``kernels``).  The header also contains linear base models and those of user-defined classes
 (``others``), as :mod:`~hilboost.persistence.values` writes them, and the names of all such classes
-(``imports``).  The modules that define other arrays validate them.
+(``imports``).  A model of several learners has ``learner`` (n_parts,), which of them fitted each
+part.  The modules that define other arrays validate them.
 Format 2 is format 1 with category columns (``categories`` in the header and, for trees,
 ``encoding``), which a reader must not ignore.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -188,6 +190,9 @@ def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[
         arrays |= found
     if of_trees or not (of_kernels or others):
         arrays |= trees.to_arrays(of_trees)
+    learners = [part.learner for stage in model.stages for part in stage.terms]
+    if any(learner is not None for learner in learners):
+        arrays["learner"] = np.array([-1 if k is None else k for k in learners], dtype=np.int64)
     return arrays, more
 
 
@@ -222,7 +227,20 @@ def _from_arrays(
     if not placed or not arrays.keys().isdisjoint(trees.NAMES):
         of_trees = trees.from_arrays(arrays, len(start), n_features)
     placed.sort(key=lambda entry: entry[:2])
-    return AdditiveModel(start, _stages(of_trees, placed))
+    stages = _stages(of_trees, placed)
+    return AdditiveModel(start, _with_learners(stages, arrays) if "learner" in arrays else stages)
+
+
+def _with_learners(stages: tuple[Stage, ...], arrays: Arrays) -> tuple[Stage, ...]:
+    """Read which learner fitted each part, in their order."""
+    numbers = require_array(arrays, "learner", np.int64)
+    require(len(numbers) == sum(len(stage.terms) for stage in stages), "learner")
+    require(bool((numbers >= 0).all()), "learner")
+    number = iter(numbers.tolist())
+    return tuple(
+        Stage(tuple(replace(part, learner=next(number)) for part in stage.terms))
+        for stage in stages
+    )
 
 
 def _others(

@@ -52,7 +52,7 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
             fitted.kernel_machine, fitted.learner.name, writer, keeps_noise
         )
         arrays |= more
-    elif fitted.learner.penalizes and "output" not in header:
+    elif _has_kernel_stages(fitted) and "output" not in header:
         header["stages"] = fitted.learner.name
     if fitted.calibration is not None:
         header["calibration"], more = calibrations.to_file(fitted.calibration)
@@ -112,11 +112,16 @@ def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Ar
     if fitted.codec.kind == "numbers":
         return {"n_targets": fitted.numbers.n_targets, "flat": fitted.numbers.flat}, {}
     fields, arrays = output_spaces.to_arrays(fitted.output.embedding, _span(fitted.output), writer)
-    if fitted.learner.penalizes:
+    if _has_kernel_stages(fitted):
         fields["stages"] = fitted.learner.name
     if fitted.output.outside:
         fields["outside"] = True
     return {"output": fields}, arrays
+
+
+def _has_kernel_stages(fitted: FittedModel) -> bool:
+    """Whether one learner of kernel stages fitted the model, whose name is to be kept."""
+    return fitted.learner.penalizes and fitted.learner.name is not None
 
 
 def _span(codec: OutputCodec) -> output_spaces.Span:

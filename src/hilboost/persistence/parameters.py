@@ -56,6 +56,8 @@ def _written(name: str, value: Any, writer: ValueWriter, machine: Any) -> Any:
         return None
     if name == "kernel" and isinstance(value, Kernel):
         return describe(value, writer)
+    if name == "learner" and isinstance(value, list | tuple):
+        return [_written(name, one, writer, machine) for one in value]
     if name == "learner" and type(value) is machine:
         return {"machine": write_parameters(value.get_params(deep=False), writer, machine)}
     if name in _PARTS:
@@ -89,6 +91,9 @@ def _read(name: str, value: Any, n_features: int, reader: ValueReader, machine: 
         return value
     if name == "kernel" and isinstance(value, dict):
         return read_kernel(value, n_features, reader)
+    if name == "learner" and isinstance(value, list):
+        require(not any(isinstance(one, list) for one in value), name)
+        return [_read(name, one, n_features, reader, machine) for one in value]
     if name == "learner" and isinstance(value, dict) and set(value) == {"machine"}:
         made = machine(**read_parameters(value["machine"], n_features, reader, machine))
         made._validate_params()

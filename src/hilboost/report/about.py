@@ -39,8 +39,9 @@ def model_facts(model: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``class``, ``loss``, ``learner``, ``n_stages``, ``n_columns``, ``n_outputs``, ``classes``,
-        ``parameters``, ``history``, ``kernel``, and ``versions``; ``None`` for missing attributes.
+        ``class``, ``loss``, ``learner``, ``learners``, ``n_stages``, ``n_columns``, ``n_outputs``,
+        ``classes``, ``parameters``, ``history``, ``kernel``, and ``versions``; ``None`` for missing
+        attributes.
     """
     record: FittedModel = model.fitted_
     kind = record.codec.kind
@@ -48,6 +49,7 @@ def model_facts(model: Any) -> dict[str, Any]:
         "class": type(model).__name__,
         "loss": _name(model.loss or model.loss_),
         "learner": type(record.learner).__name__,
+        "learners": learner_facts(record),
         "n_stages": record.n_stages or None,
         "n_leaves": _n_leaves(record),
         "n_columns": record.schema.n_columns,
@@ -65,6 +67,15 @@ def model_facts(model: Any) -> dict[str, Any]:
             "scikit-learn": sklearn.__version__,
         },
     }
+
+
+def learner_facts(record: FittedModel) -> list[dict[str, Any]] | None:
+    """Number and share of the stages that each of several learners fitted."""
+    if not record.learner.names:
+        return None
+    counts = record.learners.counts
+    total = max(1, sum(counts.values()))
+    return [{"name": name, "stages": n, "share": n / total} for name, n in counts.items()]
 
 
 def _n_leaves(record: FittedModel) -> int | None:

@@ -3,6 +3,7 @@
 from hilboost.rules.leaves import ReestimateLeaves
 from hilboost.rules.line_search import LineSearch
 from hilboost.rules.penalized_line_search import PenalizedLineSearch
+from hilboost.rules.search_by_term import SearchByTerm
 from hilboost.rules.shrinkage import Shrinkage
 
-__all__ = ["LineSearch", "PenalizedLineSearch", "ReestimateLeaves", "Shrinkage"]
+__all__ = ["LineSearch", "PenalizedLineSearch", "ReestimateLeaves", "SearchByTerm", "Shrinkage"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hilboost.core.base_model import Stage, Term
+from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import SplittingLearner
@@ -47,20 +46,24 @@ def with_categories(
 
 def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveModel:
     """Move a member's statistics columns to their places in the whole model."""
-    by = encoding.statistics[member].width * member if encoding.statistics else 0
-    if by == 0:
+    if not encoding.statistics:
+        return model
+    first = encoding.n_columns + sum(each.width for each in encoding.statistics[:member])
+    own = np.arange(first, first + encoding.statistics[member].width)
+    columns = np.concatenate([np.arange(encoding.n_columns), own])
+    width = encoding.full_width
+    shared: dict[int, Any] = {}
+    if len(columns) == width:
         return model
     stages = (
-        Stage(tuple(_shifted(term, encoding.n_columns, by) for term in stage.terms))
+        Stage(
+            tuple(
+                term.with_model(term.model.placed(columns, width, shared)) for term in stage.terms
+            )
+        )
         for stage in model.stages
     )
     return AdditiveModel(model.initial_raw, tuple(stages))
-
-
-def _shifted(term: Term, first: int, by: int) -> Term:
-    tree: Any = term.model
-    column = np.where(tree.column >= first, tree.column + by, tree.column).astype(np.int32)
-    return term.with_model(replace(tree, column=column))
 
 
 def check_levels(schema: Schema, codes: Floats) -> None:

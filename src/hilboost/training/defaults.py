@@ -55,7 +55,8 @@ def resolve(
     Beyond that, a single model with one held-out part is fitted with a higher learning rate.
     """
     learner = parameters["learner"]
-    trees, kernel = is_name(learner, "tree"), is_name(learner, "kernel")
+    trees = isinstance(learner, list) or is_name(learner, "tree")
+    kernel = is_name(learner, "kernel")
     early = parameters["early_stopping"]
     if early == "auto":
         early = held_out or (trees and n >= _SMALLEST_EARLY)

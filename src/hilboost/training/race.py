@@ -37,12 +37,13 @@ def best_candidate(
     best, lowest = candidates[0], np.inf
     for candidate in candidates:
         first = state.members[0]
-        member = replace(first, raw=first.raw.copy(order="F"), stages=[])
+        learner, own = candidate.learner.for_trials(data if first.data is None else first.data)
+        member = replace(first, raw=first.raw.copy(order="F"), stages=[], data=own)
         held = None if validation is None else replace(validation, raw=validation.raw.copy())
         trial = TrainingState([member], state.folds)
         short = replace(
             config,
-            learner=candidate.learner,
+            learner=learner,
             n_stages=min(config.n_stages, _STAGES),
             rules=[*rules, Shrinkage(_RATE)],
             callbacks=(),

@@ -142,12 +142,16 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
     first, weight = initial.inputs[0], recipe.data.target.weight
     n_threads = n_threads if recipe.n_folds == 1 else 1
     data = recipe.learner.prepare(first, weight, recipe.seed, n_threads)
+    for k, (member, X) in enumerate(zip(initial.state.members, initial.inputs, strict=True)):
+        if k == 0:
+            member.data = data
+        elif X is first:
+            member.data = recipe.learner.for_member(data)
+        else:
+            member.data = recipe.learner.prepare(X, weight, recipe.seed, n_threads)
     if recipe.choose_penalty is not None:
-        data.choose_penalty_by(recipe.choose_penalty)
-    for member, X in zip(initial.state.members, initial.inputs, strict=True):
-        member.data = (
-            data if X is first else recipe.learner.prepare(X, weight, recipe.seed, n_threads)
-        )
+        for member in initial.state.members:
+            recipe.learner.choose_penalty_by(member.data, recipe.choose_penalty)
     return data
 
 

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends import array_api
-from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import FittedTerm, RowSample
 from hilboost.core.loss import Gradients
 from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import unspoilt
 from hilboost.learners.kernel_machine.stage_system import StageSolver
@@ -26,7 +25,7 @@ _PATIENCE = 5
 
 
 @dataclass(frozen=True)
-class BlockLearner(Learner):
+class BlockLearner(KernelLearner):
     """A stage solves kernel ridge regression on the residual of one block of rows.
 
     With weights α on the training rows, a block B takes the step
@@ -57,30 +56,10 @@ class BlockLearner(Learner):
     selection: str = "residual"
 
     name: ClassVar[str] = "block"
-    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
-    penalizes: ClassVar[bool] = True
-    works_on_folds: ClassVar[bool] = False
-
-    @property
-    def takes_categories(self) -> bool:
-        """Whether the configuration names columns that are compared by equality."""
-        return bool(self.setting.categorical)
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> BlockState:
         """Scale the rows and start the threads."""
         return BlockState(self.setting.prepare(X, weight, seed, n_threads))
-
-    def stage_added(self, data: BlockState, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
-        """Add the stage to the function so far."""
-        data.stage_added(stage)
-
-    def converged(self, data: BlockState) -> bool:
-        """Whether further stages would change nothing."""
-        return data.converged
-
-    def close(self, data: BlockState) -> None:
-        """End the threads."""
-        data.close()
 
     def fit(
         self, data: BlockState, gradients: Gradients, sample: RowSample, rng: np.random.Generator

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
+
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm
@@ -29,6 +31,16 @@ class Descending(FittedTerm[KernelExpansion]):
     slope: Floats | float = 0.0
     curvature: Floats | float = 0.0
     descent: Floats | float = 0.0
+
+    @property
+    def penalized(self) -> bool:
+        """Whether :attr:`penalty` is known; it is."""
+        return True
+
+    @property
+    def penalty(self) -> tuple[float, float]:
+        """Slope and curvature of the penalty, summed over the outputs."""
+        return float(np.sum(self.slope)), float(np.sum(self.curvature))
 
     @classmethod
     def of(cls, model: KernelExpansion, outputs: Floats) -> Descending:

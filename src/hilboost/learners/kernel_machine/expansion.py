@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import BaseModel, Summation, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.kernels import Kernel
+from hilboost.kernels import Kernel, OnColumns
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
 
@@ -59,6 +59,30 @@ class KernelExpansion(BaseModel):
                 "its values."
             )
         return outputs
+
+    def placed(
+        self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]
+    ) -> KernelExpansion:
+        """Return the same expansion, with a kernel on the given columns of a wider table."""
+
+        def once(part: Any, make: Callable[[], Any]) -> Any:
+            if id(part) not in shared:
+                shared[id(part)] = make()
+            return shared[id(part)]
+
+        def widened(rows: NDArray, fill: float) -> NDArray:
+            wide = np.full((*rows.shape[:-1], width), fill, dtype=rows.dtype)
+            wide[..., columns] = rows
+            return wide
+
+        own, inputs, basis = self.kernel, self.inputs, self.basis
+        return KernelExpansion(
+            once(own, lambda: OnColumns(own, columns.tolist())),
+            once(inputs, lambda: Inputs(widened(inputs.center, 0.0), widened(inputs.scale, 1.0))),
+            once(basis, lambda: widened(basis, 0.0)),
+            self.weights,
+            self.rows,
+        )
 
     @classmethod
     def sum_of(cls, terms: Sequence[Term[KernelExpansion]]) -> MergedExpansions:

@@ -12,13 +12,13 @@ from hilboost.backends import array_api
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import FittedTerm, RowSample
 from hilboost.core.loss import Gradients
 from hilboost.kernels.gram import mean_diagonal, require_memory
 from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.memory import free_memory, require_free
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import LARGEST_SHARE, share_of_rounding, unspoilt
@@ -44,7 +44,7 @@ _ILL_CONDITIONED_DIRECT_UP_TO = 12_000  # rows; conjugate gradients would take m
 
 
 @dataclass(frozen=True)
-class FullLearner(Learner):
+class FullLearner(KernelLearner):
     """Kernel ridge regression with all training rows as basis vectors.
 
     A stage solves ``(K + D) δ = g / h - D α`` for ``D = λ / (h w)``, with the negative gradient
@@ -81,30 +81,11 @@ class FullLearner(Learner):
     tolerance: float = 1e-3
 
     name: ClassVar[str] = "full"
-    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
-    penalizes: ClassVar[bool] = True
-    works_on_folds: ClassVar[bool] = False
-
-    @property
-    def takes_categories(self) -> bool:
-        """Whether the configuration names columns that are compared by equality."""
-        return bool(self.setting.categorical)
+    takes_samples: ClassVar[bool] = False
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> FullState:
         """Scale the rows and start the threads."""
         return FullState(self.setting.prepare(X, weight, seed, n_threads))
-
-    def stage_added(self, data: FullState, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
-        """Add the stage to the function so far."""
-        data.stage_added(stage)
-
-    def converged(self, data: FullState) -> bool:
-        """Whether further stages would change nothing."""
-        return data.converged
-
-    def close(self, data: FullState) -> None:
-        """End the threads and release the Gram matrix."""
-        data.close()
 
     def fit(
         self, data: FullState, gradients: Gradients, sample: RowSample, rng: np.random.Generator

@@ -9,9 +9,9 @@ are not worthwhile.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -19,13 +19,13 @@ from hilboost.backends import array_api
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import FittedTerm, RowSample
 from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.kernel_machine.stage_system import BYTES_BESIDE
@@ -35,7 +35,7 @@ from hilboost.learners.kernel_machine.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class NestedLearner(Learner):
+class NestedLearner(KernelLearner):
     """The machine with as many of ``sparse.n_basis`` basis vectors as the memory budget allows.
 
     It minimizes ``Σ_i w_i loss_i(F) + ½ λ |f|²`` for ``F = start + f`` (SY2006, eq. 6) over
@@ -60,30 +60,20 @@ class NestedLearner(Learner):
     regularize: Callable[[Workspace, Kernel, int], float] | None = None
 
     name: ClassVar[str] = "sparse"
-    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
-    penalizes: ClassVar[bool] = True
-    works_on_folds: ClassVar[bool] = False
+    takes_samples: ClassVar[bool] = False
 
     @property
     def takes_categories(self) -> bool:
         """Same as for the sparse learner."""
         return self.sparse.takes_categories
 
+    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
+        """Same as for the sparse learner."""
+        return replace(self, sparse=self.sparse.seeing_categories(columns))
+
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> NestedState:
         """Scale the rows and start the threads."""
         return NestedState(self.sparse.setting.prepare(X, weight, seed, n_threads))
-
-    def stage_added(self, data: NestedState, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
-        """Add the stage to the function so far."""
-        data.stage_added(stage)
-
-    def converged(self, data: NestedState) -> bool:
-        """Whether the last machine is finished."""
-        return data.converged
-
-    def close(self, data: NestedState) -> None:
-        """End the threads and release the Gram matrix."""
-        data.close()
 
     def fit(
         self, data: NestedState, gradients: Gradients, sample: RowSample, rng: np.random.Generator

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends import array_api
-from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import FittedTerm, RowSample
 from hilboost.core.loss import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
@@ -20,6 +19,7 @@ from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.joint import refit
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.reweighting import ReweightedStages, require_squared_error
 from hilboost.learners.kernel_machine.rounding import unspoilt
@@ -37,7 +37,7 @@ _PATIENCE = 5
 
 
 @dataclass(frozen=True)
-class SparseLearner(Learner):
+class SparseLearner(KernelLearner):
     """A stage is a sparse kernel machine whose weights are optimal on all rows.
 
     A selection strategy chooses the basis vectors for the current residual from a random subset
@@ -87,14 +87,6 @@ class SparseLearner(Learner):
     length_scale_factors: tuple[float, ...] = ()
 
     name: ClassVar[str] = "sparse"
-    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
-    penalizes: ClassVar[bool] = True
-    works_on_folds: ClassVar[bool] = False
-
-    @property
-    def takes_categories(self) -> bool:
-        """Whether the configuration names columns that are compared by equality."""
-        return bool(self.setting.categorical)
 
     @property
     def stage_solver(self) -> StageSolver:
@@ -104,18 +96,6 @@ class SparseLearner(Learner):
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> SparseState:
         """Scale the rows and start the threads."""
         return SparseState(self.setting.prepare(X, weight, seed, n_threads))
-
-    def stage_added(self, data: SparseState, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
-        """Add the stage to the function so far."""
-        data.stage_added(stage)
-
-    def converged(self, data: SparseState) -> bool:
-        """Whether further stages would change nothing."""
-        return data.converged
-
-    def close(self, data: SparseState) -> None:
-        """End the threads."""
-        data.close()
 
     def fit(
         self, data: SparseState, gradients: Gradients, sample: RowSample, rng: np.random.Generator

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import FittedTerm, RowSample
@@ -20,6 +22,7 @@ from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
 from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice, choose
+from hilboost.learners.kernel_machine.tuning.shared import SharedChoice
 from hilboost.learners.kernel_machine.workspace import Workspace
 
 
@@ -50,6 +53,8 @@ class MachineState(ABC):
         self._components: dict[int, Component] = {}
         self._conversion: Conversion | None = None
         self._choose_penalty: PenaltyChoice | None = None
+        self._shared: SharedChoice | None = None
+        self._first: tuple[Gradients, Floats | None] | None = None
         self._proposed: tuple[Descending, ...] = ()
 
     @property
@@ -62,6 +67,15 @@ class MachineState(ABC):
         """Diagonal (n,) of the linear system that the function solves, if there is one."""
         return None
 
+    def for_member(self) -> Self:
+        """The state of another member of an ensemble: the same rows, kernel and λ."""
+        if self._shared is None:
+            self._shared = SharedChoice()
+        team = ThreadTeam(self.workspace.team.n_threads)
+        member = type(self)(replace(self.workspace, team=team))
+        member._shared = self._shared
+        return member
+
     def choose_penalty_by(self, choose_penalty: PenaltyChoice) -> None:
         """Let a function choose λ, if the user does not."""
         self._choose_penalty = choose_penalty
@@ -70,6 +84,8 @@ class MachineState(ABC):
         """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""
         if self._conversion is None:
             self._conversion = Conversion.of(self.workspace.distinct, gradients)
+            if self._shared is not None:
+                self._first = self._conversion.seen(gradients, self.workspace.all_rows)
         return self._conversion.seen(gradients, sample)
 
     def problem(
@@ -95,7 +111,25 @@ class MachineState(ABC):
             Whether the fit takes conjugate gradient steps on all rows.
         """
         if self.choice is None:
-            self.choice = choose(
+            self.choice = self._chosen(config, gradients, weight, n_effective, iterates)
+        self.workspace, regularization = self.choice.settled(self.workspace, weight)
+        return StageProblem(self.choice.kernel, regularization, gradients, weight)
+
+    def _chosen(
+        self,
+        config: KernelMachineConfig,
+        gradients: Gradients,
+        weight: Floats | None,
+        n_effective: float,
+        iterates: bool,
+    ) -> Choice:
+        """Choose kernel and λ from the rows of the stage, or once for all members from all rows."""
+        if self._first is not None:
+            gradients, weight = self._first
+            self._first = None
+
+        def choice() -> Choice:
+            return choose(
                 config,
                 self.workspace,
                 gradients,
@@ -104,8 +138,8 @@ class MachineState(ABC):
                 iterates,
                 self._choose_penalty,
             )
-        self.workspace, regularization = self.choice.settled(self.workspace, weight)
-        return StageProblem(self.choice.kernel, regularization, gradients, weight)
+
+        return choice() if self._shared is None else self._shared.settled(choice)
 
     def penalize(self, regularization: float) -> None:
         """Set λ for this and later stages."""

@@ -11,6 +11,7 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
+from hilboost.core.learner import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -61,6 +62,12 @@ class Workspace:
     def precision(self) -> str:
         """Dtype of the kernel values."""
         return array_api.precision(self.X)
+
+    @property
+    def all_rows(self) -> RowSample:
+        """The sample of all rows of the table."""
+        weight = self.weight if self.distinct is None else self.distinct.weight
+        return RowSample(None, weight)
 
     def in_float64(self) -> Workspace:
         """The workspace with kernel values in double precision, if the user left the choice."""

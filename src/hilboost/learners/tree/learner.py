@@ -270,7 +270,10 @@ class TreeLearner(SplittingLearner):
             lower, upper = growth.constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
             values = np.clip(values, lower, upper)
         return FittedTerm(
-            Term.of(tree.with_values(values), columns), leaves=leaf_of_row, order=order
+            Term.of(tree.with_values(values), columns),
+            leaves=leaf_of_row,
+            order=order,
+            newton=True,
         )
 
     def _n_sketched(self, r: int) -> int:

@@ -85,6 +85,10 @@ class Tree(LeafModel):
         """Return the tree with other leaf values."""
         return replace(self, leaf_values=values)
 
+    def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> Tree:
+        """Return the same tree, with splits in the given columns of a wider table."""
+        return replace(self, column=columns[self.column].astype(np.int32))
+
     def leaves(self, X: Floats) -> NDArray[np.int32]:
         """Leaf of every row, (n,) int32."""
         return Forest.of([Term.of(self, slice(0, self.leaf_values.shape[1]))]).leaves(X, 1)[:, 0]

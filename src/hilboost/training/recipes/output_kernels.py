@@ -14,10 +14,10 @@ from hilboost.core.output_space import Embedding
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model.resolved import is_auto
 from hilboost.training.begin import Start, start, start_in_units
-from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import penalty_choice
+from hilboost.training.recipes.mixed import check_parts
 from hilboost.training.recipes.tables import table_rules
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -82,9 +82,7 @@ def output_recipe(
     if p["early_stopping"] is True and data.held_out is None:
         data = data.hold_out(p["validation_fraction"], seed)
     early = p["early_stopping"] is not False and data.held_out is not None
-    check_learner(
-        learner, data.schema, f"learner {learner_name(p['learner'])}", "set learner='kernel'"
-    )
+    check_parts(p["learner"], learner, data.schema, "set learner='kernel'")
     warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
     n_stages, rate = pace(p, learner, loss.quadratic)
     searches_penalty = learner.penalizes and not loss.quadratic
@@ -115,7 +113,7 @@ def _begun(loss: Loss, data: TrainingData) -> Start:
 
 def pace(p: Mapping[str, Any], learner: Learner, quadratic: bool = True) -> tuple[int, float]:
     """Return the number of stages and the learning rate."""
-    if learner.penalizes:
+    if learner.penalizes and len(learner.parts) == 1:
         n_stages, rate = (20 if quadratic else 60), 1.0
     elif learner.constant_on_leaves:
         n_stages, rate = 500, 0.02

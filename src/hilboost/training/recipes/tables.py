@@ -20,6 +20,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
 from hilboost.encoders import Encoder
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses.registry import gives_probabilities
@@ -28,17 +29,27 @@ from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
 from hilboost.training.begin import Start, start_in_units
 from hilboost.training.categories import with_categories
-from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.recipe import Candidate, Continuation, Recipe
+from hilboost.training.recipes.mixed import (
+    check_parts,
+    listed,
+    mixed,
+    mixed_rules,
+    names,
+    splitting_parts,
+    with_named,
+    with_splitting,
+)
 from hilboost.training.regularization import held_out_penalty
 from hilboost.validation.choices import is_name, is_regressor
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 from hilboost.validation.weights import warn_of_light_weights
 
-_LEARNERS = ("tree", "kernel")
+_LEARNERS = ("tree", "kernel", "linear")
 _FEWEST_COLUMNS_TO_DRAW = 4
+_BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own
 _MAX_FEATURES_TRIED = (0.5, 1.0)
 
 
@@ -75,12 +86,13 @@ def table_recipe(
         p = continuation.resolved.fill(p)
     resolved = _resolved(p, begun, scale)
     learner = table_learner(p, in_fit_weights(resolved, scale), data.schema)
+    if is_auto(p["subsample"]) and not learner.takes_samples:
+        resolved = replace(resolved, subsample=1.0)
     _check_learner(p, learner, data)
     data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
-    trees = learner.splitting()
-    if trees is not None:
+    for trees in splitting_parts(learner):
         resolved = replace(resolved, max_features=trees.max_features)
     recipe = Recipe(
         loss=loss,
@@ -141,7 +153,7 @@ def _penalty_choice(
     loss: Loss, learner: Learner, data: TrainingData, initial_raw: Floats
 ) -> Callable[..., float] | None:
     """Select λ by the held-out loss, for kernel machines with losses other than squared error."""
-    if loss.quadratic or not learner.penalizes:
+    if loss.quadratic or not any(part.penalizes for part in learner.parts):
         return None
     return partial(held_out_penalty, loss, data.target, initial_raw)
 
@@ -158,16 +170,18 @@ def _candidates(
     """Tree learners that consider half or all of the columns at each node, for early stopping."""
     if recipe.stopping is None or not is_auto(p["max_features"]):
         return ()
-    if recipe.width < _FEWEST_COLUMNS_TO_DRAW:
-        return ()
-    trees = recipe.learner.splitting()
-    if trees is None or not is_name(p["learner"], "tree"):
+    if recipe.width < _FEWEST_COLUMNS_TO_DRAW or not names(p["learner"], "tree"):
         return ()
     if recipe.data.held_out is None and recipe.n_folds == 1:
         return ()
+
+    def considering(part: float) -> Learner:
+        return with_named(
+            p["learner"], "tree", recipe.learner, lambda trees: trees.with_max_features(part)
+        )
+
     return tuple(
-        Candidate(trees.with_max_features(f), replace(resolved, max_features=f))
-        for f in _MAX_FEATURES_TRIED
+        Candidate(considering(f), replace(resolved, max_features=f)) for f in _MAX_FEATURES_TRIED
     )
 
 
@@ -178,22 +192,29 @@ def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Sc
     ------
     InvalidParameter, InvalidType
     """
-    learner = p["learner"]
-    if not is_name(learner, "tree"):
+    given = listed(p["learner"])
+    if len(given) > 1 or not names(given, "tree"):
         for name in ("monotonic_cst", "interaction_cst"):
             if p[name] is not None:
                 raise InvalidParameter(
                     f"{name} is only supported by the built-in trees; set learner='tree', or "
                     f"{name}=None."
                 )
+    return mixed(given, lambda one: _learner(one, p, resolved, schema))
+
+
+def _learner(
+    learner: Any, p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
+) -> Learner:
+    """One learner, by name or as an object."""
     if isinstance(learner, Learner):
         return learner
     if isinstance(learner, str):
         return _named_learner(learner, p, resolved, schema)
     if not is_regressor(learner):
         raise InvalidType(
-            "learner must be 'tree', 'kernel', a Learner or a scikit-learn regressor; got "
-            f"{learner!r}."
+            "learner must be 'tree', 'kernel', 'linear', a Learner, a scikit-learn regressor, or a "
+            f"list of these; got {learner!r}."
         )
     return WrappedLearner(learner)
 
@@ -216,7 +237,12 @@ def _named_learner(
         raise unknown_name("learner", name, _LEARNERS)
     if name == "kernel":
         columns = tuple(column for column, _ in category_columns(schema))
-        return SparseLearner(KernelMachineConfig(categorical=columns))
+        config = KernelMachineConfig(categorical=columns)
+        if len(listed(p["learner"])) > 1:
+            return SparseLearner(config, n_basis=_BASIS_BESIDE_OTHERS)
+        return SparseLearner(config)
+    if name == "linear":
+        return RidgeLearner()
     return _tree_learner(p, resolved, schema)
 
 
@@ -253,14 +279,18 @@ def _tree_learner(
 
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
     """Check that the learner is compatible with the other parameters and the data."""
-    if p["warm_start"] and learner.penalizes:
+    if p["warm_start"] and len(learner.parts) > 1:
+        raise InvalidParameter(
+            "warm_start is not supported with several learners, because the choice among them "
+            "depends on all earlier stages; set warm_start=False, or pass one learner."
+        )
+    if p["warm_start"] and not learner.continues:
         raise InvalidParameter(
             "warm_start is not supported by kernel machines, which penalize the norm of the whole "
             "model; set warm_start=False, or learner='tree'."
         )
     _check_classes(learner, data)
-    name = f"learner {learner_name(p['learner'])}"
-    check_learner(learner, data.schema, name, "set learner='tree'")
+    check_parts(p["learner"], learner, data.schema, "set learner='tree'")
 
 
 def _check_classes(learner: Learner, data: TrainingData) -> None:
@@ -268,8 +298,7 @@ def _check_classes(learner: Learner, data: TrainingData) -> None:
     n_classes = data.codec.n_classes
     if n_classes in (None, 2):
         return
-    trees = learner.splitting()
-    if trees is not None and trees.monotonic:
+    if any(trees.monotonic for trees in splitting_parts(learner)):
         raise InvalidParameter(
             f"monotonic_cst supports two classes; y has {n_classes}, whose "
             "probabilities cannot all increase. Set monotonic_cst=None."
@@ -293,11 +322,12 @@ def _counting_weights(
     data: TrainingData,
 ) -> Learner:
     """Make leaves count weights as rows; warn if no leaf can reach the minimum weight."""
+    if not splitting_parts(learner):
+        return learner
+    learner = with_named(p["learner"], "tree", learner, lambda trees: trees.counting(scale.row))
     trees = learner.splitting()
     if trees is None:
         return learner
-    if learner is not p["learner"]:
-        trees = trees.counting(scale.row)
     if is_auto(p["min_samples_leaf"]):
         warn_of_uneven_weights(scale, data.target, trees.min_samples_leaf)
     else:
@@ -309,19 +339,22 @@ def _encoded(
     p: Mapping[str, Any], learner: Learner, loss: Loss, data: TrainingData
 ) -> tuple[Encoder | None, Learner]:
     """Return the encoding of category columns and the tree learner configured for it."""
-    trees = learner.splitting()
-    if trees is None:
+    """Return the encoding of category columns and the learner configured for it."""
+    if not learner.encodes_categories:
         return None, learner
     if loss.hessian_counts_targets:
-        trees = trees.counting_targets()
+        learner = with_splitting(learner, lambda trees: trees.counting_targets())
     columns = category_columns(data.schema)
     if not columns:
-        return None, trees
+        return None, learner
+    trees = splitting_parts(learner)
     by_mean = p["target_encoding"]
-    if is_auto(by_mean) and not trees.divides_levels:
+    if is_auto(by_mean) and not all(each.divides_levels for each in trees):
         by_mean = True
-    encoder = Encoder.of(data.X, columns, data.target, data.codec.n_classes, by_mean, trees.groups)
-    return encoder, with_categories(trees, encoder, data.schema)
+    groups = trees[0].groups if trees else ()
+    encoder = Encoder.of(data.X, columns, data.target, data.codec.n_classes, by_mean, groups)
+    learner = learner.with_parts(lambda part: part.seeing_categories(encoder.categorical))
+    return encoder, with_splitting(learner, lambda t: with_categories(t, encoder, data.schema))
 
 
 def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
@@ -329,7 +362,9 @@ def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[
     rules: list[Rule] = []
     if loss.has_leaf_values:
         rules.append(ReestimateLeaves())
-    if line_search is True:
+    if len(learner.parts) > 1:
+        rules += mixed_rules(line_search, loss)
+    elif line_search is True:
         rules.append(LineSearch())
     elif is_auto(line_search) and not _needs_no_search(loss, learner):
         search = LineSearch(skip_leaves=loss.has_leaf_values)

@@ -1,0 +1,56 @@
+"""What the learners of kernel stages have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from hilboost.core.base_model import Stage
+from hilboost.core.learner import FittedTerm, Learner
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.state import MachineState
+from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice
+
+
+class KernelLearner(Learner):
+    """Base class of learners of kernel stages; their ``data`` is a :class:`MachineState`."""
+
+    setting: KernelMachineConfig
+
+    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
+    penalizes: ClassVar[bool] = True
+    works_on_folds: ClassVar[bool] = False
+
+    @property
+    def takes_categories(self) -> bool:
+        """Whether the configuration names columns that are compared by equality."""
+        return bool(self.setting.categorical)
+
+    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
+        """Return the learner that compares the codes in these columns by equality."""
+        setting = replace(self.setting, categorical=tuple(column for column, _ in columns))
+        # Every subclass is a dataclass with this field.
+        changed: Any = replace(self, setting=setting)  # type: ignore[type-var]
+        return changed
+
+    def for_member(self, data: MachineState) -> MachineState:
+        """Return a state with the same rows and choice of kernel, and a function of its own."""
+        return data.for_member()
+
+    def choose_penalty_by(self, data: MachineState, choice: PenaltyChoice) -> None:
+        """Let a function choose λ, if the user does not."""
+        data.choose_penalty_by(choice)
+
+    def stage_added(self, data: MachineState, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
+        """Add the stage to the function so far."""
+        data.stage_added(stage)
+
+    def converged(self, data: MachineState) -> bool:
+        """Whether further stages would change nothing."""
+        return data.converged
+
+    def close(self, data: MachineState) -> None:
+        """End the threads and release Gram matrices."""
+        data.close()

@@ -1,0 +1,350 @@
+"""Several learners in one model: each stage is fitted by the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
+from hilboost.core import dtypes
+from hilboost.core.base_model import LeafModel, Stage
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.loss import Gradients
+from hilboost.learners.schedule import Schedule
+from hilboost.tables import SparseTable
+
+_PARTS = 5  # of the rows; one of them compares the proposals of a stage
+
+
+@dataclass
+class MixedData:
+    """The data of each learner, and the schedule of proposals.
+
+    Attributes
+    ----------
+    parts : list
+    weight : (n,) float64 or None
+        Sample weights.
+    part_of_row : (n,) uint8
+        Equal rows are in the same part.
+    schedule : Schedule
+    """
+
+    parts: list[Any]
+    weight: Floats | None
+    part_of_row: NDArray[np.uint8]
+    schedule: Schedule
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows that the proposals of a stage are fitted to, and those that they are compared on.
+
+    Attributes
+    ----------
+    learned : RowSample
+    rows : (m,) integers or slice
+    weight : (n,) float64 or None
+    is_held_out : bool
+        Whether no proposal was fitted to ``rows``.  Otherwise, the penalty is part of the
+        comparison.
+    """
+
+    learned: RowSample
+    rows: Any
+    weight: Floats | None
+    is_held_out: bool
+
+
+@dataclass(frozen=True)
+class MixedLearner(Learner):
+    """Learner whose stages are the best proposals of several learners.
+
+    The gain of a proposal ``f`` is the decrease of the second-order model of the loss,
+    ``c Σ w g f - ½ c² Σ w h f²`` with sample weights ``w``, negative gradients ``g`` and curvatures
+    ``h``, at the best step length ``c``.  Newton steps and penalized steps have a length of at most
+    one; a line search or the loss sets the length of other steps.  The sums are over held-out rows,
+    so that a flexible learner does not win by fitting noise:
+
+    * Each member of an ensemble uses its own fold, which it is never fitted to.
+    * Otherwise, each stage holds out a fifth of the rows.  The fifths take turns, so that every row
+      is used in four of five stages, similar to stochastic gradient boosting.
+    * If a learner does not support row samples, proposals are compared on the rows that they were
+      fitted to, and the gain includes the change of the penalty.
+
+    Only learners that may win make a proposal (:class:`~hilboost.learners.schedule.Schedule`).
+
+    Parameters
+    ----------
+    learners : tuple of Learner
+    names : tuple of str, optional
+        One for each learner, all different; ``"learner 1"`` and so on by default.
+
+    Notes
+    -----
+    Kernel machines penalize only their own part of the model.  Rows are divided into fifths by
+    their contents, so that equal rows stay together.
+    """
+
+    learners: tuple[Learner, ...]
+    names: tuple[str, ...] = ()
+
+    in_files: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Reject lists that are empty or nested, and equal names."""
+        if not self.names:
+            numbers = range(1, len(self.learners) + 1)
+            object.__setattr__(self, "names", tuple(f"learner {k}" for k in numbers))
+        if not self.learners or len(self.learners) != len(self.names):
+            raise InvalidParameter(
+                "MixedLearner requires at least one learner, and one name per learner."
+            )
+        if len(set(self.names)) < len(self.names):
+            raise InvalidParameter(f"names must be different; got {', '.join(self.names)}.")
+        if any(len(learner.parts) > 1 for learner in self.learners):
+            raise InvalidParameter(
+                "MixedLearner cannot contain another MixedLearner; put all learners into one tuple."
+            )
+
+    @property
+    def parts(self) -> tuple[Learner, ...]:
+        """The learners."""
+        return self.learners
+
+    def with_parts(self, change: Callable[[Learner], Learner]) -> Self:
+        """Return the same with each learner changed."""
+        return replace(self, learners=tuple(change(learner) for learner in self.learners))
+
+    # Capabilities: what all learners can do
+
+    @property
+    def layout(self) -> Literal["F", "C"]:  # type: ignore[override]
+        """``"C"`` if all learners have this layout."""
+        return "C" if all(learner.layout == "C" for learner in self.learners) else "F"
+
+    @property
+    def constant_on_leaves(self) -> bool:  # type: ignore[override]
+        """Whether all base models are constant on leaves."""
+        return all(learner.constant_on_leaves for learner in self.learners)
+
+    @property
+    def min_samples_leaf(self) -> float:  # type: ignore[override]
+        """The smallest value of all learners."""
+        return min(learner.min_samples_leaf for learner in self.learners)
+
+    @property
+    def takes_missing_values(self) -> bool:  # type: ignore[override]
+        """Whether all learners support them."""
+        return all(learner.takes_missing_values for learner in self.learners)
+
+    @property
+    def takes_missing_targets(self) -> bool:  # type: ignore[override]
+        """Whether all learners support them."""
+        return all(learner.takes_missing_targets for learner in self.learners)
+
+    @property
+    def newton_steps(self) -> bool:  # type: ignore[override]
+        """Whether all learners support them."""
+        return all(learner.newton_steps for learner in self.learners)
+
+    @property
+    def penalizes(self) -> bool:  # type: ignore[override]
+        """Whether all learners penalize."""
+        return all(learner.penalizes for learner in self.learners)
+
+    @property
+    def works_on_folds(self) -> bool:  # type: ignore[override]
+        """Whether all learners support row samples; each member has its own data."""
+        return self.takes_samples
+
+    @property
+    def takes_samples(self) -> bool:  # type: ignore[override]
+        """Whether all learners support row samples."""
+        return all(learner.takes_samples for learner in self.learners)
+
+    @property
+    def encodes_categories(self) -> bool:  # type: ignore[override]
+        """Whether any learner uses encoded categories; then all of them do."""
+        return any(learner.encodes_categories for learner in self.learners)
+
+    @property
+    def takes_categories(self) -> bool:
+        """Whether all learners support them."""
+        return all(learner.takes_categories for learner in self.learners)
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether all learners support them."""
+        return all(learner.takes_sparse for learner in self.learners)
+
+    @property
+    def continues(self) -> bool:
+        """Never, because the schedule depends on all earlier stages."""
+        return False
+
+    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
+        """Return the same with each learner adapted to these columns."""
+        return self.with_parts(lambda learner: learner.seeing_categories(columns))
+
+    # Fit
+
+    def prepare(
+        self, X: Floats | SparseTable, weight: Floats | None, seed: int, n_threads: int
+    ) -> MixedData:
+        """Prepare every learner."""
+        table: Any = X
+        parts = [learner.prepare(table, weight, seed, n_threads) for learner in self.learners]
+        return MixedData(parts, weight, parts_of_rows(X), Schedule.of(len(parts)))
+
+    def for_member(self, data: MixedData) -> MixedData:
+        """Return data with a schedule of its own."""
+        pairs = zip(self.learners, data.parts, strict=True)
+        parts = [learner.for_member(part) for learner, part in pairs]
+        return replace(data, parts=parts, schedule=Schedule.of(len(parts)))
+
+    def for_trials(self, data: MixedData) -> tuple[Learner, Any]:
+        """Return the first tree learner: trial runs compare parameters of trees."""
+        places = [k for k, learner in enumerate(self.learners) if learner.constant_on_leaves]
+        k = places[0] if places else 0
+        return self.learners[k].for_trials(data.parts[k])
+
+    def choose_penalty_by(self, data: MixedData, choice: Callable[..., float]) -> None:
+        """Pass the function on to each learner."""
+        for learner, part in zip(self.learners, data.parts, strict=True):
+            learner.choose_penalty_by(part, choice)
+
+    def fit(
+        self, data: MixedData, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+    ) -> list[FittedTerm]:
+        """Return the best proposal; its terms contain the index of the learner."""
+        if len(self.learners) == 1:
+            return self._proposal(0, data, gradients, sample, rng)
+        seeds = rng.integers(2**62, size=len(self.learners))
+        comparison = self._comparison(data, sample)
+        proposals: dict[int, list[FittedTerm]] = {}
+
+        def ask(k: int) -> float:
+            own = np.random.default_rng(int(seeds[k]))
+            proposals[k] = self._proposal(k, data, gradients, comparison.learned, own)
+            return decrease(proposals[k], gradients, comparison)
+
+        return proposals[data.schedule.winner(ask)]
+
+    def _proposal(
+        self,
+        k: int,
+        data: MixedData,
+        gradients: Gradients,
+        sample: RowSample,
+        rng: np.random.Generator,
+    ) -> list[FittedTerm]:
+        learner = self.learners[k]
+        if learner.fits_curvature and gradients.smooth is not None:
+            gradients = gradients.smooth
+        terms = learner.fit(data.parts[k], gradients, sample, rng)
+        return [replace(fitted, term=replace(fitted.term, learner=k)) for fitted in terms]
+
+    def _comparison(self, data: MixedData, sample: RowSample) -> Comparison:
+        if sample.apart is not None and len(sample.apart):
+            return Comparison(sample, sample.apart, data.weight, True)
+        if self.takes_samples:
+            inside = np.arange(len(data.part_of_row)) if sample.rows is None else sample.rows
+            is_held = data.part_of_row[inside] == data.schedule.stage % _PARTS
+            if is_held.any() and not is_held.all():
+                learned = inside[~is_held].astype(dtypes.ROW)
+                return Comparison(
+                    RowSample(learned, sample.weight), inside[is_held], sample.weight, True
+                )
+        rows = slice(None) if sample.rows is None else sample.rows
+        return Comparison(sample, rows, sample.weight, False)
+
+    def stage_added(self, data: MixedData, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
+        """Inform the learner that fitted the stage."""
+        k = stage.terms[0].learner
+        assert k is not None
+        self.learners[k].stage_added(data.parts[k], stage, fitted)
+
+    def converged(self, data: MixedData) -> bool:
+        """Return whether all learners have converged."""
+        pairs = zip(self.learners, data.parts, strict=True)
+        return all(learner.converged(part) for learner, part in pairs)
+
+    def close(self, data: MixedData) -> None:
+        """Close every learner."""
+        for learner, part in zip(self.learners, data.parts, strict=True):
+            learner.close(part)
+
+
+def decrease(proposal: Sequence[FittedTerm], gradients: Gradients, comparison: Comparison) -> float:
+    """Compute the mean decrease of the second-order model; negative for ascent directions.
+
+    Parameters
+    ----------
+    proposal : sequence of FittedTerm
+    gradients : Gradients
+        Gradients of all rows.
+    comparison : Comparison
+
+    Returns
+    -------
+    float
+    """
+    rows, weight = comparison.rows, comparison.weight
+    # Without a hessian, losses such as the absolute error set the values of leaves themselves.
+    sets_leaves = gradients.hessian is None
+    gradients = gradients if gradients.smooth is None else gradients.smooth
+    slope, curvature = 0.0, 0.0
+    for fitted in proposal:
+        columns = fitted.term.columns
+        outputs = fitted.term.coefficient * _outputs(fitted, rows)
+        weighted = outputs if weight is None else outputs * weight[rows, None]
+        slope += float((weighted * gradients.negative_gradient[rows, columns]).sum())
+        if gradients.hessian is not None:
+            outputs = outputs * gradients.hessian[rows, columns]
+        curvature += float((weighted * outputs).sum())
+        if not comparison.is_held_out:
+            slope, curvature = slope - fitted.penalty[0], curvature + fitted.penalty[1]
+    if not curvature > 0:
+        return 0.0
+    length = abs(slope) / curvature
+    if all(_is_whole(fitted, sets_leaves) for fitted in proposal):
+        length = min(length, 1.0)
+    n_rows = len(gradients.negative_gradient[rows])
+    mass = n_rows if weight is None else float(weight[rows].sum())
+    return float(np.sign(slope)) * length * (abs(slope) - 0.5 * length * curvature) / mass
+
+
+def _is_whole(fitted: FittedTerm, sets_leaves: bool) -> bool:
+    """Return whether the step length is at most one."""
+    return fitted.penalized or (fitted.newton and not (sets_leaves and fitted.leaves is not None))
+
+
+def _outputs(fitted: FittedTerm, rows: Any) -> Floats:
+    if fitted.outputs is not None:
+        return fitted.outputs[rows]
+    assert isinstance(fitted.term.model, LeafModel)
+    assert fitted.leaves is not None
+    return fitted.term.model.values[fitted.leaves[rows]]
+
+
+def parts_of_rows(X: Floats | SparseTable) -> NDArray[np.uint8]:
+    """Divide the rows into parts (n,) by their contents; equal rows are in the same part."""
+    hashes = np.zeros(len(X), dtype=np.uint64)
+    if isinstance(X, SparseTable):
+        values, columns, starts = X.arrays
+        hash_sparse_rows(values, _bits(values), columns, starts, hashes)
+    else:
+        X = np.ascontiguousarray(X)
+        hash_rows(X, _bits(X), 0, X.shape[1], hashes)
+    return (hashes % np.uint64(_PARTS)).astype(np.uint8)
+
+
+def _bits(values: NDArray[Any]) -> NDArray[Any]:
+    return values.view(np.uint64 if values.dtype == np.float64 else np.uint32)

@@ -1,0 +1,133 @@
+"""Several learners in one model: their names, and what a recipe changes in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hilboost.core.errors import InvalidParameter, InvalidType
+from hilboost.core.learner import Learner, SplittingLearner
+from hilboost.core.loss import Loss
+from hilboost.core.rule import Rule
+from hilboost.learners.mixed import MixedLearner
+from hilboost.rules import LineSearch, PenalizedLineSearch, SearchByTerm
+from hilboost.tables import Schema
+from hilboost.training.compatibility import check_learner, learner_name
+from hilboost.validation.choices import is_name
+
+
+def listed(learner: Any) -> list[Any]:
+    """Return the learners that the parameter ``learner`` lists; one learner is a list of one.
+
+    Raises
+    ------
+    InvalidParameter
+        The list is empty.
+    InvalidType
+        It contains another list.
+    """
+    if not isinstance(learner, list | tuple):
+        return [learner]
+    if not learner:
+        raise InvalidParameter("learner is an empty list; it must contain at least one learner.")
+    if any(isinstance(one, list | tuple) for one in learner):
+        raise InvalidType("learner contains a nested list; put all learners into one list.")
+    return list(learner)
+
+
+def names(learner: Any, name: str) -> bool:
+    """Return whether the parameter is this name, or a list that contains it."""
+    return any(is_name(one, name) for one in listed(learner))
+
+
+def mixed(given: Sequence[Any], make: Callable[[Any], Learner]) -> Learner:
+    """Create the learner of a list; a list of one gives the learner itself.
+
+    Parameters
+    ----------
+    given : sequence
+        Names and objects.
+    make : callable
+        Creates the learner of one of them.
+    """
+    if len(given) == 1:
+        return make(given[0])
+    learners = tuple(make(one) for one in given)
+    pairs = zip(given, learners, strict=True)
+    return MixedLearner(learners, _distinct([_name(one, learner) for one, learner in pairs]))
+
+
+def _name(given: Any, learner: Learner) -> str:
+    """Return the name of a learner in ``learners_``."""
+    if isinstance(given, str):
+        return given
+    return type(given).__name__ if learner.name is None else learner.name
+
+
+def _distinct(found: list[str]) -> tuple[str, ...]:
+    """Number the repetitions of a name."""
+    return tuple(
+        name if name not in found[:k] else f"{name}-{1 + found[:k].count(name)}"
+        for k, name in enumerate(found)
+    )
+
+
+def splitting_parts(learner: Learner) -> tuple[SplittingLearner, ...]:
+    """Return the tree learners among the learners that each stage chooses from."""
+    found = (part.splitting() for part in learner.parts)
+    return tuple(trees for trees in found if trees is not None)
+
+
+def with_splitting(
+    learner: Learner, change: Callable[[SplittingLearner], SplittingLearner]
+) -> Learner:
+    """Change the tree learners among the learners that each stage chooses from."""
+
+    def changed(part: Learner) -> Learner:
+        trees = part.splitting()
+        return part if trees is None else change(trees)
+
+    return learner.with_parts(changed)
+
+
+def with_named(
+    given: Any,
+    name: str,
+    learner: Learner,
+    change: Callable[[SplittingLearner], SplittingLearner],
+) -> Learner:
+    """Change the tree learners that the parameter specifies by name, not those of the user."""
+    named = [is_name(one, name) for one in listed(given)]
+    if len(named) != len(learner.parts):  # one object that combines several learners
+        return learner
+    places = iter(named)
+
+    def changed(part: Learner) -> Learner:
+        trees = part.splitting() if next(places) else None
+        return part if trees is None else change(trees)
+
+    return learner.with_parts(changed)
+
+
+def check_parts(given: Any, learner: Learner, schema: Schema, instead: str) -> None:
+    """Reject category columns if one of the learners would treat them as numbers.
+
+    Raises
+    ------
+    IncompatibleParts
+        Names that learner.
+    """
+    listing = listed(given)
+    parts = learner.parts if len(listing) == len(learner.parts) else (learner,)
+    for one, part in zip(listing, parts, strict=True):
+        check_learner(part, schema, f"learner {learner_name(one)}", instead)
+
+
+def mixed_rules(line_search: bool | str, loss: Loss) -> tuple[Rule, ...]:
+    """Return the line search of a mixed learner, according to the terms of each stage."""
+    if line_search is True:
+        return (LineSearch(),)
+    if line_search is False:
+        return ()
+    plain = LineSearch(skip_leaves=loss.has_leaf_values)
+    return (SearchByTerm(None if loss.quadratic else PenalizedLineSearch(), plain),)

@@ -1,0 +1,274 @@
+"""Several learners in one model: ``learner=[...]``."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from tests.cases import LOSSES, ids
+
+import hilboost
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+)
+from hilboost.callbacks import Checkpoint
+from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter, InvalidType
+from hilboost.kernels import Gaussian
+from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+from hilboost.learners.tree import TreeLearner
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, size=(240, 3))
+Y = np.sin(2 * X[:, 0]) + (X[:, 1] > 0.3) + 0.5 * X[:, 2] + RNG.normal(size=240) / 10
+MACHINE = SparseLearner(KernelMachineConfig(kernel=Gaussian(1.0), regularization=0.1), n_basis=50)
+ALL = ["tree", MACHINE, "linear"]
+FEW = {"n_estimators": 12, "random_state": 0}
+TEXT = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
+    town=np.array(["Ghent", "Namur", "Liège"])[RNG.integers(3, size=240)],
+    street=[f"s{k}" for k in RNG.integers(50, size=240)],
+)
+
+
+def raw(model, table=X):
+    return model.predict_raw(table)
+
+
+@pytest.mark.parametrize("learner", ["tree", "kernel", "linear", Ridge(), TreeLearner(), MACHINE])
+def test_a_list_of_one_is_that_learner_bit_for_bit(learner):
+    one = BoostingRegressor(learner=learner, **FEW).fit(X, Y)
+    other = BoostingRegressor(learner=[learner], **FEW).fit(X, Y)
+    np.testing.assert_array_equal(raw(one), raw(other))
+    assert one.fitted_.resolved == other.fitted_.resolved
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
+@pytest.mark.parametrize("early", [False, True])
+def test_every_loss(loss, early):
+    target = loss.target(np.random.default_rng(1), len(X))
+    labels = loss.labels(target.y)
+    table = np.column_stack([X, target.y.sum(axis=1) + RNG.normal(size=len(X)) / 3])
+    model = loss.build(learner=ALL, early_stopping=early, **FEW).fit(table, labels)
+    assert model.history_.train[-1] < model.history_.train[0]
+    n_members = 4 if early else 1
+    assert all(len(stage) == n_members for stage in model.learners_.stages)
+    assert sum(model.learners_.counts.values()) == n_members * model.n_estimators_
+
+
+def test_steps_are_for_trees_and_lines_for_the_linear_learner():
+    steps = (X[:, 0] > 0.5) * 2.0 + (X[:, 1] > -0.7) * (X[:, 2] > 0)
+    model = BoostingRegressor(learner=["linear", "tree"], **FEW).fit(X, steps)
+    assert model.learners_.counts == {"linear": 0, "tree": 4 * model.n_estimators_}
+    line = X @ [1.0, 2.0, -1.0]
+    model = BoostingRegressor(learner=["tree", MACHINE, "linear"], **FEW).fit(X, line)
+    assert model.learners_.stages[0] == ("linear",) * 4
+
+
+@pytest.mark.parametrize("labels", [Y, np.digitize(Y, [0.0, 1.0])])
+def test_the_model_does_not_depend_on_threads(labels):
+    kind = BoostingRegressor if labels.dtype.kind == "f" else BoostingClassifier
+    many = np.random.default_rng(2).normal(size=(240, 1200)) / 50
+    many[:, :3] = X
+    models = [kind(learner=ALL, n_jobs=n_jobs, **FEW).fit(many, labels) for n_jobs in (1, 2, 3)]
+    assert models[0].learners_ == models[1].learners_ == models[2].learners_
+    for other in models[1:]:
+        np.testing.assert_array_equal(raw(models[0], many), raw(other, many))
+
+
+def test_a_weight_is_a_repetition_without_folds():
+    weight = np.random.default_rng(3).integers(1, 4, size=len(X))
+    rows = np.repeat(np.arange(len(X)), weight)
+    same = FEW | {"early_stopping": False, "min_samples_leaf": 5, "l2_regularization": 1.0}
+    one = BoostingRegressor(learner=ALL, **same).fit(X, Y, sample_weight=weight)
+    other = BoostingRegressor(learner=ALL, **same).fit(X[rows], Y[rows])
+    assert one.learners_ == other.learners_
+    np.testing.assert_allclose(raw(one), raw(other), rtol=1e-6, atol=1e-6)
+
+
+def test_names_objects_and_regressors_together():
+    machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1)
+    given = ("tree", machine, "linear", Ridge(), Ridge(alpha=10.0), TreeLearner())
+    model = BoostingRegressor(learner=given, **FEW).fit(X, Y)
+    assert model.learners_.names == (
+        *("tree", "sparse", "linear", "Ridge", "Ridge-2", "tree-2"),
+    )
+    assert clone(model).fit(X, Y).learners_ == model.learners_
+    assert f"{model.n_estimators_} stages" in repr(model.learners_)
+
+
+def test_stages_add_up_to_the_model():
+    model = BoostingRegressor(learner=ALL, **FEW).fit(X, Y)
+    assert len(set(model.learners_.counts.values()) - {0}) > 1
+    staged = list(model.staged_predict(X))
+    np.testing.assert_allclose(staged[-1], model.predict(X), rtol=1e-12, atol=1e-12)
+    direct = np.full(len(X), model.model_.initial_raw[0])
+    for stage in model.model_.stages:
+        for term in stage.terms:
+            direct += (term.coefficient * term.model.predict_raw(X))[:, 0]
+    np.testing.assert_allclose(model.predict(X), direct, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("labels", [Y, np.digitize(Y, [0.0, 1.0])])
+def test_files_keep_the_model_and_its_learners(labels, tmp_path):
+    machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1)
+    kind = BoostingRegressor if labels.dtype.kind == "f" else BoostingClassifier
+    model = kind(learner=["tree", machine, "linear", Ridge()], **FEW).fit(X, labels)
+    model.save(tmp_path / "m")
+    loaded = hilboost.load(tmp_path / "m")
+    np.testing.assert_array_equal(raw(loaded), raw(model))
+    assert loaded.learners_ == model.learners_
+    assert loaded.learner[0] == "tree"
+    with pytest.raises(IncompatibleParts, match="KNeighborsRegressor"):
+        BoostingRegressor(learner=[KNeighborsRegressor(1), "linear"], **FEW).fit(X, Y).save(
+            tmp_path / "n"
+        )
+
+
+@pytest.mark.parametrize("labels", [Y, np.digitize(Y, [0.0, 1.0])])
+@pytest.mark.parametrize("table", [X, TEXT], ids=["numbers", "text"])
+def test_categories_files_and_onnx(labels, table, tmp_path):
+    pytest.importorskip("onnxruntime")
+    kind = BoostingRegressor if labels.dtype.kind == "f" else BoostingClassifier
+    model = kind(learner=["tree", "kernel", "linear"], **FEW).fit(table, labels)
+    trees = kind(learner=["tree", "linear"], **FEW).fit(table, labels)
+    for one in (model, trees):
+        _same_elsewhere(one, table, tmp_path / "m")
+
+
+def _same_elsewhere(model, table, path):
+    import onnxruntime
+
+    model.save(path)
+    loaded = hilboost.load(path)
+    np.testing.assert_array_equal(raw(loaded, table), raw(model, table))
+    session = onnxruntime.InferenceSession(hilboost.to_onnx(model).SerializeToString())
+    columns = {"X": table}
+    if table is TEXT:
+        columns = {name: table[[name]].to_numpy() for name in table}
+        columns = {
+            name: values.astype(str).astype(object) if values.dtype.kind == "O" else values
+            for name, values in columns.items()
+        }
+    found = session.run(None, columns)
+    is_classifier = hasattr(model, "classes_")
+    expected = model.predict_proba(table) if is_classifier else model.predict(table)
+    np.testing.assert_allclose(found[-1], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_missing_numbers_and_unknown_levels_where_all_learners_take_them():
+    table = TEXT.copy()
+    table.loc[::7, "a"] = np.nan
+    model = BoostingRegressor(learner=["tree", "linear"], **FEW).fit(table, Y)
+    assert np.isfinite(model.predict(table.assign(town="Bruges"))).all()
+    with pytest.raises(InvalidData, match="contains NaN in column 0, which kernels do not support"):
+        BoostingRegressor(learner=["tree", "kernel"], **FEW).fit(table, Y)
+
+
+def test_full_machines_compare_by_the_rows_that_all_learned_from():
+    machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1, stages="full")
+    model = BoostingRegressor(learner=["tree", machine, "linear"], **FEW).fit(X, Y)
+    assert all(len(stage) == 1 for stage in model.learners_.stages)
+    assert model.learner_.parts[1].name == "full"
+    assert model.score(X, Y) > 0.7
+    with pytest.raises(IncompatibleParts, match="do not support row sampling"):
+        model.set_params(subsample=0.5).fit(X, Y)
+
+
+def test_the_linear_learner_alone_reads_categories():
+    shift = TEXT["town"].map({"Ghent": 0.0, "Namur": 5.0, "Liège": 9.0})
+    model = BoostingRegressor(learner="linear", **FEW | {"n_estimators": 60}).fit(TEXT, shift)
+    assert model.score(TEXT, shift) > 0.98
+
+
+def test_reports_show_the_learners():
+    model = BoostingRegressor(learner=ALL, **FEW).fit(X, Y)
+    report = model.report(X, Y)
+    shown = {one["name"]: one["stages"] for one in report.facts["model"]["learners"]}
+    assert shown == model.learners_.counts
+    assert "stages by learner: tree" in report.html
+
+
+def test_output_spaces(tmp_path):
+    targets = np.column_stack([Y, Y**2, X[:, 2]])
+    for learner in (["tree", "kernel", "linear"], ["ok3", "extra_trees", Ridge()]):
+        model = OutputKernelBoostingRegressor("linear", learner=learner, **FEW).fit(X, targets)
+        assert sum(model.learners_.counts.values()) == 12
+        assert model.history_.train[-1] < model.history_.train[0]
+    one = OutputKernelBoostingRegressor("linear", learner="extra_trees", **FEW).fit(X, targets)
+    other = OutputKernelBoostingRegressor("linear", learner=["tree"], **FEW).fit(X, targets)
+    np.testing.assert_array_equal(raw(one), raw(other))
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(raw(hilboost.load(tmp_path / "m")), raw(model))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"learner": []}, InvalidParameter, "learner is an empty list"),
+        ({"learner": ["tree", ["kernel"]]}, InvalidType, "contains a nested list"),
+        ({"learner": ["tree", "kernle"]}, InvalidParameter, "Did you mean 'kernel'"),
+        ({"learner": ["tree", 3]}, InvalidType, "or a list of these; got 3"),
+        (
+            {"learner": ALL, "monotonic_cst": [1, 0, 0]},
+            InvalidParameter,
+            "only supported by the built-in trees",
+        ),
+        (
+            {"learner": ALL, "warm_start": True},
+            InvalidParameter,
+            "warm_start is not supported with several",
+        ),
+        (
+            {"learner": ["kernel", "linear"], "max_bins": 9},
+            InvalidParameter,
+            "max_bins is only supported by the built-in",
+        ),
+    ],
+)
+def test_bad_input(parameters, error, message):
+    with pytest.raises(error, match=message):
+        BoostingRegressor(**FEW | parameters).fit(X, Y)
+
+
+def test_the_part_of_each_learner_is_a_model():
+    model = BoostingRegressor(learner=["tree", "linear"], **FEW).fit(X, Y)
+    parts = {name: model.learner_part(name) for name in model.learners_.names}
+    raw = sum(part.predict_raw(X) for part in parts.values())
+    np.testing.assert_allclose(raw, model.predict_raw(X), rtol=1e-12, atol=1e-12)
+    trees = parts["tree"]
+    assert trees.learner == "tree"
+    assert trees.feature_importances_.sum() == pytest.approx(1)
+    assert trees.apply(X).shape == (len(X), model.learners_.counts["tree"])
+    with pytest.raises(InvalidParameter, match="name='forest' is not known.*linear, tree"):
+        model.learner_part("forest")
+    with pytest.raises(AttributeError, match="only for a list of learners"):
+        trees.learner_part("tree")
+
+
+def test_shap_values_of_the_trees():
+    xgboost = pytest.importorskip("xgboost")
+    model = BoostingRegressor(learner=["tree", "linear"], **FEW).fit(X, Y)
+    trees = model.learner_part("tree")
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(hilboost.to_xgboost_json(trees, background=X), "utf-8"))
+    single = X.astype(np.float32)
+    shap = booster.predict(xgboost.DMatrix(single), pred_contribs=True)
+    np.testing.assert_allclose(shap.sum(axis=1), trees.predict_raw(single), rtol=1e-4, atol=1e-4)
+
+
+def test_what_needs_one_learner_is_refused(tmp_path):
+    model = BoostingRegressor(learner=ALL, **FEW)
+    with pytest.raises(InvalidParameter, match="Checkpoint is not supported with several learners"):
+        model.fit(X, Y, callbacks=[Checkpoint(tmp_path / "c")])
+    model.fit(X, Y)
+    with pytest.raises(InvalidData, match="require a model of trees"):
+        _ = model.feature_importances_
+    with pytest.raises(IncompatibleParts, match="requires a model of trees"):
+        hilboost.to_xgboost_json(model)
+    with pytest.raises(AttributeError, match="learners_ is defined only for a list"):
+        _ = BoostingRegressor(**FEW).fit(X, Y).learners_
+    with pytest.raises(IncompatibleParts, match="learner Ridge supports only numbers"):
+        BoostingRegressor(learner=["tree", Ridge()], **FEW).fit(TEXT, Y)

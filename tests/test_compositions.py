@@ -1,0 +1,269 @@
+"""Every cell of the tables of docs/compositions.md.
+
+A cell with ● is a combination that works; a test fits it, and predicts.  A cell with a number
+refers to the list below the table: the combination raises an error whose message contains the
+quotation.
+"""
+
+import re
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.neighbors import KNeighborsRegressor
+from tests.cases import OUTPUTS
+
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    Loss,
+    OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
+    SparseKernelClassifier,
+    SparseKernelRidge,
+    kernels,
+)
+from hilboost.core.errors import HilboostError
+from hilboost.core.loss import Gradients
+from hilboost.losses.registry import classification_losses, regression_losses
+from hilboost.network import NetworkCompletion
+from hilboost.outputs import OUTPUT_NAMES
+
+PAGE = Path(__file__).parent.parent / "docs" / "compositions.md"
+N = 40
+X = np.random.default_rng(0).normal(size=(N, 3))
+Y = np.exp(0.3 * X[:, 0] + np.sin(X[:, 1]))  # positive, for every loss
+CLASSES = np.digitize(Y, [0.7, 1.5])
+FEW = {"n_estimators": 3, "random_state": 0}
+GAUSSIAN = kernels.Gaussian(2.0)
+MACHINE = {"kernel": GAUSSIAN, "regularization": 0.1, "random_state": 0}
+
+
+class Cauchy(Loss):
+    """``log(1 + r²) / 2``, a user's loss of the distance."""
+
+    symmetric = True
+
+    def initial_raw(self, target):
+        return np.array([np.median(target.y)])
+
+    def value(self, target, raw):
+        return np.log1p((target.y - raw)[:, 0] ** 2) / 2
+
+    def gradients(self, target, raw):
+        residual = target.y - raw
+        return Gradients(residual / (1 + residual**2))
+
+
+LEARNERS = {
+    "trees": "tree",
+    "kernel machine": "kernel",
+    "linear": "linear",
+    "list of these": ["tree", "kernel", "linear"],
+    "any regressor": KNeighborsRegressor(3),
+}
+LEARNERS_OF_OUTPUTS = LEARNERS | {
+    "trees": "ok3",
+    "random trees": "extra_trees",
+    "list of these": ["tree", "kernel", "linear"],
+}
+STAGES = {
+    name: {"stages": name} | ({} if name == "full" else {"n_basis": 10})
+    for name in ("full", "sparse", "block")
+}
+KERNELS = {
+    **{name: kernels.as_kernel(name) for name in kernels.KERNEL_NAMES},
+    "precomputed": kernels.Precomputed(X @ X.T),
+    "on some columns": kernels.OnColumns(GAUSSIAN, [0, 2]),
+    "sum and product": GAUSSIAN * kernels.Linear() + kernels.Constant(1.0),
+    "of scikit-learn": kernels.SklearnKernel(RBF(2.0)),
+    "function": kernels.CallableKernel(lambda A, B: (A @ B.T + 1) ** 2),
+}
+DISTANCES = {
+    **{name: name for name in ("squared_error", "huber", "absolute_error", "quantile")},
+    "own": Cauchy(),
+}
+
+
+def fit(model, *labels, rows=X):
+    model.fit(rows, *labels).predict(rows)
+
+
+def losses_and_learners(row, column):
+    kind, name = row.split(": ")
+    is_number = kind == "regression"
+    model = BoostingRegressor if is_number else BoostingClassifier
+    fit(model(name, learner=LEARNERS[column], **FEW), Y if is_number else CLASSES)
+
+
+def losses_and_kernel_stages(row, column):
+    kind, name = row.split(": ")
+    labels = Y if kind == "regression" else CLASSES
+    if column == "one sparse machine":
+        more = {} if row == "regression: squared_error" else {"loss": name}
+        one = SparseKernelRidge if kind == "regression" else SparseKernelClassifier
+        return fit(one(n_basis=10, **more, **MACHINE), labels)
+    boosted = KernelBoostingRegressor if kind == "regression" else KernelBoostingClassifier
+    return fit(boosted(name, n_estimators=3, **STAGES[column], **MACHINE), labels)
+
+
+def kernels_and_machines(row, column):
+    kernel = KERNELS[row]
+    rows = np.arange(N)[:, None].astype(float) if row == "precomputed" else X
+    rows = np.abs(rows) if row == "tanimoto" else rows
+    settings = MACHINE | {"kernel": kernel}
+    if column == "one sparse machine":
+        return fit(SparseKernelRidge(n_basis=10, **settings), Y, rows=rows)
+    if column in STAGES:
+        model = KernelBoostingRegressor(n_estimators=3, **STAGES[column], **settings)
+        return fit(model, Y, rows=rows)
+    machine = KernelBoostingRegressor(kernel=kernel, regularization=0.1)
+    if column == "output kernels":
+        return fit(OutputKernelBoostingRegressor(learner=machine, **FEW), Y, rows=rows)
+    learner = machine if column == "`BoostingRegressor`" else [machine, "tree"]
+    return fit(BoostingRegressor(learner=learner, **FEW), Y, rows=rows)
+
+
+def spaces_and_learners(row, column):
+    draw = {
+        "linear": "vectors",
+        "gaussian": "kernel",
+        "label_set": "label_sets",
+        "ranking": "rankings-kemeny",
+        "distribution": "distributions",
+        "composition": "compositions",
+        "positive_matrix": "spd_matrices",
+        "string": "strings",
+    }.get(row)
+    rng = np.random.default_rng(1)
+    if row == "precomputed":
+        labels = X @ X.T
+    else:
+        labels = next(case for case in OUTPUTS if case.id.startswith(draw)).draw(rng, N)
+    if column in ("forest", "single tree"):
+        kinds = {"forest": OutputKernelForestRegressor, "single tree": OutputKernelTreeRegressor}
+        more = {"n_estimators": 3} if column == "forest" else {}
+        return fit(kinds[column](row, random_state=0, **more), labels)
+    return fit(
+        OutputKernelBoostingRegressor(row, learner=LEARNERS_OF_OUTPUTS[column], **FEW), labels
+    )
+
+
+def distances_and_learners(row, column):
+    learner = LEARNERS_OF_OUTPUTS[column]
+    model = OutputKernelBoostingRegressor("gaussian", loss=DISTANCES[row], learner=learner, **FEW)
+    fit(model, np.c_[Y, X[:, 2]])
+
+
+def uncertainty(row, column):
+    model, labels, predict = UNCERTAIN[row]
+    model = model()
+    if column == "`return_std`":
+        return model.fit(X, labels).predict(X, return_std=True)
+    if column == "out-of-fold":
+        model.set_params(early_stopping=True, cv_folds=3)
+        return getattr(model.fit(X, labels), predict)(X)
+    more = {"groups": np.arange(N) % 2} if column == "by group" else {}
+    model.fit(X, labels).calibrate(X, labels, **more)
+    return getattr(model, predict)(X, coverage=0.7, **more)
+
+
+def _of_numbers(kind, *arguments, **parameters):
+    return partial(kind, *arguments, **parameters), Y, "predict_interval"
+
+
+def _of_classes(kind, *arguments, **parameters):
+    return partial(kind, *arguments, **parameters), CLASSES, "predict_set"
+
+
+_LINKS = np.triu(np.random.default_rng(3).uniform(size=(N, N)) < 0.2, 1)
+_BASIS = {"n_basis": 10, **MACHINE}
+UNCERTAIN = {
+    "`BoostingRegressor`": _of_numbers(BoostingRegressor, **FEW),
+    "quantile levels": _of_numbers(BoostingRegressor, "quantile", quantile=[0.1, 0.9], **FEW),
+    "list of learners": _of_numbers(BoostingRegressor, learner=LEARNERS["list of these"], **FEW),
+    "`KernelBoostingRegressor`": _of_numbers(KernelBoostingRegressor, n_estimators=3, **MACHINE),
+    "`SparseKernelRidge`": _of_numbers(SparseKernelRidge, **_BASIS),
+    "`BoostingClassifier`": _of_classes(BoostingClassifier, **FEW),
+    "hinge loss": _of_classes(BoostingClassifier, "hinge", **FEW),
+    "`KernelBoostingClassifier`": _of_classes(KernelBoostingClassifier, n_estimators=3, **MACHINE),
+    "`SparseKernelClassifier`": _of_classes(SparseKernelClassifier, **_BASIS),
+    "`OutputKernelBoostingRegressor`": (
+        partial(OutputKernelBoostingRegressor, "gaussian", **FEW),
+        np.c_[Y, X[:, 2]],
+        "predict_set",
+    ),
+    "`OutputKernelForestRegressor`": (
+        partial(OutputKernelForestRegressor, "gaussian", **FEW),
+        np.c_[Y, X[:, 2]],
+        "predict_set",
+    ),
+    "`OutputKernelTreeRegressor`": (
+        partial(OutputKernelTreeRegressor, "gaussian", random_state=0),
+        np.c_[Y, X[:, 2]],
+        "predict_set",
+    ),
+    "`NetworkCompletion`": (NetworkCompletion, (_LINKS | _LINKS.T).astype(int), "predict_set"),
+}
+
+TABLES = {
+    "Losses and learners": losses_and_learners,
+    "Losses and kernel machines": losses_and_kernel_stages,
+    "Kernels": kernels_and_machines,
+    "Output spaces": spaces_and_learners,
+    "Losses of the distance in an output space": distances_and_learners,
+    "Uncertainty": uncertainty,
+}
+
+
+def _table(title):
+    """Rows, columns, cells by row and column, and the quotation of each number."""
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]
+    lines = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("|")]
+    header, _, *body = [[cell.strip() for cell in line] for line in lines]
+    cells = {
+        (row[0], column): cell
+        for row in body
+        for column, cell in zip(header[1:], row[1:], strict=True)
+    }
+    quotations = dict(re.findall(r"^(\d+)\. [^\n]*?\"(.+?)\"", section, flags=re.M))
+    return [row[0] for row in body], header[1:], cells, quotations
+
+
+CELLS = [
+    pytest.param(title, row, column, cell, quotations, id=f"{title}-{row}-{column}")
+    for title in (TABLES if PAGE.exists() else ())
+    for _, _, cells, quotations in [_table(title)]
+    for (row, column), cell in cells.items()
+]
+
+
+@pytest.mark.parametrize(("title", "row", "column", "cell", "quotations"), CELLS)
+def test_cell(title, row, column, cell, quotations):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if cell == "●":
+            TABLES[title](row, column)
+            return
+        with pytest.raises((HilboostError, ValueError, TypeError)) as error:
+            TABLES[title](row, column)
+    assert quotations[cell] in str(error.value)
+
+
+def test_every_part_has_a_row():
+    found = {title: set(_table(title)[0]) for title in TABLES}
+    losses = {f"regression: {name}" for name in regression_losses()} | {
+        f"classes: {name}" for name in classification_losses()
+    }
+    assert found["Losses and learners"] == losses
+    assert found["Losses and kernel machines"] == losses
+    assert found["Kernels"] == set(KERNELS)
+    assert found["Output spaces"] == set(OUTPUT_NAMES)
+    assert found["Losses of the distance in an output space"] == set(DISTANCES)
+    assert found["Uncertainty"] == set(UNCERTAIN)
