@@ -14,6 +14,7 @@ from hilboost.cli.errors import one_line_errors
 from hilboost.cli.progress import StageProgress
 from hilboost.core.callback import Event
 from hilboost.core.errors import CacheWarning
+from hilboost.losses import _centers
 
 PICTURES = {
     "digits_learning_curve.png",
@@ -45,6 +46,18 @@ def test_warmup_says_how_long_it_took():
     result = run("warmup")
     assert result.exit_code == 0, result.output
     assert result.output.startswith("Ready: compilation took ")
+
+
+def test_warmup_compiles_geometric_medians(monkeypatch):
+    calls, compiled = [], _centers.geometric_medians
+
+    def counted(*arguments):
+        calls.append(len(arguments))
+        return compiled(*arguments)
+
+    monkeypatch.setattr(_centers, "geometric_medians", counted)
+    assert run("warmup").exit_code == 0
+    assert calls
 
 
 def test_demo_writes_its_pictures(tmp_path):

@@ -17,6 +17,7 @@ from hilboost import (
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     Loss,
+    OutputKernelBoostingRegressor,
     OutputKernelTreeRegressor,
     SparseKernelClassifier,
     SparseKernelRidge,
@@ -246,6 +247,17 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
         to_onnx(Ridge())
     with pytest.raises(ValueError, match="not fitted"):
         to_onnx(BoostingRegressor())
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])
+def test_output_kernels_are_refused_in_a_sentence(loss):
+    model = OutputKernelBoostingRegressor(loss=loss, **SHORT).fit(X, np.column_stack([Y, -Y]))
+    with pytest.raises(InvalidType) as refused:
+        to_onnx(model)
+    message = str(refused.value)
+    assert message.startswith("to_onnx supports only BoostingRegressor, BoostingClassifier, ")
+    assert message.endswith("; got OutputKernelBoostingRegressor.")
+    assert "\n" not in message
 
 
 def test_a_missing_package_is_named(monkeypatch):

@@ -25,8 +25,13 @@ REGRESSIONS: dict[str, dict[str, Any]] = {
     "monotone columns": {"monotonic_cst": [1, 0, 0, 0]},
     "early stopping": {"early_stopping": True},
 }
+# Trees of points in an output space, with the best and with random splits; geometric medians.
+POINTS: dict[str, dict[str, Any]] = {
+    "output kernel trees": {"learner": "ok3"},
+    "random output kernel trees": {"loss": "absolute_error"},
+}
 N_CLASSES = (2, 3)
-WARMUP_FITS = 2 * len(REGRESSIONS) + len(N_CLASSES)
+WARMUP_FITS = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES)
 
 
 def warm_up(progress: "StageProgress") -> float:
@@ -44,7 +49,7 @@ def warm_up(progress: "StageProgress") -> float:
     """
     import numpy as np
 
-    from hilboost import BoostingClassifier, BoostingRegressor
+    from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelBoostingRegressor
 
     start = time.perf_counter()
     rng = np.random.default_rng(0)
@@ -61,6 +66,11 @@ def warm_up(progress: "StageProgress") -> float:
             model.fit(inputs, y, sample_weight, X_val=inputs, y_val=y)
             _predict(model.predict, model.staged_predict, inputs)
             progress.advance(1)
+    for name, settings in POINTS.items():
+        progress.describe(f"compiling: {name}")
+        points = OutputKernelBoostingRegressor(n_estimators=2, random_state=0, **settings)
+        points.fit(X, np.column_stack([y, -y])).predict(X)
+        progress.advance(1)
     for n_classes in N_CLASSES:
         progress.describe(f"compiling: {n_classes} classes")
         labels = rng.integers(n_classes, size=N_ROWS)
