@@ -404,17 +404,17 @@ def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value)
         (
             "ok4",
             InvalidParameter,
-            "learner='ok4' is not known. Did you mean 'ok3'.* Valid values: extra_trees, k",
+            "learner='ok4' is not known. Did you mean 'ok3'.* Valid values: auto, extra_trees, k",
         ),
         (
             "tree",
             InvalidParameter,
-            "learner='tree' is not known. .*Valid values: extra_trees, kernel",
+            "learner='tree' is not known. .*Valid values: auto, extra_trees, kernel",
         ),
         (
             Ridge,
             InvalidType,
-            "learner must be 'ok3', 'extra_trees', 'kernel', 'linear', a Learner, a scikit",
+            "learner must be 'auto', 'ok3', 'extra_trees', 'kernel', 'linear', a Learner, a scikit",
         ),
         (VectorTreeLearner, InvalidType, "learner must be"),
         (None, InvalidType, "learner must be"),

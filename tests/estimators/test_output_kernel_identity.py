@@ -221,8 +221,12 @@ def test_pace_follows_from_the_learner():
     ]
     for learner, pace in [*paces.items(), *others]:
         model = OutputKernelBoostingRegressor(learner=learner, random_state=0)
-        stages = model._make_learner(len(X), ())
+        stages = model._make_learner(learner, len(X), ())
         assert automatic_pace(model.get_params(deep=False), stages) == pace
+        for number, rate in ((1000, 0.01), (100, 0.1), (20, 0.5), (3, 1.0)):
+            model.set_params(n_estimators=number)
+            expected = number, 1.0 if learner == "kernel" else rate
+            assert automatic_pace(model.get_params(deep=False), stages) == expected
         assert model.set_params(n_estimators=3, learning_rate=0.5).fit(X, Y).n_estimators_ <= 3
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from hilboost.backends.threads import threads_for
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -25,6 +27,7 @@ from hilboost.persistence.require import require
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
+from hilboost.training.learner_choice import best_learner, can_compare
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.mixed import listed, mixed
 from hilboost.training.recipes.output_kernels import PreimageLoss, output_recipe, vector_trees
@@ -32,6 +35,8 @@ from hilboost.validation.choices import is_name, is_regressor
 
 _AUTO = StrOptions({"auto"})
 _LEARNERS = ("ok3", "extra_trees", "kernel", "linear")
+_COMPARED = ("extra_trees", "kernel")
+_STAGES_COMPARED = 100
 _ALIASES = {"ok3-et": "extra_trees"}  # the name of G2007
 _ALIASES_IN_LISTS = {"tree": "extra_trees"}  # lists suit the estimators for tables, too
 _OF_TREES = ("max_splits", "min_samples_leaf", "max_features", "sketch")
@@ -57,23 +62,27 @@ default="squared_error"
         square.  ``"huber"`` is ``d² / 2`` up to the 0.9 quantile of the distances in each stage;
         ``Huber(alpha=0.7)`` takes another quantile.  A custom loss of one target must declare
         ``symmetric = True``; its residual is then ``d``.
-    learner : {"extra_trees", "ok3", "kernel", "linear"}, Learner, scikit-learn regressor or list \
-of these, default="extra_trees"
+    learner : {"auto", "extra_trees", "ok3", "kernel", "linear"}, Learner, scikit-learn regressor \
+or list of these, default="auto"
         Base learner.  ``"extra_trees"`` and ``"ok3"`` are output kernel trees with random splits
         and with the best splits, ``"kernel"`` is a kernel machine on the inputs, and ``"linear"``
-        is ridge regression.  Pass a ``KernelBoostingRegressor`` to set the parameters of the kernel
-        machine; the parameters of its boosting loop must have their defaults.  Any other regressor
-        is also accepted.  With a list, each stage is fitted by the learner that decreases the loss
-        most on held-out rows, see ``learners_``; ``"tree"`` in a list means ``"extra_trees"``.
+        is ridge regression.  ``"auto"`` takes ``"extra_trees"`` or ``"kernel"``, whichever has the
+        smaller error on held-out rows; ``learner_`` tells which one.  It takes ``"extra_trees"`` if
+        values are missing, if a parameter of trees is set, with fewer than 100 or more than 20,000
+        rows.  Pass a ``KernelBoostingRegressor`` to set the parameters of the kernel machine; the
+        parameters of its boosting loop must have their defaults.  Any other regressor is also
+        accepted.  With a list, each stage is fitted by the learner that decreases the loss most on
+        held-out rows, see ``learners_``; ``"tree"`` in a list means ``"extra_trees"``.
     n_estimators : int or "auto", default="auto"
         Number of stages.  ``"auto"`` is 500 for trees, 20 for kernel machines (or until they
         converge), and 100 for other learners.
     learning_rate : float or "auto", default="auto"
-        Shrinkage ``ν`` (G2007, eq. 9).  ``"auto"`` is 0.02 for trees, 1 for kernel machines, and
-        0.1 for other learners.
+        Shrinkage ``ν`` (G2007, eq. 9).  ``"auto"`` is 1 for kernel machines, and
+        ``10 / n_estimators``, at most 1, for trees and other learners.
     max_splits : int, default=20
         Maximum number of splits per tree, ``J``.  This and the next three parameters apply only to
-        the learners ``"ok3"`` and ``"extra_trees"``; setting them for others raises an error.
+        the learners ``"ok3"`` and ``"extra_trees"``; setting them for others raises an error, and
+        for ``"auto"`` selects ``"extra_trees"``.
     min_samples_leaf : float, default=1
         Minimum number of rows (sum of weights) per leaf.
     max_features : float in (0, 1], "sqrt" or "auto", default="auto"
@@ -172,7 +181,7 @@ default="from_dtype"
         output: Any = "linear",
         *,
         loss: str | Loss | type[Loss] = "squared_error",
-        learner: Any = "extra_trees",
+        learner: Any = "auto",
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
         max_splits: int = 20,
@@ -223,11 +232,40 @@ default="from_dtype"
         machine = self._machine()
         if machine is not None:
             check_kernel(machine.kernel, self._categories(), data.schema)
+        return self._recipe_of(self._chosen(data, seed), data, seed, {})
+
+    def _recipe_of(
+        self, learner: Any, data: TrainingData, seed: int, settings: dict[str, Any]
+    ) -> Recipe:
+        """Create the recipe for a learner other than ``"auto"``; a comparison has settings."""
         codec = data.codec.of_structures()
-        learner = self._make_learner(len(data.X), data.schema.categories)
+        made = self._make_learner(learner, len(data.X), data.schema.categories)
         loss = distance_loss(self.loss)
-        metric = self._make_metric(loss, codec.embedding)
-        return output_recipe(self.get_params(deep=False), learner, loss, data, seed, metric)
+        metric = None if settings else self._make_metric(loss, codec.embedding)
+        parameters = self.get_params(deep=False) | {"learner": learner} | settings
+        return output_recipe(parameters, made, loss, data, seed, metric)
+
+    def _chosen(self, data: TrainingData, seed: int) -> Any:
+        """The learner, which a comparison on held-out rows chooses for ``"auto"``."""
+        if not is_auto(self.learner):
+            return self.learner
+        if changed(self, _OF_TREES) or not can_compare(data):
+            return _COMPARED[0]
+        paced = not (is_auto(self.n_estimators) and is_auto(self.learning_rate))
+        shorter = {} if paced else {"n_estimators": _STAGES_COMPARED}
+
+        def recipe_of(name: str, rows: TrainingData) -> Recipe:
+            less = shorter if name == _COMPARED[0] else {}
+            return self._recipe_of(name, rows, seed, {"early_stopping": False, **less})
+
+        distance = "squared_error" if distance_loss(self.loss).quadratic else "absolute_error"
+        return best_learner(
+            {name: partial(recipe_of, name) for name in _COMPARED},
+            distance_loss(distance),
+            data,
+            seed,
+            threads_for(self.n_jobs, data.target.y.size * data.X.shape[1]),
+        )
 
     def _work(self, recipe: Recipe) -> int:
         return int(recipe.data.target.y.size * recipe.data.X.shape[1])
@@ -237,7 +275,10 @@ default="from_dtype"
     ) -> tuple[Loss, Learner]:
         self._check_decode(codec.of_structures().embedding)
         require(stored.stages is None or not self._grows_trees(), "stages")
-        learner = self._make_learner(1, stored.schema.categories, stored.stages)
+        chosen = self.learner
+        if is_auto(chosen):
+            chosen = "extra_trees" if stored.stages is None else "kernel"
+        learner = self._make_learner(chosen, 1, stored.schema.categories, stored.stages)
         return distance_loss(self.loss), learner
 
     def _machine(self) -> KernelBoostingRegressor | None:
@@ -258,19 +299,19 @@ default="from_dtype"
         return machine.categorical_features
 
     def _grows_trees(self) -> bool:
+        """Whether all learners are trees by name."""
         given = list(self.learner) if isinstance(self.learner, list | tuple) else [self.learner]
         return all(_names_trees(one) for one in given)
 
     def _make_learner(
-        self, n: int, categorical: tuple[int, ...], stages: str | None = None
+        self, learner: Any, n: int, categorical: tuple[int, ...], stages: str | None = None
     ) -> Learner:
-        given = listed(self.learner)
+        given = listed(learner)
         ignored = [] if any(_names_trees(one) for one in given) else changed(self, _OF_TREES)
         if ignored:
             raise InvalidParameter(
                 f"{', '.join(ignored)} applies only to the learners 'ok3' and 'extra_trees' and "
-                f"has no effect with learner={self.learner!r}; remove it, or use one of these "
-                "learners."
+                f"has no effect with learner={learner!r}; remove it, or use one of these learners."
             )
         return mixed(given, lambda one: self._one_learner(one, n, categorical, stages))
 
@@ -282,7 +323,7 @@ default="from_dtype"
                 learner = _ALIASES_IN_LISTS.get(learner, learner)
             learner = _ALIASES.get(learner, learner)
             if learner not in _LEARNERS:
-                raise unknown_name("learner", learner, _LEARNERS)
+                raise unknown_name("learner", learner, ("auto", *_LEARNERS))
             if learner == "linear":
                 return RidgeLearner()
             if learner != "kernel":
@@ -292,7 +333,7 @@ default="from_dtype"
             not is_regressor(learner) or is_classifier(learner)
         ):
             raise InvalidType(
-                "learner must be 'ok3', 'extra_trees', 'kernel', 'linear', a Learner, a "
+                "learner must be 'auto', 'ok3', 'extra_trees', 'kernel', 'linear', a Learner, a "
                 f"scikit-learn regressor, or a list of these; got {learner!r}."
             )
         if len(listed(self.learner)) > 1:
@@ -303,9 +344,10 @@ default="from_dtype"
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         declared = isinstance(self.learner, Learner) and self.learner.takes_missing_values
-        tags.input_tags.allow_nan = declared or self._grows_trees()
+        by_name = is_auto(self.learner) or self._grows_trees()
+        tags.input_tags.allow_nan = declared or by_name
         return tags
 
 
 def _names_trees(learner: Any) -> bool:
-    return isinstance(learner, str) and learner not in ("kernel", "linear")
+    return isinstance(learner, str) and learner not in ("auto", "kernel", "linear")

@@ -25,6 +25,9 @@ from hilboost.training.recipes.mixed import check_parts, splitting_parts, with_s
 from hilboost.training.recipes.tables import table_rules
 from hilboost.validation.weights import warn_of_light_weights
 
+_TOTAL_RATE = 10.0
+"""Sum of the learning rates of all stages, unless the caller sets the rate."""
+
 
 @dataclass(frozen=True)
 class PreimageLoss(AdaptiveLoss):
@@ -127,15 +130,16 @@ def _begun(loss: Loss, data: TrainingData) -> Start:
 
 def pace(p: Mapping[str, Any], learner: Learner, quadratic: bool = True) -> tuple[int, float]:
     """Return the number of stages and the learning rate."""
-    if learner.penalizes and len(learner.parts) == 1:
-        n_stages, rate = (20 if quadratic else 60), 1.0
-    elif learner.constant_on_leaves:
-        n_stages, rate = 500, 0.02
+    is_machine = learner.penalizes and len(learner.parts) == 1
+    if is_machine:
+        n_stages = 20 if quadratic else 60
     else:
-        n_stages, rate = 100, 0.1
+        n_stages = 500 if learner.constant_on_leaves else 100
     if not is_auto(p["n_estimators"]):
         n_stages = int(p["n_estimators"])
-    return n_stages, rate if is_auto(p["learning_rate"]) else float(p["learning_rate"])
+    if not is_auto(p["learning_rate"]):
+        return n_stages, float(p["learning_rate"])
+    return n_stages, 1.0 if is_machine else min(1.0, _TOTAL_RATE / n_stages)
 
 
 def vector_trees(p: Mapping[str, Any], random_cuts: bool) -> VectorTreeLearner:

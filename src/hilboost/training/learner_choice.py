@@ -1,0 +1,82 @@
+"""Choice of the learner of an output space by the error on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.loss import Loss
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Recipe
+from hilboost.training.train import train
+
+FEWEST_ROWS = 100
+MOST_ROWS = 20_000
+"""Tables of fewer or more rows are not compared on."""
+
+_ROWS_COMPARED = 1000
+_FOLDS = 2
+
+
+def can_compare(data: TrainingData) -> bool:
+    """Whether all learners support the rows, and their number is neither too small nor too large.
+
+    Kernel machines do not support missing values, and take long on many rows.
+    """
+    return FEWEST_ROWS <= len(data.X) <= MOST_ROWS and not bool(np.isnan(data.X).any())
+
+
+def best_learner(
+    recipes: Mapping[str, Callable[[TrainingData], Recipe]],
+    error: Loss,
+    data: TrainingData,
+    seed: int,
+    n_threads: int,
+) -> str:
+    """Return the learner with the smallest mean error on held-out rows; the first of equal ones.
+
+    Parameters
+    ----------
+    recipes : mapping from str to callable
+        For each learner, a function that creates its recipe for some training rows.
+    error : Loss
+        Measures the distance between true and predicted points, the same for all learners.
+    data : TrainingData
+        Held-out rows of the caller are not used.
+    seed : int
+        Draws the rows.
+    n_threads : int
+
+    Notes
+    -----
+    The comparison uses at most 1,000 rows, each of which is held out once.
+    """
+    part = replace(_some_rows(data, seed), held_out=None)
+    folds = np.random.default_rng(seed).permutation(len(part.X)) % _FOLDS
+    errors = dict.fromkeys(recipes, 0.0)
+    for fold in range(_FOLDS):
+        learned, held = _rows(part, folds != fold), _rows(part, folds == fold)
+        for name, recipe_of in recipes.items():
+            fitted = train(recipe_of(learned), n_threads).fitted
+            values = error.value(held.target, fitted.predict_raw(held.X, n_threads))
+            weight = held.target.weight
+            errors[name] += float(np.sum(values if weight is None else weight * values))
+    return min(errors, key=errors.__getitem__)
+
+
+def _some_rows(data: TrainingData, seed: int) -> TrainingData:
+    n = len(data.X)
+    if n <= _ROWS_COMPARED:
+        return data
+    chosen = np.random.default_rng(seed).choice(n, _ROWS_COMPARED, replace=False)
+    return _rows(data, np.isin(np.arange(n), chosen))
+
+
+def _rows(data: TrainingData, here: NDArray[np.bool_]) -> TrainingData:
+    """Return the rows that are marked, (n,)."""
+    weight = None if data.sample_weight is None else data.sample_weight[here]
+    target = data.target.rows(np.flatnonzero(here))
+    return replace(data, X=data.X[here], target=target, sample_weight=weight)

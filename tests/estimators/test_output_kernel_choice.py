@@ -1,0 +1,97 @@
+"""The learner that output kernel boosting chooses by itself."""
+
+import numpy as np
+import pytest
+
+import hilboost
+from hilboost import OutputKernelBoostingRegressor
+from hilboost.core.errors import InvalidParameter
+from hilboost.learners.tree import VectorTreeLearner
+from hilboost.training import learner_choice
+
+
+def smooth(n=160, seed=0):
+    """Sines of one input, which kernels find at once."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 1))
+    return X, np.sin(12 * X + np.arange(3)) + 0.05 * rng.normal(size=(n, 3))
+
+
+def steps(n=160, seed=0):
+    """Steps in two inputs over many orders of magnitude, which trees find at once."""
+    rng = np.random.default_rng(seed)
+    places = rng.normal(size=(n, 2))
+    Y = np.column_stack([places[:, 0] > -0.5, places[:, 0] > 0.5, places[:, 1] > 0])
+    return np.exp(10 * places), Y + 0.05 * rng.normal(size=(n, 3))
+
+
+DRAWN = {"kernel": smooth, "extra_trees": steps}
+drawn = pytest.mark.parametrize("name", DRAWN)
+
+
+def has_trees(model):
+    return isinstance(model.learner_, VectorTreeLearner)
+
+
+@drawn
+@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+def test_the_better_learner_is_chosen_and_fits_as_if_it_was_named(name, loss, tmp_path):
+    X, Y = DRAWN[name]()
+    settings = {"loss": loss, "random_state": 0}
+    if name == "extra_trees":
+        settings["n_estimators"] = 100
+    model = OutputKernelBoostingRegressor(**settings).fit(X, Y)
+    assert has_trees(model) == (name == "extra_trees")
+    named = OutputKernelBoostingRegressor(learner=name, **settings).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), named.predict(X))
+    model.save(tmp_path / "model")
+    loaded = hilboost.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert has_trees(loaded) == has_trees(model)
+
+
+@drawn
+def test_the_choice_does_not_depend_on_threads_or_validation_rows(name):
+    X, Y = DRAWN[name](130)
+    settings = {"n_estimators": 20, "random_state": 3}
+    one = OutputKernelBoostingRegressor(n_jobs=1, **settings).fit(X, Y)
+    two = OutputKernelBoostingRegressor(n_jobs=2, **settings).fit(X, Y)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    held = OutputKernelBoostingRegressor(**settings).fit(X, Y, X_val=X[:50], y_val=Y[:50])
+    assert has_trees(held) == has_trees(one)
+
+
+def test_trees_are_taken_where_kernels_are_not_an_option(monkeypatch):
+    X, Y = smooth()
+    settings = {"n_estimators": 5, "random_state": 0}
+    gaps = X.copy()
+    gaps[3] = np.nan
+    assert has_trees(OutputKernelBoostingRegressor(**settings).fit(gaps, Y))
+    assert has_trees(OutputKernelBoostingRegressor(**settings).fit(X[:99], Y[:99]))
+    assert has_trees(OutputKernelBoostingRegressor(max_splits=5, **settings).fit(X, Y))
+    monkeypatch.setattr(learner_choice, "MOST_ROWS", 120)
+    assert has_trees(OutputKernelBoostingRegressor(**settings).fit(X, Y))
+    monkeypatch.undo()
+    assert not has_trees(OutputKernelBoostingRegressor(**settings).fit(X, Y))
+
+
+def test_many_rows_are_compared_on_a_sample_with_their_weights(monkeypatch):
+    X, Y = smooth(400)
+    sizes = []
+    plain = learner_choice.train
+
+    def recording(recipe, n_threads):
+        sizes.append((len(recipe.data.X), recipe.data.target.weight is not None))
+        return plain(recipe, n_threads)
+
+    monkeypatch.setattr(learner_choice, "train", recording)
+    monkeypatch.setattr(learner_choice, "_ROWS_COMPARED", 200)
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=400)
+    model = OutputKernelBoostingRegressor(random_state=0).fit(X, Y, sample_weight=weight)
+    assert sizes == [(100, True)] * 4
+    assert not has_trees(model)
+
+
+def test_an_unknown_learner_names_the_choices():
+    with pytest.raises(InvalidParameter, match="auto, extra_trees, kernel, linear, ok3"):
+        OutputKernelBoostingRegressor(learner="trees").fit(*smooth())
