@@ -28,7 +28,7 @@ REGRESSIONS: dict[str, dict[str, Any]] = {
 # Trees of points in an output space, with the best and with random splits; geometric medians.
 POINTS: dict[str, dict[str, Any]] = {
     "output kernel trees": {"learner": "ok3"},
-    "random output kernel trees": {"loss": "absolute_error"},
+    "random output kernel trees": {"learner": "extra_trees", "loss": "absolute_error"},
 }
 N_CLASSES = (2, 3)
 WARMUP_FITS = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES)
