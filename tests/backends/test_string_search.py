@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reference import string_search as twin
+from tests.reference import search as twin
 
 from hilboost.backends.strings.automaton import Criterion, buffers
 from hilboost.backends.strings.search import search_strings

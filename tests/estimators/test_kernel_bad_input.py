@@ -230,7 +230,7 @@ def test_too_small_a_budget_names_what_is_needed(stages, budget):
         build(stages=stages, memory_budget=budget).fit(X, Y)
 
 
-@pytest.mark.parametrize("kernel", ["gausian", "", 3, None, Gaussian, ["gaussian"]])
+@pytest.mark.parametrize("kernel", ["gausian", "", 3, None, Gaussian, [], [["gaussian"]]])
 def test_wrong_kernels(kernel):
     with pytest.raises(HilboostError, match="kernel"):
         build(kernel=kernel).fit(X, Y)

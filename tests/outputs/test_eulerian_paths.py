@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference.string_search import count
+from tests.reference.search import count
 
 from hilboost.outputs.eulerian_paths import eulerian_path
 
