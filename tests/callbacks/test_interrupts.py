@@ -142,7 +142,11 @@ def test_signals_at_any_moment_with_several_threads(seconds, cv_folds, monkeypat
         (KernelBoostingRegressor(stages="sparse", random_state=0), Y, 2),
         (KernelBoostingRegressor(stages="block", random_state=0), Y, 2),
         (SparseKernelRidge(n_basis=40, random_state=0), Y, 1),
-        (OutputKernelBoostingRegressor(n_estimators=9, random_state=0), np.outer(Y, [1, 2]), 2),
+        (
+            OutputKernelBoostingRegressor(learner="extra_trees", n_estimators=9, random_state=0),
+            np.outer(Y, [1, 2]),
+            2,
+        ),
     ],
     ids=["sparse stages", "block stages", "SparseKernelRidge", "output kernel"],
 )

@@ -1,5 +1,7 @@
 """The learner that output kernel boosting chooses by itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -95,3 +97,17 @@ def test_many_rows_are_compared_on_a_sample_with_their_weights(monkeypatch):
 def test_an_unknown_learner_names_the_choices():
     with pytest.raises(InvalidParameter, match="auto, extra_trees, kernel, linear, ok3"):
         OutputKernelBoostingRegressor(learner="trees").fit(*smooth())
+
+
+def test_an_interrupt_ends_the_comparison(monkeypatch):
+    X, Y = smooth()
+    train = learner_choice.train
+
+    def interrupted(*arguments):
+        return replace(train(*arguments), interrupt=KeyboardInterrupt())
+
+    monkeypatch.setattr(learner_choice, "train", interrupted)
+    model = OutputKernelBoostingRegressor(n_estimators=5, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert not hasattr(model, "fitted_")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from hilboost import BoostingRegressor
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
@@ -195,3 +196,20 @@ def test_the_first_of_equal_learners_wins():
 def test_bad_lists(learners, names, message):
     with pytest.raises(InvalidParameter, match=message):
         MixedLearner(learners, names)
+
+
+def test_learners_hear_of_the_stages_of_others():
+    heard = []
+
+    class Hearing(RidgeLearner):
+        def other_stage_added(self, data):
+            heard.append(data)
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + (X[:, 1] > 0)
+    learner = MixedLearner((TreeLearner(min_samples_leaf=5), Hearing()))
+    model = BoostingRegressor(learner=learner, n_estimators=8, early_stopping=False).fit(X, y)
+    by_trees = model.learners_.counts["learner 1"]
+    assert 0 < by_trees < 8
+    assert len(heard) == by_trees

@@ -320,6 +320,19 @@ class Learner(ABC):
         """
         return
 
+    def other_stage_added(self, data: Any) -> None:
+        """Process a stage of another learner, which changes the gradients.
+
+        Called in models with several learners, whether or not this learner made a proposal.  By
+        default, it does nothing.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`.
+        """
+        return
+
     def converged(self, data: Any) -> bool:
         """Return whether further stages would not change the model.
 

@@ -269,7 +269,11 @@ class MixedLearner(Learner):
         """Inform the learner that fitted the stage."""
         k = stage.terms[0].learner
         assert k is not None
-        self.learners[k].stage_added(data.parts[k], stage, fitted)
+        for other, (learner, part) in enumerate(zip(self.learners, data.parts, strict=True)):
+            if other == k:
+                learner.stage_added(part, stage, fitted)
+            else:
+                learner.other_stage_added(part)
 
     def converged(self, data: MixedData) -> bool:
         """Return whether all learners have converged."""

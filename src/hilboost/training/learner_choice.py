@@ -60,8 +60,10 @@ def best_learner(
     for fold in range(_FOLDS):
         learned, held = _rows(part, folds != fold), _rows(part, folds == fold)
         for name, recipe_of in recipes.items():
-            fitted = train(recipe_of(learned), n_threads).fitted
-            values = error.value(held.target, fitted.predict_raw(held.X, n_threads))
+            result = train(recipe_of(learned), n_threads)
+            if result.interrupt is not None:
+                raise result.interrupt
+            values = error.value(held.target, result.fitted.predict_raw(held.X, n_threads))
             weight = held.target.weight
             errors[name] += float(np.sum(values if weight is None else weight * values))
     return min(errors, key=errors.__getitem__)

@@ -270,7 +270,7 @@ class FullState(MachineState):
         self.expect_descent(patience=1)
 
     def withdraw(self) -> None:
-        """Forget the step; the residual changes, so that the next search begins anew."""
+        """Discard the step and restart conjugate gradients, because the residual changes."""
         super().withdraw()
         if self.linear is not None:
             self.linear = LinearState(self.linear.solver, self.linear.tolerance)

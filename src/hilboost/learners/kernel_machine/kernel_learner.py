@@ -53,6 +53,10 @@ class KernelLearner(Learner):
         """Add the stage to the function so far."""
         data.stage_added(stage)
 
+    def other_stage_added(self, data: MachineState) -> None:
+        """Discard the proposed step; iterative solvers start again."""
+        data.withdraw()
+
     def converged(self, data: MachineState) -> bool:
         """Whether further stages would change nothing."""
         return data.converged

@@ -130,6 +130,10 @@ class SeveralKernelsLearner(Learner):
         """Add the stage to the function of its kernel."""
         data.stage_added(stage)
 
+    def other_stage_added(self, data: SeveralKernelsState) -> None:
+        """Discard the proposed steps."""
+        data.withdraw()
+
     def converged(self, data: SeveralKernelsState) -> bool:
         """Whether no kernel decreases the penalized loss any more."""
         return data.converged
@@ -252,6 +256,12 @@ class SeveralKernelsState:
         self._norms.append(norms)
         self._proposed = None
 
+    def withdraw(self) -> None:
+        """Discard the proposed steps, because another learner made the stage."""
+        for state in self.states:
+            state.withdraw()
+        self._proposed = None
+
     def _squared_norm(self, state: MachineState) -> float:
         """Weighted sum of the squared values of a function on the training rows."""
         weight = self.workspace.weight
@@ -290,7 +300,8 @@ class SeveralKernelsState:
     def amplitude(self, residual: Floats) -> float:
         """The maximum-likelihood factor of the kernels and the noise, under squared error.
 
-        At the minimum, the residual is λ times the weights of every kernel.
+        ``λ y'(K + D)⁻¹y`` is twice the minimum of the penalized loss, for the sum ``K`` of the
+        kernels.  A function close to the minimizer has almost the same penalized loss.
         """
         if not self._norms or not self._is_least_squares or self.choice is None:
             return 1.0
@@ -298,11 +309,17 @@ class SeveralKernelsState:
         function = np.sum([_function(state) for state in self.states], axis=0)
         if function.shape[1] != residual.shape[1]:
             return 1.0
-        left = self._conversion.means(residual) - function
-        weight = self.workspace.weight
-        left = left if weight is None else left * weight[:, None]
-        alpha = left / max(self.choice.regularization, 1e-300)
-        return likely_amplitude(self._conversion, self.choice.regularization, alpha, residual)
+        left = (self._conversion.means(residual) - function) ** 2
+        weight, regularization = self.workspace.weight, max(self.choice.regularization, 1e-300)
+        loss = float((left if weight is None else left * weight[:, None]).sum())
+        norm = sum(
+            float((part.alpha * part.function).sum())
+            for state in self.states
+            for part in state.components
+        )
+        return likely_amplitude(
+            self._conversion, regularization, loss / regularization + norm, residual
+        )
 
     def close(self) -> None:
         """End the threads and release the Gram matrices."""

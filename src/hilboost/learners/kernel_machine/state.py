@@ -228,7 +228,7 @@ class MachineState(ABC):
         return self._conversion.shown(steps)
 
     def withdraw(self) -> None:
-        """Forget the proposed steps, because another kernel made the stage."""
+        """Discard the proposed steps, because another kernel or learner made the stage."""
         self.n_stages += 1
         self._proposed = ()
 
@@ -266,7 +266,8 @@ class MachineState(ABC):
         if alpha.shape[1] != residual.shape[1]:
             return 1.0
         assert self._conversion is not None
-        return likely_amplitude(self._conversion, self.choice.regularization, alpha, residual)
+        product = float((self._conversion.means(residual) * alpha).sum())
+        return likely_amplitude(self._conversion, self.choice.regularization, product, residual)
 
     def close(self) -> None:
         """End the threads; subclasses release their Gram matrices."""
@@ -274,24 +275,21 @@ class MachineState(ABC):
 
 
 def likely_amplitude(
-    conversion: Conversion, regularization: float, alpha: Floats, residual: Floats
+    conversion: Conversion, regularization: float, product: float, residual: Floats
 ) -> float:
-    """The maximum-likelihood factor of kernel and noise for weights of the training rows.
+    """The maximum-likelihood factor of kernel and noise.
 
     Parameters
     ----------
     conversion : Conversion
     regularization : float
         λ
-    alpha : (m, r) float64
-        Weights of the distinct rows.
+    product : float
+        ``y'(K + D)⁻¹y`` for the mean targets ``y`` of the distinct rows.
     residual : (n, r) float64
         Targets minus the start value.
     """
     unit, distinct = conversion.unit, conversion.distinct
-    means = conversion.means(residual)
-    if distinct is None:
-        return max(float((means * alpha).mean()), 1e-300) * unit * unit
-    scatter = distinct.scatter(residual / unit, distinct.weight) / max(regularization, 1e-300)
-    total = float((means * alpha).sum()) + scatter
-    return max(total / residual.size, 1e-300) * unit * unit
+    if distinct is not None:
+        product += distinct.scatter(residual / unit, distinct.weight) / max(regularization, 1e-300)
+    return max(product / residual.size, 1e-300) * unit * unit
