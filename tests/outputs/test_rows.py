@@ -344,4 +344,5 @@ def test_histograms_are_not_samples(kind):
 def test_samples_of_equal_sums_that_are_no_histograms():
     same = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]])
     for samples in (same, np.ones((4, 3)), same - 2, np.zeros((3, 2)), [[1.0, 2.0]]):
-        Distributions(3).fit(samples)
+        embedding = Distributions(3).fit(samples)
+        assert embedding.training.shape == (len(samples), 3)

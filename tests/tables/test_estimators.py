@@ -332,4 +332,4 @@ def test_no_warning_of_any_library():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for X in FRAMES:
-            BoostingRegressor(n_estimators=2).fit(X, Y).predict(X)
+            assert len(BoostingRegressor(n_estimators=2).fit(X, Y).predict(X)) == len(Y)
