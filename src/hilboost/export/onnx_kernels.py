@@ -12,6 +12,9 @@ from hilboost.learners.kernel_machine.inputs import _FARTHEST
 
 def add_expansion(graph: Graph, X: str, model: KernelExpansion) -> str:
     """Add ``k(x, basis) weights``, (n, r) or (1, r)."""
+    if model.inputs.bounds is not None:
+        X = graph.add("Max", X, graph.constant(model.inputs.bounds.low))
+        X = graph.add("Min", X, graph.constant(model.inputs.bounds.high))
     centered = graph.add("Sub", X, graph.constant(model.inputs.center))
     scaled = graph.add("Div", centered, graph.constant(model.inputs.scale))
     rows = graph.add("Clip", scaled, graph.constant(-_FARTHEST), graph.constant(_FARTHEST))

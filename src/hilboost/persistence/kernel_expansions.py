@@ -11,7 +11,8 @@ machines share the first rows of an array.  Each of these is written once::
 ``part.coefficient`` (n_parts, r); ``expansion.basis`` (n_expansions,) and ``expansion.weights``
 (flat, (m, r) each); ``basis.rows``, ``basis.length``, ``basis.kernel``, ``basis.inputs``
 (n_bases,): the first ``length`` of an array of rows; ``rows.0``, … (m, d) float32 or float64;
-``inputs.centre``, ``inputs.scale`` (n_inputs, d).  Kernels are descriptions in the header.
+``inputs.centre``, ``inputs.scale``, and ``inputs.low`` and ``inputs.high`` if values are bounded
+(n_inputs, d).  Kernels are descriptions in the header.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.kernel_machine import KernelExpansion
-from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.kernel_machine.inputs import Bounds, Inputs
 from hilboost.persistence.require import (
     Arrays,
     require,
@@ -41,7 +42,7 @@ NAMES = frozenset(
         *("part.stage", "part.place", "part.expansion", "part.coefficient"),
         *("expansion.basis", "expansion.weights"),
         *("basis.rows", "basis.length", "basis.kernel", "basis.inputs"),
-        *("inputs.centre", "inputs.scale"),
+        *("inputs.centre", "inputs.scale", "inputs.low", "inputs.high"),
     }
 )
 _DEEPEST = 64
@@ -105,7 +106,19 @@ def to_arrays(
         "inputs.centre": np.stack([each.center for each in inputs.items]),
         "inputs.scale": np.stack([each.scale for each in inputs.items]),
     }
+    arrays |= _bounds_to_arrays(inputs.items)
     return arrays, [describe(kernel, writer) for kernel in kernels.items]
+
+
+def _bounds_to_arrays(inputs: list[Inputs]) -> Arrays:
+    """Collect the bounds of all inputs, if any has some."""
+    if all(each.bounds is None for each in inputs):
+        return {}
+    bounds = [each.bounds or Bounds.none(len(each.center)) for each in inputs]
+    return {
+        "inputs.low": np.stack([each.low for each in bounds]),
+        "inputs.high": np.stack([each.high for each in bounds]),
+    }
 
 
 def _rows_to_arrays(bases: list[np.ndarray]) -> Arrays:
@@ -217,7 +230,18 @@ def _inputs(arrays: Arrays, n_features: int) -> list[Inputs]:
     scale = require_finite(arrays, "inputs.scale", 2)
     require(center.shape[1] == n_features and center.shape == scale.shape, "inputs.centre")
     require(bool((scale > 0).all()), "inputs.scale")
-    return [Inputs(c.copy(), s.copy()) for c, s in zip(center, scale, strict=True)]
+    pairs = zip(center, scale, _bounds(arrays, center), strict=True)
+    return [Inputs(c.copy(), s.copy(), b) for c, s, b in pairs]
+
+
+def _bounds(arrays: Arrays, center: Floats) -> list[Bounds | None]:
+    """Read the bounds of each of the inputs."""
+    if "inputs.low" not in arrays and "inputs.high" not in arrays:
+        return [None] * len(center)
+    low, high = (require_finite(arrays, name, 2) for name in ("inputs.low", "inputs.high"))
+    require(low.shape == high.shape == center.shape, "inputs.low")
+    require(bool((low <= high).all()), "inputs.high")
+    return [Bounds(a.copy(), b.copy()) for a, b in zip(low, high, strict=True)]
 
 
 Basis = tuple[Kernel, Inputs, np.ndarray]

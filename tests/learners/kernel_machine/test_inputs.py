@@ -5,7 +5,7 @@ import pytest
 
 from hilboost.core.errors import InvalidData
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
+from hilboost.learners.kernel_machine.inputs import Bounds, Inputs, require_complete
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 4)) * [1, 10, 0.1, 3] + [5, -3, 0, 1e3]
@@ -67,3 +67,56 @@ def test_gaps_are_refused():
     for refuse in (require_complete, lambda X: KernelMachineConfig().prepare(X, None, 0, 1)):
         with pytest.raises(InvalidData, match="NaN in column 2"):
             refuse(bad)
+
+
+def wrong_cells(n=400, share=0.002, seed=0):
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(n, 3)) * [1, 100, 1e-3]
+    table[rng.choice(n, max(1, round(share * n)), replace=False), 1] = 1e6
+    return table
+
+
+def test_outlying_cells_do_not_determine_the_scale():
+    table = wrong_cells()
+    bounds = Bounds.of(table, None)
+    clean = table[table[:, 1] < 1e5, 1]
+    low, high = np.sort(clean)[[3, -4]]  # 1 % of 400 rows on each side, one of which is wrong
+    assert bounds.high[1] == pytest.approx(2 * high - low, rel=0.1)
+    assert (bounds.high[[0, 2]] > 1e300).all()
+    inputs = KernelMachineConfig().prepare(table, None, 0, 1).inputs
+    np.testing.assert_allclose(inputs(table)[:, 1][table[:, 1] < 1e5].std(), 1, rtol=0.15)
+    assert np.abs(inputs(table)).max() < 10
+    kept = KernelMachineConfig(standardize=True).prepare(table, None, 0, 1).inputs
+    assert kept.bounds is None
+    assert kept.scale[1] > 1e4
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        RNG.normal(size=500),
+        np.exp(RNG.normal(size=500)),
+        RNG.standard_t(3, size=500),
+        np.repeat([0.0, 1.0], 250),
+        np.append(np.zeros(499), 1e6),  # rare, not outlying: no range to compare with
+        np.zeros(500),
+        np.array([-1.7e308, 1.7e308] * 250),
+    ],
+)
+def test_usual_columns_are_not_bounded(column):
+    assert Bounds.of(column[:, None], None) is None
+
+
+def test_bounds_count_weights_as_repetitions_and_leave_codes():
+    table = wrong_cells()
+    weight = RNG.integers(1, 4, size=len(table))
+    one = Bounds.of(table, weight.astype(float))
+    other = Bounds.of(np.repeat(table, weight, axis=0), None)
+    np.testing.assert_array_equal([one.low, one.high], [other.low, other.high])
+    assert Bounds.of(table, None, untouched=(1,)) is None
+
+
+def test_bounds_follow_the_unit():
+    table = wrong_cells()
+    one, other = Bounds.of(table, None), Bounds.of(1024 * table, None)
+    np.testing.assert_array_equal(1024 * one.high[1], other.high[1])

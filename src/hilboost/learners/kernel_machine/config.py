@@ -11,7 +11,12 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import Kernel
-from hilboost.learners.kernel_machine.inputs import Inputs, have_like_spreads, require_complete
+from hilboost.learners.kernel_machine.inputs import (
+    Bounds,
+    Inputs,
+    have_like_spreads,
+    require_complete,
+)
 from hilboost.learners.kernel_machine.memory import memory_budget
 from hilboost.learners.kernel_machine.merging import DistinctRows
 from hilboost.learners.kernel_machine.workspace import Workspace
@@ -33,7 +38,8 @@ class KernelMachineConfig:
     standardize : bool or "auto"
         Scales columns to mean 0 and standard deviation 1; length scales are in these units.
         ``"auto"`` divides more than 64 columns of similar spread (pixels, spectra) by one number,
-        and leaves columns as they are for kernels of row numbers, fingerprints and codes.
+        leaves columns as they are for kernels of row numbers, fingerprints and codes, and moves a
+        few outlying values of a column to its bounds.
     categorical : tuple of int
         Columns of category codes, which are compared by equality.
     memory_budget : float or "auto"
@@ -101,7 +107,8 @@ class KernelMachineConfig:
         if not self.standardize or (self.standardize == "auto" and needs_raw):
             return Inputs.unchanged(X.shape[1])
         common = self.standardize == "auto" and have_like_spreads(X)
-        return Inputs.of(X, weight, self.categorical, common)
+        bounds = Bounds.of(X, weight, self.categorical) if self.standardize == "auto" else None
+        return Inputs.of(X, weight, self.categorical, common, bounds)
 
 
 def _empty_on(device: str) -> Array:

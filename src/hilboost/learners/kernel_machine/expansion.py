@@ -78,7 +78,7 @@ class KernelExpansion(BaseModel):
         own, inputs, basis = self.kernel, self.inputs, self.basis
         return KernelExpansion(
             once(own, lambda: OnColumns(own, columns.tolist())),
-            once(inputs, lambda: Inputs(widened(inputs.center, 0.0), widened(inputs.scale, 1.0))),
+            once(inputs, lambda: inputs.placed(widened)),
             once(basis, lambda: widened(basis, 0.0)),
             self.weights,
             self.rows,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,10 @@ _LARGEST = 2.0**1022
 _USUAL_EXPONENT = 400
 _FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
 _FEW_COLUMNS = 64
+_LARGEST_FLOAT = float(np.finfo(np.float64).max)
+_TAIL = 0.01  # a column's range is that of its values without these shares on both sides
+_OUTLYING = 10.0  # ranges beyond
+_KEPT = 1.0  # ranges beyond, to which outlying values are moved
 _LIKE = 10.0  # times the median spread
 
 
@@ -68,6 +73,66 @@ def have_like_spreads(X: Floats) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
+class Bounds:
+    """Bounds of columns; values beyond are moved to them.
+
+    A few wrong cells, such as 10⁶ for a missing number, would otherwise determine the scale of
+    their column.
+
+    Attributes
+    ----------
+    low, high : (d,) float64
+        The largest floats for columns without outlying values.
+    """
+
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, X: Floats, weight: Floats | None, untouched: tuple[int, ...] = ()) -> Bounds | None:
+        """Bound the columns with outlying values; ``None`` if there are none.
+
+        A value is outlying if it is more than ten ranges outside the middle 98 % of its column.
+        The bounds are one range outside.
+        """
+        found = cls.none(X.shape[1])
+        with np.errstate(over="ignore"):
+            for column in set(range(X.shape[1])) - set(untouched):
+                bottom, top = _quantiles(X[:, column], weight, (_TAIL, 1 - _TAIL))
+                width = top - bottom
+                beyond = max(bottom - X[:, column].min(), X[:, column].max() - top)
+                if width > 0 and np.isfinite(width) and beyond > _OUTLYING * width:
+                    found.low[column] = bottom - _KEPT * width
+                    found.high[column] = top + _KEPT * width
+        return found if (found.low > -_LARGEST_FLOAT).any() else None
+
+    @classmethod
+    def none(cls, d: int) -> Bounds:
+        """Create bounds that change nothing."""
+        return cls(np.full(d, -_LARGEST_FLOAT), np.full(d, _LARGEST_FLOAT))
+
+    def placed(self, widened: Callable[[Floats, float], Floats]) -> Bounds:
+        """Return the bounds for a wider table."""
+        return Bounds(widened(self.low, -_LARGEST_FLOAT), widened(self.high, _LARGEST_FLOAT))
+
+    def __call__(self, X: Floats) -> Floats:
+        """Rows (n, d) with values within the bounds."""
+        return np.clip(X, self.low, self.high)
+
+
+def _quantiles(
+    values: Floats, weight: Floats | None, shares: tuple[float, float]
+) -> tuple[float, float]:
+    """Smallest values that at least these shares of the weight do not exceed."""
+    order = np.argsort(values, kind="stable")
+    mass = np.cumsum(np.ones(len(values)) if weight is None else weight[order])
+    # Shares are those of whole rows, whatever the rounding errors of the sum.
+    places = np.searchsorted(mass, np.array(shares) * mass[-1] * (1 - 1e-12))
+    low, high = values[order][places]
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, eq=False)
 class Inputs:
     """Scaling ``(x - center) / scale`` of each column.
 
@@ -75,10 +140,13 @@ class Inputs:
     ----------
     center, scale : (d,) float64
         ``scale`` is 1 for columns that are constant or contain categories.
+    bounds : Bounds or None
+        Limits of the values before they are scaled.
     """
 
     center: Floats
     scale: Floats
+    bounds: Bounds | None = None
 
     @classmethod
     def of(
@@ -87,12 +155,15 @@ class Inputs:
         weight: Floats | None,
         untouched: tuple[int, ...] = (),
         common: bool = False,
+        bounds: Bounds | None = None,
     ) -> Inputs:
         """Standardize all columns except ``untouched`` by weighted mean and standard deviation.
 
         With ``common`` all columns are divided by one number, the root of their mean variance:
         suitable for the pixels of an image, whose edges hardly vary and carry little information.
+        Values beyond ``bounds`` are moved to them first.
         """
+        X = X if bounds is None else bounds(X)
         exponent = extreme_exponents(X)
         columns = list(untouched)
         exponent[columns] = 0
@@ -111,15 +182,27 @@ class Inputs:
         center[columns], scale[columns] = 0.0, 1.0
         if exponent.any():
             center, scale = np.ldexp(center, exponent), np.ldexp(scale, exponent)
-        return cls(center, scale)
+        return cls(center, scale, bounds)
 
     @classmethod
     def unchanged(cls, n_columns: int) -> Inputs:
         """Create the identity, which leaves all columns unchanged."""
         return cls(np.zeros(n_columns), np.ones(n_columns))
 
+    def placed(self, widened: Callable[[Floats, float], Floats]) -> Inputs:
+        """Return the scaling for a wider table.
+
+        Parameters
+        ----------
+        widened : callable
+            Takes one number for each column, and the number for the additional columns.
+        """
+        bounds = None if self.bounds is None else self.bounds.placed(widened)
+        return Inputs(widened(self.center, 0.0), widened(self.scale, 1.0), bounds)
+
     def __call__(self, X: Floats, beside: Array | None = None, dtype: str = "float64") -> Array:
         """Scaled rows (n, d); an array of the library of ``beside``, NumPy without one."""
+        X = X if self.bounds is None else self.bounds(X)
         with np.errstate(over="ignore"):  # clipped to the largest distance
             scaled = np.clip((X - self.center) / self.scale, -_FARTHEST, _FARTHEST)
         scaled = np.ascontiguousarray(scaled, dtype=dtype)
