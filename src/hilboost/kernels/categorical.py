@@ -89,8 +89,11 @@ class Delta(Kernel):
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """``sum_ij W_ij k_ij [a_l ≠ b_l] / length_scale_l``, column by column."""
+        return self.gradient_of_pulls(A, W * self.block(A, A))
+
+    def gradient_of_pulls(self, A: Array, M: Array) -> Floats:
+        """Compute the gradient from the products ``M_ij = W_ij k_ij``, (a, a)."""
         xp = array_api.namespace(A)
-        M = W * self.block(A, A)
         by_column = np.array(
             [
                 rate * float(xp.sum(M * differs))
@@ -134,9 +137,11 @@ def _zeros(A: Array, B: Array) -> Array:
 def _differing(A: Array, B: Array) -> Iterator[Array]:
     """Yield for each column 1 where the codes differ and 0 where they are equal, (a, b)."""
     xp = array_api.namespace(A)
-    A, B = _filled(A), _filled(B)
-    for column in range(A.shape[1]):
-        yield xp.astype(A[:, column, None] != B[None, :, column], A.dtype)
+    dtype, width = A.dtype, A.shape[1]
+    # Contiguous columns: the comparisons pass over the block once for each.
+    A, B = (xp.stack([table[:, k] for k in range(width)]) for table in (_filled(A), _filled(B)))
+    for a, b in zip(A, B, strict=True):
+        yield xp.astype(a[:, None] != b[None, :], dtype)
 
 
 def _differing_operators(graph: OperatorGraph, A: str, B: Floats, factors: Floats) -> str:

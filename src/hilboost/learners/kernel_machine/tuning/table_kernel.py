@@ -126,6 +126,17 @@ class TableKernel(Kernel):
         return self.family.rstrip("0123456789")  # the Matérn kernels differ in a parameter
 
     @property
+    def scale_groups(self) -> tuple[slice, ...]:
+        """Positions of the length scales in the log parameters: numeric columns, categories."""
+        n_numeric = 0 if self.numeric is None else len(self.numeric.log_parameters)
+        groups = []
+        if self.numeric is not None and len(self.numeric.length_scale) > 1:
+            groups.append(slice(len(self.numeric.length_scale)))
+        if self.categories is not None and len(self.categories.length_scale) > 1:
+            groups.append(slice(n_numeric, n_numeric + len(self.categories.length_scale)))
+        return tuple(groups)
+
+    @property
     def can_be_mapped(self) -> bool:
         """Whether it has a length scale for each of several columns."""
         return self.numeric is not None and len(self.numeric.length_scale) > 1
@@ -169,5 +180,21 @@ class TableKernel(Kernel):
         )
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """Same as for the plain kernel."""
-        return self.plain.parameter_gradient(A, W)
+        """Same as for the plain kernel, with fewer blocks of categories, which take the longest."""
+        if self.numeric is None or self.categories is None or self.amplitude is None:
+            return self.plain.parameter_gradient(A, W)
+        is_mapped = self.matrix is not None
+        smooth = Mapped(self.numeric, self.matrix) if is_mapped else self.numeric
+        numbers, codes = A[:, list(self.columns.numeric)], A[:, list(self.columns.categorical)]
+        closeness, likeness = smooth.block(numbers, numbers), self.categories.block(codes, codes)
+        of_amplitude = float((W * (closeness * likeness)).sum())
+        closeness *= W
+        closeness *= likeness
+        likeness *= W
+        return np.concatenate(
+            [
+                self.amplitude * smooth.parameter_gradient(numbers, likeness),
+                self.amplitude * self.categories.gradient_of_pulls(codes, closeness),
+                [self.amplitude * of_amplitude],
+            ]
+        )
