@@ -76,10 +76,51 @@ def negative_log_likelihood(
     return value, np.append(0.5 * kernel.parameter_gradient(X, W), by_noise)
 
 
+@dataclass(frozen=True)
+class LogScalePrior:
+    """A Gaussian prior on logarithms of length scales, centered at the mean of their group.
+
+    Attributes
+    ----------
+    groups : tuple of slice
+        Positions among the logarithms of the kernel's hyperparameters.
+    spread : float
+        Standard deviation.
+    """
+
+    groups: tuple[slice, ...]
+    spread: float
+
+    def penalty(self, theta: Floats) -> tuple[float, Floats]:
+        """Compute the negative log density up to a constant, and its gradient.
+
+        Parameters
+        ----------
+        theta : (p,) float64
+            Logarithms of the hyperparameters.
+
+        Returns
+        -------
+        value : float
+        gradient : (p,) float64
+        """
+        value, gradient = 0.0, np.zeros_like(theta)
+        for group in self.groups:
+            deviation = (theta[group] - theta[group].mean()) / self.spread
+            value += 0.5 * float(deviation @ deviation)
+            gradient[group] = deviation / self.spread
+        return value, gradient
+
+
 def maximize(
-    kernel: AnyKernel, noise: float, X: Floats, Y: Floats, max_iterations: int = 50
+    kernel: AnyKernel,
+    noise: float,
+    X: Floats,
+    Y: Floats,
+    max_iterations: int = 50,
+    prior: LogScalePrior | None = None,
 ) -> Evidence[AnyKernel]:
-    """Maximize the likelihood by L-BFGS from one start.
+    """Maximize the likelihood, or the posterior density, by L-BFGS from one start.
 
     Parameters
     ----------
@@ -89,6 +130,8 @@ def maximize(
         Initial noise variance.
     X, Y : (n, d), (n, c) float64
     max_iterations : int
+    prior : LogScalePrior, optional
+        The value of the evidence then includes its penalty.
 
     Returns
     -------
@@ -107,6 +150,9 @@ def maximize(
             return _FAILED, np.zeros_like(theta)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return _FAILED, np.zeros_like(theta)
+        if prior is not None:
+            penalty, pull = prior.penalty(theta)
+            value, gradient = value + penalty, gradient + pull
         return value / scale, gradient / scale
 
     bounds = [(t + _LOWEST, t + _HIGHEST) for t in start[:-1]] + [(_LOWEST_NOISE, 4.0)]

@@ -26,6 +26,7 @@ from hilboost.learners.kernel_machine import FullLearner, Workspace
 from hilboost.learners.kernel_machine.full import FullState
 from hilboost.learners.kernel_machine.merging import DistinctRows
 from hilboost.learners.kernel_machine.tuning.choose import Choice
+from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
 from hilboost.rules import PenalizedLineSearch
 
 _ROWS = 6000
@@ -141,25 +142,34 @@ class _Trial:
 
 
 def held_out_penalty(
-    loss: Loss, target: Target, start: Floats, data: Workspace, kernel: Kernel, n_basis: float
+    loss: Loss,
+    target: Target,
+    start: Floats,
+    data: Workspace,
+    kernel: Kernel,
+    n_basis: float,
+    folds: FoldKernels | None = None,
 ) -> float:
     """Find the λ for machines on all rows with the lowest held-out loss.
 
     Uses three folds of at most 1,200 rows.  λ decreases by factors of √10, each machine
     warm-started from the previous one, until the held-out loss has failed to decrease twice; a
     parabola interpolates the minimum.
+
+    If the kernel was chosen by some of the rows, ``folds`` are others, or have kernels of their
+    own: length scales that fit the noise of the held-out rows would make a small λ look good.
     """
     rng = np.random.default_rng((data.seed, 4))
     inside = np.arange(len(target.y))
     if target.weight is not None:
         inside = np.flatnonzero(target.weight > 0)
-    rows = rng.permutation(inside)[:_ROWS_OF_WHOLE_MACHINES]
+    rows, fold_of, kernels = _folds(rng.permutation(inside), data, kernel, folds)
     scored = loss.adapted(target, np.broadcast_to(start, (len(target.y), len(start))))
     trials = []
-    for held in np.array_split(rows, _FOLDS):
-        learn = np.setdiff1d(rows, held)
+    for k, own in enumerate(kernels):
+        learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
         if len(held) and len(learn):
-            trials.append(_WholeTrial(loss, scored, target, start, data, kernel, learn, held))
+            trials.append(_WholeTrial(loss, scored, target, start, data, own, learn, held))
     size = mean_diagonal(kernel, _inputs(data, rows))
     size *= _mean_curvature(scored, target.rows(rows), start)
     errors: list[float] = []
@@ -170,6 +180,20 @@ def held_out_penalty(
         if len(errors) - 1 - int(np.argmin(errors)) == _PATIENCE:
             break
     return float(size * _lowest(_FACTORS, np.array(errors)))
+
+
+def _folds(
+    rows: NDArray[np.int64], data: Workspace, kernel: Kernel, given: FoldKernels | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[Kernel, ...]]:
+    """Return the first rows of some folds, the fold of each, and the kernel of each fold."""
+    if given is None:
+        rows = rows[:_ROWS_OF_WHOLE_MACHINES]
+        sizes = [len(part) for part in np.array_split(rows, _FOLDS)]
+        return rows, np.repeat(np.arange(_FOLDS), sizes), (kernel,) * _FOLDS
+    fold_of = given.of_rows(data.rows_of(rows))
+    is_used = fold_of >= 0
+    rows, fold_of = (part[is_used][:_ROWS_OF_WHOLE_MACHINES] for part in (rows, fold_of))
+    return rows, fold_of, given.kernels
 
 
 def _lowest(factors: Floats, errors: Floats) -> float:

@@ -1,5 +1,7 @@
 """What is chosen where the user chose nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.reference.machines import ridge
@@ -10,6 +12,7 @@ from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns,
 from hilboost.learners.kernel_machine import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning import choose, scoring
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled, leave_one_out
+from hilboost.learners.kernel_machine.tuning.table_kernel import FAMILIES, Columns
 
 
 def draw(n=40, d=2, r=1, weighted=False, seed=0):
@@ -146,6 +149,22 @@ def test_categories_are_compared_by_equality():
     kernel, _ = chosen(codes, Y - Y.mean(), categorical=(0, 1))
     assert isinstance(kernel, OnColumns)
     assert isinstance(kernel.kernel, Delta)
+
+
+@pytest.mark.parametrize("is_mapped", [False, True])
+@pytest.mark.parametrize("amplitude", [None, 2.0])
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_the_gradient_of_a_table_kernel_is_that_of_the_product(family, amplitude, is_mapped):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(30, 3)), rng.integers(3, size=(30, 2))])
+    W = rng.normal(size=(30, 30))
+    kernel = replace(Columns.of(5, (3, 4)).kernel(family, 0.7), amplitude=amplitude)
+    if is_mapped:
+        kernel = replace(kernel, matrix=rng.normal(size=(3, 3)))
+    W = W + W.T
+    np.testing.assert_array_equal(
+        kernel.parameter_gradient(X, W), kernel.plain.parameter_gradient(X, W)
+    )
 
 
 def test_rows_outside_the_sample_are_not_used():

@@ -16,6 +16,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import mean_diagonal
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig
+from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     SMALLEST_LAMBDA,
     by_likelihood,
@@ -40,8 +41,9 @@ _SMALLEST_HURRIED_LAMBDA = 1e-2  # for slow steps that a time limit may cut shor
 _ROWS_OF_SLOW_STEPS = 15_000
 
 
-PenaltyChoice = Callable[[Workspace, Kernel, float], float]
-"""Chooses λ by the loss itself, for a workspace, a kernel, and the number of basis vectors."""
+PenaltyChoice = Callable[[Workspace, Kernel, float, FoldKernels | None], float]
+"""Chooses λ by the loss itself, for a workspace, a kernel, the number of basis vectors, and kernels
+that the rows of a fold did not help to choose; ``None`` if no row did."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +131,12 @@ def choose(
     sample = StandardizedSample.of(workspace, gradients, weight)
     # Each candidate runs on one thread: the choice is the same on any number of threads.
     with array_api.blas_threads(1), side_by_side(workspace, len(sample.rows)) as team:
-        best = _best(config, sample, n_effective, iterates, team)
+        best = _best(config, sample, n_effective, iterates, team, choose_penalty is not None)
     regularization = config.given_regularization
     if regularization is None:
         regularization = best.regularization * sample.mass
         if choose_penalty is not None and config.tuning == "auto":
-            regularization = choose_penalty(workspace, best.kernel, n_effective)
+            regularization = choose_penalty(workspace, best.kernel, n_effective, best.folds)
     if best.predicted is None:
         return Choice(best.kernel, regularization)
     predicted = sample.in_units_of_gradients(best.predicted)
@@ -214,6 +216,7 @@ def _best(
     n_effective: float,
     iterates: bool,
     team: ThreadTeam,
+    needs_folds: bool,
 ) -> Candidate[Kernel]:
     """Kernel and λ for standardized targets, by the method of the config."""
     kernel = config.given_kernel
@@ -227,8 +230,16 @@ def _best(
     n = min(sample.n, n_effective)
     clock = Clock(config.tuning_seconds)
     floor = lambda_floor(config, n, iterates)
-    best = Search(columns, sample.rows, n, floor, team, clock).best()
-    return Candidate(best.kernel.plain, best.regularization, best.error, best.predicted, best.rows)
+    search = Search(columns, sample.rows, n, floor, team, clock)
+    best = search.best()
+    return Candidate(
+        best.kernel.plain,
+        best.regularization,
+        best.error,
+        best.predicted,
+        best.rows,
+        search.folds_of(best) if needs_folds else None,
+    )
 
 
 def lambda_floor(config: KernelMachineConfig, n: float, iterates: bool) -> float:

@@ -115,7 +115,7 @@ def choose_several(
         return SeveralChoice(chosen, given)
     regularization = best.regularization * sample.mass
     if choose_penalty is not None and config.tuning == "auto":
-        regularization = choose_penalty(workspace, best.kernel, np.inf)
+        regularization = choose_penalty(workspace, best.kernel, np.inf, None)
     if best.predicted is None:
         return SeveralChoice(chosen, regularization)
     predicted = sample.in_units_of_gradients(best.predicted)

@@ -9,7 +9,12 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.kernels import Constant, Gaussian, Kernel
 from hilboost.kernels.gram import evaluate
-from hilboost.kernels.marginal_likelihood import Evidence, maximize, mean_squared_distance
+from hilboost.kernels.marginal_likelihood import (
+    Evidence,
+    LogScalePrior,
+    maximize,
+    mean_squared_distance,
+)
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns, TableKernel
 
@@ -19,6 +24,7 @@ _STARTS = (0.5, 1.5)  # length scales
 START_NOISE = 0.1
 _STEPS_FROM_A_START = 30
 _STEPS_OF_A_MAP = 16
+_SPREAD_OF_SCALES = 0.5  # of their logarithms; about the best of .5, 1 and ∞ on small mixed tables
 
 
 def by_likelihood(given: Kernel | None, columns: Columns, sampled: Sampled) -> Candidate[Kernel]:
@@ -54,6 +60,15 @@ def most_likely(columns: Columns, rows: Sampled, family: str) -> Candidate[Table
         for scale in _STARTS
     ]
     return _without_amplitude(min(starts, key=lambda evidence: evidence.value))
+
+
+def most_likely_alike(kernel: TableKernel, rows: Sampled) -> Candidate[TableKernel]:
+    """Length scales of the kernel's family with a prior that keeps them alike."""
+    start = replace(kernel.columns.kernel(kernel.family, 1.0), amplitude=1.0)
+    prior = LogScalePrior(start.scale_groups, _SPREAD_OF_SCALES)
+    return _without_amplitude(
+        maximize(start, START_NOISE, rows.X, rows.Y, _STEPS_FROM_A_START, prior)
+    )
 
 
 def more_likely(

@@ -14,6 +14,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import AnyKernel
+from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
 
 ROWS_OF_HOLD_OUT = 4000
 ROWS_OF_LEAVE_ONE_OUT = 1000
@@ -35,6 +36,8 @@ class Candidate(Generic[AnyKernel]):
         Predictions for those rows.
     rows : (m,) int64 or None
         Their numbers.
+    folds : FoldKernels or None
+        Kernels like this one, for the choice of λ by other losses.
     """
 
     kernel: AnyKernel
@@ -42,6 +45,7 @@ class Candidate(Generic[AnyKernel]):
     error: float = np.inf
     predicted: Floats | None = None
     rows: NDArray[np.int64] | None = None
+    folds: FoldKernels | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,12 @@ class Sampled:
         """Return the first ``m`` rows."""
         return self.part(slice(m))
 
-    def part(self, rows: slice) -> Sampled:
-        """Return a slice of the rows."""
+    def without(self, places: NDArray[np.int64]) -> Sampled:
+        """Return the rows at other places."""
+        return self.part(np.setdiff1d(np.arange(len(self)), places))
+
+    def part(self, rows: slice | NDArray[np.int64]) -> Sampled:
+        """Return some of the rows."""
         return Sampled(self.X[rows], self.Y[rows], self.weight[rows], self.rows[rows])
 
     def __len__(self) -> int:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from hilboost.backends.threads import ThreadTeam
+from hilboost.learners.kernel_machine.tuning.few_rows import FOLDS, FewRows
+from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     ROWS_OF_LIKELIHOOD,
     more_likely,
@@ -40,6 +42,7 @@ from hilboost.learners.kernel_machine.tuning.table_kernel import (
 
 _ROWS_FIRST = 300
 _ROWS_PER_SCALE = 10
+_ROWS_OF_FOLDS = 1200
 _FAMILIES_KEPT = 3
 _ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
 _SCALES_OF_INDICATORS = (0.35, 0.5, 0.7, 1.0)
@@ -100,6 +103,11 @@ class Search:
         """Rows for leave-one-out errors."""
         return self.sampled.first(ROWS_OF_LEAVE_ONE_OUT)
 
+    @cached_property
+    def few_rows(self) -> FewRows:
+        """The comparison of length scales by folds, for few rows."""
+        return FewRows(self.columns, self.small, self.floor, self.team)
+
     @property
     def has_few_rows(self) -> bool:
         """Whether there are too few rows to hold some out."""
@@ -120,6 +128,10 @@ class Search:
         """The best of several families of kernels."""
         if not self.sampled.Y.any() or len(self.sampled) < 3:
             return Candidate(self.columns.kernel("gaussian", 1.0), 1e-2)
+        if self.has_few_rows and not self.has_many_targets:
+            alike = self.few_rows.alike()
+            if alike is not None:
+                return alike
         families = FAMILIES if self.clock.is_wide else MAIN_FAMILIES
         found = sorted(self.team.map(self._likely, families), key=by_error)[:_FAMILIES_KEPT]
         mapped: Found = []
@@ -133,6 +145,20 @@ class Search:
         if not self.clock.has(0.4):
             return self._hurried(found, mapped)
         return self._by_held_out_error(found, mapped)
+
+    def folds_of(self, best: Candidate[TableKernel]) -> FoldKernels | None:
+        """The kernel by folds that its length scales do not depend on; ``None`` if there are none.
+
+        Few rows have a kernel for each fold.  Otherwise, the folds are of rows that the likelihood
+        has not seen.
+        """
+        if best.folds is not None:
+            return best.folds
+        if self.has_few_rows:
+            suits = best.kernel.scale_groups and not self.has_many_targets
+            return self.few_rows.folds_of(best.kernel.family) if suits else None
+        rows = self.sampled.rows[ROWS_OF_LIKELIHOOD : ROWS_OF_LIKELIHOOD + _ROWS_OF_FOLDS]
+        return FoldKernels.of_unseen(best.kernel.plain, rows, FOLDS)
 
     def _likely(self, family: str) -> Candidate[TableKernel]:
         """The most likely kernel of a family, with the best scale."""

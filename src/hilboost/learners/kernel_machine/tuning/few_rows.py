@@ -1,0 +1,122 @@
+"""The choice of length scales for few rows.
+
+A few hundred rows do not determine a length scale for each of many columns.  Scales fitted by the
+likelihood then fit the noise, and leave-one-out errors on the same rows hide it.  Here, the scales
+are fitted without each third of the rows, and length scales of their own must predict that third
+better than length scales that a prior keeps alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.learners.kernel_machine.tuning.fold_errors import FoldErrors
+from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
+from hilboost.learners.kernel_machine.tuning.likelihood import more_likely, most_likely_alike
+from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled
+from hilboost.learners.kernel_machine.tuning.table_kernel import (
+    MAIN_FAMILIES,
+    Columns,
+    TableKernel,
+)
+
+FOLDS = 3
+_FEWEST_ROWS = 12
+_STEPS_OF_A_FOLD = 20
+_LAMBDAS = 4.0 ** np.arange(-9, 3)
+_USUAL_FAMILY = "matern52"
+_CLEARLY = 2.0  # standard errors
+
+Kernels = list[Candidate[TableKernel]]
+
+
+@dataclass(frozen=True, eq=False)
+class FewRows:
+    """A comparison of length scales that are alike with scales of their own, by folds.
+
+    Attributes
+    ----------
+    columns : Columns
+    rows : Sampled
+    floor : float
+        Smallest λ.
+    team : ThreadTeam
+        Fits the folds in parallel.
+    """
+
+    columns: Columns
+    rows: Sampled
+    floor: float
+    team: ThreadTeam
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.int64], ...]:
+        return tuple(np.array_split(np.arange(len(self.rows)), FOLDS))
+
+    @cached_property
+    def _learned(self) -> tuple[Sampled, ...]:
+        return tuple(self.rows.without(place) for place in self._places)
+
+    @cached_property
+    def _grid(self) -> Floats:
+        return np.unique(np.maximum(_LAMBDAS, self.floor))
+
+    def alike(self) -> Candidate[TableKernel] | None:
+        """The best kernel with alike length scales; ``None`` if scales of their own are better.
+
+        Scales of their own must be better by two standard errors on the first fold, which saves
+        the others, or by one standard error on all folds.
+        """
+        has_scales = bool(self.columns.kernel(_USUAL_FAMILY, 1.0).scale_groups)
+        if not has_scales or len(self.rows) < _FEWEST_ROWS:
+            return None
+        first = self._alike(_USUAL_FAMILY, 1)
+        if self._errors(first).exceeds(self._errors(self._free(first)), _CLEARLY):
+            return None
+        found = [self._alike(family, FOLDS) for family in MAIN_FAMILIES]
+        errors = [self._errors(kernels) for kernels in found]
+        k = int(np.argmin([each.error for each in errors]))
+        if errors[k].exceeds(self._errors(self._free(found[k]))):
+            return None
+        return self._best(errors[k])
+
+    def folds_of(self, family: str) -> FoldKernels:
+        """Kernels with scales of their own, each fitted without one of the folds."""
+        return self._fold_kernels([each.kernel for each in self._free(self._alike(family, FOLDS))])
+
+    def _alike(self, family: str, n_folds: int) -> Kernels:
+        """Kernels with alike length scales for the first folds."""
+        kernel = self.columns.kernel(family, 1.0)
+        return self.team.map(lambda k: most_likely_alike(kernel, self._learned[k]), range(n_folds))
+
+    def _free(self, alike: Kernels) -> Kernels:
+        """Kernels with length scales of their own, starting from alike ones."""
+        return self.team.map(
+            lambda k: more_likely(alike[k], self._learned[k], _STEPS_OF_A_FOLD), range(len(alike))
+        )
+
+    def _errors(self, found: Kernels) -> FoldErrors:
+        kernels = [each.kernel for each in found]
+        return FoldErrors.of(kernels, self.rows, self._places[: len(found)], self._grid, self.team)
+
+    def _best(self, errors: FoldErrors) -> Candidate[TableKernel]:
+        """The kernel of all rows, with the largest λ that the folds do not speak against."""
+        return Candidate(
+            most_likely_alike(errors.kernels[0], self.rows).kernel,
+            float(self._grid[errors.cautious]),
+            errors.error,
+            errors.predicted[errors.cautious],
+            errors.held.rows,
+            self._fold_kernels(errors.kernels),
+        )
+
+    def _fold_kernels(self, kernels: Sequence[TableKernel]) -> FoldKernels:
+        folds = tuple(self.rows.rows[place] for place in self._places)
+        return FoldKernels(folds, tuple(kernel.plain for kernel in kernels))
