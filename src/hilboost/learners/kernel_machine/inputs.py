@@ -19,7 +19,7 @@ _FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
 _FEW_COLUMNS = 64
 _LARGEST_FLOAT = float(np.finfo(np.float64).max)
 _TAIL = 0.01  # a column's range is that of its values without these shares on both sides
-_OUTLYING = 10.0  # ranges beyond
+_OUTLYING = 100.0  # ranges beyond
 _KEPT = 1.0  # ranges beyond, to which outlying values are moved
 _LIKE = 10.0  # times the median spread
 
@@ -92,7 +92,7 @@ class Bounds:
     def of(cls, X: Floats, weight: Floats | None, untouched: tuple[int, ...] = ()) -> Bounds | None:
         """Bound the columns with outlying values; ``None`` if there are none.
 
-        A value is outlying if it is more than ten ranges outside the middle 98 % of its column.
+        A value is outlying if it is more than a hundred ranges outside the middle 98 % of its column.
         The bounds are one range outside.
         """
         found = cls.none(X.shape[1])
