@@ -22,7 +22,7 @@ from hilboost.backends.trees.nodes import (
     RIGHT,
 )
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import TreeLearner, buffers, learner
 from hilboost.learners.tree.growth import grow_together
 

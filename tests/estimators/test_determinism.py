@@ -13,7 +13,8 @@ from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.base_model import BaseModel, Term, TermByTerm
-from hilboost.core.learner import FittedTerm, Learner
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.learner import Learner
 
 WIDE = {"n": 440, "d": 600}
 """Cells enough for two threads, of any number of rows."""

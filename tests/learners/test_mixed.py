@@ -8,8 +8,10 @@ import pytest
 from hilboost import BoostingRegressor
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import Learner
+from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, SparseLearner
 from hilboost.learners.mixed import MixedLearner, parts_of_rows

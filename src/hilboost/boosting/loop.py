@@ -20,8 +20,9 @@ from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
 from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, Learner
+from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.rule import Rule, State
 from hilboost.core.target import Target

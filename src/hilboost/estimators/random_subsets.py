@@ -18,8 +18,9 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.learner import Learner, RowSample
+from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.row_sample import RowSample
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.kernels import Kernel, as_kernel

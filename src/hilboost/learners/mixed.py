@@ -14,8 +14,10 @@ from hilboost.core import dtypes
 from hilboost.core.base_model import LeafModel, Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import Learner
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.schedule import Schedule
 from hilboost.tables import SparseTable
 

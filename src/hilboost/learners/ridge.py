@@ -13,9 +13,11 @@ from hilboost.backends import array_api
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import Learner
 from hilboost.core.operators import OperatorGraph
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.kernel_machine.inputs import Inputs
 
 _FARTHEST = 1e15  # in standard deviations, as for kernel machines

@@ -14,8 +14,10 @@ from sklearn.utils.validation import has_fit_parameter
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import Learner
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.linear import LinearModel
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import FittedTerm
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.merging import DistinctRows
 from hilboost.learners.kernel_machine.problem import StageProblem

@@ -12,8 +12,9 @@ from hilboost.backends import array_api
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.kernels.gram import mean_diagonal, require_memory
 from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig

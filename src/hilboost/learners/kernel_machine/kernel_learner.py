@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from hilboost.core.base_model import Stage
-from hilboost.core.learner import FittedTerm, Learner
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.learner import Learner
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.state import MachineState

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import Learner
+from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel, Sum
 from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.descending import Descending, Descent

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.components import Component
 from hilboost.learners.kernel_machine.config import KernelMachineConfig

@@ -19,8 +19,10 @@ from hilboost.backends.trees.traverse import binned_leaves
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, RowSample, SplittingLearner
+from hilboost.core.learner import SplittingLearner
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.buffers import TreeBuffers
 from hilboost.learners.tree.category_columns import check_levels, marked_columns

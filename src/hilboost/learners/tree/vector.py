@@ -31,8 +31,10 @@ from hilboost.backends.trees.vector_levels import LevelScratch, empty_levels
 from hilboost.core import dtypes
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, RowSample, SplittingLearner
+from hilboost.core.learner import SplittingLearner
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.leaves import leaf_of_rows, newton_steps, sums_in_leaves, tree_of
