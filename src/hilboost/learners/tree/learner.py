@@ -246,10 +246,7 @@ class TreeLearner(SplittingLearner):
         seed: int,
     ) -> FittedTerm:
         table = data.table
-        negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
-        hessian = np.empty((len(negative), 0))
-        if gradients.hessian is not None:
-            hessian = np.ascontiguousarray(gradients.hessian[:, columns])
+        negative, hessian = _columns_of(gradients, columns)
         weight = np.empty(0) if sample.weight is None else sample.weight
         rng = np.random.default_rng(seed)
         space = self._borrow(data, team, sample)
@@ -265,19 +262,15 @@ class TreeLearner(SplittingLearner):
                 _find_cells_of_others(growth, nodes, tree, leaf_of_row)
             sums = sums_in_leaves(team, nodes, space.rows, negative, hessian, weight)
             values = newton_steps(*sums, self.l2_regularization)
+            order = None
+            if self.monotonic:
+                order = MonotonicOrder.of(tree, self.monotonic)
+                lower, upper = growth.constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
+                values = np.clip(values, lower, upper)
         finally:
             space.release()
-        order = None
-        if self.monotonic:
-            order = MonotonicOrder.of(tree, self.monotonic)
-            lower, upper = growth.constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
-            values = np.clip(values, lower, upper)
-        return FittedTerm(
-            Term.of(tree.with_values(values), columns),
-            leaves=leaf_of_row,
-            order=order,
-            newton=True,
-        )
+        term = Term.of(tree.with_values(values), columns)
+        return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
 
     def _n_sketched(self, r: int) -> int:
         return r if self.sketch is None or not self.shared else min(r, self.sketch)
@@ -386,6 +379,14 @@ class TreeLearner(SplittingLearner):
             level_count=float(self.min_samples_level),
             level_l2=float(self.level_l2),
         )
+
+
+def _columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
+    """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous."""
+    negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
+    if gradients.hessian is None:
+        return negative, np.empty((len(negative), 0))
+    return negative, np.ascontiguousarray(gradients.hessian[:, columns])
 
 
 def _find_cells_of_others(

@@ -214,6 +214,10 @@ class VectorTreeLearner(SplittingLearner):
                 leaf_of_row[others] = tree.leaves(data.X[others])
         return FittedTerm(Term.of(tree, slice(0, r)), leaves=leaf_of_row)
 
+    def _category_splits(self, d: int, n_nodes: int) -> CategorySplits:
+        sets = np.zeros((n_nodes if self.categorical else 0, SET_WORDS), dtype=np.uint64)
+        return CategorySplits(marked_columns(self.categorical, d), sets)
+
     def _growth(
         self,
         data: VectorTreeData,
@@ -238,10 +242,7 @@ class VectorTreeLearner(SplittingLearner):
             limits=limits,
             nodes=nodes,
             sums=empty_sums(n_nodes, k, int(rng.integers(2**62))),
-            categories=CategorySplits(
-                marked_columns(self.categorical, d),
-                np.zeros((n_nodes if self.categorical else 0, SET_WORDS), dtype=np.uint64),
-            ),
+            categories=self._category_splits(d, n_nodes),
             buffers=RowBuffers(
                 rows,
                 np.zeros((2, 0), dtype=np.int64),

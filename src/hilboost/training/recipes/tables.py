@@ -92,9 +92,7 @@ def table_recipe(
     data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
-    for trees in splitting_parts(learner):
-        share = trees.share_of_columns(data.X.shape[1])
-        resolved = replace(resolved, max_features=share)
+    resolved = _with_share_of_columns(resolved, learner, data.X.shape[1])
     recipe = Recipe(
         loss=loss,
         initial_raw=initial_raw,
@@ -163,6 +161,14 @@ def work(recipe: Recipe, multi_output: str) -> int:
     """Number of entries that a stage processes."""
     n_trees = 1 if multi_output == "shared" else recipe.n_outputs
     return int(recipe.data.X.size * n_trees * recipe.n_folds)
+
+
+def _with_share_of_columns(
+    resolved: ResolvedParameters, learner: Learner, d: int
+) -> ResolvedParameters:
+    for trees in splitting_parts(learner):
+        resolved = replace(resolved, max_features=trees.share_of_columns(d))
+    return resolved
 
 
 def _candidates(
