@@ -1,4 +1,4 @@
-"""Base class of all estimators: validation, training, prediction, persistence and reports."""
+"""Base class of all estimators: validation, training, prediction and persistence."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.estimators.reports import ReportMixin
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
@@ -38,7 +39,7 @@ from hilboost.validation.inputs import Expected, check_inputs
 from hilboost.validation.weights import check_weights
 
 
-class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
+class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
     """Translates parameters into a training recipe and stores the result in ``fitted_``.
 
     scikit-learn validates the parameters, and this class validates the data once.  Subclasses
@@ -394,55 +395,3 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
         yield from self.fitted_.staged_raw(X, threads_for(self.n_jobs, n_entries))
-
-    # Reports
-
-    def report(
-        self, X: Any, y: Any, path: str | Path | None = None, title: str | None = None
-    ) -> Any:
-        """Create a report on the fitted model: errors, feature importances and parameters.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Rows that were not used to fit the model.
-        y : array-like (n,), (n, c), or sequence of n labels
-            True labels of these rows.
-        path : str or Path, optional
-            Path of a self-contained HTML file to write.
-        title : str, optional
-
-        Returns
-        -------
-        hilboost.report.page.Report
-            Renders itself in a notebook.  Its attributes are ``facts`` and ``html``.
-
-        Raises
-        ------
-        InvalidData, InvalidParameter
-            ``y`` does not match ``X``, or the file ``path`` cannot be created.
-
-        Notes
-        -----
-        A report takes about as long as predicting 200,000 rows, mostly for the permutation
-        importances.
-        """
-        from hilboost.report import report
-
-        return report(self, X, y, path, title=title)
-
-    def report_facts(self, X: Any, y: Any) -> dict[str, Any]:
-        """Return the facts of :meth:`report` as a JSON-serializable dict.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        y : array-like (n,), (n, c), or sequence of n labels
-
-        Returns
-        -------
-        dict
-        """
-        from hilboost.report import facts
-
-        return facts(self, X, y)
