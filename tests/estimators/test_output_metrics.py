@@ -96,6 +96,14 @@ def test_unknown_metrics_are_refused(name):
         build(name, metric=3).fit(X, SETS)
 
 
+@models
+def test_unknown_metrics_are_refused_after_the_fit(name):
+    model = MODELS[name]("label_set").fit(X, SETS).set_params(metric="kendall")
+    for use in (model.predict, lambda X: model.score(X, SETS)):
+        with pytest.raises(InvalidParameter, match="metric='kendall' is not known."):
+            use(X)
+
+
 @pytest.mark.parametrize("loss", ["squared_error", "huber"])
 @pytest.mark.parametrize(
     ("output", "labels", "metric"),

@@ -18,7 +18,7 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.conformal import CandidateSets
-from hilboost.estimators.output_quality import METRICS_OF_ALL_SPACES, OutputQuality
+from hilboost.estimators.output_quality import OutputQuality
 from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
 from hilboost.outputs import as_output
 from hilboost.tables import check_sparse, is_sparse, n_rows, without_mask
@@ -53,9 +53,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
     def _check_decode(self, embedding: Embedding) -> None:
         """Check that the output space is valid and supports the decoding method and the metric."""
         as_output(self.output)
-        metrics = (*METRICS_OF_ALL_SPACES, *embedding.metrics())
-        if self.metric not in metrics:
-            raise unknown_name("metric", self.metric, metrics)
+        self._named_metric(embedding)
         if self.decode != "auto" and self.decode not in embedding.ways:
             raise unknown_name("decode", self.decode, ("auto", *embedding.ways))
 
@@ -296,7 +294,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         """The decoding method: the given one, that of the metric, or the first of the space."""
         if self.decode != "auto":
             return self.decode
-        metric = embedding.metrics().get(self.metric)
+        metric = self._named_metric(embedding)
         return embedding.ways[0] if metric is None else metric.way
 
     def _choice(self, candidates: Any, allowed: Sequence[Sequence[int]] | None) -> Choice | None:

@@ -238,7 +238,7 @@ default="from_dtype"
             return None
         codec = data.codec.of_structures()
         embedding = codec.embedding
-        metric, way = embedding.metrics().get(self.metric), self._way(embedding)
+        metric, way = self._named_metric(embedding), self._way(embedding)
         points = data.target.y[:1, : codec.span_codes.shape[1]]
         if metric is None or embedding.labels_of(points) is None:
             return PreimageLoss(loss, embedding, way)

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import unknown_name
+from hilboost.core.output_metric import OutputMetric
+from hilboost.core.output_space import Embedding
 from hilboost.model.codecs import as_sequence
 from hilboost.outputs.distances import to_labels, to_points
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
-METRICS_OF_ALL_SPACES = ("embedding", "preimage")
+_OF_ALL_SPACES = ("embedding", "preimage")
 
 
 class OutputQuality:
@@ -74,12 +77,21 @@ class OutputQuality:
             taken in the span of the training outputs.  With ``"preimage"``, the same for the points
             of the predicted labels.
         """
-        if self.metric in METRICS_OF_ALL_SPACES:
+        metric = self._named_metric(self.output_)
+        if metric is None:
             return self.explained_variance(X, y, sample_weight, self.metric == "preimage")
         raw = self.predict_raw(X)
-        agreement = self.output_.metrics()[self.metric].agreement
-        values = agreement(_one_each(y, raw), self._decoded(raw, None))
+        values = metric.agreement(_one_each(y, raw), self._decoded(raw, None))
         return _mean(values, sample_weight, raw)
+
+    def _named_metric(self, embedding: Embedding) -> OutputMetric | None:
+        """The metric, if it is one of the output space."""
+        metrics = embedding.metrics()
+        if self.metric in _OF_ALL_SPACES:
+            return None
+        if self.metric not in metrics:
+            raise unknown_name("metric", self.metric, (*_OF_ALL_SPACES, *metrics))
+        return metrics[self.metric]
 
     def explained_variance(
         self, X: Any, Y: Any, sample_weight: Any = None, decoded: bool = False
