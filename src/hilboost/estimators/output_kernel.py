@@ -131,7 +131,12 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
     # Prediction
 
     def predict(
-        self, X: Any, candidates: Any = None, allowed: Sequence[Sequence[int]] | None = None
+        self,
+        X: Any,
+        candidates: Any = None,
+        allowed: Sequence[Sequence[int]] | None = None,
+        *,
+        return_std: bool = False,
     ) -> Any:
         """Predict the labels whose embeddings are closest to the predicted points (G2007, eq. 8).
 
@@ -142,12 +147,24 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
             Labels to choose from.  By default, they depend on ``decode``.
         allowed : sequence of n sequences of int, optional
             Indices of the candidates that are allowed for each row.
+        return_std : bool, default=False
+            Whether to also return the root of the expected squared distance ``|φ(y) - F(x)|²`` of
+            a new label from the predicted point, estimated on the rows of :meth:`calibrate`.
 
         Returns
         -------
-        (n, …) array or list of n labels
+        labels : (n, …) array or list of n labels
+        std : (n,) float64
+            Returned only with ``return_std=True``, in units of the output space.
+
+        Raises
+        ------
+        InvalidData
+            ``return_std=True`` with a model that is not calibrated.
         """
-        return self._decoded(self.predict_raw(X), self._choice(candidates, allowed))
+        raw = self.predict_raw(X)
+        labels = self._decoded(raw, self._choice(candidates, allowed))
+        return (labels, self._std(raw)) if return_std else labels
 
     def predict_embedding(self, X: Any) -> Floats:
         """Predict points ``F(x)`` of the output space.
