@@ -167,7 +167,7 @@ def uncertainty(row, column):
     model, labels, predict = UNCERTAIN[row]
     model = model()
     if column == "`return_std`":
-        return model.fit(X, labels).predict(X, return_std=True)
+        return model.fit(X, labels).calibrate(X, labels).predict(X, return_std=True)
     if column == "out-of-fold":
         model.set_params(early_stopping=True, cv_folds=3)
         return getattr(model.fit(X, labels), predict)(X)
