@@ -35,7 +35,7 @@ from hilboost.learners.tree.leaves import (
 )
 from hilboost.learners.tree.packing import Packed, pack
 from hilboost.learners.tree.tree import Tree
-from hilboost.tables import SparseTable
+from hilboost.tables import BlockTable
 
 UNLIMITED = 2**31
 
@@ -130,6 +130,7 @@ class TreeLearner(SplittingLearner):
     takes_missing_targets: ClassVar[bool] = True
     newton_steps: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
+    reads_blocks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Reject incompatible parameters."""
@@ -200,7 +201,7 @@ class TreeLearner(SplittingLearner):
         return True
 
     def prepare(
-        self, X: Floats | SparseTable, weight: Floats | None, seed: int, n_threads: int
+        self, X: Floats | BlockTable, weight: Floats | None, seed: int, n_threads: int
     ) -> TreeData:
         """Bin the table."""
         team = ThreadTeam(n_threads)
@@ -313,7 +314,10 @@ class TreeLearner(SplittingLearner):
         if k < r:
             projection = rng.normal(size=(r, k)) / np.sqrt(k)
             negative, hessian = np.ascontiguousarray(negative @ projection), hessian[:, :0]
-        space.rows[0] = space.all_rows if sample.rows is None else sample.rows
+        if sample.rows is None:
+            space.learn_from_all(team)
+        else:
+            space.rows[0] = sample.rows
         sampled = sample.rows is not None
         return pack(space, negative, hessian, weight, sampled, int(rng.integers(2**62)), team)
 

@@ -24,7 +24,7 @@ from hilboost.backends.trees.traverse import (
 from hilboost.core import dtypes
 from hilboost.core.base_model import LeafModel, Summation, Term
 from hilboost.core.dtypes import Floats
-from hilboost.tables import SparseTable
+from hilboost.tables import BlockTable
 
 MOST_COPIED = 2**24
 """Leaf values of more numbers than this are not copied into flat arrays."""
@@ -157,13 +157,13 @@ class Forest(Summation):
         """Depths of the trees, (n_trees,)."""
         return self.trees.depths
 
-    def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
+    def add_to(self, raw: Floats, X: Floats | BlockTable, n_threads: int) -> None:
         """Add the outputs of all trees to ``raw`` (n, r).
 
         ``X`` is (n, d) float32 or float64, or sparse.  A sparse table is processed in blocks of
         rows that are dense and contain only the columns in use.
         """
-        if isinstance(X, SparseTable):
+        if isinstance(X, BlockTable):
             used, forest = self._on_used_columns()
             for rows, block in X.row_blocks(used):
                 forest.add_to(raw[rows], block, n_threads)
@@ -188,7 +188,7 @@ class Forest(Summation):
         trees = self.trees._replace(column=column.astype(np.int32))
         return used.astype(np.int64), replace(self, trees=trees)
 
-    def leaves(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
+    def leaves(self, X: Floats | BlockTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
         return _leaves_of_rows(self.trees, self.flat_leaves.number, X, n_threads)
 
@@ -221,11 +221,11 @@ class WideForest(Summation):
         """Cost per row: one operation for each tree."""
         return len(self.trees.depths)
 
-    def leaves(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
+    def leaves(self, X: Floats | BlockTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
         return _leaves_of_rows(self.trees, self.leaf_number, X, n_threads)
 
-    def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
+    def add_to(self, raw: Floats, X: Floats | BlockTable, n_threads: int) -> None:
         """Add the outputs of all trees to ``raw`` (n, r), one tree after the other."""
         leaf_of_row = self.leaves(X, n_threads)
 
@@ -240,10 +240,10 @@ class WideForest(Summation):
 
 
 def _leaves_of_rows(
-    trees: FlatTrees, leaf_number: NDArray[np.int32], X: Floats | SparseTable, n_threads: int
+    trees: FlatTrees, leaf_number: NDArray[np.int32], X: Floats | BlockTable, n_threads: int
 ) -> NDArray[np.int32]:
     """Leaf numbers, (n, n_trees); a sparse table is processed in blocks of rows."""
-    if isinstance(X, SparseTable):
+    if isinstance(X, BlockTable):
         used, column = np.unique(trees.column, return_inverse=True)
         trees = trees._replace(column=column.astype(np.int32))
         return np.concatenate(
