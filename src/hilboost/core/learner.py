@@ -66,6 +66,12 @@ class Learner(ABC):
     takes_samples: ClassVar[bool] = True
     """Whether stages can be fitted to samples of the rows."""
 
+    reads_blocks: ClassVar[bool] = False
+    """Whether :meth:`prepare` and the base models read tables that are not an array of floats.
+
+    See :class:`hilboost.tables.BlockTable`.
+    """
+
     resumable: ClassVar[bool] = False
     """Whether a fit can be continued from the base models alone."""
 

@@ -227,6 +227,9 @@ class TableBoosting(BoostingEstimator):
     def _takes_sparse(self) -> bool:
         return self._grows_trees() or self._declares("takes_sparse")
 
+    def _reads_blocks(self) -> bool:
+        return is_name(self.learner, "tree")
+
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf index of each row in each tree.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
@@ -31,7 +31,7 @@ from hilboost.core.version import __version__
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.persistence import container as files
-from hilboost.tables import SparseTable
+from hilboost.tables import DenseTable, SparseTable
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 
@@ -88,7 +88,7 @@ class FitFingerprint:
         return cls(
             {name: _plain(name, value) for name, value in kept.items()},
             {name: _fingerprint(array) for name, array in arrays.items()}
-            | {"levels": _digest(repr(levels).encode()) if levels else "none"},
+            | {"levels": _digest([repr(levels).encode()]) if levels else "none"},
             None if parameters["random_state"] is None else seed,
         )
 
@@ -139,19 +139,27 @@ def _plain(name: str, value: Any) -> Any:
         ) from error
 
 
-def _fingerprint(array: np.ndarray | SparseTable | None) -> str:
+def _fingerprint(array: np.ndarray | DenseTable | SparseTable | None) -> str:
     """Hash an array; cost O(size), one or two seconds per gigabyte."""
     if array is None:
         return "none"
     if isinstance(array, SparseTable):
         d = array.shape[1]
         return f"sparse {d} " + " ".join(_fingerprint(part) for part in array.arrays)
-    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    if isinstance(array, DenseTable):
+        columns = np.arange(array.shape[1])
+        blocks: Iterable[np.ndarray] = (block for _, block in array.row_blocks(columns))
+    else:
+        blocks = [array]
+    content = (np.ascontiguousarray(block).reshape(-1).view(np.uint8).data for block in blocks)
     return f"{'x'.join(map(str, array.shape))} {array.dtype} {_digest(content)}"
 
 
-def _digest(content: bytes | memoryview) -> str:
-    return blake2b(content, digest_size=16).hexdigest()
+def _digest(parts: Iterable[bytes | memoryview]) -> str:
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,10 @@ def _with_held_out_rows(
     if not resolved.early_stopping or data.held_out is not None:
         return data, 1
     n_folds = min(resolved.cv_folds, len(data.X)) if learner.works_on_folds else 1
-    return (data if n_folds > 1 else data.hold_out(p["validation_fraction"], seed)), n_folds
+    if n_folds > 1:
+        return data, n_folds
+    in_place = learner.reads_blocks and not data.schema.categories
+    return data.hold_out(p["validation_fraction"], seed, in_place), 1
 
 
 def _early_stopping(p: Mapping[str, Any], resolved: ResolvedParameters) -> EarlyStopping | None:
