@@ -259,6 +259,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
             continuation,
             resumable,
             None if relay is None else relay.watch,
+            self.warm_start,
         )
 
     def _seed(self) -> int:
