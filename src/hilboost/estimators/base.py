@@ -265,6 +265,7 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
             continuation,
             resumable,
             None if relay is None else relay.watch,
+            self.warm_start,
         )
 
     def _seed(self) -> int:

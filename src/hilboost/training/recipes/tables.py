@@ -289,15 +289,11 @@ def _tree_learner(
 
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
     """Check that the learner is compatible with the other parameters and the data."""
-    if p["warm_start"] and len(learner.parts) > 1:
-        raise InvalidParameter(
-            "warm_start is not supported with several learners, because the choice among them "
-            "depends on all earlier stages; set warm_start=False, or pass one learner."
-        )
     if p["warm_start"] and not learner.continues:
         raise InvalidParameter(
-            "warm_start is not supported by kernel machines, which penalize the norm of the whole "
-            "model; set warm_start=False, or learner='tree'."
+            "warm_start is not supported by learners that penalize the norm of the whole model "
+            "and whose state cannot be kept, such as kernel machines with reweight=True; set "
+            "warm_start=False, or use another learner."
         )
     _check_classes(learner, data)
     check_parts(p["learner"], learner, data.schema, "set learner='tree'")
