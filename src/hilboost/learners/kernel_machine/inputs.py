@@ -92,7 +92,8 @@ class Bounds:
     def of(cls, X: Floats, weight: Floats | None, untouched: tuple[int, ...] = ()) -> Bounds | None:
         """Bound the columns with outlying values; ``None`` if there are none.
 
-        A value is outlying if it is more than a hundred ranges outside the middle 98 % of its column.
+        A value is outlying if it is more than a hundred ranges outside the middle 98 % of its
+        column.
         The bounds are one range outside.
         """
         found = cls.none(X.shape[1])
