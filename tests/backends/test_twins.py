@@ -21,6 +21,7 @@ from tests.backends.random_arguments import (
     draw_words,
     scan_scratch,
 )
+from tests.reference import binned_leaves as walk_twin
 from tests.reference import binning as binning_twin
 from tests.reference import category_splits as categories_twin
 from tests.reference import column_splits as split_twin
@@ -33,6 +34,7 @@ from tests.reference import traverse as traverse_twin
 
 import hilboost.backends
 from hilboost.backends import fixed_point, isotonic
+from hilboost.backends.trees import binned_leaves as compiled_walk
 from hilboost.backends.trees import (
     binning,
     category_splits,
@@ -45,6 +47,7 @@ from hilboost.backends.trees import leaves as compiled_leaves
 from hilboost.backends.trees import nodes as fields
 from hilboost.core.base_model import Term
 from hilboost.learners.tree import Forest, Tree
+from hilboost.learners.tree.leaves import binned_tree, tree_of
 
 SEEDS = range(6)
 STEPS = {"divide", "sum_histograms", "decide"}  # `grow` has a twin; see test_growth_by_steps.py
@@ -332,7 +335,7 @@ def test_pack_gradients_and_packed_sums(seed, r, curved, weights, count_channel)
     }[weights]
     rows = draw_rows(rng, n)[0]
     packing = draw_packing(rng, curved, count_channel)
-    rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, np.uint64(0))
+    rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, np.uint64(0), 0)
     learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows)
     n_channels = r + count_channel
     results = []
@@ -359,7 +362,7 @@ def all_rows(gradients, hessians):
 def test_pack_one(seed, curved):
     rng = np.random.default_rng(seed)
     learned, packing = all_rows(*draw_gradients(rng, 40, 1, curved)), draw_packing(rng, curved)
-    rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0))
+    rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0), 0)
     results = []
     for module in (fixed_point, fixed_point_twin):
         ordered = np.zeros(40, dtype=np.int64)
@@ -500,21 +503,22 @@ def draw_nodes(rng, n_leaves, d, n_bins):
 
 @seeded
 @pytest.mark.parametrize("with_levels", [False, True])
-def test_binned_cells(seed, with_levels):
+@pytest.mark.parametrize("n_leaves", [1, 2, 6, 31, 64, 65, 90])
+@pytest.mark.parametrize(("begin", "end"), [(5, 50), (5, 199), (64, 128), (0, 300)])
+def test_binned_leaves(seed, with_levels, n_leaves, begin, end):
     rng = np.random.default_rng(seed)
-    n, d, n_bins = 60, 10, 7
+    n, d, n_bins = 300, 10, 7
     table = draw_bin_table(rng, n, d, n_bins)
-    nodes = draw_nodes(rng, 6, d, n_bins)
-    leaf_of = np.full(len(nodes), -1, dtype=np.int32)
-    leaf_of[nodes[:, fields.LEFT] < 0] = np.arange(6)
-    rows = rng.permutation(n)
+    nodes = draw_nodes(rng, n_leaves, d, n_bins)
+    tree = binned_tree(nodes, tree_of(nodes, np.zeros(len(nodes)), np.zeros(len(nodes))))
     marked = rng.integers(2, size=d if with_levels else 0).astype(np.uint8)
     left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
     categories = category_splits.CategorySplits(marked, left_sets)
+    is_other = (rng.uniform(size=n) < rng.choice([0.02, 0.5, 1])) & (np.arange(n) // 64 != 2)
     results = []
-    for module in (traverse, traverse_twin):
-        result = np.full(n, -5, dtype=np.int32)
-        module.binned_leaves(table, nodes, leaf_of, categories, rows, 5, 50, result)
+    for module in (compiled_walk, walk_twin):
+        result = np.where(is_other, -1, 77).astype(np.int32)
+        module.binned_leaves(table, tree, categories, begin, end, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
@@ -636,7 +640,7 @@ def test_random_rounding_is_right_on_average_and_a_function_of_the_row():
     n = 20_000
     learned = all_rows(np.full((n, 1), 0.3), np.full((n, 1), 0.7))
     packing = column_splits.Packing(20, (1 << 20) - 1, (1 << 20) - 1, 40, 1.0, 1.0, 0.0, 1.0)
-    rounding = fixed_point.Rounding(1.0, 1.0, 1.0, True, np.uint64(7))
+    rounding = fixed_point.Rounding(1.0, 1.0, 1.0, True, np.uint64(7), 0)
     packed = []
     for begin in (0, 5_000):
         ordered = np.zeros(n, dtype=np.int64)
@@ -646,3 +650,30 @@ def test_random_rounding_is_right_on_average_and_a_function_of_the_row():
     assert set(packed[0] >> 40) == {0, 1}
     assert abs((packed[0] >> 40).mean() - 0.3) < 0.02
     assert abs(((packed[0] >> 20) & ((1 << 20) - 1)).mean() - 0.7) < 0.02
+
+
+@seeded
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("r", [1, 2])
+def test_rows_are_rounded_by_their_numbers_in_the_whole_table(seed, weighted, r):
+    rng = np.random.default_rng(seed)
+    n, first = 300, 120
+    gradients, hessians = draw_gradients(rng, n, r, True)
+    weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.empty(0)
+    packing = draw_packing(rng, True)
+    results = []
+    for begin in (0, first):
+        part = np.s_[begin:]
+        learned = fixed_point.WeightedGradients(
+            gradients[part], hessians[part], weights[part], np.empty(0, np.uint32)
+        )
+        rounding = fixed_point.Rounding(8.0, 4.0, 1.0, True, np.uint64(seed + 1), begin)
+        packed = np.zeros((n - begin if r > 1 else 0, r), dtype=np.int64)
+        ordered = np.zeros(n - begin if r == 1 else 0, dtype=np.int64)
+        fixed_point.pack_gradients(learned, packing, rounding, 0, n - begin, packed, ordered)
+        results.append(packed if r > 1 else ordered)
+        if r == 1 and not weighted:
+            alone = np.zeros_like(ordered)
+            fixed_point.pack_one(learned, packing, rounding, 0, n - begin, alone)
+            np.testing.assert_array_equal(alone, ordered)
+    np.testing.assert_array_equal(results[0][first:], results[1])

@@ -146,9 +146,7 @@ def test_weigh(seed, weighted, max_depth):
     for module in (vector_grow, twin):
         nodes = empty_store(3)
         nodes.fields[1, [BEGIN, END]] = here.begin, here.end
-        sums = vector_grow.VectorSums(
-            np.zeros((3, 7)), np.zeros((3, 3)), np.zeros(3), np.zeros(3, dtype=np.uint64)
-        )
+        sums = vector_grow.VectorSums(np.zeros((3, 7)), np.zeros((3, 3)), np.zeros(3))
         growth = growth_of(VectorGradients(gradients, weights, squares), limits, nodes, sums, here)
         module.weigh(1, growth)
         results.append((*sums[:2], nodes.priority))
@@ -215,7 +213,7 @@ def fit_and_record(monkeypatch, parts, X, negative, sample, n_threads, seed=0):
     grow_together = vector._grow_together
 
     def recording(growth, team):
-        before.append(Before(growth.buffers.rows[0].copy(), int(growth.sums.seeds[0])))
+        before.append(Before(growth.buffers.rows[0].copy(), int(growth.nodes.seeds[0])))
         grow_together(growth, team)
         after.append(growth)
 

@@ -2,7 +2,7 @@
 
 from hilboost.boosting.evaluate import checked_initial_raw
 from hilboost.boosting.loop import BoostingConfig, EnsembleMember, TrainingState, Validation, boost
-from hilboost.boosting.sampling import RowSampling, assign_folds
+from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.boosting.units import (
     continued_in_units,
@@ -17,8 +17,8 @@ __all__ = [
     "EnsembleMember",
     "RowSampling",
     "TrainingState",
+    "Turn",
     "Validation",
-    "assign_folds",
     "boost",
     "checked_initial_raw",
     "continued_in_units",

@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.trees.category_splits import MAX_LEVELS
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
@@ -187,9 +188,9 @@ class Encoder:
         statistics, seen = [], []
         for member, learned in enumerate(rows):
             y = _statistic_targets(target, self.n_classes, learned)
-            rng = np.random.default_rng((seed, member))
+            key = key_of(seed, Purpose.PARTS_OF_ENCODING, member=member)
             found, columns = TargetEncoding.learn(
-                self.sources, numbers, y, target.weight, learned, _PRIOR_STRENGTH, rng
+                self.sources, numbers, y, target.weight, learned, _PRIOR_STRENGTH, key
             )
             statistics.append(found)
             seen.append(np.column_stack([merged, columns]))

@@ -18,6 +18,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.row_draws import assign_folds
 from hilboost.core.dtypes import Floats
 
 N_PARTS = 10
@@ -110,7 +111,7 @@ class TargetEncoding:
         weight: Floats | None,
         rows: NDArray[np.uint32] | None,
         strength: float,
-        rng: np.random.Generator,
+        key: np.uint64,
     ) -> tuple[Self, Floats]:
         """Learn the encoding from the training rows, and encode all rows.
 
@@ -124,8 +125,8 @@ class TargetEncoding:
         rows : (m,) or None
             Training rows; the targets of other rows are not read.  ``None`` means all rows.
         strength : float
-        rng : Generator
-            Assigns the rows to folds.
+        key : uint64
+            Of the hashes that assign the rows to folds.
 
         Returns
         -------
@@ -138,7 +139,7 @@ class TargetEncoding:
         prior = np.average(target, axis=0, weights=w)
         statistics = cls._of(sources, known, target, w, prior, strength)
         encoded = statistics.encode(numbers)
-        parts = rng.permutation(len(inside)) % N_PARTS
+        parts = assign_folds(key, np.zeros(len(inside)), N_PARTS, inside)
         for part in range(N_PARTS):
             here, others = parts == part, parts != part
             rest = cls._of(

@@ -8,7 +8,7 @@ decisions, so that the tree is the same on any number of threads.
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint64
+from numba import int64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
@@ -17,7 +17,6 @@ from hilboost.backends.sync import ABORT, barrier
 from hilboost.backends.trees.binning import BinTable, offset_of
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.column_splits import NO_GAIN
-from hilboost.backends.trees.draws import mix
 from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
@@ -105,24 +104,16 @@ class VectorSums(NamedTuple):
     masses : (n_nodes, 3) float64
     values : (n_nodes,) float64
         Where the split cuts.
-    seeds : (n_nodes,) uint64
-        That of node 0 filled.
     """
 
     totals: NDArray[np.float64]
     masses: NDArray[np.float64]
     values: NDArray[np.float64]
-    seeds: NDArray[np.uint64]
 
 
-def empty_sums(n_nodes: int, k: int, seed: int) -> VectorSums:
-    """Allocate sums for this number of nodes; only the seed of node 0 is set."""
-    return VectorSums(
-        np.empty((n_nodes, k)),
-        np.empty((n_nodes, 3)),
-        np.zeros(n_nodes),
-        np.full(n_nodes, seed, dtype=np.uint64),
-    )
+def empty_sums(n_nodes: int, k: int) -> VectorSums:
+    """Allocate sums for this number of nodes."""
+    return VectorSums(np.empty((n_nodes, k)), np.empty((n_nodes, 3)), np.zeros(n_nodes))
 
 
 class VectorScratch(NamedTuple):
@@ -230,7 +221,7 @@ def _choose(growth):
             growth.ranges,
             growth.categories.is_category,
             _rows_of(node, growth),
-            growth.sums.seeds[node],
+            nodes.seeds[node],
             limits.n_columns,
             limits.random_cuts,
             growth.candidates,
@@ -373,13 +364,11 @@ def _settle(node, growth):
 
 @inner
 def _open(node, n_left, growth):
-    """A child's draws follow from its parent's seed, whatever the order of growth."""
-    control, seeds = growth.nodes.control, growth.sums.seeds
+    """Open the children of a node that was divided, and weigh them."""
+    control = growth.nodes.control
     control[N_LEFT_HERE], control[N_LEFT] = n_left, n_left
     open_children(growth.nodes)
     left, right = growth.nodes.fields[node, LEFT], growth.nodes.fields[node, RIGHT]
-    seeds[left] = mix(seeds[node] ^ uint64(0xD1342543DE82EF95))
-    seeds[right] = mix(seeds[node] ^ uint64(0x9FB21C651E98DF25))
     weigh(left, growth)
     weigh(right, growth)
 

@@ -9,12 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.binned_leaves import BinnedTree, binned_leaves
+from hilboost.backends.trees.binning import BinTable
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.leaves import leaf_sums, mark_leaves
 from hilboost.backends.trees.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
+from hilboost.backends.trees.traverse import mark_left_leaves
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.learners.tree.tree import Tree
+
+_BLOCK_ROWS = 2**15
 
 
 def tree_of(
@@ -65,6 +70,34 @@ def leaf_of_rows(
     leaves = leaves_of(nodes)
     team.run(lambda thread: mark_leaves(thread, team.n_threads, nodes, leaves, rows, leaf_of_row))
     return leaf_of_row
+
+
+def leaves_of_others(
+    team: ThreadTeam,
+    table: BinTable,
+    nodes: NDArray[np.int64],
+    tree: Tree,
+    categories: CategorySplits,
+    leaf_of_row: NDArray[np.int32],
+) -> None:
+    """Find the leaves of the rows that were not used to grow the tree, which are marked with -1."""
+    binned = binned_tree(nodes, tree)
+
+    def work(begin: int) -> None:
+        end = min(begin + _BLOCK_ROWS, len(leaf_of_row))
+        binned_leaves(table, binned, categories, begin, end, leaf_of_row)
+
+    team.map(work, range(0, len(leaf_of_row), _BLOCK_ROWS))
+
+
+def binned_tree(nodes: NDArray[np.int64], tree: Tree) -> BinnedTree:
+    """Arrange a tree for :func:`~hilboost.backends.trees.binned_leaves.binned_leaves`."""
+    order = np.zeros(len(nodes), dtype=np.int64)
+    masks = np.zeros(len(nodes), dtype=np.uint64)
+    mark_left_leaves(np.array([0, len(nodes)]), tree.child, order, masks)
+    is_leaf = tree.leaf_number >= 0
+    in_order = tree.leaf_number[is_leaf][np.argsort(order[is_leaf])]
+    return BinnedTree(nodes, tree.leaf_number, masks, in_order)
 
 
 def sums_in_leaves(

@@ -129,7 +129,7 @@ def _choose(
         count_step=1 / of_count,
     )
     salt = np.uint64(seed | 1 if fields.at_random else 0)
-    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt)
+    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt, 0)
 
 
 def _fields(curved: bool, whole: bool, of_count: float, sum_w: float, m: int) -> _Fields:
