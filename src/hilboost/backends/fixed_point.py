@@ -10,7 +10,8 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner, reordered
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.exact_sums import CHUNK, add_contiguous, gather
 from hilboost.backends.random_bits import bits_of
 
 
@@ -58,40 +59,42 @@ class Rounding(NamedTuple):
     first_row: int
 
 
-# Reassociation lets the sums run in vector registers; they only choose a power of two.
-@reordered
-def _absolute_sum(values, begin, end):
-    total = 0.0
-    for i in range(begin, end):
-        total += abs(values[i])
-    return total
-
-
 @compiled
-def absolute_sums(learned, begin, end):
-    """Weighted sums of ``|gradient|`` and hessian (largest over the outputs) over some rows.
+def absolute_sums(learned, begin, end, whole, scratch, sums):
+    """Add the weighted sums of ``|gradient|``, hessian and weight over some rows to ``sums``.
 
     learned : WeightedGradients
-    Returns ``(sum |g|, sum h, sum w)``.
+    whole : bool, see :func:`~hilboost.backends.exact_sums.is_whole`
+    scratch : (2, CHUNK) float64
+    sums : (2 r + 1, 5) int64; gradients, hessians where there are some, and weights where there are
+        some
     """
     gradients, hessians, weights, rows = learned
     r = gradients.shape[1]
-    n_hessians = hessians.shape[1]
-    if r == 1 and weights.shape[0] == 0 and rows.shape[0] == 0:
-        sum_h = _absolute_sum(hessians[:, 0], begin, end) if n_hessians > 0 else 0.0
-        return _absolute_sum(gradients[:, 0], begin, end), sum_h, float(end - begin)
-    best_g, best_h, total_w = 0.0, 0.0, 0.0
-    for k in range(r):
-        sum_g, sum_h, total_w = 0.0, 0.0, 0.0
-        for i in range(begin, end):
-            row = rows[i] if rows.shape[0] > 0 else i
-            w = weights[row] if weights.shape[0] > 0 else 1.0
-            total_w += w
-            sum_g += w * abs(gradients[row, k])
-            if n_hessians > 0:
-                sum_h += w * hessians[row, k]
-        best_g, best_h = max(best_g, sum_g), max(best_h, sum_h)
-    return best_g, best_h, total_w
+    alone = r == 1 and weights.shape[0] == 0 and rows.shape[0] == 0
+    for chunk in range(begin, end, max(1, end - begin) if alone else CHUNK):
+        last = end if alone else min(chunk + CHUNK, end)
+        weight = weights[:0]
+        if weights.shape[0] > 0:
+            weight = scratch[1, : last - chunk]
+            gather(weights.reshape((weights.shape[0], 1)), 0, rows, chunk, last, weight)
+            add_contiguous(weight, weights[:0], whole, True, sums[2 * r])
+        for k in range(r):
+            _add_magnitudes(gradients, k, weight, whole, rows, chunk, last, scratch[0], sums[k])
+        for k in range(hessians.shape[1]):
+            _add_magnitudes(hessians, k, weight, whole, rows, chunk, last, scratch[0], sums[r + k])
+
+
+@inner
+def _add_magnitudes(values, k, weight, whole, rows, begin, end, scratch, total):
+    """Add magnitudes of one column of the learned rows times their weights to a sum."""
+    if values.shape[1] == 1 and rows.shape[0] == 0:
+        flat = values.reshape(values.shape[0])
+        add_contiguous(flat[begin:end], weight, whole, True, total)
+    else:
+        here = scratch[: end - begin]
+        gather(values, k, rows, begin, end, here)
+        add_contiguous(here, weight, whole, True, total)
 
 
 @inner

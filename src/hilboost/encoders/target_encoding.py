@@ -18,6 +18,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import masses_of_groups, quotient, sum_of, sums_of_groups
 from hilboost.backends.row_draws import assign_folds
 from hilboost.core.dtypes import Floats
 
@@ -136,7 +137,7 @@ class TargetEncoding:
         inside = np.arange(len(y)) if rows is None else rows.astype(np.int64)
         w = np.ones(len(inside)) if weight is None else weight[inside]
         known, target = [number[inside] for number in numbers], y[inside]
-        prior = np.average(target, axis=0, weights=w)
+        prior = np.array([quotient(sum_of(y, w), sum_of(w)) for y in target.T])
         statistics = cls._of(sources, known, target, w, prior, strength)
         encoded = statistics.encode(numbers)
         parts = assign_folds(key, np.zeros(len(inside)), N_PARTS, inside)
@@ -163,10 +164,8 @@ class TargetEncoding:
         sums: list[Floats] = []
         for source, keys in zip(sources, numbers, strict=True):
             size = len(source.keys) + 1
-            weights.append(np.bincount(keys, weight, size).astype(np.float64))
-            sums.append(
-                np.column_stack([np.bincount(keys, weight * column, size) for column in y.T])
-            )
+            weights.append(masses_of_groups(keys, weight, size))
+            sums.append(np.column_stack([sums_of_groups(keys, c, weight, size) for c in y.T]))
         return cls(tuple(sources), tuple(weights), tuple(sums), prior, strength)
 
     def encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:

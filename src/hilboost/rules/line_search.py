@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
@@ -71,7 +72,7 @@ class LineSearch:
                 moved[:, column] = state.raw[:, column] + length * direction
             negative = state.loss.gradients(state.target, moved).negative_gradient
             return sum(
-                float(part @ negative[:, column])
+                float(rounded(sum_of(part * negative[:, column])))
                 for column, part in zip(columns, scaled, strict=True)
             )
 
@@ -110,6 +111,6 @@ def _weighted(direction: Floats, state: State) -> Floats:
 
 def _length_to_zero(state: State, slope: float) -> float:
     """Length at which the loss would reach zero if it kept its initial slope."""
-    values = np.asarray(state.loss.value(state.target, state.raw))
-    total = values.sum() if state.sample.weight is None else state.sample.weight @ values
-    return float(total / slope) if total > 0 else 1.0
+    values = np.asarray(state.loss.value(state.target, state.raw), dtype=np.float64)
+    total = float(rounded(sum_of(values, state.sample.weight)))
+    return total / slope if total > 0 else 1.0

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.row_draws import draw_rows
 from hilboost.backends.threads import ThreadTeam
@@ -160,7 +161,7 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
         mass = counts.astype(np.float64)
     else:
         distinct, inverse = np.unique(values[present], return_inverse=True)
-        mass = np.asarray(np.bincount(inverse, weight[present], len(distinct)), dtype=np.float64)
+        mass = masses_of_groups(inverse, weight[present], len(distinct))
     if len(distinct) <= 1:
         return np.empty(0)
     cuts = np.arange(len(distinct) - 1)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import CHUNK, empty_sums, is_whole, rounded
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.binned_leaves import BinnedTree, binned_leaves
 from hilboost.backends.trees.binning import BinTable
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.leaves import leaf_sums, mark_leaves
-from hilboost.backends.trees.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
+from hilboost.backends.trees.nodes import BEGIN, COLUMN, DEPTH, END, LEFT, MISSING_LEFT
 from hilboost.backends.trees.traverse import mark_left_leaves
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
@@ -111,32 +112,28 @@ def sums_in_leaves(
     """Compute ``sum(w g)`` and ``sum(w h)`` of every leaf exactly, (n_leaves, r) both.
 
     hessian : (n, r), or (n, 0) for ones; weight : (n,), or (0,) for ones
+
+    The sums depend on the rows in a leaf alone, and not on their order.
     """
-    leaves = leaves_of(nodes)
-    r = negative.shape[1]
-    sum_g, sum_h, sum_w = (
-        np.empty((len(leaves), r)),
-        np.empty((len(leaves), r)),
-        np.empty(len(leaves)),
-    )
-    team.run(
-        lambda thread: leaf_sums(
-            thread,
-            team.n_threads,
-            nodes,
-            leaves,
-            rows,
-            negative,
-            hessian,
-            weight,
-            sum_g,
-            sum_h,
-            sum_w,
-        )
-    )
-    if hessian.shape[1] == 0:
-        sum_h = np.repeat(sum_w[:, None], r, axis=1)
-    return sum_g, sum_h
+    leaves, r = leaves_of(nodes), negative.shape[1]
+    whole, weight = is_whole(weight), weight[:, None]
+    scratch = np.empty((team.n_threads, 2, CHUNK))
+
+    def total(values: Floats, weight: Floats) -> Floats:
+        sums = empty_sums(len(leaves), values.shape[1])
+        n_threads = team.n_threads
+        given = nodes, leaves, rows, values, weight, whole, scratch, sums
+        team.run(lambda thread: leaf_sums(thread, n_threads, *given))
+        return rounded(sums)
+
+    sum_g = total(negative, weight)
+    if hessian.shape[1]:
+        return sum_g, total(hessian, weight)
+    if len(weight):
+        mass = total(weight, weight[:0])
+    else:
+        mass = (nodes[leaves, END] - nodes[leaves, BEGIN])[:, None].astype(np.float64)
+    return sum_g, np.repeat(mass, r, axis=1)
 
 
 def newton_steps(sum_g: Floats, sum_h: Floats, l2: float) -> Floats:
