@@ -51,6 +51,8 @@ class FittedModel:
         Choices made by a kernel machine.
     calibration : Calibration or None
         Scores that prediction intervals and sets are computed from.
+    row_draws : int
+        Version of the random draws of rows; the first one was not noted.
     """
 
     model: AdditiveModel
@@ -65,6 +67,7 @@ class FittedModel:
     resolved: ResolvedParameters | None = None
     kernel_machine: KernelMachineSummary | None = None
     calibration: Calibration | None = None
+    row_draws: int = 1
 
     @property
     def n_stages(self) -> int:
