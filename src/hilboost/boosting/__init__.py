@@ -1,7 +1,14 @@
 """The boosting loop: functional gradient descent in stages."""
 
 from hilboost.boosting.evaluate import checked_initial_raw
-from hilboost.boosting.loop import BoostingConfig, EnsembleMember, TrainingState, Validation, boost
+from hilboost.boosting.loop import (
+    BoostingConfig,
+    EnsembleMember,
+    TrainingState,
+    Validation,
+    add_held_out,
+    boost,
+)
 from hilboost.boosting.sampling import RowSampling, assign_folds
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.boosting.units import (
@@ -18,6 +25,7 @@ __all__ = [
     "RowSampling",
     "TrainingState",
     "Validation",
+    "add_held_out",
     "assign_folds",
     "boost",
     "checked_initial_raw",
