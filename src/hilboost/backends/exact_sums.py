@@ -9,7 +9,7 @@ so that the sums of blocks, threads or machines can be merged in any way: the re
 the rounded addends, exactly.
 
 There is room for a total weight of 2**31, or 2**31 rows.  A sum with NaN or infinite addends is
-NaN.  Where numbers lie together, adding one takes about half a nanosecond.
+NaN.
 
 References
 ----------
