@@ -60,7 +60,8 @@ def empty_store(n_nodes):
     """Nodes whose fields are all zero; the gains are the priority."""
     gains = np.zeros(n_nodes)
     fields = np.zeros((n_nodes, N_NODE_FIELDS), dtype=np.int64)
-    return NodeStore(fields, gains, gains, np.zeros(CONTROL_SIZE, dtype=np.int64))
+    seeds = np.zeros(n_nodes, dtype=np.uint64)
+    return NodeStore(fields, gains, gains, np.zeros(CONTROL_SIZE, dtype=np.int64), seeds)
 
 
 def draw_histogram(rng, n_bins, n_channels, packing, curved, count_channel):

@@ -165,7 +165,7 @@ def test_two_processes_that_compile_at_once(folder):
 NOWHERE = """
 import numpy as np
 from hilboost import SparseKernelRidge
-from hilboost.backends.trees.draws import mix
+from hilboost.backends.random_bits import mix
 x = np.arange(20.0)[:, None]
 SparseKernelRidge(random_state=0).fit(x, x[:, 0]).predict(x)
 with np.errstate(over="ignore"):

@@ -84,7 +84,7 @@ def limits_of(after):
         split.min_gain,
         split.l2,
         limits.columns_per_node,
-        limits.seed,
+        int(after.nodes.seeds[0]),
         tuple(after.rules.monotonic.tolist()),
         tuple(
             tuple(after.constraints.group_columns[begin:end].tolist())

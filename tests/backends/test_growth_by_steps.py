@@ -12,13 +12,17 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.grow import awaited, decide, divide, grow, sum_histograms
 from hilboost.backends.trees.nodes import (
     BEGIN,
+    BIN,
     BUFFER,
+    COLUMN,
     END,
     LEFT,
+    MISSING_LEFT,
     N_LEFT,
     N_NODES,
     N_ROWS,
     NODE,
+    RIGHT,
     SLOT,
 )
 from hilboost.learners.tree import TreeLearner, buffers
@@ -37,7 +41,7 @@ PARAMETERS = [
 ]
 
 
-def buffers_for(learner, table, rows):
+def buffers_for(learner, table, rows, max_leaves=8):
     """Memory for some rows of a table, filled with their numbers."""
     space = buffers.TreeBuffers(
         {},
@@ -46,8 +50,8 @@ def buffers_for(learner, table, rows):
         n_columns=D,
         n_bins=table.n_bins,
         n_threads=1,
-        max_leaves=8,
-        n_sets=15 if learner.categorical else 0,
+        max_leaves=max_leaves,
+        n_sets=2 * max_leaves - 1 if learner.categorical else 0,
     )
     space.rows[0] = space.all_rows
     return space
@@ -68,10 +72,10 @@ def draw(learner, seed):
     return table, space, packed
 
 
-def worker(learner, table, space, packed, rows, seed):
+def worker(learner, table, space, packed, rows, seed, max_leaves=8):
     """The growth of a worker that has some of the rows, and sums over all of them."""
     own = replace(table, words=np.ascontiguousarray(table.words[:, rows]))
-    mine = buffers_for(learner, table, len(rows))
+    mine = buffers_for(learner, table, len(rows), max_leaves)
     values = packed.values
     if values.shape[1] == 1:
         mine.ordered(1)[0] = space.ordered(1)[0][rows]
@@ -133,3 +137,32 @@ def test_workers_with_some_rows_each_grow_the_tree_of_one(parameters, budget, se
     for one in workers:
         for found, expected in zip(of_all_workers(one), of_all_workers(whole), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def splits_by_path(growth):
+    """The split of every inner node; a path is a string of L and R."""
+    fields, found, waiting = growth.nodes.fields, {}, [(0, "")]
+    while waiting:
+        node, path = waiting.pop()
+        if fields[node, LEFT] >= 0:
+            split = fields[node, [COLUMN, BIN, MISSING_LEFT]].tolist()
+            found[path] = (*split, float(growth.nodes.gains[node]))
+            waiting += [(fields[node, LEFT], path + "L"), (fields[node, RIGHT], path + "R")]
+    return found
+
+
+@given(seed=st.integers(0, 2**20))
+def test_column_draws_do_not_depend_on_the_order_in_which_nodes_are_opened(seed):
+    learner = TreeLearner(min_samples_leaf=3, max_features=0.4)
+    table, space, packed = draw(learner, seed)
+    alone, trees = Threads(0, 1, np.zeros(SYNC_SIZE, dtype=np.int64)), []
+    for in_turn, max_leaves in ((False, N), (True, N), (False, 8)):
+        growth = worker(learner, table, space, packed, np.arange(N), seed, max_leaves)
+        limits = growth.limits._replace(in_turn=in_turn, max_leaves=max_leaves)
+        grow(alone, growth._replace(limits=limits))
+        trees.append(splits_by_path(growth))
+    best_first, in_turn, small = trees
+    assert best_first == in_turn
+    assert small.items() <= best_first.items()
+    assert len(small) == 7 < len(best_first)
+    assert len({split[0] for split in best_first.values()}) > 3

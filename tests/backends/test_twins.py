@@ -21,6 +21,7 @@ from tests.backends.random_arguments import (
     draw_words,
     scan_scratch,
 )
+from tests.reference import binned_leaves as walk_twin
 from tests.reference import binning as binning_twin
 from tests.reference import category_splits as categories_twin
 from tests.reference import column_splits as split_twin
@@ -33,6 +34,8 @@ from tests.reference import traverse as traverse_twin
 
 import hilboost.backends
 from hilboost.backends import fixed_point, isotonic
+from hilboost.backends.exact_sums import CHUNK, empty_sums, exact
+from hilboost.backends.trees import binned_leaves as compiled_walk
 from hilboost.backends.trees import (
     binning,
     category_splits,
@@ -45,6 +48,7 @@ from hilboost.backends.trees import leaves as compiled_leaves
 from hilboost.backends.trees import nodes as fields
 from hilboost.core.base_model import Term
 from hilboost.learners.tree import Forest, Tree
+from hilboost.learners.tree.leaves import binned_tree, tree_of
 
 SEEDS = range(6)
 STEPS = {"divide", "sum_histograms", "decide"}  # `grow` has a twin; see test_growth_by_steps.py
@@ -299,20 +303,32 @@ def draw_gradients(rng, n, r, curved):
     return rng.normal(size=(n, r)), hessians
 
 
+def draw_weights(rng, n, kind):
+    return {
+        "none": np.empty(0),
+        "whole": rng.integers(0, 4, size=n).astype(float),
+        "fractions": rng.uniform(size=n),
+    }[kind]
+
+
 @seeded
 @pytest.mark.parametrize("r", [1, 3])
 @pytest.mark.parametrize("curved", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
 @pytest.mark.parametrize("sampled", [False, True])
-def test_absolute_sums(seed, r, curved, weighted, sampled):
+def test_absolute_sums(seed, r, curved, weights, sampled):
     rng = np.random.default_rng(seed)
     gradients, hessians = draw_gradients(rng, 50, r, curved)
-    weights = rng.uniform(size=50) if weighted else np.empty(0)
+    weight = draw_weights(rng, 50, weights)
     rows = draw_rows(rng, 50)[0] if sampled else np.empty(0, np.uint32)
-    learned = fixed_point.WeightedGradients(gradients, hessians, weights, rows)
-    arguments = learned, 0, len(rows) or 50
-    compiled = fixed_point.absolute_sums(*arguments)
-    np.testing.assert_allclose(compiled, fixed_point_twin.absolute_sums(*arguments), rtol=1e-12)
+    learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows)
+    whole = weights != "fractions"
+    results = []
+    for module in (fixed_point, fixed_point_twin):
+        sums = empty_sums(2 * r + 1)
+        module.absolute_sums(learned, 0, len(rows) or 50, whole, np.empty((2, CHUNK)), sums)
+        results.append([exact(total) for total in sums])
+    assert results[0] == results[1]
 
 
 @seeded
@@ -325,14 +341,10 @@ def test_pack_gradients_and_packed_sums(seed, r, curved, weights, count_channel)
     n = 40
     gradients, hessians = draw_gradients(rng, n, r, curved)
     whole = weights != "fractions"
-    weight = {
-        "none": np.empty(0),
-        "whole": rng.integers(0, 4, size=n).astype(float),
-        "fractions": rng.uniform(size=n),
-    }[weights]
+    weight = draw_weights(rng, n, weights)
     rows = draw_rows(rng, n)[0]
     packing = draw_packing(rng, curved, count_channel)
-    rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, np.uint64(0))
+    rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, np.uint64(0), 0)
     learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows)
     n_channels = r + count_channel
     results = []
@@ -359,7 +371,7 @@ def all_rows(gradients, hessians):
 def test_pack_one(seed, curved):
     rng = np.random.default_rng(seed)
     learned, packing = all_rows(*draw_gradients(rng, 40, 1, curved)), draw_packing(rng, curved)
-    rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0))
+    rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0), 0)
     results = []
     for module in (fixed_point, fixed_point_twin):
         ordered = np.zeros(40, dtype=np.int64)
@@ -395,21 +407,20 @@ def test_mark_cells(seed, n_threads):
 
 @seeded
 @pytest.mark.parametrize("r", [1, 3])
-@pytest.mark.parametrize("curved", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_leaf_sums(seed, r, curved, weighted):
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+def test_leaf_sums(seed, r, weights):
     rng = np.random.default_rng(seed)
     nodes, leaves, rows = draw_leaves(rng, 50)
-    gradients, hessians = draw_gradients(rng, 50, r, curved)
-    weights = rng.uniform(size=50) if weighted else np.empty(0)
+    values = rng.normal(size=(50, r)) * 2.0 ** rng.integers(-40, 40, size=(50, r))
+    weight = draw_weights(rng, 50, weights)
+    given = nodes, leaves, rows, values, weight[:, None], weights != "fractions"
     results = []
     for module in (compiled_leaves, leaves_twin):
-        sums = np.ones((len(leaves), r)), np.ones((len(leaves), r)), np.ones(len(leaves))
+        sums = empty_sums(len(leaves), r)
         for thread in range(2):
-            module.leaf_sums(thread, 2, nodes, leaves, rows, gradients, hessians, weights, *sums)
-        results.append(sums)
-    for compiled, naive in zip(*results, strict=True):
-        np.testing.assert_allclose(compiled, naive, rtol=1e-12, atol=1e-14)
+            module.leaf_sums(thread, 2, *given, np.empty((2, 2, CHUNK)), sums)
+        results.append([exact(total) for total in sums.reshape(-1, 5)])
+    assert results[0] == results[1]
 
 
 @seeded
@@ -500,21 +511,22 @@ def draw_nodes(rng, n_leaves, d, n_bins):
 
 @seeded
 @pytest.mark.parametrize("with_levels", [False, True])
-def test_binned_cells(seed, with_levels):
+@pytest.mark.parametrize("n_leaves", [1, 2, 6, 31, 64, 65, 90])
+@pytest.mark.parametrize(("begin", "end"), [(5, 50), (5, 199), (64, 128), (0, 300)])
+def test_binned_leaves(seed, with_levels, n_leaves, begin, end):
     rng = np.random.default_rng(seed)
-    n, d, n_bins = 60, 10, 7
+    n, d, n_bins = 300, 10, 7
     table = draw_bin_table(rng, n, d, n_bins)
-    nodes = draw_nodes(rng, 6, d, n_bins)
-    leaf_of = np.full(len(nodes), -1, dtype=np.int32)
-    leaf_of[nodes[:, fields.LEFT] < 0] = np.arange(6)
-    rows = rng.permutation(n)
+    nodes = draw_nodes(rng, n_leaves, d, n_bins)
+    tree = binned_tree(nodes, tree_of(nodes, np.zeros(len(nodes)), np.zeros(len(nodes))))
     marked = rng.integers(2, size=d if with_levels else 0).astype(np.uint8)
     left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
     categories = category_splits.CategorySplits(marked, left_sets)
+    is_other = (rng.uniform(size=n) < rng.choice([0.02, 0.5, 1])) & (np.arange(n) // 64 != 2)
     results = []
-    for module in (traverse, traverse_twin):
-        result = np.full(n, -5, dtype=np.int32)
-        module.binned_leaves(table, nodes, leaf_of, categories, rows, 5, 50, result)
+    for module in (compiled_walk, walk_twin):
+        result = np.where(is_other, -1, 77).astype(np.int32)
+        module.binned_leaves(table, tree, categories, begin, end, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
@@ -670,7 +682,7 @@ def test_random_rounding_is_right_on_average_and_a_function_of_the_row():
     n = 20_000
     learned = all_rows(np.full((n, 1), 0.3), np.full((n, 1), 0.7))
     packing = column_splits.Packing(20, (1 << 20) - 1, (1 << 20) - 1, 40, 1.0, 1.0, 0.0, 1.0)
-    rounding = fixed_point.Rounding(1.0, 1.0, 1.0, True, np.uint64(7))
+    rounding = fixed_point.Rounding(1.0, 1.0, 1.0, True, np.uint64(7), 0)
     packed = []
     for begin in (0, 5_000):
         ordered = np.zeros(n, dtype=np.int64)
@@ -680,3 +692,30 @@ def test_random_rounding_is_right_on_average_and_a_function_of_the_row():
     assert set(packed[0] >> 40) == {0, 1}
     assert abs((packed[0] >> 40).mean() - 0.3) < 0.02
     assert abs(((packed[0] >> 20) & ((1 << 20) - 1)).mean() - 0.7) < 0.02
+
+
+@seeded
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("r", [1, 2])
+def test_rows_are_rounded_by_their_numbers_in_the_whole_table(seed, weighted, r):
+    rng = np.random.default_rng(seed)
+    n, first = 300, 120
+    gradients, hessians = draw_gradients(rng, n, r, True)
+    weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.empty(0)
+    packing = draw_packing(rng, True)
+    results = []
+    for begin in (0, first):
+        part = np.s_[begin:]
+        learned = fixed_point.WeightedGradients(
+            gradients[part], hessians[part], weights[part], np.empty(0, np.uint32)
+        )
+        rounding = fixed_point.Rounding(8.0, 4.0, 1.0, True, np.uint64(seed + 1), begin)
+        packed = np.zeros((n - begin if r > 1 else 0, r), dtype=np.int64)
+        ordered = np.zeros(n - begin if r == 1 else 0, dtype=np.int64)
+        fixed_point.pack_gradients(learned, packing, rounding, 0, n - begin, packed, ordered)
+        results.append(packed if r > 1 else ordered)
+        if r == 1 and not weighted:
+            alone = np.zeros_like(ordered)
+            fixed_point.pack_one(learned, packing, rounding, 0, n - begin, alone)
+            np.testing.assert_array_equal(alone, ordered)
+    np.testing.assert_array_equal(results[0][first:], results[1])

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +33,8 @@ from hilboost.learners.tree import TreeLearner
 from hilboost.losses import SquaredError
 
 SRC = Path(hilboost.__file__).parent.parent
+OLD = {"n_estimators": 3, "early_stopping": True, "cv_folds": 2, "random_state": 0}
+"""Parameters of the fit in ``row_draws_1.checkpoint``, which was written before version 2."""
 
 
 @pytest.fixture
@@ -325,6 +328,11 @@ def test_another_estimator_and_another_version(written, monkeypatch):
     refused(written, "class_weight|loss", model=BoostingClassifier(**PLAIN), Y=LABELS)
     monkeypatch.setattr("hilboost.training.checkpoints.__version__", "9.9")
     refused(written, "version 9.9 may round differently")
+
+
+def test_a_checkpoint_of_a_fit_that_drew_other_rows(path):
+    shutil.copy(Path(__file__).with_name("row_draws_1.checkpoint"), path)
+    refused(path, "another build of hilboost", model=BoostingRegressor(**OLD), Y=Y)
 
 
 def test_files_that_are_no_checkpoints(path):

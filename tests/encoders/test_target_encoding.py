@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from hilboost.backends.random_bits import Purpose, key_of
+from hilboost.backends.row_draws import assign_folds
 from hilboost.encoders import LevelKeys, TargetEncoding, kept_levels
 from hilboost.encoders.target_encoding import N_PARTS
 
@@ -18,8 +20,8 @@ def learn(codes, y, weight, rows, groups=((0,), (0, 2)), strength=2.0, seed=3):
     sizes = (5, 9, 30)
     sources = [LevelKeys.of(codes, g, tuple(sizes[k] for k in g)) for g in groups]
     numbers = [source.numbers(codes) for source in sources]
-    rng = np.random.default_rng(seed)
-    return TargetEncoding.learn(sources, numbers, y, weight, rows, strength, rng)
+    key = key_of(seed, Purpose.PARTS_OF_ENCODING)
+    return TargetEncoding.learn(sources, numbers, y, weight, rows, strength, key)
 
 
 def same(a, b):
@@ -43,7 +45,9 @@ def test_means_are_those_of_the_other_parts_or_of_all_rows_learned_from(seed):
     rows = np.arange(0, 150, dtype=np.uint32)
     statistics, encoded = learn(codes, y, w, rows)
     prior = np.average(y[:150], axis=0, weights=w[:150])
-    parts = np.random.default_rng(3).permutation(150) % N_PARTS
+    key = key_of(3, Purpose.PARTS_OF_ENCODING)
+    parts = assign_folds(key, np.zeros(150), N_PARTS)
+    assert np.bincount(parts).tolist() == [15] * N_PARTS
     for i in range(0, 200, 7):
         known = [j for j in range(150) if i >= 150 or parts[j] != parts[i]]
         expected = [naive(codes, y, w, known, c, codes[i], prior, 2.0) for c in ((0,), (0, 2))]

@@ -1,6 +1,7 @@
 """Naive twins of :mod:`hilboost.backends.fixed_point`."""
 
 import numpy as np
+from tests.reference.exact_sums import add_values
 
 
 def _chosen(weights, rows, begin, end):
@@ -8,12 +9,15 @@ def _chosen(weights, rows, begin, end):
     return chosen, weights[chosen] if len(weights) else np.ones(len(chosen))
 
 
-def absolute_sums(learned, begin, end):
+def absolute_sums(learned, begin, end, whole, scratch, sums):
     gradients, hessians, weights, rows = learned
-    chosen, w = _chosen(weights, rows, begin, end)
-    sum_g = (w[:, None] * np.abs(gradients[chosen])).sum(axis=0).max()
-    sum_h = (w[:, None] * hessians[chosen]).sum(axis=0).max(initial=0.0)
-    return sum_g, sum_h, w.sum()
+    r = gradients.shape[1]
+    chosen = rows[begin:end] if len(rows) else np.arange(begin, end)
+    w = weights[chosen] if len(weights) else weights
+    add_values(np.abs(gradients[chosen]), w, whole, sums[:r])
+    add_values(hessians[chosen], w, whole, sums[r : r + hessians.shape[1]])
+    if len(weights):
+        add_values(w[:, None], w[:0], whole, sums[2 * r :])
 
 
 def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):

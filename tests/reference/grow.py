@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from tests.reference.draws import draw_columns
+from tests.reference.nodes import child_seed
 
 
 @dataclass
@@ -19,6 +20,7 @@ class Node:
     rows: np.ndarray
     depth: int
     bounds: list[tuple[float, float]]
+    seed: int
     used: frozenset[int] = frozenset()
     gain: float = -math.inf
     split: tuple[int, int, bool] | None = None
@@ -166,22 +168,22 @@ def grow(bins, n_values, missing_bin, rows, numbers, limits, allowed=None):
     allowed = np.ones(bins.shape[1], dtype=np.uint8) if allowed is None else allowed
     nodes = []
 
-    def open_node(chosen, depth, bounds, used):
-        node = Node(chosen, depth, bounds, used)
+    def open_node(chosen, depth, bounds, seed, used):
+        node = Node(chosen, depth, bounds, seed, used)
         permitted = allowed.copy()
         if limits.groups and used:
             together = set().union(*(group for group in limits.groups if used <= set(group)))
             permitted[[column not in together for column in range(len(allowed))]] = 0
         drawn = permitted.copy()
         if limits.columns_per_node:
-            draw_columns(permitted, limits.columns_per_node, limits.seed, len(nodes), drawn)
+            draw_columns(permitted, limits.columns_per_node, seed, drawn)
         if depth < limits.max_depth:
             _best_split(node, bins, n_values, missing_bin, numbers, limits, drawn)
         nodes.append(node)
         return len(nodes) - 1
 
     r = numbers.gradient.shape[1]
-    open_node(np.asarray(rows), 0, [(-math.inf, math.inf)] * r, frozenset())
+    open_node(np.asarray(rows), 0, [(-math.inf, math.inf)] * r, limits.seed, frozenset())
     n_leaves = 1
     while n_leaves < limits.max_leaves:
         candidates = [node for node in nodes if node.left is None and node.split is not None]
@@ -202,8 +204,9 @@ def grow(bins, n_values, missing_bin, rows, numbers, limits, allowed=None):
             upper = [(m, old[1]) for old, m in zip(node.bounds, middles, strict=True)]
             bounds = (lower, upper)[::direction]
         used = node.used | {column}
-        node.left = open_node(left, node.depth + 1, bounds[0], used)
-        node.right = open_node(right, node.depth + 1, bounds[1], used)
+        seeds = child_seed(node.seed, 0), child_seed(node.seed, 1)
+        node.left = open_node(left, node.depth + 1, bounds[0], seeds[0], used)
+        node.right = open_node(right, node.depth + 1, bounds[1], seeds[1], used)
         n_leaves += 1
     return nodes
 

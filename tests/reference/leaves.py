@@ -1,6 +1,7 @@
 """Naive twins of :mod:`hilboost.backends.trees.leaves`."""
 
 import numpy as np
+from tests.reference.exact_sums import add_values
 
 
 def mark_leaves(thread, n_threads, nodes, leaves, rows, leaf_of_row):
@@ -9,16 +10,12 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, leaf_of_row):
         leaf_of_row[rows[buffer, begin:end]] = leaf
 
 
-def leaf_sums(
-    thread, n_threads, nodes, leaves, rows, gradients, hessians, weights, sum_g, sum_h, sum_w
-):
+def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums):
     for leaf in range(thread, len(leaves), n_threads):
         begin, end, buffer = nodes[leaves[leaf], :3]
         chosen = rows[buffer, begin:end]
-        w = weights[chosen] if len(weights) else np.ones(len(chosen))
-        sum_g[leaf] = w @ gradients[chosen]
-        sum_h[leaf] = w @ hessians[chosen] if hessians.shape[1] else 0.0
-        sum_w[leaf] = w.sum()
+        w = weights[chosen, 0] if len(weights) else weights[:, 0]
+        add_values(values[chosen], w, whole, sums[leaf])
 
 
 def add_leaf_values(values, leaf_of_row, raw, first, begin, end):

@@ -2,6 +2,8 @@
 
 import math
 
+from tests.reference.random_bits import mix
+
 from hilboost.backends.trees.nodes import (
     BEGIN,
     BUFFER,
@@ -30,6 +32,11 @@ def choose_node(nodes, max_leaves, in_turn):
     return max(is_open, key=lambda i: nodes.priority[i])  # the first of equals
 
 
+def child_seed(seed, side):
+    """Of the left child (0) or the right one (1)."""
+    return mix(seed ^ (0xD1342543DE82EF95, 0x9FB21C651E98DF25)[side])
+
+
 def open_children(nodes):
     table, control = nodes.fields, nodes.control
     node, left = int(control[NODE]), int(control[N_NODES])
@@ -45,4 +52,6 @@ def open_children(nodes):
         table[child, fields] = [first, last, buffer, depth, -1, -1, -1, rows]
         nodes.gains[child] = nodes.priority[child] = -math.inf
     table[node, [LEFT, RIGHT]] = left, left + 1
+    seed = int(nodes.seeds[node])
+    nodes.seeds[[left, left + 1]] = [child_seed(seed, side) for side in (0, 1)]
     control[N_NODES] += 2

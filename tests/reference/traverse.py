@@ -2,28 +2,8 @@
 
 import numpy as np
 from tests.reference.category_splits import level_goes_left
-from tests.reference.histogram import table_of
 
-from hilboost.backends.trees.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 from hilboost.backends.trees.traverse import CHILD, SET_OR_VALUES
-
-
-def binned_leaves(table, nodes, leaf_of, categories, rows, begin, end, leaf_of_row):
-    bins = table_of(table.words, len(table.n_values))
-    is_category, left_sets = categories
-    for row in rows[begin:end]:
-        node = 0
-        while nodes[node, LEFT] >= 0:
-            column, cut, missing_left = nodes[node, [COLUMN, BIN, MISSING_LEFT]]
-            b = bins[row, column]
-            if b == table.n_bins - 1:
-                goes_left = bool(missing_left)
-            elif len(is_category) and is_category[column]:
-                goes_left = level_goes_left(left_sets, node, b)
-            else:
-                goes_left = b <= cut
-            node = nodes[node, LEFT if goes_left else RIGHT]
-        leaf_of_row[row] = leaf_of[node]
 
 
 def _leaf(x, node, trees):

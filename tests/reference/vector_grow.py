@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from tests.reference.draws import mix
+from tests.reference.nodes import child_seed
+from tests.reference.random_bits import mix
 from tests.reference.vector_cuts import NO_GAIN, score_of, weights_of
 from tests.reference.vector_levels import best_subset, drawn_subset, settled_subset
 
@@ -211,9 +212,6 @@ def grow_vector(table, gradients, weights, row_squares, rows, limits, seed):
         node.gain = max(score - (total @ total) / weight, 0.0)
         node.left = len(nodes)
         goes_left = table.goes_left(node.rows, column, cut, side)
-        for part, constant in (
-            (node.rows[goes_left], 0xD1342543DE82EF95),
-            (node.rows[~goes_left], 0x9FB21C651E98DF25),
-        ):
-            nodes.append(node_of(part, node.depth + 1, mix(node.seed ^ constant)))
+        for side, part in enumerate((node.rows[goes_left], node.rows[~goes_left])):
+            nodes.append(node_of(part, node.depth + 1, child_seed(node.seed, side)))
     return nodes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.reference.draws import mix
 from tests.reference.histogram import bins_of
+from tests.reference.random_bits import mix
 from tests.reference.vector_cuts import NO_GAIN, score_of, weights_of
 
 MOST_TRIED = 10

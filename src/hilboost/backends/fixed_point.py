@@ -10,7 +10,9 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner, reordered
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.exact_sums import CHUNK, add_contiguous, gather
+from hilboost.backends.random_bits import bits_of
 
 
 class WeightedGradients(NamedTuple):
@@ -44,7 +46,9 @@ class Rounding(NamedTuple):
         Weights are whole numbers: they multiply the rounded gradient, so that a row of weight 2
         counts as the row twice, exactly.  Otherwise the product is rounded.
     salt : uint64
-        Not 0: round at random (steps are coarse), with this number as the seed.
+        Not 0: round at random (steps are coarse), with this number as the key.
+    first_row : int
+        Number in the whole table of the first row that is here.
     """
 
     of_gradient: float
@@ -52,55 +56,62 @@ class Rounding(NamedTuple):
     of_count: float
     whole: bool
     salt: np.uint64
-
-
-# Reassociation lets the sums run in vector registers; they only choose a power of two.
-@reordered
-def _absolute_sum(values, begin, end):
-    total = 0.0
-    for i in range(begin, end):
-        total += abs(values[i])
-    return total
+    first_row: int
 
 
 @compiled
-def absolute_sums(learned, begin, end):
-    """Weighted sums of ``|gradient|`` and hessian (largest over the outputs) over some rows.
+def absolute_sums(learned, begin, end, whole, scratch, sums):
+    """Add the weighted sums of ``|gradient|``, hessian and weight over some rows to ``sums``.
 
     learned : WeightedGradients
-    Returns ``(sum |g|, sum h, sum w)``.
+    whole : bool, see :func:`~hilboost.backends.exact_sums.is_whole`
+    scratch : (2, CHUNK) float64
+    sums : (2 r + 1, 5) int64; gradients, hessians where there are some, and weights where there are
+        some
     """
     gradients, hessians, weights, rows = learned
     r = gradients.shape[1]
-    n_hessians = hessians.shape[1]
-    if r == 1 and weights.shape[0] == 0 and rows.shape[0] == 0:
-        sum_h = _absolute_sum(hessians[:, 0], begin, end) if n_hessians > 0 else 0.0
-        return _absolute_sum(gradients[:, 0], begin, end), sum_h, float(end - begin)
-    best_g, best_h, total_w = 0.0, 0.0, 0.0
-    for k in range(r):
-        sum_g, sum_h, total_w = 0.0, 0.0, 0.0
-        for i in range(begin, end):
-            row = rows[i] if rows.shape[0] > 0 else i
-            w = weights[row] if weights.shape[0] > 0 else 1.0
-            total_w += w
-            sum_g += w * abs(gradients[row, k])
-            if n_hessians > 0:
-                sum_h += w * hessians[row, k]
-        best_g, best_h = max(best_g, sum_g), max(best_h, sum_h)
-    return best_g, best_h, total_w
+    alone = r == 1 and weights.shape[0] == 0 and rows.shape[0] == 0
+    for chunk in range(begin, end, max(1, end - begin) if alone else CHUNK):
+        last = end if alone else min(chunk + CHUNK, end)
+        weight = weights[:0]
+        if weights.shape[0] > 0:
+            weight = scratch[1, : last - chunk]
+            gather(weights.reshape((weights.shape[0], 1)), 0, rows, chunk, last, weight)
+            add_contiguous(weight, weights[:0], whole, True, sums[2 * r])
+        for k in range(r):
+            _add_magnitudes(gradients, k, weight, whole, rows, chunk, last, scratch[0], sums[k])
+        for k in range(hessians.shape[1]):
+            _add_magnitudes(hessians, k, weight, whole, rows, chunk, last, scratch[0], sums[r + k])
 
 
 @inner
-def _round(value, row, salt):
+def _add_magnitudes(values, k, weight, whole, rows, begin, end, scratch, total):
+    """Add magnitudes of one column of the learned rows times their weights to a sum."""
+    if values.shape[1] == 1 and rows.shape[0] == 0:
+        flat = values.reshape(values.shape[0])
+        add_contiguous(flat[begin:end], weight, whole, True, total)
+    else:
+        here = scratch[: end - begin]
+        gather(values, k, rows, begin, end, here)
+        add_contiguous(here, weight, whole, True, total)
+
+
+@inner
+def _bits(number, rounding):
+    """Random bits of a row, or of an output of it; those of a number are the same everywhere."""
+    return bits_of(rounding.salt, number) if rounding.salt != uint64(0) else uint64(0)
+
+
+@inner
+def _round(value, bits, rounding):
     """The nearest integer, or with a salt one of the two neighbors at random, right on average.
 
-    The random number is a counter's: it depends on the row and the salt alone.
+    bits : uint64, of which the last 24 are used
     """
-    if salt == uint64(0):
+    if rounding.salt == uint64(0):
         return np.int64(np.rint(value))
-    bits = (uint64(row) + salt) * uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> uint64(29))) * uint64(0xBF58476D1CE4E5B9)
-    return np.int64(np.floor(value + np.float64(bits >> uint64(40)) * 5.9604644775390625e-08))
+    return np.int64(np.floor(value + np.float64(bits & uint64(0xFFFFFF)) * 5.9604644775390625e-08))
 
 
 @compiled
@@ -108,25 +119,26 @@ def pack_one(learned, packing, rounding, begin, end, ordered):
     """:func:`pack_gradients` for all rows, one output, no weights: straight vector code."""
     gradients, hessians = learned.gradients, learned.hessians
     hessian_shift, gradient_shift = packing.hessian_shift, packing.gradient_shift
-    g_factor, h_factor, salt = rounding.of_gradient, rounding.of_hessian, rounding.salt
+    g_factor, h_factor = rounding.of_gradient, rounding.of_hessian
     count = np.int64(1 if packing.count_mask != 0 else 0)
     if hessians.shape[1] == 0:
         for i in range(begin, end):
             ordered[i] = (np.int64(np.rint(gradients[i, 0] * g_factor)) << gradient_shift) + count
     else:
         for i in range(begin, end):
+            bits = _bits(rounding.first_row + i, rounding)
             ordered[i] = (
-                (_round(gradients[i, 0] * g_factor, i, salt) << gradient_shift)
-                + (_round(hessians[i, 0] * h_factor, i, salt) << hessian_shift)
+                (_round(gradients[i, 0] * g_factor, bits, rounding) << gradient_shift)
+                + (_round(hessians[i, 0] * h_factor, bits >> uint64(32), rounding) << hessian_shift)
                 + count
             )
 
 
 @inner
-def _times_weight(value, weight, row, rounding):
+def _times_weight(value, weight, bits, rounding):
     """A weighted gradient or hessian, already in steps, as an integer."""
     nearest = rounding.whole and rounding.salt == uint64(0)
-    return _round(weight * (np.rint(value) if nearest else value), row, rounding.salt)
+    return _round(weight * (np.rint(value) if nearest else value), bits, rounding)
 
 
 @compiled
@@ -150,11 +162,12 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
         w = weights[row] if weights.shape[0] > 0 else 1.0
         count = np.int64(np.rint(w * rounding.of_count))
         for k in range(r):
+            bits = _bits((rounding.first_row + np.int64(row)) * r + k, rounding)
             g = gradients[row, k] * rounding.of_gradient
-            value = _times_weight(g, w, row, rounding) << packing.gradient_shift
+            value = _times_weight(g, w, bits, rounding) << packing.gradient_shift
             if hessians.shape[1] > 0:
                 h = hessians[row, k] * rounding.of_hessian
-                value += _times_weight(h, w, row, rounding) << packing.hessian_shift
+                value += _times_weight(h, w, bits >> uint64(32), rounding) << packing.hessian_shift
             if packing.count_mask != 0:
                 value += count
             if packed.shape[1] == 1:

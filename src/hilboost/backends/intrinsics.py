@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -105,6 +106,17 @@ def lowest_bit(typing_context, value):
     return signature, codegen
 
 
+@intrinsic
+def float_bits(typing_context, value):
+    """The bits of a float64, as an int64."""
+    signature = types.int64(types.float64)
+
+    def codegen(context, builder, sig, args):
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return signature, codegen
+
+
 _lock = threading.Lock()
 
 
@@ -128,6 +140,11 @@ def _lowest_bit_in_python(value):
     return (value & -value).bit_length() - 1
 
 
+def _bits_in_python(value):
+    return np.float64(value).view(np.int64)
+
+
 if INTERPRETED:
     keep_apart = prefetch = _nothing
     atomic_add, sleep, lowest_bit = _add_in_turn, _sleep_in_python, _lowest_bit_in_python
+    float_bits = _bits_in_python

@@ -9,7 +9,7 @@ from hilboost.boosting.loop import (
     add_held_out,
     boost,
 )
-from hilboost.boosting.sampling import RowSampling, assign_folds
+from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.boosting.units import (
     continued_in_units,
@@ -24,9 +24,9 @@ __all__ = [
     "EnsembleMember",
     "RowSampling",
     "TrainingState",
+    "Turn",
     "Validation",
     "add_held_out",
-    "assign_folds",
     "boost",
     "checked_initial_raw",
     "continued_in_units",

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import masses_of_groups, quotient, rounded, sum_of
 from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
@@ -122,8 +123,8 @@ def weight_scale(X: Floats | BlockTable, target: Target, balanced: bool = False)
     for code in np.unique(target.y[:, 0]):
         rows = target.y[:, 0] == code
         masses = _masses(hashes[rows], weight[rows])
-        total += float(masses.sum()) / _scale(masses, weight[rows]).plain_row
-    unit = float(weight.sum()) / total
+        total += _total(masses) / _scale(masses, weight[rows]).plain_row
+    unit = _total(weight) / total
     return WeightScale(1.0 if abs(unit - 1) < _WHOLE else unit)
 
 
@@ -207,17 +208,22 @@ def _masses(hashes: NDArray[np.uint64], weight: Floats) -> Floats:
         return weight
     order = np.argsort(hashes)
     ascending = hashes[order]
-    begins = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
-    return np.add.reduceat(weight[order], begins)
+    groups = np.empty(len(order), dtype=np.int64)
+    groups[order] = np.cumsum(np.concatenate([[False], ascending[1:] != ascending[:-1]]))
+    return masses_of_groups(groups, weight, int(groups[order[-1]]) + 1)
+
+
+def _total(values: Floats) -> float:
+    return float(rounded(sum_of(values)))
 
 
 def _scale(masses: Floats, weight: Floats) -> WeightScale:
     scaled = masses / masses.max()  # squares of large weights may overflow
-    proportion = float(masses.max() * (scaled @ scaled) / scaled.sum())
+    proportion = float(masses.max()) * quotient(sum_of(scaled * scaled), sum_of(scaled))
     unit = float(masses.min())
     multiples = masses / unit
     if (np.abs(multiples - np.rint(multiples)) > _WHOLE).any():
-        few = masses.sum() < _FEWEST_FOR_PROPORTIONS * proportion
+        few = _total(masses) < _FEWEST_FOR_PROPORTIONS * proportion
         found = common_unit(masses) if few else None
         if found is None:
             return WeightScale(proportion)

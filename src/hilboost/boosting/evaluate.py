@@ -11,6 +11,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import (
+    add_numbers,
+    count_of,
+    empty_sums,
+    is_finite,
+    is_whole,
+    merge_sums,
+    quotient,
+)
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.leaves import add_leaf_values
 from hilboost.core import dtypes
@@ -38,20 +47,36 @@ def mean_loss(
     team: ThreadTeam,
     inside: NDArray[np.bool_] | None = None,
 ) -> float:
-    """Compute the weighted mean loss over all rows, or over those ``inside`` (n,)."""
+    """Compute the weighted mean loss over all rows, or over those ``inside`` (n,).
 
-    def total(rows: slice) -> tuple[float, float]:
+    The nearest float64 of the quotient of exact sums, which depends on no order of the rows.
+    """
+    none = np.empty(0)
+    whole = target.weight is None or is_whole(target.weight)
+
+    def totals(rows: slice) -> NDArray[np.int64]:
         block = target.rows(rows)
-        value = _checked_values(loss, block, raw[rows])
-        if block.weight is None and inside is None:
-            return float(value.sum()), float(len(value))
-        weight = np.ones(len(value)) if block.weight is None else block.weight
+        value = _values(loss, block, raw[rows])
+        weight = none if block.weight is None else block.weight
         if inside is not None:
-            weight = weight * inside[rows]
-        return float(weight @ value), float(weight.sum())
+            value, weight = value[inside[rows]], weight[inside[rows]] if len(weight) else none
+        sums = empty_sums(2)
+        add_numbers(value, weight, whole, sums[0])
+        if not is_finite(sums[0]):
+            raise IncompatibleParts(
+                f"{type(loss).__name__}.value returned NaN or infinity; return finite numbers for "
+                "every raw."
+            )
+        if len(weight):
+            add_numbers(weight, none, whole, sums[1])
+        else:
+            sums[1] = count_of(len(value))
+        return sums
 
-    totals = team.map(total, blocks(*raw.shape))
-    return sum(t[0] for t in totals) / sum(t[1] for t in totals)
+    first, *others = team.map(totals, blocks(*raw.shape))
+    for sums in others:
+        merge_sums(first, sums)
+    return quotient(first[0], first[1])
 
 
 def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Gradients:
@@ -102,19 +127,14 @@ def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Fl
     return array
 
 
-def _checked_values(loss: Loss, target: Target, raw: Floats) -> Floats:
+def _values(loss: Loss, target: Target, raw: Floats) -> Floats:
     value = np.asarray(loss.value(target, raw), dtype=dtypes.RAW)
     if value.shape != (len(raw),):
         raise IncompatibleParts(
             f"{type(loss).__name__}.value returned an array of shape {value.shape} for "
             f"{len(raw)} rows; return one number per row, ({len(raw)},)."
         )
-    if not np.isfinite(value.sum()):
-        raise IncompatibleParts(
-            f"{type(loss).__name__}.value returned NaN or infinity; return finite numbers for "
-            "every raw."
-        )
-    return value
+    return np.ascontiguousarray(value)
 
 
 def checked_initial_raw(loss: Loss, target: Target) -> Floats:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
-from hilboost.boosting.sampling import RowSampling
+from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
@@ -209,8 +209,8 @@ def _add_stages(
         began = time.perf_counter()
 
         def step(member: int, number: int = number) -> None:
-            rng = np.random.default_rng((config.seed, number, member))
-            advance(config, data, target, state.members[member], rng, inner)
+            turn = Turn(config.seed, number, member)
+            advance(config, data, target, state.members[member], turn, inner)
 
         team.map(step, range(len(state.members)))
         if validation is not None:
@@ -251,17 +251,17 @@ def advance(
     data: Any,
     target: Target,
     member: EnsembleMember,
-    rng: np.random.Generator,
+    turn: Turn,
     team: ThreadTeam,
 ) -> None:
     """Fit one stage of one member: gradients, base models, rules, update."""
     data = data if member.data is None else member.data
     loss = _loss_now(config.loss, target, member)
     now = _gradients(config, loss, target, member, team)
-    sample = config.sampling.draw(target, member.rows, rng)
+    sample = config.sampling.draw(target, member.rows, turn, team)
     if member.rows is not None:
         sample = replace(sample, apart=member.outside)
-    fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, rng))
+    fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, turn.generator()))
     stage = Stage(tuple(f.term for f in fitted))
     context = State(loss, target, member.raw, fitted, sample)
     for rule in config.rules:

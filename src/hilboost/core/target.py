@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,10 +38,10 @@ class Target:
         return Target(self.y[index], None if self.weight is None else self.weight[index])
 
     def total_weight(self) -> float:
-        """Return the sum of the weights.
+        """Return the sum of the weights, rounded once, in whatever order they are.
 
         Returns
         -------
         float
         """
-        return float(len(self.y)) if self.weight is None else float(self.weight.sum())
+        return float(len(self.y)) if self.weight is None else math.fsum(self.weight.tolist())

@@ -11,6 +11,8 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import mass_of, masses_of_groups, quotient, rounded, sum_of
+from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.trees.category_splits import MAX_LEVELS
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
@@ -187,9 +189,9 @@ class Encoder:
         statistics, seen = [], []
         for member, learned in enumerate(rows):
             y = _statistic_targets(target, self.n_classes, learned)
-            rng = np.random.default_rng((seed, member))
+            key = key_of(seed, Purpose.PARTS_OF_ENCODING, member=member)
             found, columns = TargetEncoding.learn(
-                self.sources, numbers, y, target.weight, learned, _PRIOR_STRENGTH, rng
+                self.sources, numbers, y, target.weight, learned, _PRIOR_STRENGTH, key
             )
             statistics.append(found)
             seen.append(np.column_stack([merged, columns]))
@@ -220,12 +222,17 @@ def _statistic_targets(
         if known.all():
             return target.y
         learned = target if rows is None else target.rows(rows)
-        weight = ~np.isnan(learned.y) * (1.0 if learned.weight is None else learned.weight[:, None])
-        total, mass = (weight * np.nan_to_num(learned.y)).sum(axis=0), weight.sum(axis=0)
-        mean = np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
+        mean = np.array([_mean_of_known(y, learned.weight) for y in learned.y.T])
         return np.where(known, target.y, mean)
     if n_classes == 2:
         return target.y[:, :1]
-    counts = np.bincount(target.y[:, 0].astype(np.int64), target.weight, n_classes)
+    counts = masses_of_groups(target.y[:, 0].astype(np.int64), target.weight, n_classes)
     chosen = np.sort(np.argsort(-counts, kind="stable")[:5])
     return (target.y[:, :1] == chosen).astype(np.float64)
+
+
+def _mean_of_known(y: Floats, weight: Floats | None) -> float:
+    known = ~np.isnan(y)
+    seen = None if weight is None else weight[known]
+    mass = mass_of(seen, int(known.sum()))
+    return quotient(sum_of(y[known], seen), mass) if float(rounded(mass)) > 0 else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.dtypes import Floats
 
 
@@ -14,10 +15,8 @@ def level_weights(codes: Floats, n_levels: int, weight: Floats | None) -> Floats
     Cost O(n).
     """
     known = codes >= 0
-    mass = np.bincount(
-        codes[known].astype(np.int64), None if weight is None else weight[known], n_levels
-    )
-    return mass.astype(np.float64)
+    levels = codes[known].astype(np.int64)
+    return masses_of_groups(levels, None if weight is None else weight[known], n_levels)
 
 
 def kept_levels(

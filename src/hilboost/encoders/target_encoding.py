@@ -18,6 +18,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import masses_of_groups, quotient, sum_of, sums_of_groups
+from hilboost.backends.row_draws import assign_folds
 from hilboost.core.dtypes import Floats
 
 N_PARTS = 10
@@ -110,7 +112,7 @@ class TargetEncoding:
         weight: Floats | None,
         rows: NDArray[np.uint32] | None,
         strength: float,
-        rng: np.random.Generator,
+        key: np.uint64,
     ) -> tuple[Self, Floats]:
         """Learn the encoding from the training rows, and encode all rows.
 
@@ -124,8 +126,8 @@ class TargetEncoding:
         rows : (m,) or None
             Training rows; the targets of other rows are not read.  ``None`` means all rows.
         strength : float
-        rng : Generator
-            Assigns the rows to folds.
+        key : uint64
+            Of the hashes that assign the rows to folds.
 
         Returns
         -------
@@ -135,10 +137,10 @@ class TargetEncoding:
         inside = np.arange(len(y)) if rows is None else rows.astype(np.int64)
         w = np.ones(len(inside)) if weight is None else weight[inside]
         known, target = [number[inside] for number in numbers], y[inside]
-        prior = np.average(target, axis=0, weights=w)
+        prior = np.array([quotient(sum_of(y, w), sum_of(w)) for y in target.T])
         statistics = cls._of(sources, known, target, w, prior, strength)
         encoded = statistics.encode(numbers)
-        parts = rng.permutation(len(inside)) % N_PARTS
+        parts = assign_folds(key, np.zeros(len(inside)), N_PARTS, inside)
         for part in range(N_PARTS):
             here, others = parts == part, parts != part
             rest = cls._of(
@@ -162,10 +164,8 @@ class TargetEncoding:
         sums: list[Floats] = []
         for source, keys in zip(sources, numbers, strict=True):
             size = len(source.keys) + 1
-            weights.append(np.bincount(keys, weight, size).astype(np.float64))
-            sums.append(
-                np.column_stack([np.bincount(keys, weight * column, size) for column in y.T])
-            )
+            weights.append(masses_of_groups(keys, weight, size))
+            sums.append(np.column_stack([sums_of_groups(keys, c, weight, size) for c in y.T]))
         return cls(tuple(sources), tuple(weights), tuple(sums), prior, strength)
 
     def encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:

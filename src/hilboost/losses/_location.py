@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import mass_of, quotient, sum_of
 from hilboost.backends.trees.leaves import leaf_quantiles, weighted_quantile
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
@@ -20,14 +21,9 @@ _LARGEST_VALUE = 1016
 
 
 def mean(target: Target) -> Floats:
-    """Compute the weighted mean of every column of ``y``, (c,)."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = np.average(target.y, axis=0, weights=target.weight)
-    if np.isfinite(found).all():
-        return found
-    # The sum may exceed the range of float64 even though the mean does not.
-    unit = 2.0**-64
-    return np.average(target.y * unit, axis=0, weights=target.weight) / unit
+    """Compute the weighted mean of every column of ``y``, (c,), from exact sums."""
+    mass = mass_of(target.weight, len(target.y))
+    return np.array([quotient(sum_of(y, target.weight), mass) for y in target.y.T])
 
 
 def extreme_units(

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import empty_sums, is_whole, prefix_sums, sums_of_groups
 from hilboost.core.dtypes import Floats
 from hilboost.core.link import ScoresLink
 from hilboost.core.loss import LeafLoss
@@ -43,23 +44,35 @@ class SortedLeaves:
     def of(
         cls, signs: Floats, raw: Floats, weight: Floats, leaves: NDArray[np.int32], n_leaves: int
     ) -> SortedLeaves:
-        """Sort the rows of one column; ``signs``, ``raw``, ``weight`` and ``leaves`` are (n,)."""
+        """Sort the rows of one column; ``signs``, ``raw``, ``weight`` and ``leaves`` are (n,).
+
+        Only equal rows may change places: sums over the sorted rows do not depend on the order in
+        which these were given.
+        """
         inside = np.flatnonzero((leaves >= 0) & (weight > 0))
         kinks = (signs - raw)[inside]
-        order = np.lexsort((kinks, leaves[inside]))
+        order = np.lexsort((weight[inside], signs[inside], kinks, leaves[inside]))
         rows = inside[order]
         starts = np.searchsorted(leaves[rows], np.arange(n_leaves + 1))
         return cls(kinks[order], weight[rows], signs[rows] > 0, leaves[rows], starts)
 
-    def sums_before(self, values: Floats) -> Floats:
-        """Sum of the values (m,) of the preceding rows of the same leaf, (m,)."""
-        total = np.concatenate([[0.0], np.cumsum(values)])
-        return total[:-1] - total[self.starts[self.leaf]]
+    def sums_before(self, values: Floats, weight: Floats | None = None) -> Floats:
+        """Exact sum of the values (m,) of the preceding rows of the same leaf, (m,)."""
+        weights = np.empty(0) if weight is None else weight
+        result, total = np.empty(len(values)), empty_sums(1)
+        prefix_sums(values, weights, is_whole(weights), self.starts, total, result)
+        return result
 
-    def sums(self, values: Floats) -> Floats:
-        """Sum of the values (m,) in every leaf, (n_leaves,)."""
-        found: Floats = np.bincount(self.leaf, values, len(self.starts) - 1).astype(np.float64)
-        return found
+    def sums(self, values: Floats, weight: Floats | None = None) -> Floats:
+        """Exact sum of the values (m,) in every leaf, (n_leaves,)."""
+        return sums_of_groups(self.leaf, values, weight, len(self.starts) - 1)
+
+    @property
+    def ties(self) -> NDArray[np.int64]:
+        """First row with the kink of a row, in the same leaf, (m,)."""
+        is_new = (self.kinks[1:] != self.kinks[:-1]) | (self.leaf[1:] != self.leaf[:-1])
+        rows = np.arange(len(self.kinks))
+        return np.maximum.accumulate(np.where(np.concatenate([[True], is_new]), rows, 0))
 
     def first(self, condition: NDArray[np.bool_]) -> NDArray[np.int64]:
         """First row of every leaf where the condition (m,) holds, else its last, (n_leaves,)."""

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from scipy.special import expit, logit, softmax
 
+from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
@@ -86,7 +87,7 @@ class MultinomialExponential(Loss):
     def initial_raw(self, target: Target) -> Floats:
         """``C - 1`` times the centered logarithms of the weighted class frequencies."""
         codes = target.y[:, 0].astype(np.intp)
-        mass = np.bincount(codes, weights=target.weight, minlength=self.n_classes)
+        mass = masses_of_groups(codes, target.weight, self.n_classes)
         start = np.log(np.maximum(mass / mass.sum(), _SMALLEST_PROBABILITY))
         return (self.n_classes - 1) * (start - start.mean())
 

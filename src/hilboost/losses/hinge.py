@@ -41,7 +41,7 @@ class Hinge(MarginLoss):
 
     def initial_raw(self, target: Target) -> Floats:
         """The sign of the majority, 0 if both signs have the same weight."""
-        share = np.average(self._signs(target), axis=0, weights=target.weight)
+        share = _location.mean(Target(self._signs(target), target.weight))
         return np.where(np.abs(share) <= _TIE, 0.0, np.sign(share))
 
     def value(self, target: Target, raw: Floats) -> Floats:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from hilboost.backends.exact_sums import masses_of_groups, rounded, sum_of, sums_of_groups
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
@@ -92,7 +93,6 @@ class Huber(AdaptiveLoss, LeafLoss):
         """The constant at which the clipped residuals sum to zero."""
         median = np.array([_location.quantile(y, target.weight, 0.5) for y in target.y.T])
         delta = self._at(target, np.broadcast_to(median, target.y.shape))
-        weight = np.ones(len(target.y)) if target.weight is None else target.weight
         result = median.copy()
         for k, y in enumerate(target.y.T):
             low, high = float(y.min()), float(y.max())
@@ -100,8 +100,8 @@ class Huber(AdaptiveLoss, LeafLoss):
                 span = high - low
                 # In units of the span and delta: precision does not depend on the scale of y.
                 fraction = brentq(
-                    lambda fraction, y=y, low=low, span=span: float(
-                        weight @ np.clip((y - (low + fraction * span)) / delta, -1.0, 1.0)
+                    lambda fraction, y=y, low=low, span=span: _total(
+                        np.clip((y - (low + fraction * span)) / delta, -1.0, 1.0), target.weight
                     ),
                     0.0,
                     1.0,
@@ -137,13 +137,16 @@ class Huber(AdaptiveLoss, LeafLoss):
     ) -> Floats:
         """Take one step from the median (Friedman 2001, Algorithm 4)."""
         delta = self._at(target, raw)
-        inside = leaves >= 0
-        weight = np.ones(len(leaves)) if target.weight is None else target.weight
-        mass = np.bincount(leaves[inside], weights=weight[inside], minlength=n_leaves)
+        weight = target.weight
+        mass = masses_of_groups(leaves, weight, n_leaves)
         result = []
         for residual in (target.y[:, columns] - raw[:, columns]).T:
-            median = _location.quantiles_of_leaves(residual, target.weight, leaves, n_leaves, 0.5)
-            step = np.clip(residual[inside] - median[leaves[inside]], -delta, delta)
-            total = np.bincount(leaves[inside], weights=weight[inside] * step, minlength=n_leaves)
+            median = _location.quantiles_of_leaves(residual, weight, leaves, n_leaves, 0.5)
+            step = np.clip(residual - median[leaves], -delta, delta)
+            total = sums_of_groups(leaves, step, weight, n_leaves)
             result.append(median + total / np.maximum(mass, np.finfo(float).tiny))
         return np.column_stack(result)
+
+
+def _total(values: Floats, weight: Floats | None) -> float:
+    return float(rounded(sum_of(values, weight)))

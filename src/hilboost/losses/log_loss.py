@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from scipy.special import expit, logit
 
+from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
@@ -77,7 +78,7 @@ class MultinomialLogLoss(Loss):
     def initial_raw(self, target: Target) -> Floats:
         """Logarithms of the weighted class frequencies, centered."""
         codes = target.y[:, 0].astype(np.intp)
-        mass = np.bincount(codes, weights=target.weight, minlength=self.n_classes)
+        mass = masses_of_groups(codes, target.weight, self.n_classes)
         start = np.log(np.maximum(mass / mass.sum(), _SMALLEST_PROBABILITY))
         return start - start.mean()
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
+from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
@@ -75,12 +76,11 @@ class OneHotSquaredError(Loss):
         OneHotSquaredError
         """
         codes = target.y[:, 0].astype(np.intp)
-        weight = np.ones(len(codes)) if target.weight is None else target.weight
 
         def log_loss(log_sharpness: float) -> float:
             p = OneHotSquaredError(self.n_classes, np.exp(log_sharpness)).inverse_link(raw)
             own = np.maximum(p[np.arange(len(codes)), codes], _SMALLEST_PROBABILITY)
-            return float(-(weight @ np.log(own)))
+            return -float(rounded(sum_of(np.log(own), target.weight)))
 
         found = minimize_scalar(log_loss, bounds=_LOG_SHARPNESS, method="bounded")
         return OneHotSquaredError(self.n_classes, float(np.exp(found.x)))

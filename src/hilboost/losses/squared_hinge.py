@@ -7,6 +7,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
+from hilboost.losses import _location
 from hilboost.losses._margin import MarginLoss, SortedLeaves
 
 
@@ -40,7 +41,7 @@ class SquaredHinge(MarginLoss):
 
     def initial_raw(self, target: Target) -> Floats:
         """The mean sign: every row is within the margin of any constant between -1 and 1."""
-        return np.average(self._signs(target), axis=0, weights=target.weight)
+        return _location.mean(Target(self._signs(target), target.weight))
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
@@ -62,10 +63,10 @@ class SquaredHinge(MarginLoss):
         positive, negative = rows.weight * rows.positive, rows.weight * ~rows.positive
         t = rows.kinks
         # Negative rows below a constant and positive rows from it on are within the margin.
-        mass = rows.sums_before(negative)
-        mass += rows.sums(positive)[rows.leaf] - rows.sums_before(positive)
-        moment = rows.sums_before(negative * t)
-        moment += rows.sums(positive * t)[rows.leaf] - rows.sums_before(positive * t)
+        mass = rows.sums_before(negative)[rows.ties]
+        mass += rows.sums(positive)[rows.leaf] - rows.sums_before(positive)[rows.ties]
+        moment = rows.sums_before(t, negative)[rows.ties]
+        moment += rows.sums(t, positive)[rows.leaf] - rows.sums_before(t, positive)[rows.ties]
         at = rows.first(t * mass >= moment)
         root = np.divide(moment[at], mass[at], out=np.zeros(len(at)), where=mass[at] > 0)
         is_separated, middle = rows.without_loss()

@@ -12,6 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from hilboost.backends.exact_sums import masses_of_groups, rounded, sum_of
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.core.loss import Loss
@@ -233,8 +234,9 @@ class ClassCodec(TargetCodec):
         weight = np.ones(len(codes)) if target.weight is None else target.weight
         if class_weight == "balanced":
             # Use weighted frequencies, so that a weight of 2 is equivalent to repeating the row.
-            mass = np.bincount(codes, weight)
-            factor = (weight.sum() / (np.count_nonzero(mass) * np.maximum(mass, 1e-300)))[codes]
+            mass = masses_of_groups(codes, weight, int(codes.max()) + 1)
+            total = float(rounded(sum_of(weight)))
+            factor = (total / (np.count_nonzero(mass) * np.maximum(mass, 1e-300)))[codes]
         else:
             factor = compute_sample_weight(class_weight, self.classes[codes])
         return Target(target.y, weight * factor)

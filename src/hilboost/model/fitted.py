@@ -54,6 +54,8 @@ class FittedModel:
         Scores that prediction intervals and sets are computed from.
     kept : KeptState or None
         With ``warm_start=True``, the state of learners that cannot be continued from their stages.
+    row_draws : int
+        Version of the random draws of rows; the first one was not noted.
     """
 
     model: AdditiveModel
@@ -69,6 +71,7 @@ class FittedModel:
     kernel_machine: KernelMachineSummary | None = None
     calibration: Calibration | None = None
     kept: KeptState | None = None
+    row_draws: int = 1
 
     @property
     def n_stages(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.base_model import Stage
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
@@ -48,9 +49,7 @@ class ReestimateLeaves:
                 target, state.raw, leaves, len(model.values), term.columns
             )
             if fitted.order is not None:
-                inside = leaves >= 0
-                weight = None if target.weight is None else target.weight[inside]
-                mass = np.bincount(leaves[inside], weights=weight, minlength=len(values))
-                values = fitted.order.nearest(values, mass[:, None].astype(np.float64))
+                mass = masses_of_groups(leaves, target.weight, len(values))
+                values = fitted.order.nearest(values, mass[:, None])
             terms.append(term.with_model(model.with_values(values)))
         return Stage(tuple(terms))

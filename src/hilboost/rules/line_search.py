@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
@@ -64,15 +65,16 @@ class LineSearch:
     @staticmethod
     def _search(state: State, columns: list[int], directions: list[Floats]) -> float:
         moved = state.raw.copy()
-        scaled = [_weighted(direction, state) for direction in directions]
+        weight = state.sample.weight
+        learned = [_of_the_sample(direction, state) for direction in directions]
 
         def descent(length: float) -> float:
             for column, direction in zip(columns, directions, strict=True):
                 moved[:, column] = state.raw[:, column] + length * direction
             negative = state.loss.gradients(state.target, moved).negative_gradient
             return sum(
-                float(part @ negative[:, column])
-                for column, part in zip(columns, scaled, strict=True)
+                float(rounded(sum_of(part * negative[:, column], weight)))
+                for column, part in zip(columns, learned, strict=True)
             )
 
         slope = descent(0.0)
@@ -97,19 +99,17 @@ class LineSearch:
         return float(found)
 
 
-def _weighted(direction: Floats, state: State) -> Floats:
-    """A direction (n,) times the weights of the sample."""
-    weight = state.sample.weight
-    scaled = direction if weight is None else direction * weight
+def _of_the_sample(direction: Floats, state: State) -> Floats:
+    """A direction (n,) with zeros for the rows that are not in the sample."""
     if state.sample.rows is None:
-        return scaled
+        return direction
     inside = np.zeros(len(direction), dtype=bool)
     inside[state.sample.rows] = True
-    return np.where(inside, scaled, 0.0)
+    return np.where(inside, direction, 0.0)
 
 
 def _length_to_zero(state: State, slope: float) -> float:
     """Length at which the loss would reach zero if it kept its initial slope."""
-    values = np.asarray(state.loss.value(state.target, state.raw))
-    total = values.sum() if state.sample.weight is None else state.sample.weight @ values
-    return float(total / slope) if total > 0 else 1.0
+    values = np.asarray(state.loss.value(state.target, state.raw), dtype=np.float64)
+    total = float(rounded(sum_of(values, state.sample.weight)))
+    return total / slope if total > 0 else 1.0

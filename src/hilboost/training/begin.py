@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.random_bits import Purpose, key_of
+from hilboost.backends.row_draws import assign_folds
 from hilboost.boosting import (
     EnsembleMember,
     TrainingState,
     Validation,
     add_held_out,
-    assign_folds,
     checked_initial_raw,
     continued_in_units,
     in_units,
@@ -177,7 +178,7 @@ def _fold_rows(
     strata = recipe.data.strata
     if strata is None:
         strata = np.zeros(len(recipe.data.X))
-    folds = assign_folds(strata, recipe.n_folds, np.random.default_rng(recipe.seed))
+    folds = assign_folds(key_of(recipe.seed, Purpose.FOLDS), strata, recipe.n_folds)
     return folds, [np.flatnonzero(folds != k).astype(np.uint32) for k in range(recipe.n_folds)]
 
 

@@ -23,7 +23,7 @@ from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.core.callback import Callback, Event
 from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.learner import Learner
-from hilboost.core.version import __version__
+from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.persistence import container as files
@@ -95,6 +95,11 @@ class FitFingerprint:
             raise InvalidModelFile(
                 f"{path} was written by hilboost {header['version']}, and version {__version__} "
                 f"may round differently. {_WAYS_OUT}"
+            )
+        if header.get("row_draws", 1) != ROW_DRAWS:
+            raise InvalidModelFile(
+                f"{path} was written by another build of hilboost {__version__}, which draws other "
+                f"rows at random. {_WAYS_OUT}"
             )
         theirs = header["parameters"]
         for name in sorted(theirs.keys() | self.parameters.keys()):
@@ -262,6 +267,7 @@ class Writer(AbstractContextManager["Writer"]):
         self._header: dict[str, Any] = {
             "kind": _KIND,
             "version": __version__,
+            "row_draws": ROW_DRAWS,
             "parameters": resumable.fingerprint.parameters,
             "data": resumable.fingerprint.data,
             "seed": seed,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.random_bits import Purpose, key_of
+from hilboost.backends.row_draws import hold_out
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
@@ -50,18 +52,13 @@ class TrainingData:
 
         With ``in_place``, the training rows are not copied, but remain rows of a larger table.
         """
-        # Imported here, because the import takes as long as a small fit.
-        from sklearn.model_selection import train_test_split
-
         n = len(self.X)
         if n < 2:
             return self
-        rows, fraction = np.arange(n), min(max(fraction, 1 / n), 1 - 1 / n)
-        split = partial(train_test_split, rows, test_size=fraction, random_state=seed)
-        try:
-            learn, hold = split(stratify=self.strata)
-        except ValueError:  # a class with one row cannot be stratified
-            learn, hold = split()
+        size = min(max(1, ceil(fraction * n)), n - 1)
+        strata = np.zeros(n) if self.strata is None else self.strata
+        is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), strata, size)
+        learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
         X, held = self.X, self.X[hold]
         if in_place and isinstance(X, np.ndarray):
             table: Any = DenseTable(X)

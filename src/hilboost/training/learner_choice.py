@@ -8,6 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.random_bits import Purpose, key_of
+from hilboost.backends.row_draws import assign_folds, draw_rows
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.loss import Loss
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
@@ -55,7 +58,7 @@ def best_learner(
     The comparison uses at most 1,000 rows, each of which is held out once.
     """
     part = replace(_some_rows(data, seed), held_out=None)
-    folds = np.random.default_rng(seed).permutation(len(part.X)) % _FOLDS
+    folds = assign_folds(key_of(seed, Purpose.FOLDS_COMPARED), np.zeros(len(part.X)), _FOLDS)
     errors = dict.fromkeys(recipes, 0.0)
     for fold in range(_FOLDS):
         learned, held = _rows(part, folds != fold), _rows(part, folds == fold)
@@ -73,8 +76,10 @@ def _some_rows(data: TrainingData, seed: int) -> TrainingData:
     n = len(data.X)
     if n <= _ROWS_COMPARED:
         return data
-    chosen = np.random.default_rng(seed).choice(n, _ROWS_COMPARED, replace=False)
-    return _rows(data, np.isin(np.arange(n), chosen))
+    here = np.zeros(n, dtype=bool)
+    key = key_of(seed, Purpose.ROWS_COMPARED)
+    here[draw_rows(key, n, _ROWS_COMPARED, ThreadTeam())] = True
+    return _rows(data, here)
 
 
 def _rows(data: TrainingData, here: NDArray[np.bool_]) -> TrainingData:

@@ -8,9 +8,11 @@ from typing import Any
 
 from hilboost.boosting import EarlyStopping, EnsembleMember, RowSampling, TrainingState
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.rule import Rule
+from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoder, Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.fitted import FittedModel
@@ -157,11 +159,24 @@ class Continuation:
 
     @classmethod
     def of(cls, fitted: FittedModel) -> Continuation:
-        """The fit of a model that was not read from a file."""
+        """The fit of a model that was not read from a file.
+
+        Raises
+        ------
+        InvalidData
+            The model comes from a pickle of a build that held out other rows.
+        """
         assert fitted.members is not None
         assert fitted.history is not None
         kept, history = fitted.n_stages, fitted.history
         validation = history.validation
+        has_draws = validation is not None or fitted.encoding is not None
+        if has_draws and fitted.row_draws != ROW_DRAWS:
+            raise InvalidData(
+                "warm_start: the model was fitted by another build of hilboost, which draws other "
+                "rows at random, so that its stages may have been fitted to rows that would now be "
+                "held out; set warm_start=False to start a new fit."
+            )
         state = TrainingState(
             [
                 EnsembleMember(model.initial_raw, stages=list(model.stages))

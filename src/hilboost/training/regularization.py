@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.loop import BoostingConfig, EnsembleMember, advance
-from hilboost.boosting.sampling import RowSampling
+from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -257,10 +257,11 @@ class _WholeTrial:
 
     def error(self, lam: float) -> float:
         """Mean held-out loss of the machine with this λ, warm-started from the previous one."""
-        machine, rng = self._machine, np.random.default_rng(0)
+        machine = self._machine
         machine.restart(lam, _LEAST_FALL)
-        for _ in range(_STAGES):
-            advance(self._plan, machine, self._target, self._member, rng, machine.workspace.team)
+        for stage in range(_STAGES):
+            turn, team = Turn(0, stage), machine.workspace.team
+            advance(self._plan, machine, self._target, self._member, turn, team)
             if machine.converged:
                 break
         alpha = machine.component(self._kernel, len(self._start)).alpha

@@ -23,6 +23,7 @@ from hilboost.core.callback import Callback, History
 from hilboost.core.errors import FitWarning
 from hilboost.core.learner import Learner
 from hilboost.core.target import Target
+from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
@@ -224,6 +225,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         encoding=initial.encoding,
         resolved=recipe.resolved,
         kernel_machine=summary,
+        row_draws=ROW_DRAWS,
     )
 
 

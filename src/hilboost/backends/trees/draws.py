@@ -1,25 +1,17 @@
-"""Random numbers from a counter: a draw depends on the seed and the node, not on the threads."""
+"""The columns of a node, drawn at random: they depend on the node's seed, not on the threads."""
 
 from numba import int64, uint64
 
 from hilboost.backends.compiled import compiled
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.random_bits import mix
 
 
 @compiled
-def mix(x):
-    """One step of the SplitMix64 generator."""
-    x = (x + uint64(0x9E3779B97F4A7C15)) & uint64(0xFFFFFFFFFFFFFFFF)
-    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return x ^ (x >> uint64(31))
+def draw_columns(allowed, n_draw, seed, drawn):
+    """Mark ``n_draw`` of the allowed columns.
 
-
-@compiled
-def draw_columns(allowed, n_draw, seed, node, drawn):
-    """Mark ``n_draw`` of the allowed columns, chosen by a counter-based generator.
-
-    allowed, drawn : (n_columns,) uint8
+    allowed, drawn : (n_columns,) uint8; seed : uint64, of the node
     """
     keep_apart()
     n_columns = allowed.shape[0]
@@ -27,7 +19,7 @@ def draw_columns(allowed, n_draw, seed, node, drawn):
     for f in range(n_columns):
         left += int64(allowed[f])
     wanted = min(n_draw, left)
-    state = mix(uint64(seed) ^ (uint64(node + 1) * uint64(0xD1342543DE82EF95)))
+    state = seed
     for f in range(n_columns):
         drawn[f] = 0
         if allowed[f]:

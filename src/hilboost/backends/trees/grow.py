@@ -81,7 +81,6 @@ class GrowthLimits(NamedTuple):
         A node of fewer rows cannot be split.
     columns_per_node : int
         So many are drawn for every node; 0 where all are searched.
-    seed : int
     in_turn : bool
         Nodes are split as they come and not by priority.
     """
@@ -90,7 +89,6 @@ class GrowthLimits(NamedTuple):
     max_depth: int
     min_rows: int
     columns_per_node: int
-    seed: int
     in_turn: bool
 
 
@@ -183,12 +181,12 @@ def _take_slots(node, nodes, keep_parents):
 
 
 @inner
-def _draw_columns(small, big, limits, constraints, drawn):
+def _draw_columns(small, big, seeds, limits, constraints, drawn):
     """Columns to search, where these differ from node to node."""
     permitted = constraints.permitted
     if limits.columns_per_node > 0:
-        draw_columns(permitted, limits.columns_per_node, limits.seed, small, drawn[0])
-        draw_columns(permitted, limits.columns_per_node, limits.seed, big, drawn[1])
+        draw_columns(permitted, limits.columns_per_node, seeds[small], drawn[0])
+        draw_columns(permitted, limits.columns_per_node, seeds[big], drawn[1])
     elif constraints.group_start.shape[0] > 0:
         for f in range(permitted.shape[0]):
             drawn[0, f], drawn[1, f] = permitted[f], permitted[f]
@@ -216,7 +214,7 @@ def _open(growth):
     )
     if control[SEARCHED]:
         _take_slots(node, nodes, growth.histograms.slots.shape[0] >= limits.max_leaves)
-        _draw_columns(small, big, limits, growth.constraints, growth.scratch.drawn)
+        _draw_columns(small, big, nodes.seeds, limits, growth.constraints, growth.scratch.drawn)
 
 
 @inner

@@ -3,9 +3,12 @@
 Cells are numbered ``0 … n_leaves - 1``; ``leaf_of_row`` (n,) int32 holds the leaf of each row.
 """
 
+import math
+
 import numpy as np
 
 from hilboost.backends.compiled import allocating, compiled
+from hilboost.backends.exact_sums import CHUNK, add_contiguous, gather
 from hilboost.backends.trees.nodes import BEGIN, BUFFER, END
 
 
@@ -24,46 +27,27 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, leaf_of_row):
 
 
 @compiled
-def leaf_sums(
-    thread, n_threads, nodes, leaves, rows, gradients, hessians, weights, sum_g, sum_h, sum_w
-):
-    """Exact floating-point sums in every leaf, in the rows' order.
+def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums):
+    """Add the values of the rows of every leaf, times their weights, to its exact sums.
 
-    gradients : (n, r); hessians : (n, r) or (n, 0); weights : (n,) or (0,)
-    sum_g, sum_h : (n_leaves, r), sum_w : (n_leaves,); all float64
+    values : (n, r) float64; weights : (n, 1) float64, or (0, 1) for ones
+    whole : bool, see :func:`~hilboost.backends.exact_sums.is_whole`
+    scratch : (n_threads, 2, CHUNK) float64; sums : (n_leaves, r, 5) int64
     """
-    r = gradients.shape[1]
-    weighted = weights.shape[0] > 0
-    curved = hessians.shape[1] > 0
     for leaf in range(thread, leaves.shape[0], n_threads):
         node = leaves[leaf]
         order = rows[nodes[node, BUFFER]]
-        begin, end = nodes[node, BEGIN], nodes[node, END]
-        total_w = 0.0
-        if r == 1:
-            total_g, total_h = 0.0, 0.0
-            for i in range(begin, end):
-                row = order[i]
-                w = weights[row] if weighted else 1.0
-                total_w += w
-                total_g += w * gradients[row, 0]
-                if curved:
-                    total_h += w * hessians[row, 0]
-            sum_g[leaf, 0] = total_g
-            sum_h[leaf, 0] = total_h
-        else:
-            for k in range(r):
-                sum_g[leaf, k] = 0.0
-                sum_h[leaf, k] = 0.0
-            for i in range(begin, end):
-                row = order[i]
-                w = weights[row] if weighted else 1.0
-                total_w += w
-                for k in range(r):
-                    sum_g[leaf, k] += w * gradients[row, k]
-                    if curved:
-                        sum_h[leaf, k] += w * hessians[row, k]
-        sum_w[leaf] = total_w
+        end = nodes[node, END]
+        for begin in range(nodes[node, BEGIN], end, CHUNK):
+            last = min(begin + CHUNK, end)
+            chosen = scratch[thread, 0, : last - begin]
+            weight = scratch[thread, 1, :0]
+            if weights.shape[0] > 0:
+                weight = scratch[thread, 1, : last - begin]
+                gather(weights, 0, order, begin, last, weight)
+            for k in range(values.shape[1]):
+                gather(values, k, order, begin, last, chosen)
+                add_contiguous(chosen, weight, whole, False, sums[leaf, k])
 
 
 @compiled
@@ -83,22 +67,29 @@ def weighted_quantile(values, weights, level):
     """Quantile of ``values`` under ``weights`` (m,), sorted by value; ties of mass take the middle.
 
     The inverse of the weighted distribution function, averaged where it is flat: with equal
-    weights and level 1/2 this is the usual median, and a weight of 2 is the value twice.
+    weights and level 1/2 this is the usual median, and a weight of 2 is the value twice.  Values
+    that are equal may come in any order.  The tolerance is for the rounding of the weights and of
+    the level; their sums are exact.
     """
-    total = 0.0
+    last, largest = values.shape[0] - 1, 0.0
     for i in range(weights.shape[0]):
-        total += weights[i]
+        largest = max(largest, weights[i])
+    # Multiples of a power of two, which add up exactly; whole weights are kept as they are.
+    room = 61.0 - math.ceil(math.log2(values.shape[0]))
+    factor = math.ldexp(1.0, int(min(room - math.frexp(largest)[1], 1000.0)))
+    total = np.int64(0)
+    for i in range(weights.shape[0]):
+        total += np.int64(np.rint(weights[i] * factor))
     wanted = level * total
     tolerance = 1e-12 * total
-    mass = 0.0
-    last = values.shape[0] - 1
+    mass = np.int64(0)
     for i in range(values.shape[0]):
-        mass += weights[i]
+        mass += np.int64(np.rint(weights[i] * factor))
         if mass >= wanted - tolerance:
             if mass <= wanted + tolerance and i < last:
-                return 0.5 * (values[i] + values[i + 1])
-            return values[i]
-    return values[last]
+                return 0.5 * (values[i] + values[i + 1]) + 0.0
+            return values[i] + 0.0  # of either zero, the positive one
+    return values[last] + 0.0
 
 
 @allocating

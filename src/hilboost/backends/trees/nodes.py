@@ -3,9 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba import uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled
+from hilboost.backends.random_bits import mix
 from hilboost.backends.trees.column_splits import NO_GAIN
 
 # Columns of ``NodeStore.fields``.  COLUMN, BIN, MISSING_LEFT are the best split found so far while
@@ -32,12 +34,16 @@ class NodeStore(NamedTuple):
         The open node of the largest is split next; ``NO_GAIN`` where a node is not to be split.
         May be the array ``gains`` itself.
     control : (CONTROL_SIZE,) int64
+    seeds : (n_nodes,) uint64
+        Of the random draws of a node.  The root's is given; the others follow from the path to the
+        node, whatever the order in which nodes are opened.
     """
 
     fields: NDArray[np.int64]
     gains: NDArray[np.float64]
     priority: NDArray[np.float64]
     control: NDArray[np.int64]
+    seeds: NDArray[np.uint64]
 
 
 def empty_nodes(n_nodes: int, by_gain: bool) -> NodeStore:
@@ -48,17 +54,19 @@ def empty_nodes(n_nodes: int, by_gain: bool) -> NodeStore:
         gains,
         gains if by_gain else np.empty(n_nodes),
         np.zeros(CONTROL_SIZE, dtype=np.int64),
+        np.zeros(n_nodes, dtype=np.uint64),
     )
 
 
-def open_root(nodes: NodeStore, n_rows: int) -> None:
-    """Make node 0 an open leaf with all rows."""
+def open_root(nodes: NodeStore, n_rows: int, seed: int) -> None:
+    """Make node 0 an open leaf with all rows; the random draws of the tree follow from ``seed``."""
     nodes.fields[0] = 0
     nodes.fields[0, [END, N_ROWS]] = n_rows
     nodes.fields[0, [SLOT, LEFT, RIGHT]] = -1
     nodes.gains[0] = nodes.priority[0] = NO_GAIN
     nodes.control[:] = 0
     nodes.control[NODE], nodes.control[N_NODES] = -1, 1
+    nodes.seeds[0] = seed
 
 
 @compiled
@@ -106,4 +114,6 @@ def open_children(nodes):
     fields[left, N_ROWS] = control[N_LEFT]
     fields[left + 1, N_ROWS] = fields[node, N_ROWS] - control[N_LEFT]
     fields[node, LEFT], fields[node, RIGHT] = left, left + 1
+    nodes.seeds[left] = mix(nodes.seeds[node] ^ uint64(0xD1342543DE82EF95))
+    nodes.seeds[left + 1] = mix(nodes.seeds[node] ^ uint64(0x9FB21C651E98DF25))
     control[N_NODES] = left + 2

@@ -1,4 +1,4 @@
-"""Walk trees: on binned rows while learning, on raw values when predicting.
+"""Walk trees on raw values, to predict.
 
 A forest is a set of flat arrays, all trees behind one another, and is evaluated for a block of rows
 at a time, so that the loads of one row hide the latency of another.
@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import allocating, compiled, inner
 from hilboost.backends.intrinsics import keep_apart, lowest_bit
-from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.category_splits import UNSEEN, level_goes_left
-from hilboost.backends.trees.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 
 BLOCK = 64
 FEWEST_ROWS_FOR_BITS = 8
@@ -114,30 +112,6 @@ class BlockScratch(NamedTuple):
     words: NDArray[np.uint64]
     half_words: NDArray[np.uint32]
     nodes: NDArray[np.int32]
-
-
-@compiled
-def binned_leaves(table, nodes, leaf_of, categories, rows, begin, end, leaf_of_row):
-    """Write the leaf number of ``rows[begin:end]`` of the binned table to ``leaf_of_row``.
-
-    table : BinTable; nodes : (n_nodes, N_NODE_FIELDS) int64; categories : CategorySplits
-    leaf_of : (n_nodes,) int32, the leaf number of a node that is one
-    """
-    is_category, missing = categories.is_category, table.n_bins - 1
-    for i in range(begin, end):
-        row = rows[i]
-        node = 0
-        while nodes[node, LEFT] >= 0:
-            column = nodes[node, COLUMN]
-            b = table.flat[offset_of(table, column) + uint64(8) * uint64(row)]
-            if b == missing:
-                left = nodes[node, MISSING_LEFT] != 0
-            elif is_category.shape[0] > 0 and is_category[column]:
-                left = level_goes_left(categories.left_sets, node, np.float64(b))
-            else:
-                left = b <= nodes[node, BIN]
-            node = nodes[node, LEFT] if left else nodes[node, RIGHT]
-        leaf_of_row[row] = leaf_of[node]
 
 
 @compiled

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.random_bits import mix
 from hilboost.backends.trees.binning import BinTable, offset_of
 from hilboost.backends.trees.category_splits import SET_WORDS
 from hilboost.backends.trees.column_splits import NO_GAIN
-from hilboost.backends.trees.draws import mix
 from hilboost.backends.trees.vector_cuts import bin_of
 from hilboost.backends.trees.vector_levels import draw_subset
 

@@ -5,19 +5,13 @@ whole function; between barriers the candidate columns are shared out, and threa
 decisions, so that the tree is the same on any number of threads.
 """
 
-from typing import NamedTuple
-
-import numpy as np
-from numba import int64, uint64
-from numpy.typing import NDArray
+from numba import int64
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.sync import ABORT, barrier
-from hilboost.backends.trees.binning import BinTable, offset_of
-from hilboost.backends.trees.category_splits import CategorySplits
+from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.column_splits import NO_GAIN
-from hilboost.backends.trees.draws import mix
 from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
@@ -31,25 +25,21 @@ from hilboost.backends.trees.nodes import (
     N_LEFT_HERE,
     NODE,
     RIGHT,
-    NodeStore,
     choose_node,
     open_children,
 )
-from hilboost.backends.trees.partition import RowBuffers, divide_rows
+from hilboost.backends.trees.partition import divide_rows
 from hilboost.backends.trees.vector_candidates import (
     CUT,
     GAIN,
     SIDE,
     VALUE,
-    Candidates,
-    ValueRanges,
     best_candidate,
     draw_candidates,
 )
 from hilboost.backends.trees.vector_cuts import (
     CutScratch,
     NodeRows,
-    VectorGradients,
     add_row,
     bin_of,
     scan_cuts,
@@ -62,116 +52,7 @@ from hilboost.backends.trees.vector_levels import (
     score_subset,
     settle_subset,
 )
-
-# Columns of ``VectorSums.masses``: weight, sum of squares, total variance.
-WEIGHT, SQUARES, VARIANCE = range(3)
-
-
-class VectorLimits(NamedTuple):
-    """What splits must keep to, and where growth ends.
-
-    Attributes
-    ----------
-    min_weight : float
-        Smallest weight of a leaf.
-    tie : float
-        Share of the root's variance within which gains are equal.
-    pure : float
-        Total variance up to which a node counts as pure.
-    max_leaves, max_depth : int
-    n_columns : int
-        So many are drawn for every node.
-    random_cuts : bool
-    in_turn : bool
-        Nodes are split as they come and not by priority.
-    """
-
-    min_weight: float
-    tie: float
-    pure: float
-    max_leaves: int
-    max_depth: int
-    n_columns: int
-    random_cuts: bool
-    in_turn: bool
-
-
-class VectorSums(NamedTuple):
-    """What is known of every node beside its place in the tree.
-
-    Attributes
-    ----------
-    totals : (n_nodes, k) float64
-    masses : (n_nodes, 3) float64
-    values : (n_nodes,) float64
-        Where the split cuts.
-    seeds : (n_nodes,) uint64
-        That of node 0 filled.
-    """
-
-    totals: NDArray[np.float64]
-    masses: NDArray[np.float64]
-    values: NDArray[np.float64]
-    seeds: NDArray[np.uint64]
-
-
-def empty_sums(n_nodes: int, k: int, seed: int) -> VectorSums:
-    """Allocate sums for this number of nodes; only the seed of node 0 is set."""
-    return VectorSums(
-        np.empty((n_nodes, k)),
-        np.empty((n_nodes, 3)),
-        np.zeros(n_nodes),
-        np.full(n_nodes, seed, dtype=np.uint64),
-    )
-
-
-class VectorScratch(NamedTuple):
-    """Memory of all threads; see :class:`~hilboost.backends.trees.vector_cuts.CutScratch`.
-
-    Attributes
-    ----------
-    starts : (n_threads, n_bins + 1) int64
-    order : (n_threads, m) uint32
-    sums : (n_threads, k) float64
-    levels : LevelScratch
-        With an axis of threads in front.
-    """
-
-    starts: NDArray[np.int64]
-    order: NDArray[np.uint32]
-    sums: NDArray[np.float64]
-    levels: LevelScratch
-
-
-class VectorGrowth(NamedTuple):
-    """All that one tree is grown from, and all that growth writes.
-
-    Attributes
-    ----------
-    table : BinTable
-    ranges : ValueRanges
-    gradients : VectorGradients
-    limits : VectorLimits
-    nodes : NodeStore
-        With an open root; ``priority`` an array of its own.
-    sums : VectorSums
-    categories : CategorySplits
-    buffers : RowBuffers
-        ``rows[0]`` filled, nothing in ``ordered``.
-    candidates : Candidates
-    scratch : VectorScratch
-    """
-
-    table: BinTable
-    ranges: ValueRanges
-    gradients: VectorGradients
-    limits: VectorLimits
-    nodes: NodeStore
-    sums: VectorSums
-    categories: CategorySplits
-    buffers: RowBuffers
-    candidates: Candidates
-    scratch: VectorScratch
+from hilboost.backends.trees.vector_state import SQUARES, VARIANCE, WEIGHT
 
 
 @inner
@@ -230,7 +111,7 @@ def _choose(growth):
             growth.ranges,
             growth.categories.is_category,
             _rows_of(node, growth),
-            growth.sums.seeds[node],
+            nodes.seeds[node],
             limits.n_columns,
             limits.random_cuts,
             growth.candidates,
@@ -373,13 +254,11 @@ def _settle(node, growth):
 
 @inner
 def _open(node, n_left, growth):
-    """A child's draws follow from its parent's seed, whatever the order of growth."""
-    control, seeds = growth.nodes.control, growth.sums.seeds
+    """Open the children of a node that was divided, and weigh them."""
+    control = growth.nodes.control
     control[N_LEFT_HERE], control[N_LEFT] = n_left, n_left
     open_children(growth.nodes)
     left, right = growth.nodes.fields[node, LEFT], growth.nodes.fields[node, RIGHT]
-    seeds[left] = mix(seeds[node] ^ uint64(0xD1342543DE82EF95))
-    seeds[right] = mix(seeds[node] ^ uint64(0x9FB21C651E98DF25))
     weigh(left, growth)
     weigh(right, growth)
 

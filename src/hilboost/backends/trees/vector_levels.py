@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, reordered
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.random_bits import mix
 from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.category_splits import SET_WORDS, sort_by_step
 from hilboost.backends.trees.column_splits import NO_GAIN
-from hilboost.backends.trees.draws import mix
 from hilboost.backends.trees.vector_cuts import (
     add_row,
     add_rows,

@@ -10,6 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import masses_of_groups
+from hilboost.backends.random_bits import Purpose, key_of
+from hilboost.backends.row_draws import draw_rows
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.binning import BinTable, pack_bins
 from hilboost.core import dtypes
@@ -93,7 +96,7 @@ def bin_table(
     max_bins : int
         Maximum number of bins for non-missing values, 2 to 255.
     seed : int
-        Seed for the sample of at most 200,000 rows.
+        Seed for the sample of 200,000 rows of a larger table, which depends on it and on n alone.
     team : ThreadTeam
     levels : mapping from int to int, optional
         Numbers of levels of the columns that contain category codes 0, 1, …; every code has its own
@@ -107,7 +110,7 @@ def bin_table(
     n, d = X.shape
     rows = None
     if n > SAMPLE_ROWS:
-        rows = np.sort(np.random.default_rng(seed).choice(n, SAMPLE_ROWS, replace=False))
+        rows = draw_rows(key_of(seed, Purpose.ROWS_FOR_BINS), n, SAMPLE_ROWS, team)
     sample_weight = weight if weight is None or rows is None else weight[rows]
     sample = X if rows is None else X[rows]
     if isinstance(sample, DenseTable):
@@ -176,7 +179,7 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
         mass = counts.astype(np.float64)
     else:
         distinct, inverse = np.unique(values[present], return_inverse=True)
-        mass = np.asarray(np.bincount(inverse, weight[present], len(distinct)), dtype=np.float64)
+        mass = masses_of_groups(inverse, weight[present], len(distinct))
     if len(distinct) <= 1:
         return np.empty(0)
     cuts = np.arange(len(distinct) - 1)

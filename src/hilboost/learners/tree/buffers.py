@@ -126,11 +126,14 @@ class TreeBuffers:
         return Histograms(whole[: -self.n_threads], whole[-self.n_threads :])
 
     def start(
-        self, allowed: NDArray[np.uint8], totals: NDArray[np.int64]
+        self, allowed: NDArray[np.uint8], totals: NDArray[np.int64], seed: int
     ) -> tuple[NodeSums, SearchScratch]:
-        """Initialize node 0 as the open root, and the search state; ``totals`` (n_channels,)."""
+        """Initialize node 0 as the open root, and the search state; ``totals`` (n_channels,).
+
+        ``seed`` is that of the column draws.
+        """
         n_channels = len(totals)
-        open_root(self.nodes, self.rows.shape[1])
+        open_root(self.nodes, self.rows.shape[1], seed)
         self.sync[:] = 0
         self._drawn[:] = allowed
         sums = NodeSums(

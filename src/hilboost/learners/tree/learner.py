@@ -15,7 +15,6 @@ from hilboost.backends.trees.grow import Growth, GrowthLimits
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
 from hilboost.backends.trees.split_constraints import SplitConstraints
 from hilboost.backends.trees.split_search import SplitRules
-from hilboost.backends.trees.traverse import binned_leaves
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
@@ -31,6 +30,7 @@ from hilboost.learners.tree.growth import grow_together
 from hilboost.learners.tree.leaves import (
     leaf_of_rows,
     leaves_of,
+    leaves_of_others,
     newton_steps,
     sums_in_leaves,
     tree_of,
@@ -260,7 +260,7 @@ class TreeLearner(SplittingLearner):
             tree = tree_of(nodes, space.nodes.gains, thresholds, growth.categories)
             leaf_of_row = leaf_of_rows(team, nodes, space.rows, table.n_rows)
             if sample.rows is not None:
-                _find_cells_of_others(growth, nodes, tree, leaf_of_row)
+                leaves_of_others(team, table.bins, nodes, tree, growth.categories, leaf_of_row)
             sums = sums_in_leaves(team, nodes, space.rows, negative, hessian, weight)
             values = newton_steps(*sums, self.l2_regularization)
             order = None
@@ -326,9 +326,9 @@ class TreeLearner(SplittingLearner):
             allowed[:] = 0
             n_allowed = max(1, round(self.max_features_per_tree * d))
             allowed[rng.choice(d, n_allowed, replace=False)] = 1
-        limits = self._growth_limits(space, packed, int(allowed.sum()), rng)
+        limits = self._growth_limits(space, packed, int(allowed.sum()))
         categories = CategorySplits(marked_columns(self.categorical, d), space.left_sets)
-        sums, scratch = space.start(allowed, packed.totals)
+        sums, scratch = space.start(allowed, packed.totals, int(rng.integers(2**62)))
         return Growth(
             table=table.bins,
             packed=packed.values,
@@ -356,9 +356,7 @@ class TreeLearner(SplittingLearner):
     ) -> SplitConstraints:
         return constraints_of(self.monotonic, self.groups, allowed, n_nodes, n_outputs)
 
-    def _growth_limits(
-        self, space: TreeBuffers, packed: Packed, n_allowed: int, rng: np.random.Generator
-    ) -> GrowthLimits:
+    def _growth_limits(self, space: TreeBuffers, packed: Packed, n_allowed: int) -> GrowthLimits:
         per_node = 0
         if self.max_features < 1:
             per_node = max(1, int(np.ceil(self.max_features * n_allowed)))
@@ -368,7 +366,6 @@ class TreeLearner(SplittingLearner):
             # A node with fewer rows cannot be split, because a row has at most weight max_weight.
             min_rows=max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED))),
             columns_per_node=per_node,
-            seed=int(rng.integers(2**62)),
             in_turn=False,
         )
 
@@ -391,20 +388,3 @@ def _columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
     if gradients.hessian is None:
         return negative, np.empty((len(negative), 0))
     return negative, np.ascontiguousarray(gradients.hessian[:, columns])
-
-
-def _find_cells_of_others(
-    growth: Growth, nodes: NDArray[np.int64], tree: Tree, leaf_of_row: NDArray[np.int32]
-) -> None:
-    """Find the leaves of rows that were not used to grow the tree."""
-    others = np.flatnonzero(leaf_of_row < 0)
-    binned_leaves(
-        growth.table,
-        nodes,
-        tree.leaf_number,
-        growth.categories,
-        others,
-        0,
-        len(others),
-        leaf_of_row,
-    )

@@ -8,13 +8,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import CHUNK, empty_sums, is_whole, rounded
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.binned_leaves import BinnedTree, binned_leaves
+from hilboost.backends.trees.binning import BinTable
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.leaves import leaf_sums, mark_leaves
-from hilboost.backends.trees.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
+from hilboost.backends.trees.nodes import BEGIN, COLUMN, DEPTH, END, LEFT, MISSING_LEFT
+from hilboost.backends.trees.traverse import mark_left_leaves
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.learners.tree.tree import Tree
+
+_BLOCK_ROWS = 2**15
 
 
 def tree_of(
@@ -67,6 +73,34 @@ def leaf_of_rows(
     return leaf_of_row
 
 
+def leaves_of_others(
+    team: ThreadTeam,
+    table: BinTable,
+    nodes: NDArray[np.int64],
+    tree: Tree,
+    categories: CategorySplits,
+    leaf_of_row: NDArray[np.int32],
+) -> None:
+    """Find the leaves of the rows that were not used to grow the tree, which are marked with -1."""
+    binned = binned_tree(nodes, tree)
+
+    def work(begin: int) -> None:
+        end = min(begin + _BLOCK_ROWS, len(leaf_of_row))
+        binned_leaves(table, binned, categories, begin, end, leaf_of_row)
+
+    team.map(work, range(0, len(leaf_of_row), _BLOCK_ROWS))
+
+
+def binned_tree(nodes: NDArray[np.int64], tree: Tree) -> BinnedTree:
+    """Arrange a tree for :func:`~hilboost.backends.trees.binned_leaves.binned_leaves`."""
+    order = np.zeros(len(nodes), dtype=np.int64)
+    masks = np.zeros(len(nodes), dtype=np.uint64)
+    mark_left_leaves(np.array([0, len(nodes)]), tree.child, order, masks)
+    is_leaf = tree.leaf_number >= 0
+    in_order = tree.leaf_number[is_leaf][np.argsort(order[is_leaf])]
+    return BinnedTree(nodes, tree.leaf_number, masks, in_order)
+
+
 def sums_in_leaves(
     team: ThreadTeam,
     nodes: NDArray[np.int64],
@@ -78,32 +112,28 @@ def sums_in_leaves(
     """Compute ``sum(w g)`` and ``sum(w h)`` of every leaf exactly, (n_leaves, r) both.
 
     hessian : (n, r), or (n, 0) for ones; weight : (n,), or (0,) for ones
+
+    The sums depend on the rows in a leaf alone, and not on their order.
     """
-    leaves = leaves_of(nodes)
-    r = negative.shape[1]
-    sum_g, sum_h, sum_w = (
-        np.empty((len(leaves), r)),
-        np.empty((len(leaves), r)),
-        np.empty(len(leaves)),
-    )
-    team.run(
-        lambda thread: leaf_sums(
-            thread,
-            team.n_threads,
-            nodes,
-            leaves,
-            rows,
-            negative,
-            hessian,
-            weight,
-            sum_g,
-            sum_h,
-            sum_w,
-        )
-    )
-    if hessian.shape[1] == 0:
-        sum_h = np.repeat(sum_w[:, None], r, axis=1)
-    return sum_g, sum_h
+    leaves, r = leaves_of(nodes), negative.shape[1]
+    whole, weight = is_whole(weight), weight[:, None]
+    scratch = np.empty((team.n_threads, 2, CHUNK))
+
+    def total(values: Floats, weight: Floats) -> Floats:
+        sums = empty_sums(len(leaves), values.shape[1])
+        n_threads = team.n_threads
+        given = nodes, leaves, rows, values, weight, whole, scratch, sums
+        team.run(lambda thread: leaf_sums(thread, n_threads, *given))
+        return rounded(sums)
+
+    sum_g = total(negative, weight)
+    if hessian.shape[1]:
+        return sum_g, total(hessian, weight)
+    if len(weight):
+        mass = total(weight, weight[:0])
+    else:
+        mass = (nodes[leaves, END] - nodes[leaves, BEGIN])[:, None].astype(np.float64)
+    return sum_g, np.repeat(mass, r, axis=1)
 
 
 def newton_steps(sum_g: Floats, sum_h: Floats, l2: float) -> Floats:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import CHUNK, empty_sums, is_whole, merge_sums, rounded
 from hilboost.backends.fixed_point import (
     Rounding,
     WeightedGradients,
@@ -90,31 +91,61 @@ def pack(
     learned = WeightedGradients(negative, hessian, weight, rows)
     m, r = space.rows.shape[1], negative.shape[1]
     blocks = [(b, min(b + _BLOCK_ROWS, m)) for b in range(0, m, _BLOCK_ROWS)]
-    sums = team.map(lambda block: absolute_sums(learned, *block), blocks)
-    packing, rounding = _choose(learned, sums, m, seed)
+    packing, rounding = _choose(learned, _totals(learned, blocks, team), m, seed)
     n_channels = r + (packing.count_mask == 0)
     values, ordered = space.packed(n_channels), space.ordered(n_channels)[0]
-    if n_channels == 1 and not sampled and not len(weight):
-        team.map(lambda block: pack_one(learned, packing, rounding, *block, ordered), blocks)
-    else:
-        team.map(
-            lambda block: pack_gradients(learned, packing, rounding, *block, values, ordered),
-            blocks,
-        )
-    totals = np.empty(n_channels, dtype=np.int64)
-    packed_sums(values, ordered, space.rows[0], totals)
+    straight = n_channels == 1 and not sampled and not len(weight)
+
+    def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
+        if straight:
+            pack_one(learned, packing, rounding, *block, ordered)
+        else:
+            pack_gradients(learned, packing, rounding, *block, values, ordered)
+        here, totals = slice(*block), np.empty(n_channels, dtype=np.int64)
+        packed_sums(values, ordered[here], space.rows[0, here], totals)
+        return totals
+
+    totals = np.sum(team.map(round_block, blocks), axis=0)
     return Packed(values, totals, r, packing, float(weight.max()) if len(weight) else 1.0)
 
 
+class _Totals(NamedTuple):
+    """Weighted sums of ``|gradient|`` and hessian, largest over the outputs, and of the weights.
+
+    ``whole`` says whether the weights are whole numbers.
+    """
+
+    gradient: float
+    hessian: float
+    weight: float
+    whole: bool
+
+
+def _totals(learned: WeightedGradients, blocks: list[tuple[int, int]], team: ThreadTeam) -> _Totals:
+    """Add the learned rows, exactly: fields and scales must not depend on the rows' order."""
+    r = learned.gradients.shape[1]
+    whole = is_whole(learned.weights)
+
+    def sums_of(block: tuple[int, int]) -> NDArray[np.int64]:
+        sums = empty_sums(2 * r + 1)
+        absolute_sums(learned, *block, whole, np.empty((2, CHUNK)), sums)
+        return sums
+
+    first, *others = team.map(sums_of, blocks)
+    for sums in others:
+        merge_sums(first, sums)
+    found = rounded(first)
+    weight = float(found[-1]) if len(learned.weights) else float(blocks[-1][1])
+    return _Totals(max(found[:r].max(), 1e-300), max(found[r : 2 * r].max(), 1e-300), weight, whole)
+
+
 def _choose(
-    learned: WeightedGradients, sums: list[tuple[float, float, float]], m: int, seed: int
+    learned: WeightedGradients, totals: _Totals, m: int, seed: int
 ) -> tuple[Packing, Rounding]:
-    """Choose fields that can represent the sums over all ``m`` rows, given sums over blocks."""
-    sum_g = max(sum(s[0] for s in sums), 1e-300)
-    sum_h = max(sum(s[1] for s in sums), 1e-300)
-    sum_w = sum(s[2] for s in sums)
+    """Choose fields that can represent the sums over all ``m`` rows."""
+    sum_g, sum_h, sum_w = totals.gradient, totals.hessian, totals.weight
     curved = learned.hessians.shape[1] > 0
-    of_count, whole = _count_factor(learned.weights, sum_w)
+    of_count, whole = _count_factor(m, totals)
     fields = _fields(curved, whole, of_count, sum_w, m)
     of_gradient = _factor(fields.gradient_bits, sum_g, fields.rounding)
     of_hessian = _factor(fields.hessian_bits, sum_h, fields.rounding) if curved else 1.0
@@ -129,7 +160,7 @@ def _choose(
         count_step=1 / of_count,
     )
     salt = np.uint64(seed | 1 if fields.at_random else 0)
-    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt)
+    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt, 0)
 
 
 def _fields(curved: bool, whole: bool, of_count: float, sum_w: float, m: int) -> _Fields:
@@ -172,11 +203,11 @@ def _factor(bits: int, total: float, rounding: float) -> float:
     return float(2.0 ** min(exponent, _LARGEST_EXPONENT))
 
 
-def _count_factor(weight: Floats, total: float) -> tuple[float, bool]:
+def _count_factor(m: int, totals: _Totals) -> tuple[float, bool]:
     """Return the steps per unit of weight, and whether weights are integers (and not too large).
 
     If they are not, the mean weight is about 1024 steps.
     """
-    if not len(weight) or (total < _MOST_REPETITIONS and np.array_equal(weight, np.rint(weight))):
+    if totals.whole and totals.weight < _MOST_REPETITIONS:
         return 1.0, True
-    return float(2.0 ** np.floor(log2(1024 * len(weight) / total))), False
+    return float(2.0 ** np.floor(log2(1024 * m / totals.weight))), False

@@ -20,14 +20,14 @@ from hilboost.backends.trees.vector_candidates import (
     value_ranges,
 )
 from hilboost.backends.trees.vector_cuts import VectorGradients
-from hilboost.backends.trees.vector_grow import (
+from hilboost.backends.trees.vector_grow import grow_vector
+from hilboost.backends.trees.vector_levels import LevelScratch, empty_levels
+from hilboost.backends.trees.vector_state import (
     VectorGrowth,
     VectorLimits,
     VectorScratch,
     empty_sums,
-    grow_vector,
 )
-from hilboost.backends.trees.vector_levels import LevelScratch, empty_levels
 from hilboost.core import dtypes
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
@@ -234,14 +234,14 @@ class VectorTreeLearner(SplittingLearner):
         limits = self._limits(d, m, pure)
         n_nodes, n_threads = 2 * limits.max_leaves - 1, min(team.n_threads, limits.n_columns)
         nodes = empty_nodes(n_nodes, by_gain=False)
-        open_root(nodes, m)
+        open_root(nodes, m, int(rng.integers(2**62)))
         return VectorGrowth(
             table=data.table.bins,
             ranges=data.ranges,
             gradients=gradients,
             limits=limits,
             nodes=nodes,
-            sums=empty_sums(n_nodes, k, int(rng.integers(2**62))),
+            sums=empty_sums(n_nodes, k),
             categories=self._category_splits(d, n_nodes),
             buffers=RowBuffers(
                 rows,

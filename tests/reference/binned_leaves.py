@@ -1,0 +1,27 @@
+"""Naive twins of :mod:`hilboost.backends.trees.binned_leaves`: one row, one step at a time."""
+
+from tests.reference.category_splits import level_goes_left
+from tests.reference.histogram import table_of
+
+from hilboost.backends.trees.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
+
+
+def binned_leaves(table, tree, categories, begin, end, leaf_of_row):
+    bins = table_of(table.words, len(table.n_values))
+    is_category, left_sets = categories
+    nodes = tree.nodes
+    for row in range(begin, end):
+        if leaf_of_row[row] >= 0:
+            continue
+        node = 0
+        while nodes[node, LEFT] >= 0:
+            column, cut, missing_left = nodes[node, [COLUMN, BIN, MISSING_LEFT]]
+            b = bins[row, column]
+            if b == table.n_bins - 1:
+                goes_left = bool(missing_left)
+            elif len(is_category) and is_category[column]:
+                goes_left = level_goes_left(left_sets, node, b)
+            else:
+                goes_left = b <= cut
+            node = nodes[node, LEFT if goes_left else RIGHT]
+        leaf_of_row[row] = tree.leaf_number[node]
