@@ -1,8 +1,10 @@
 """The boosting loop: functional gradient descent in stages."""
 
 from hilboost.boosting.evaluate import checked_initial_raw
-from hilboost.boosting.loop import BoostingConfig, EnsembleMember, TrainingState, Validation, boost
+from hilboost.boosting.loop import BoostingConfig, TrainingState, Validation, boost
+from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, assign_folds
+from hilboost.boosting.shards import Shard, deal_rows, shard_ranges
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.boosting.units import (
     continued_in_units,
@@ -16,13 +18,16 @@ __all__ = [
     "EarlyStopping",
     "EnsembleMember",
     "RowSampling",
+    "Shard",
     "TrainingState",
     "Validation",
     "assign_folds",
     "boost",
     "checked_initial_raw",
     "continued_in_units",
+    "deal_rows",
     "in_own_units",
     "in_units",
     "losses_in_own_units",
+    "shard_ranges",
 ]

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from hilboost.boosting import (
     EnsembleMember,
+    Shard,
     TrainingState,
     Validation,
     assign_folds,
     checked_initial_raw,
     continued_in_units,
     in_units,
+    shard_ranges,
 )
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
@@ -125,8 +127,15 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
         )
     for member, r, X in zip(state.members, rows, inputs, strict=True):
         member.rows = r
+        if recipe.in_shards:
+            continue
         raw = member.model().predict_raw(X, n_threads)
         member.raw = np.asarray(raw, order=recipe.learner.layout)
+    if recipe.in_shards:
+        state.shards = [
+            Shard.of(block, data.target, inputs, state.members, n_threads)
+            for block in shard_ranges(len(data.X), recipe.n_shards)
+        ]
     if data.held_out is None:
         return InitialState(state, None, inputs, encoding)
     held_X, held = data.held_out

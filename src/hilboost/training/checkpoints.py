@@ -307,6 +307,8 @@ class Writer(AbstractContextManager["Writer"]):
         state, began = self._state, time.monotonic()
         self._tried = len(state.members[0].stages)
         losses = {"train": state.train, "validation": state.validation}
+        if state.shard_counts:
+            self._header["chosen"]["n_shards"] = state.shard_counts[self._tried]
         try:
             files.write(self._checkpoint.file, _side_by_side(state.members), self._header | losses)
             self._written = self._tried
