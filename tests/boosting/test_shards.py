@@ -249,11 +249,11 @@ def n_shards(model):
 
 @pytest.mark.parametrize(
     ("n", "leaves", "expected"),
-    [(199_999, 2, 1), (200_000, 31, 4), (1_000_000, 31, 16), (10**8, 31, 16), (10**6, 255, 2)],
+    [(199_999, 2, 1), (200_000, 31, 2), (1_000_000, 31, 16), (10**8, 31, 16), (10**6, 255, 1)],
 )
 def test_number_of_shards_at_the_start(n, leaves, expected):
     assert defaults.most_shards(n, leaves) == expected
-    assert expected == 1 or n / expected >= 1000 * leaves
+    assert expected == 1 or n / expected >= 2000 * leaves
 
 
 def test_noise_ends_the_shards(small_shards):
@@ -272,7 +272,7 @@ def test_noise_ends_the_shards(small_shards):
 
 def test_a_clear_signal_keeps_the_shards(small_shards):
     X, _ = noise()
-    assert n_shards(BoostingRegressor(**LONG).fit(X, X[:, 0] > 4)) == 8
+    assert n_shards(BoostingRegressor(**LONG).fit(X, (X[:, 0] > 4).astype(float))) == 8
 
 
 @pytest.mark.parametrize("share", [0.3, 1.0])

@@ -16,7 +16,7 @@ _SMALLEST_EARLY = 200
 _LARGE = 50_000
 _FEWEST_FOR_SHARDS = 200_000
 _MOST_SHARDS = 16
-_SHARD_ROWS_PER_LEAF = 1000
+_SHARD_ROWS_PER_LEAF = 2000
 
 
 def resolve(
@@ -88,7 +88,7 @@ def resolve(
 def most_shards(n: int, max_leaf_nodes: int) -> int:
     """Return the number of shards with which a fit to n rows starts, a power of two.
 
-    A shard has at least 1,000 rows for each leaf of a tree.
+    A shard has at least 2,000 rows for each leaf of a tree.
     """
     n_shards = 1
     if n >= _FEWEST_FOR_SHARDS:

@@ -99,7 +99,7 @@ def table_recipe(
     data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
     n_shards = _shards_at_start(parameters, resolved, learner, data, n_folds)
     data = _in_shards(n_shards, learner, data, seed)
-    if continuation is None or continuation.resolved is None or not is_auto(parameters["n_shards"]):
+    if continuation is None or not is_auto(parameters["n_shards"]) or n_shards % resolved.n_shards:
         resolved = replace(resolved, n_shards=n_shards)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
