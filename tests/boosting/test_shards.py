@@ -228,7 +228,7 @@ def test_other_learners_have_no_shards():
 
 # Automatic numbers of shards
 
-LONG = {"n_estimators": 35, "max_leaf_nodes": 6, "early_stopping": False, "random_state": 0}
+LONG = SETTINGS | {"n_estimators": 35, "n_shards": "auto"}
 
 
 @pytest.fixture
@@ -303,23 +303,18 @@ def test_an_interrupted_automatic_fit_resumes(small_shards, tmp_path):
     assert_same_model(resumed, whole)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"n_shards": 1},
-        {"subsample": 1.0},
-        {"subsample": 0.5},
-        {"bootstrap": True},
-        {"cv_folds": 2, "early_stopping": True},
-    ],
-    ids=str,
-)
-def test_rows_chosen_by_the_user_are_not_divided(small_shards, given):
+def test_ensembles_have_no_automatic_shards(small_shards):
     X, y = noise(share=0.3)
-    model = BoostingRegressor(**LONG | given).fit(X, y)
+    folds = LONG | {"cv_folds": 2, "early_stopping": True}
+    model = BoostingRegressor(**folds).fit(X, y)
     assert n_shards(model) == 1
-    plain = BoostingRegressor(**LONG | given | {"n_shards": 1}).fit(X, y)
-    assert_same_model(model, plain)
+    assert_same_model(model, BoostingRegressor(**folds | {"n_shards": 1}).fit(X, y))
+
+
+def test_other_learners_have_no_automatic_shards(small_shards):
+    X, y = noise(share=0.3)
+    settings = LONG | {"max_leaf_nodes": "auto"}
+    assert n_shards(BoostingRegressor(learner=Ridge(), **settings).fit(X, y)) == 1
 
 
 def test_early_stopping_with_automatic_shards(small_shards):

@@ -27,6 +27,7 @@ class EnsembleMember:
     raw : (n, r) float64
         For all rows of the table, including those held out from the member.  Stored column by
         column (Fortran order): a stage updates whole columns, and sums over classes vectorize.
+        Empty if the rows are divided into shards, which have their own.
     data : object or None
         Result of ``config.learner.prepare``, if each member has its own inputs.
     """

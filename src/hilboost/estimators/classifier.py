@@ -75,7 +75,7 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
         max_bins: int = 255,
         subsample: float | str = "auto",
         bootstrap: bool = False,
-        n_shards: int | str = "auto",
+        n_shards: int | str = 1,
         multi_output: str = "separate",
         sketch: int | None = None,
         monotonic_cst: Any = None,

@@ -105,7 +105,7 @@ class TableBoosting(BoostingEstimator):
         max_bins: int = 255,
         subsample: float | str = "auto",
         bootstrap: bool = False,
-        n_shards: int | str = "auto",
+        n_shards: int | str = 1,
         multi_output: str = "separate",
         sketch: int | None = None,
         monotonic_cst: Any = None,

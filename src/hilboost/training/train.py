@@ -233,7 +233,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
 
 
 def _resolved_now(recipe: Recipe, state: TrainingState) -> ResolvedParameters | None:
-    """Return the parameters with which a continued fit would go on."""
+    """Return the parameters with the number of shards after the last stage that is kept."""
     if recipe.resolved is None or not state.shard_counts:
         return recipe.resolved
     return replace(recipe.resolved, n_shards=state.shard_counts[len(state.members[0].stages)])

@@ -168,8 +168,7 @@ def _shards_at_start(
     """Return the number of shards at the start of a fit, also for a continued one."""
     if not is_auto(p["n_shards"]):
         return int(p["n_shards"])
-    given = not is_auto(p["subsample"]) or p["bootstrap"]
-    if given or n_folds > 1 or not learner.divides_rows:
+    if n_folds > 1 or not learner.divides_rows:
         return 1
     return most_shards(len(data.X), resolved.max_leaf_nodes)
 
