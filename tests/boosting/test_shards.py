@@ -15,7 +15,7 @@ from hilboost.boosting import deal_rows, shard_ranges
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
 from hilboost.report import facts
-from hilboost.training import defaults
+from hilboost.training import shards
 
 SETTINGS = {
     "n_estimators": 7,
@@ -46,11 +46,11 @@ def shards_of(n, n_shards, seed=SEED):
 
 @given(n=st.integers(1, 200), n_shards=st.integers(1, 20), seed=st.integers(0, 2**31 - 1))
 def test_rows_are_dealt_in_runs(n, n_shards, seed):
-    shards = shards_of(n, n_shards, seed)
-    assert_array_equal(np.sort(np.concatenate(shards)), np.arange(n))
-    assert {len(shard) - n // n_shards for shard in shards} <= {0, 1}
+    dealt = shards_of(n, n_shards, seed)
+    assert_array_equal(np.sort(np.concatenate(dealt)), np.arange(n))
+    assert {len(shard) - n // n_shards for shard in dealt} <= {0, 1}
     length = next(n_shards * 2**k for k in range(5) if n_shards * 2**k >= 16)
-    for shard in shards:
+    for shard in dealt:
         counts = np.bincount(shard // length, minlength=n // length)
         assert (counts[: n // length] == length // n_shards).all()
 
@@ -234,8 +234,8 @@ LONG = SETTINGS | {"n_estimators": 35, "n_shards": "auto"}
 @pytest.fixture
 def small_shards(monkeypatch):
     """Shards for small tables, too: eight for 1,000 rows and six leaves."""
-    monkeypatch.setattr(defaults, "_FEWEST_FOR_SHARDS", 0)
-    monkeypatch.setattr(defaults, "_SHARD_ROWS_PER_LEAF", 20)
+    monkeypatch.setattr(shards, "_FEWEST_FOR_SHARDS", 0)
+    monkeypatch.setattr(shards, "_ROWS_PER_LEAF", 20)
 
 
 def noise(n=1000, share=1.0):
@@ -252,7 +252,7 @@ def n_shards(model):
     [(199_999, 2, 1), (200_000, 31, 2), (1_000_000, 31, 16), (10**8, 31, 16), (10**6, 255, 1)],
 )
 def test_number_of_shards_at_the_start(n, leaves, expected):
-    assert defaults.most_shards(n, leaves) == expected
+    assert shards.most_shards(n, leaves) == expected
     assert expected == 1 or n / expected >= 2000 * leaves
 
 

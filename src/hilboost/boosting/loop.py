@@ -175,24 +175,7 @@ def _add_stages(
         state.shard_counts += [len(state.shards)] * (so_far + 1 - len(state.shard_counts))
     for number in range(so_far, config.n_stages):
         began = time.perf_counter()
-        shard = state.turn
-        test = _gain_test(config, target, state, team)
-        rows = target if shard is None else shard.target
-        learning = state.members if shard is None else shard.members
-
-        def step(
-            k: int,
-            number: int = number,
-            rows: Target = rows,
-            learning: list[EnsembleMember] = learning,
-        ) -> None:
-            rng = np.random.default_rng((config.seed, number, k))
-            advance(config, data, rows, learning[k], rng, inner)
-
-        team.map(step, range(len(learning)))
-        if shard is not None:
-            shard.n_stages += 1
-            _adapt_shards(config, state, test, team)
+        _fit_stage(config, data, target, state, number, team, inner)
         if validation is not None:
             for term in state.members[0].stages[-1].terms:
                 addend = type(term.model).sum_of([term])
@@ -201,6 +184,30 @@ def _add_stages(
         state.seconds.append(time.perf_counter() - began)
         if _ends(config, data, state):
             break
+
+
+def _fit_stage(
+    config: BoostingConfig,
+    data: Any,
+    target: Target,
+    state: TrainingState,
+    number: int,
+    team: ThreadTeam,
+    inner: ThreadTeam,
+) -> None:
+    """Fit one stage of every member, to the rows whose turn it is."""
+    shard, test = state.turn, _gain_test(config, target, state, team)
+    rows = target if shard is None else shard.target
+    members = state.members if shard is None else shard.members
+
+    def step(member: int) -> None:
+        rng = np.random.default_rng((config.seed, number, member))
+        advance(config, data, rows, members[member], rng, inner)
+
+    team.map(step, range(len(members)))
+    if shard is not None:
+        shard.n_stages += 1
+        _adapt_shards(config, state, test, team)
 
 
 def _gain_test(

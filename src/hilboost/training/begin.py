@@ -127,14 +127,14 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
         )
     for member, r, X in zip(state.members, rows, inputs, strict=True):
         member.rows = r
-        if recipe.in_shards:
+        if recipe.shards.at_start > 1:
             continue
         raw = member.model().predict_raw(X, n_threads)
         member.raw = np.asarray(raw, order=recipe.learner.layout)
-    if recipe.in_shards:
+    if recipe.shards.at_start > 1:
         state.shards = [
             Shard.of(block, data.target, inputs, state.members, n_threads)
-            for block in shard_ranges(len(data.X), recipe.n_shards)
+            for block in shard_ranges(len(data.X), recipe.shards.now)
         ]
     if data.held_out is None:
         return InitialState(state, None, inputs, encoding)

@@ -14,9 +14,6 @@ from hilboost.validation.choices import is_name
 
 _SMALLEST_EARLY = 200
 _LARGE = 50_000
-_FEWEST_FOR_SHARDS = 200_000
-_MOST_SHARDS = 16
-_SHARD_ROWS_PER_LEAF = 2000
 
 
 def resolve(
@@ -83,18 +80,6 @@ def resolve(
     if chosen["max_leaf_nodes"] is None:
         chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / chosen["min_samples_leaf"])))
     return ResolvedParameters(**chosen, early_stopping=early)
-
-
-def most_shards(n: int, max_leaf_nodes: int) -> int:
-    """Return the number of shards with which a fit to n rows starts, a power of two.
-
-    A shard has at least 2,000 rows for each leaf of a tree.
-    """
-    n_shards = 1
-    if n >= _FEWEST_FOR_SHARDS:
-        while n_shards < _MOST_SHARDS and n >= 2 * n_shards * _SHARD_ROWS_PER_LEAF * max_leaf_nodes:
-            n_shards *= 2
-    return n_shards
 
 
 def in_rows(parameters: dict[str, Any], scale: WeightScale) -> dict[str, Any]:

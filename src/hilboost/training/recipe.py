@@ -16,6 +16,7 @@ from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.data import TrainingData
+from hilboost.training.shards import ShardPlan
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,7 @@ class Recipe:
     stopping : EarlyStopping or None
     n_folds : int
         Number of members of a cross-validated ensemble; 1 for a single model.
-    n_shards : int
-        Number of shards from which the stages learn in turn, at the start.
-    in_shards : bool
-        Whether the rows are in the order of shards.
-    adapts_shards : bool
-        Whether shards are joined when they are too small.
+    shards : ShardPlan
     encoder : Encoder or None
         Encoder of category columns that base models cannot read directly.
     candidates : tuple of Candidate
@@ -115,9 +111,7 @@ class Recipe:
     sampling: RowSampling = field(default_factory=RowSampling)
     stopping: EarlyStopping | None = None
     n_folds: int = 1
-    n_shards: int = 1
-    in_shards: bool = False
-    adapts_shards: bool = False
+    shards: ShardPlan = field(default_factory=ShardPlan)
     encoder: Encoder | None = None
     candidates: tuple[Candidate, ...] = ()
     resolved: ResolvedParameters | None = None

@@ -135,7 +135,7 @@ def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> Boos
         seed=recipe.seed,
         units=recipe.units,
         metric=recipe.metric,
-        adapts_shards=recipe.adapts_shards,
+        adapts_shards=recipe.shards.adapts,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from hilboost.boosting import EarlyStopping, RowSampling, deal_rows
+from hilboost.boosting import EarlyStopping, RowSampling
 from hilboost.boosting.effective_size import (
     WeightScale,
     warn_of_uneven_weights,
@@ -30,13 +30,7 @@ from hilboost.tables import Schema, category_columns
 from hilboost.training.begin import Start, start_in_units
 from hilboost.training.categories import with_categories
 from hilboost.training.data import TrainingData
-from hilboost.training.defaults import (
-    in_fit_weights,
-    in_given_weights,
-    in_rows,
-    most_shards,
-    resolve,
-)
+from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.recipe import Candidate, Continuation, Recipe
 from hilboost.training.recipes.mixed import (
     check_parts,
@@ -49,13 +43,13 @@ from hilboost.training.recipes.mixed import (
     with_splitting,
 )
 from hilboost.training.regularization import held_out_penalty
+from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name, is_regressor
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 from hilboost.validation.weights import warn_of_light_weights
 
 _LEARNERS = ("tree", "kernel", "linear")
 _FEWEST_COLUMNS_TO_DRAW = 4
-_FEWEST_ROWS_OF_SHARD = 100
 _BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own
 _MAX_FEATURES_TRIED = (0.5, 1.0)
 
@@ -97,10 +91,11 @@ def table_recipe(
         resolved = replace(resolved, subsample=1.0)
     _check_learner(p, learner, data)
     data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
-    n_shards = _shards_at_start(parameters, resolved, learner, data, n_folds)
-    data = _in_shards(n_shards, learner, data, seed)
-    if continuation is None or not is_auto(parameters["n_shards"]) or n_shards % resolved.n_shards:
-        resolved = replace(resolved, n_shards=n_shards)
+    plan = ShardPlan.of(
+        *(parameters["n_shards"], resolved, learner, len(data.X), n_folds),
+        continued=continuation is not None,
+    )
+    data, resolved = plan.arranged(data, seed), replace(resolved, n_shards=plan.now)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
     for trees in splitting_parts(learner):
@@ -118,9 +113,7 @@ def table_recipe(
         sampling=RowSampling(resolved.subsample, p["bootstrap"]),
         stopping=_early_stopping(p, resolved),
         n_folds=n_folds,
-        n_shards=resolved.n_shards,
-        in_shards=n_shards > 1,
-        adapts_shards=is_auto(parameters["n_shards"]),
+        shards=plan,
         encoder=encoder,
         resolved=resolved,
         units=begun.units,
@@ -156,39 +149,6 @@ def _with_held_out_rows(
         return data, 1
     n_folds = min(resolved.cv_folds, len(data.X)) if learner.works_on_folds else 1
     return (data if n_folds > 1 else data.hold_out(p["validation_fraction"], seed)), n_folds
-
-
-def _shards_at_start(
-    p: Mapping[str, Any],
-    resolved: ResolvedParameters,
-    learner: Learner,
-    data: TrainingData,
-    n_folds: int,
-) -> int:
-    """Return the number of shards at the start of a fit, also for a continued one."""
-    if not is_auto(p["n_shards"]):
-        return int(p["n_shards"])
-    if n_folds > 1 or not learner.divides_rows:
-        return 1
-    return most_shards(len(data.X), resolved.max_leaf_nodes)
-
-
-def _in_shards(n_shards: int, learner: Learner, data: TrainingData, seed: int) -> TrainingData:
-    """Arrange the rows in the order of their shards."""
-    if n_shards == 1:
-        return data
-    if not learner.divides_rows:
-        raise InvalidParameter(
-            f"n_shards={n_shards} is only supported by learners that divide their data by rows, "
-            f"and {type(learner).__name__} does not; set n_shards=1, or learner='tree'."
-        )
-    n = len(data.X)
-    if n < n_shards * _FEWEST_ROWS_OF_SHARD:
-        raise InvalidParameter(
-            f"n_shards={n_shards} would divide the {n} training rows into shards of fewer than "
-            f"{_FEWEST_ROWS_OF_SHARD} rows; set it to at most {max(1, n // _FEWEST_ROWS_OF_SHARD)}."
-        )
-    return data.ordered(deal_rows(n, n_shards, seed))
 
 
 def _early_stopping(p: Mapping[str, Any], resolved: ResolvedParameters) -> EarlyStopping | None:
