@@ -45,6 +45,7 @@ PARTS = (
         "multiple_kernels",
         "mixed_learners",
         "memory",
+        "tree_memory",
     ),
     "structured",
 )

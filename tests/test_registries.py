@@ -13,7 +13,8 @@ import hilboost
 from hilboost import BoostingRegressor, OutputKernelTreeRegressor
 from hilboost.core import discovery
 from hilboost.core.base_model import BaseModel, Term
-from hilboost.core.learner import FittedTerm, Learner
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.learner import Learner
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.export.registry import export_formats, export_function
 from hilboost.kernels.registry import kernel_classes, kernel_names

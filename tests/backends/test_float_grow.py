@@ -5,7 +5,7 @@ import pytest
 from tests.reference.float_grow import Float64Growth
 
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import TreeLearner, learner
 
 

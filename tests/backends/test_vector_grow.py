@@ -30,7 +30,7 @@ from hilboost.backends.trees.partition import RowBuffers
 from hilboost.backends.trees.vector_candidates import empty_candidates, empty_ranges
 from hilboost.backends.trees.vector_cuts import CutScratch, NodeRows, VectorGradients
 from hilboost.backends.trees.vector_levels import empty_levels
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import VectorTreeLearner, vector
 
 SEEDS = range(8)

@@ -13,10 +13,14 @@ from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.base_model import BaseModel, Term, TermByTerm
-from hilboost.core.learner import FittedTerm, Learner
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.learner import Learner
 
-WIDE = {"n": 440, "d": 600}
-"""Cells enough for two threads, of any number of rows."""
+
+@pytest.fixture
+def threads_at_once(monkeypatch):
+    """Threads are used on small data too."""
+    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
 
 
 def draw(loss, n=300, d=5, seed=0):
@@ -42,8 +46,9 @@ def fit_on(n_threads, model, X, y):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
 @pytest.mark.parametrize("trees", TREES, ids=ids(TREES))
+@pytest.mark.usefixtures("threads_at_once")
 def test_number_of_threads(loss, trees):
-    X, y = draw(loss, **WIDE)
+    X, y = draw(loss, n=440, d=40)
     draws = {"subsample": 0.8, "max_features": 0.6, "n_estimators": 3}
     model = loss.build(**PLAIN | trees.parameters | draws)
     one, two = (fit_on(n_threads, clone(model), X, y) for n_threads in (1, 2))
@@ -71,8 +76,9 @@ def test_number_of_threads_on_many_rows(loss, multi_output):
 
 @pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
 @pytest.mark.parametrize("cv_folds", [1, 3])
+@pytest.mark.usefixtures("threads_at_once")
 def test_number_of_threads_with_early_stopping(loss, cv_folds):
-    X, y = draw(loss, n=500, d=600)
+    X, y = draw(loss, n=500, d=40)
     parameters = {"early_stopping": True, "cv_folds": cv_folds, "n_estimators": 5}
     model = loss.build(**PLAIN | parameters | {"max_features": "auto"})
     one, two = (fit_on(n_threads, clone(model), X, y) for n_threads in (1, 2))

@@ -192,7 +192,7 @@ def test_parameters_out_of_range(cls, parameters, name):
 
 
 def test_a_mixture_is_no_additive_model():
-    with pytest.raises(AttributeError, match="no additive model; see members_ and gate_"):
+    with pytest.raises(AttributeError, match="not an additive model; its members are in members_"):
         _ = fitted(MixtureOfKernelExperts).model_
 
 

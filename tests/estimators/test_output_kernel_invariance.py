@@ -132,7 +132,7 @@ def threads_at_once(monkeypatch):
 @spaces
 @pytest.mark.usefixtures("threads_at_once")
 def test_any_number_of_threads_gives_the_same_bits(name, output):
-    _, X, Y = draw(n=150, d=9)
+    _, X, Y = draw(n=90, d=9)
     one, *others = (
         built(MODELS | DRAWN, name, output, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2, 3, 7)
     )

@@ -18,7 +18,9 @@ REGRESSORS = [
     BoostingRegressor(n_estimators=20, learning_rate=0.2, random_state=0),
     KernelBoostingRegressor(random_state=0, **GIVEN),
     SparseKernelRidge(n_basis=40, random_state=0, **GIVEN),
-    OutputKernelBoostingRegressor(n_estimators=30, learning_rate=0.2, random_state=0),
+    OutputKernelBoostingRegressor(
+        learner="ok3", n_estimators=10, learning_rate=0.4, random_state=0
+    ),
 ]
 CLASSIFIERS = [
     BoostingClassifier(n_estimators=15, learning_rate=0.2, random_state=0),

@@ -107,7 +107,7 @@ def test_cross_validation(model):
         (REGRESSORS[0], {"max_leaf_nodes": [2, 8], "loss": ["squared_error", "huber"]}),
         (REGRESSORS[1], {"kernel": ["gaussian", "matern32"], "regularization": [0.01, 10.0]}),
         (REGRESSORS[2], {"n_basis": [5, 40]}),
-        (REGRESSORS[3], {"learning_rate": [0.01, 0.2]}),
+        (REGRESSORS[3], {"learning_rate": [0.01, 0.4]}),
         (CLASSIFIERS[0], {"max_leaf_nodes": [2, 8], "class_weight": [None, "balanced"]}),
         (CLASSIFIERS[2], {"loss": ["log_loss", "squared_hinge"]}),
     ],

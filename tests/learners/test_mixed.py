@@ -4,18 +4,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.neighbors import KNeighborsRegressor
 
 from hilboost import BoostingRegressor
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import Learner
+from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, SparseLearner
 from hilboost.learners.mixed import MixedLearner, parts_of_rows
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.schedule import Schedule
 from hilboost.learners.tree import TreeLearner
+from hilboost.learners.wrapped import WrappedLearner
 
 RNG = np.random.default_rng(0)
 N = 100
@@ -159,7 +163,11 @@ def test_capabilities_are_the_meet():
     assert not mix([trees, line]).constant_on_leaves
     assert mix([machine, machine]).penalizes
     assert not mix([machine, line]).penalizes
-    assert not mix([trees, trees]).continues
+    assert mix(LEARNERS).continues
+    reweighting = SparseLearner(CONFIG, reweight=True)
+    assert not mix([trees, reweighting]).continues
+    assert mix(LEARNERS).in_checkpoints
+    assert not mix([line, WrappedLearner(KNeighborsRegressor())]).in_checkpoints
 
 
 def test_the_schedule_asks_only_learners_that_may_win():

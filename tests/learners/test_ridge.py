@@ -6,7 +6,7 @@ import pytest
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.ridge import RidgeLearner
 
 RNG = np.random.default_rng(0)

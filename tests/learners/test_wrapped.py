@@ -14,7 +14,7 @@ from tests.cases import PLAIN
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidData
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.wrapped import WrappedLearner
 
 RNG = np.random.default_rng(0)

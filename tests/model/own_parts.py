@@ -6,8 +6,9 @@ import numpy as np
 
 from hilboost import Loss
 from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, Learner
+from hilboost.core.learner import Learner
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Gaussian, Kernel
 from hilboost.learners.tree import TreeLearner

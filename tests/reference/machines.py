@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from hilboost.core.base_model import Stage
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
 from hilboost.losses import SquaredError
 

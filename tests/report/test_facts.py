@@ -23,7 +23,12 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.estimators.subset_ensembles import AdaBoostKernelClassifier, BayesianCommitteeMachine
+from hilboost.estimators.subset_ensembles import (
+    AdaBoostKernelClassifier,
+    BayesianCommitteeMachine,
+    MixtureOfKernelExperts,
+    StackedKernelRidge,
+)
 from hilboost.kernels import Gaussian, Matern
 from hilboost.outputs import PrecomputedOutput
 from hilboost.report import render
@@ -88,6 +93,11 @@ MODELS = {
         BayesianCommitteeMachine(n_estimators=3, subset_size=40, **KERNEL),
         friedman,
     ),
+    "experts": (
+        MixtureOfKernelExperts(n_estimators=3, subset_size=40, n_rounds=2, **KERNEL),
+        friedman,
+    ),
+    "stacked": (StackedKernelRidge(n_estimators=3, subset_size=40, **KERNEL), friedman),
     "votes": (
         AdaBoostKernelClassifier(
             n_estimators=3, subset_size=0.3, kernel=Gaussian(2.0), regularization=0.1

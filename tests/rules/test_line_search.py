@@ -8,7 +8,8 @@ from tests.cases import LOSSES, ids
 from hilboost import KernelBoostingRegressor
 from hilboost.core.base_model import BaseModel, LeafModel, Stage, Term
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.row_sample import RowSample
 from hilboost.core.rule import State
 from hilboost.kernels import Linear
 from hilboost.learners.tree import TreeLearner

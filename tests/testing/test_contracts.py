@@ -12,8 +12,8 @@ import hilboost.testing
 from hilboost import Loss
 from hilboost.core.base_model import Term
 from hilboost.core.errors import InvalidData
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Gaussian, Kernel
 from hilboost.losses import AbsoluteError, BinomialLogLoss, Quantile, SquaredError

@@ -1,7 +1,13 @@
 """The boosting loop: functional gradient descent in stages."""
 
 from hilboost.boosting.evaluate import checked_initial_raw
-from hilboost.boosting.loop import BoostingConfig, TrainingState, Validation, boost
+from hilboost.boosting.loop import (
+    BoostingConfig,
+    TrainingState,
+    Validation,
+    add_held_out,
+    boost,
+)
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, assign_folds
 from hilboost.boosting.shards import Shard, deal_rows, shard_ranges
@@ -21,6 +27,7 @@ __all__ = [
     "Shard",
     "TrainingState",
     "Validation",
+    "add_held_out",
     "assign_folds",
     "boost",
     "checked_initial_raw",

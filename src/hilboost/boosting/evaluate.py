@@ -17,8 +17,8 @@ from hilboost.core import dtypes
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 

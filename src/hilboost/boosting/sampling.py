@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core import dtypes
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
 
 

@@ -1,94 +1,18 @@
-"""Interface of base learners, and the records that they receive and return."""
+"""Interface of base learners."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.base_model import AnyModel, BaseModel, Stage, Term
+from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-
-
-@dataclass(frozen=True)
-class RowSample:
-    """Rows to which a stage is fitted.
-
-    Attributes
-    ----------
-    rows : (m,) uint32 or None
-        Row numbers in ascending order; ``None`` means all rows.
-    weight : (n,) float64 or None
-        Weights of all rows, multiplied by the counts of a bootstrap sample; ``None`` means one
-        for each row.
-    apart : (a,) uint32 or None
-        Rows that no stage of the model is fitted to, by which proposals may be compared; ``None``
-        if there are none.
-    """
-
-    rows: NDArray[np.uint32] | None
-    weight: Floats | None
-    apart: NDArray[np.uint32] | None = None
-
-
-class LeafOrder(ABC):
-    """Base class of order constraints on the leaf values of a model."""
-
-    @abstractmethod
-    def nearest(self, values: Floats, weight: Floats) -> Floats:
-        """Return the ordered values with the smallest weighted squared distance to ``values``.
-
-        Parameters
-        ----------
-        values : (n_leaves, r) float64
-        weight : (n_leaves, r) float64, or (n_leaves, 1) for all outputs
-
-        Returns
-        -------
-        (n_leaves, r) float64
-        """
-
-
-@dataclass(frozen=True)
-class FittedTerm(Generic[AnyModel]):
-    """Result of a learner: a term, and its outputs on the training rows.
-
-    Exactly one of ``leaves`` and ``outputs`` is not ``None``.
-
-    Attributes
-    ----------
-    term : Term
-    leaves : (n,) int32 or None
-        Leaf number of each row, if the model is a :class:`~hilboost.core.base_model.LeafModel`.
-    outputs : (n, r) float64 or None
-        Outputs of other base models.
-    order : LeafOrder or None
-        Order constraint on the leaf values.  A rule that changes the values replaces them by the
-        nearest values in this order.
-    newton : bool
-        Whether the outputs are Newton steps, which need no line search.
-    """
-
-    term: Term[AnyModel]
-    leaves: NDArray[np.int32] | None = None
-    outputs: Floats | None = None
-    order: LeafOrder | None = None
-    newton: bool = False
-
-    @property
-    def penalized(self) -> bool:
-        """Whether it lowers a penalized objective, and tells what it does to the penalty."""
-        return False
-
-    @property
-    def penalty(self) -> tuple[float, float]:
-        """Slope and curvature of the penalty along the step."""
-        return 0.0, 0.0
+from hilboost.core.row_sample import RowSample
 
 
 class Learner(ABC):
@@ -145,8 +69,17 @@ class Learner(ABC):
     divides_rows: ClassVar[bool] = False
     """Whether :meth:`divided` is supported, so that stages can learn from shards of the rows."""
 
+    reads_blocks: ClassVar[bool] = False
+    """Whether :meth:`prepare` and the base models read tables that are not an array of floats.
+
+    See :class:`hilboost.tables.BlockTable`.
+    """
+
     resumable: ClassVar[bool] = False
     """Whether a fit can be continued from the base models alone."""
+
+    has_state: ClassVar[bool] = False
+    """Whether a stage depends on earlier ones by more than the gradients: see :meth:`snapshot`."""
 
     @property
     def takes_categories(self) -> bool:
@@ -199,7 +132,12 @@ class Learner(ABC):
     @property
     def continues(self) -> bool:
         """Whether ``warm_start`` can add stages to those of an earlier fit."""
-        return not self.penalizes
+        return self.has_state or not self.penalizes
+
+    @property
+    def in_checkpoints(self) -> bool:
+        """Whether files can store a fit that is not complete: base models and snapshots."""
+        return self.resumable
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the learner for a table with category columns; by default, the learner itself.
@@ -369,6 +307,42 @@ class Learner(ABC):
             Result of :meth:`prepare`.
         """
         return
+
+    def snapshot(self, data: Any) -> Any:
+        """Return what later stages need besides the gradients; by default, nothing.
+
+        Learners that declare ``has_state`` override this method and :meth:`restore`.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`, between two stages.
+
+        Returns
+        -------
+        object
+            Not affected by later stages.  If :attr:`in_checkpoints`, a value that files support.
+        """
+        return None
+
+    def restore(self, data: Any, snapshot: Any, terms: Sequence[Term]) -> Sequence[Term]:
+        """Continue from a snapshot; by default, do nothing.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare` for the same inputs.
+        snapshot : object
+            Result of :meth:`snapshot`, in this or another process.
+        terms : sequence of Term
+            All terms that the learner has fitted.
+
+        Returns
+        -------
+        sequence of Term
+            The same terms, which share with later ones the objects that all terms of a fit share.
+        """
+        return terms
 
     def converged(self, data: Any) -> bool:
         """Return whether further stages would not change the model.

@@ -7,8 +7,10 @@ from typing import Protocol
 
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
 
 

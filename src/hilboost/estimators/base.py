@@ -1,4 +1,4 @@
-"""Base class of all estimators: validation, training, prediction, persistence and reports."""
+"""Base class of all estimators: validation, training, prediction and persistence."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.estimators.reports import ReportMixin
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
@@ -34,11 +35,11 @@ from hilboost.training.checkpoints import Resumable, checkpoint_among
 from hilboost.training.data import TrainingData, without_zero_weights
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult, train
-from hilboost.validation.inputs import Expected, check_inputs
+from hilboost.validation.inputs import Expected, check_inputs, is_plain
 from hilboost.validation.weights import check_weights
 
 
-class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
+class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
     """Translates parameters into a training recipe and stores the result in ``fitted_``.
 
     scikit-learn validates the parameters, and this class validates the data once.  Subclasses
@@ -97,6 +98,10 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _takes_sparse(self) -> bool:
         """Whether the learner accepts sparse matrices."""
+        return False
+
+    def _reads_blocks(self) -> bool:
+        """Whether the learner reads tables in blocks, so that they need not be copied."""
         return False
 
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
@@ -194,7 +199,8 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         if weight_val is not None and X_val is None:
             raise InvalidData("sample_weight_val requires X_val and y_val; pass these too.")
         schema = None if before is None else before.schema
-        expected = Expected(schema, self._categories(), self._takes_sparse())
+        in_blocks = self._reads_blocks()
+        expected = Expected(schema, self._categories(), self._takes_sparse(), in_blocks)
         X, schema = check_inputs(self, X, expected)
         n = len(X)
         if y is None:
@@ -259,6 +265,7 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
             continuation,
             resumable,
             None if relay is None else relay.watch,
+            self.warm_start,
         )
 
     def _seed(self) -> int:
@@ -370,9 +377,12 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any) -> Floats:
         """Check that the model is fitted and validate the inputs."""
-        check_is_fitted(self)
-        expected = Expected(self.fitted_.schema, sparse=self._takes_sparse())
-        return check_inputs(self, X, expected)[0]
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)  # raises; where it does not, it takes longer than one prediction
+        schema = self.fitted_.schema
+        if is_plain(self, X, schema):
+            return X
+        return check_inputs(self, X, Expected(schema, sparse=self._takes_sparse()))[0]
 
     def predict_raw(self, X: Any) -> Floats:
         """Predict in link space, before the inverse link of the loss.
@@ -394,55 +404,3 @@ class BoostingEstimator(CallbackSupportMixin, BaseEstimator):
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
         yield from self.fitted_.staged_raw(X, threads_for(self.n_jobs, n_entries))
-
-    # Reports
-
-    def report(
-        self, X: Any, y: Any, path: str | Path | None = None, title: str | None = None
-    ) -> Any:
-        """Create a report on the fitted model: errors, feature importances and parameters.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Rows that were not used to fit the model.
-        y : array-like (n,), (n, c), or sequence of n labels
-            True labels of these rows.
-        path : str or Path, optional
-            Path of a self-contained HTML file to write.
-        title : str, optional
-
-        Returns
-        -------
-        hilboost.report.page.Report
-            Renders itself in a notebook.  Its attributes are ``facts`` and ``html``.
-
-        Raises
-        ------
-        InvalidData, InvalidParameter
-            ``y`` does not match ``X``, or the file ``path`` cannot be created.
-
-        Notes
-        -----
-        A report takes about as long as predicting 200,000 rows, mostly for the permutation
-        importances.
-        """
-        from hilboost.report import report
-
-        return report(self, X, y, path, title=title)
-
-    def report_facts(self, X: Any, y: Any) -> dict[str, Any]:
-        """Return the facts of :meth:`report` as a JSON-serializable dict.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        y : array-like (n,), (n, c), or sequence of n labels
-
-        Returns
-        -------
-        dict
-        """
-        from hilboost.report import facts
-
-        return facts(self, X, y)

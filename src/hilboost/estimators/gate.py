@@ -81,29 +81,26 @@ class Gate:
         inputs = _with_ones(X)
         first = rng.normal(size=(n_inputs, n_hidden)) / np.sqrt(n_inputs)
 
+        def unpacked(flat: Floats) -> tuple[Floats, Floats]:
+            inner, outer = np.split(flat, [first.size])
+            return inner.reshape(first.shape), outer.reshape(n_hidden + 1, n_experts)
+
         def objective(flat: Floats) -> tuple[float, Floats]:
-            inner = flat[: first.size].reshape(first.shape)
-            outer = flat[first.size :].reshape(n_hidden + 1, n_experts)
+            inner, outer = unpacked(flat)
             hidden = _with_ones(np.tanh(inputs @ inner))
             gate = softmax(hidden @ outer, axis=1)
             mixed = np.einsum("nm,nmr->nr", gate, outputs)
             pull = (2 / size) * share[:, None] * (mixed - y)
             slope = gate * np.einsum("nmr,nr->nm", outputs - mixed[:, None], pull)
             back = (slope @ outer[:-1].T) * (1 - hidden[:, :-1] ** 2)
-            value = float(share @ ((mixed - y) ** 2).sum(axis=1)) / size + decay * float(
-                flat @ flat
-            )
+            error = float(share @ ((mixed - y) ** 2).sum(axis=1)) / size
             gradient = np.concatenate([(inputs.T @ back).ravel(), (hidden.T @ slope).ravel()])
-            return value, gradient + 2 * decay * flat
+            return error + decay * float(flat @ flat), gradient + 2 * decay * flat
 
         start = np.concatenate([first.ravel(), np.zeros((n_hidden + 1) * n_experts)])
-        found = minimize(
-            objective, start, jac=True, method="L-BFGS-B", options={"maxiter": max_iter}
-        )
-        return cls(
-            found.x[: first.size].reshape(first.shape),
-            found.x[first.size :].reshape(n_hidden + 1, n_experts),
-        )
+        options = {"maxiter": max_iter}
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        return cls(*unpacked(found.x))
 
 
 def assign(weights: Floats, capacity: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,19 +9,24 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
-from hilboost.backends import array_api as dense
-from hilboost.backends.threads import ThreadTeam, threads_for
+from hilboost.backends import array_api
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.core.target import Target
 from hilboost.estimators.gate import Gate, assign
 from hilboost.estimators.predictions import NumberPredictions
-from hilboost.estimators.random_subsets import Maker, SubsetEnsemble, drawn
+from hilboost.estimators.random_subsets import (
+    Maker,
+    NonAdditiveEnsemble,
+    SubsetEnsemble,
+    drawn,
+    outputs,
+)
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.model import AdditiveModel
 
 
-class MixtureOfKernelExperts(RegressorMixin, NumberPredictions, SubsetEnsemble):
+class MixtureOfKernelExperts(RegressorMixin, NumberPredictions, NonAdditiveEnsemble):
     """Kernel ridge regressions whose weights a gate chooses for every row.
 
     The prediction is ``Σ_j g_j(x) f_j(x)``, where ``g`` is a neural network with one hidden layer
@@ -33,24 +37,24 @@ class MixtureOfKernelExperts(RegressorMixin, NumberPredictions, SubsetEnsemble):
 
     Parameters
     ----------
-    n_estimators : int, default 20
+    n_estimators : int, default=20
         Number of experts.
-    subset_size : int or float in (0, 1), default 1000
+    subset_size : int or float in (0, 1), default=1000
         Largest number of rows per expert, or fraction of all rows.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
         Kernel of all members.  Length scales are in units of the standardized columns.
-    regularization : float or "auto", default "auto"
+    regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
-    n_rounds : int, default 3
+    n_rounds : int, default=3
         How often the experts and the gate are fitted; 1 leaves the random subsets.
-    n_hidden : int, default 20
+    n_hidden : int, default=20
         Number of hidden units of the gate.
-    decay : float, default 1e-4
+    decay : float, default=1e-4
         Factor of the sum of squared weights of the gate.
-    gate_iterations : int, default 200
+    gate_iterations : int, default=200
         Largest number of L-BFGS steps per fit of the gate.
-    random_state : int, RandomState or None, default None
-    n_jobs : int or None, default None
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
         Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
@@ -132,12 +136,11 @@ class MixtureOfKernelExperts(RegressorMixin, NumberPredictions, SubsetEnsemble):
     ) -> tuple[Gate, Floats]:
         """Fit the gate to all training rows; also return its weights there, (n, M)."""
         X, target = maker.training.X, maker.training.target
-        with dense.blas_threads(1):
-            outputs = maker.data.team.map(lambda model: model.predict_raw(X), members)
+        with array_api.blas_threads(1):
             inputs = members[0].inputs(X)
             gate = Gate.fit(
                 inputs,
-                np.stack(outputs, axis=1),
+                np.stack(maker.outputs(members, X), axis=1),
                 maker.residual,
                 target.weight,
                 self.n_hidden,
@@ -150,21 +153,9 @@ class MixtureOfKernelExperts(RegressorMixin, NumberPredictions, SubsetEnsemble):
     def _error(
         self, maker: Maker, members: list[KernelExpansion], gate: Gate, team: ThreadTeam
     ) -> float:
-        X, target = maker.training.held_out or (maker.training.X, maker.training.target)
-        assert isinstance(target, Target)
+        X, target = maker.comparison_data
         predicted = maker.initial_raw + _mixed(members, gate, X, team)
         return float(np.average(((target.y - predicted) ** 2).mean(axis=1), weights=target.weight))
-
-    @property
-    def model_(self) -> Any:
-        """Not available, because the weights of the members depend on the row.
-
-        Raises
-        ------
-        AttributeError
-            Always raised.
-        """
-        raise AttributeError("a mixture of experts is no additive model; see members_ and gate_.")
 
     def expert_weights(self, X: Any) -> Floats:
         """Compute the weights of the experts.
@@ -180,37 +171,19 @@ class MixtureOfKernelExperts(RegressorMixin, NumberPredictions, SubsetEnsemble):
         """
         X = self._checked(X)
         require_complete(X)
-        with dense.blas_threads(1):
+        with array_api.blas_threads(1):
             return self.gate_.weights(self.members_[0].inputs(X))
 
-    def predict_raw(self, X: Any) -> Floats:
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Returns
-        -------
-        (n, r) float64
-        """
-        X = self._checked(X)
-        require_complete(X)
-        with ThreadTeam(threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)) as team:
-            mixed = _mixed(self.members_, self.gate_, X, team)
-        return self.fitted_.model.initial_raw + mixed
-
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        """Yield the predictions of the single stage."""
-        yield self.predict_raw(X)
+    def _combined(self, X: Floats, team: ThreadTeam) -> Floats:
+        return self.fitted_.model.initial_raw + _mixed(self.members_, self.gate_, X, team)
 
 
 def _mixed(members: list[KernelExpansion], gate: Gate, X: Floats, team: ThreadTeam) -> Floats:
     """Weighted sum of the members, (n, r)."""
-    with dense.blas_threads(1):
-        outputs = team.map(lambda model: model.predict_raw(X), members)
+    parts = outputs(members, X, team)
+    with array_api.blas_threads(1):
         weights = gate.weights(members[0].inputs(X))
-    total = np.zeros_like(outputs[0])
-    for column, output in enumerate(outputs):
-        total += weights[:, [column]] * output
+    total = np.zeros_like(parts[0])
+    for column, part in enumerate(parts):
+        total += weights[:, [column]] * part
     return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from hilboost.backends import array_api
-from hilboost.backends.threads import threads_for
+from hilboost.backends.threads import ThreadTeam, threads_for
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.learner import Learner, RowSample
+from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.row_sample import RowSample
+from hilboost.core.target import Target
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.kernels import Kernel, as_kernel
@@ -31,6 +33,7 @@ from hilboost.learners.kernel_machine import (
     Workspace,
 )
 from hilboost.learners.kernel_machine.conversion import Conversion
+from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.learners.kernel_machine.memory import MEMORY_BUDGET
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.tuning import choose
@@ -93,6 +96,21 @@ class Maker:
         """Fit one member per subset, in parallel."""
         with array_api.blas_threads(1):
             return self.data.team.map(self.member, subsets)
+
+    @property
+    def comparison_data(self) -> tuple[Floats, Target]:
+        """Rows on which combinations are compared: the held-out ones, else all training rows."""
+        return self.training.held_out or (self.training.X, self.training.target)
+
+    def outputs(self, members: list[KernelExpansion], X: Floats) -> list[Floats]:
+        """Predict with each member, in parallel, M arrays (n, r)."""
+        return outputs(members, X, self.data.team)
+
+
+def outputs(members: list[KernelExpansion], X: Floats, team: ThreadTeam) -> list[Floats]:
+    """Predict with each member, in parallel, M arrays (n, r)."""
+    with array_api.blas_threads(1):
+        return team.map(lambda model: model.predict_raw(X), members)
 
 
 def drawn(n: int, size: int, count: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
@@ -219,3 +237,39 @@ class SubsetEnsemble(KernelMachineEstimator):
             for member, weight in zip(members, weights, strict=True)
         ]
         return AdditiveModel(maker.initial_raw, (Stage(tuple(terms)),))
+
+
+class NonAdditiveEnsemble(SubsetEnsemble):
+    """Base class of ensembles whose predictions are not a fixed sum of the members."""
+
+    is_additive = False
+    members_: list[KernelExpansion]
+
+    @abstractmethod
+    def _combined(self, X: Floats, team: ThreadTeam) -> Floats:
+        """Combine the members at the rows of ``X``, (n, r), with one BLAS thread."""
+
+    @property
+    def model_(self) -> Any:
+        """Not available, because the predictions are not a sum of the members.
+
+        Raises
+        ------
+        AttributeError
+            Always raised.
+        """
+        raise AttributeError(
+            f"{type(self).__name__} is not an additive model; its members are in members_."
+        )
+
+    def predict_raw(self, X: Any) -> Floats:
+        """Combine the predictions of the members; for a classifier, sum their votes."""
+        X = self._checked(X)
+        require_complete(X)
+        n_threads = threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)
+        with ThreadTeam(n_threads) as team, array_api.blas_threads(1):
+            return self._combined(X, team)
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        """Yield the predictions of the single stage."""
+        yield self.predict_raw(X)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hilboost.backends import array_api as dense
+from hilboost.backends import array_api
 from hilboost.core.dtypes import Floats
 from hilboost.estimators.predictions import NumberPredictions
 from hilboost.estimators.random_subsets import Maker, SubsetEnsemble
@@ -29,20 +29,20 @@ class StackedKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
 
     Parameters
     ----------
-    n_estimators : int, default 20
-    subset_size : int or float in (0, 1), default 1000
+    n_estimators : int, default=20
+    subset_size : int or float in (0, 1), default=1000
         Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
         rows are left.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default "auto"
+    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
         Kernel of all members.  Length scales are in units of the standardized columns.
-    regularization : float or "auto", default "auto"
+    regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
-    penalty : float or "auto", default "auto"
+    penalty : float or "auto", default="auto"
         µ, in units of the squared target.  ``"auto"`` minimizes the leave-one-out error of the
         weights over a grid, with the members as they are; a sample weight above 1 counts as that
         many rows.
-    random_state : int, RandomState or None, default None
-    n_jobs : int or None, default None
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
         Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
@@ -94,11 +94,11 @@ class StackedKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
 
     def _learn(self, maker: Maker) -> AdditiveModel:
         members = [model for model, _ in self._on_random_subsets(maker)]
-        X, target = maker.training.held_out or (maker.training.X, maker.training.target)
-        with dense.blas_threads(1):
-            outputs = maker.data.team.map(lambda model: model.predict_raw(X), members)
-            root = np.ones(len(X)) if target.weight is None else np.sqrt(target.weight)
-            F = np.column_stack([(root[:, None] * f).ravel() for f in outputs])
+        X, target = maker.comparison_data
+        root = np.ones(len(X)) if target.weight is None else np.sqrt(target.weight)
+        outputs = maker.outputs(members, X)
+        F = np.column_stack([(root[:, None] * f).ravel() for f in outputs])
+        with array_api.blas_threads(1):
             y = (root[:, None] * (target.y - maker.initial_raw)).ravel()
             copies = np.repeat(np.maximum(root**2, 1), target.y.shape[1])
             weights, self.penalty_ = stacked_weights(F, y, self.penalty, copies)

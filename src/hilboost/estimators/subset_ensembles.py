@@ -27,17 +27,16 @@ from scipy.optimize import nnls
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from hilboost.backends import array_api
-from hilboost.backends.threads import ThreadTeam, threads_for
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.estimators.losses import class_loss
 from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
 from hilboost.estimators.predictions import ClassPredictions, NumberPredictions
-from hilboost.estimators.random_subsets import Maker, SubsetEnsemble
+from hilboost.estimators.random_subsets import Maker, NonAdditiveEnsemble, SubsetEnsemble
 from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine import KernelExpansion
-from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.model import AdditiveModel
 
 __all__ = [
@@ -128,14 +127,11 @@ class ConvexKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
 
     def _learn(self, maker: Maker) -> AdditiveModel:
         members = [model for model, _ in self._on_random_subsets(maker)]
-        X, target = maker.training.held_out or (maker.training.X, maker.training.target)
-        with array_api.blas_threads(1):
-            outputs = maker.data.team.map(lambda model: model.predict_raw(X), members)
+        X, target = maker.comparison_data
         root = 1.0 if target.weight is None else np.sqrt(target.weight)[:, None]
-        errors = np.column_stack(
-            [(root * (maker.initial_raw + f - target.y)).ravel() for f in outputs]
-        )
-        return self._sum(maker, members, convex_weights(errors))
+        errors = [maker.initial_raw + f - target.y for f in maker.outputs(members, X)]
+        E = np.column_stack([(root * error).ravel() for error in errors])
+        return self._sum(maker, members, convex_weights(E))
 
 
 def convex_weights(errors: Floats) -> Floats:
@@ -152,7 +148,7 @@ def convex_weights(errors: Floats) -> Floats:
     return c / c.sum()
 
 
-class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble):
+class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, NonAdditiveEnsemble):
     """Gaussian processes on random subsets, combined by their inverse predictive variances.
 
     Let ``m_j(x)`` and ``v_j(x)`` be the posterior mean and variance of member j at ``x``, and
@@ -190,47 +186,15 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
     Tresp, *A Bayesian committee machine*, Neural Computation 12, 2000.
     """
 
-    is_additive = False
-
     def _learn(self, maker: Maker) -> AdditiveModel:
         found = self._on_random_subsets(maker)
         self.members_ = [model for model, _ in found]
         self._factors = [factor for _, factor in found]
         return AdditiveModel(maker.initial_raw, ())
 
-    @property
-    def model_(self) -> Any:
-        """Not available, because the prediction is not a sum of members.
-
-        Raises
-        ------
-        AttributeError
-            Always raised.
-        """
-        raise AttributeError("a Bayesian committee machine is not an additive model; use members_.")
-
-    def predict_raw(self, X: Any) -> Floats:
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Returns
-        -------
-        (n, r) float64
-        """
-        X = self._checked(X)
-        require_complete(X)
+    def _combined(self, X: Floats, team: ThreadTeam) -> Floats:
         blocks = row_blocks(len(X))
-        n_threads = threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)
-        with ThreadTeam(n_threads) as team, array_api.blas_threads(1):
-            parts = team.map(lambda rows: self._committee(X[rows]), blocks)
-        return np.concatenate(parts)
-
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        """Yield the predictions of the single stage."""
-        yield self.predict_raw(X)
+        return np.concatenate(team.map(lambda rows: self._committee(X[rows]), blocks))
 
     def _committee(self, X: Floats) -> Floats:
         """Predictions for a block of rows, (n, r)."""
@@ -248,7 +212,7 @@ class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, SubsetEnsemble
         return self.fitted_.model.initial_raw + total / precision[:, None]
 
 
-class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble):
+class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, NonAdditiveEnsemble):
     """AdaBoost of kernel classifiers, each fitted to a small weighted sample of the rows.
 
     Each member is a kernel ridge regression of the class indicators, fitted to rows that are drawn
@@ -288,8 +252,6 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
     Pavlov, Mao & Dom, *Scaling-up support vector machines using boosting algorithm*, ICPR 2000.
     Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface 2, 2009.
     """
-
-    is_additive = False
 
     def __init__(
         self,
@@ -344,20 +306,6 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
         return AdditiveModel(maker.initial_raw, ())
 
     @property
-    def model_(self) -> Any:
-        """Not available, because the prediction is not a sum of members.
-
-        Raises
-        ------
-        AttributeError
-            Always raised.
-        """
-        raise AttributeError(
-            "AdaBoostKernelClassifier is not an additive model; use members_ and "
-            "estimator_weights_."
-        )
-
-    @property
     def loss_(self) -> Loss:
         """Log loss of the votes."""
         return class_loss("log_loss", len(self.classes_))
@@ -368,7 +316,16 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
         """Yield sums of votes as log-loss scores; a vote is 1 for the winner, else -1/(C - 1)."""
-        X = self._checked(X)
+        yield from self._sums(self._checked(X))
+
+    def _combined(self, X: Floats, team: ThreadTeam) -> Floats:
+        return np.concatenate(team.map(lambda rows: self._votes(X[rows]), row_blocks(len(X))))
+
+    def _votes(self, X: Floats) -> Floats:
+        *_, raw = self._sums(X)
+        return raw
+
+    def _sums(self, X: Floats) -> Iterator[Floats]:
         C = len(self.classes_)
         raw = np.zeros((len(X), 1 if C == 2 else C))
         for model, vote in zip(self.members_, self.estimator_weights_, strict=True):
@@ -378,17 +335,3 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, SubsetEnsemble
             else:
                 raw += vote / (C - 1) * np.where(winners == np.arange(C), 1, -1 / (C - 1))
             yield raw
-
-    def predict_raw(self, X: Any) -> Floats:
-        """Compute the sums of votes.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Returns
-        -------
-        (n, r) float64
-        """
-        *_, raw = self._staged_raw(X)
-        return raw

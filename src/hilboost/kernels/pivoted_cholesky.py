@@ -178,13 +178,7 @@ def factor_columns(
         np.maximum(left, 0.0, out=left)
         pivots.append(pivot)
     if max_rank is None and not enough():
-        warnings.warn(
-            f"{what} is approximated by {len(pivots)} columns, which omit "
-            f"{left.sum() / trace:.2%} of its trace, more than tolerance={tolerance:g}. Increase "
-            "max_rank or tolerance.",
-            DataWarning,
-            stacklevel=2,
-        )
+        _warn_of_low_rank(len(pivots), left.sum() / trace, tolerance, what)
     chosen = np.array(pivots, dtype=np.int64)
     return GramFactor(chosen, np.ascontiguousarray(codes[: len(pivots)].T))
 
@@ -268,4 +262,13 @@ def _not_positive(row: int, what: str) -> NotPositive:
     return NotPositive(
         f"{what} is not positive semidefinite (detected in row {row}); use a kernel that is, or "
         "add a constant to the diagonal."
+    )
+
+
+def _warn_of_low_rank(rank: int, omitted: float, tolerance: float, what: str) -> None:
+    warnings.warn(
+        f"{what} is approximated by {rank} columns, which omit {omitted:.2%} of its trace, more "
+        f"than tolerance={tolerance:g}. Increase max_rank or tolerance.",
+        DataWarning,
+        stacklevel=3,
     )

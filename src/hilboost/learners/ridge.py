@@ -13,9 +13,11 @@ from hilboost.backends import array_api
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, Learner, RowSample
+from hilboost.core.learner import Learner
 from hilboost.core.operators import OperatorGraph
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.kernel_machine.inputs import Inputs
 
 _FARTHEST = 1e15  # in standard deviations, as for kernel machines
@@ -179,6 +181,11 @@ class RidgeLearner(Learner):
     @property
     def fits_curvature(self) -> bool:
         """Whether it is fitted to the gradients of ``Loss.with_curvature``: it needs a hessian."""
+        return True
+
+    @property
+    def in_checkpoints(self) -> bool:
+        """Whether files support the learner; they do."""
         return True
 
     @property

@@ -52,29 +52,41 @@ def climb(kernel: Gaussian, start: Floats, centers: Floats, weights: Floats) -> 
         usual = np.maximum(np.abs(W).sum(axis=1), _FAINT)
         length = 1 / np.where(total > 1e-3 * usual, total, usual)
         step = gradient * length[:, None]
-        improved = np.zeros(len(active), dtype=bool)
-        new_value, new_similar = value[active], similar
-        open_rows = np.arange(len(active))
-        factor = 1.0
-        for _ in range(_HALVINGS):
-            rows = active[open_rows]
-            tried = Y[rows] + factor * step[open_rows]
-            similar_tried = evaluate(kernel, tried * scale, centers)
-            value_tried = np.einsum("ij,ij->i", weights[rows], similar_tried)
-            better = value_tried > new_value[open_rows]
-            hit = open_rows[better]
-            Y[active[hit]] = tried[better]
-            improved[hit] = value_tried[better] - new_value[hit] > _CLOSE * np.abs(
-                value_tried[better]
-            )
-            new_value[hit] = value_tried[better]
-            new_similar[hit] = similar_tried[better]
-            open_rows = open_rows[~better]
-            factor /= 2
-            if not len(open_rows):
-                break
-        value[active] = new_value
-        active, similar = active[improved], new_similar[improved]
+        moved, new_value, similar = _search(
+            kernel, Y[active], step, centers, weights[active], value[active], similar
+        )
+        improved = new_value - value[active] > _CLOSE * np.abs(new_value)
+        Y[active], value[active] = moved, new_value
+        active, similar = active[improved], similar[improved]
         if not len(active):
             break
     return np.asarray(Y * scale)
+
+
+def _search(
+    kernel: Gaussian,
+    Y: Floats,
+    step: Floats,
+    centers: Floats,
+    weights: Floats,
+    value: Floats,
+    similar: Floats,
+) -> tuple[Floats, Floats, Floats]:
+    """Halve the steps of the rows until they increase the objective; other rows do not move.
+
+    ``Y`` and ``step`` (n, c) are in scaled coordinates.  Return ``Y``, its objective (n,) and its
+    kernel values (n, p) after the steps.
+    """
+    Y, value, similar = Y.copy(), value.copy(), similar.copy()
+    rows = np.arange(len(Y))
+    for halving in range(_HALVINGS):
+        tried = Y[rows] + step[rows] / 2**halving
+        similar_tried = evaluate(kernel, tried * kernel.length_scale, centers)
+        value_tried = np.einsum("ij,ij->i", weights[rows], similar_tried)
+        better = value_tried > value[rows]
+        hit = rows[better]
+        Y[hit], value[hit], similar[hit] = tried[better], value_tried[better], similar_tried[better]
+        rows = rows[~better]
+        if not len(rows):
+            break
+    return Y, value, similar

@@ -10,8 +10,9 @@ import numpy as np
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.estimators import BoostingRegressor
 from hilboost.testing.assertions import ensure, ensure_close, ensure_raises, read_only
 from hilboost.testing.models import BoostingContract

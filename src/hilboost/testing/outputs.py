@@ -20,11 +20,11 @@ from hilboost.testing.assertions import (
     ensure_raises,
     ensure_same_labels,
 )
+from hilboost.testing.candidates import ensure_invalid_candidates_are_refused, ensure_nearest
 from hilboost.testing.models import ModelContract
 
 _N = 12
 _OTHER_TYPES = (None, np.nan, {"a": 1}, object(), b"bytes")
-_NOT_A_LIST = (5, "text", {1, 2}, {"a": 1}, object(), np.array(3.0))
 
 
 class OutputSpaceContract(ModelContract):
@@ -295,59 +295,13 @@ class OutputSpaceContract(ModelContract):
     def test_candidates_are_chosen_by_distance(self) -> None:
         """The nearest of all candidates, or of those allowed for the row, is chosen."""
         embedding, _, raw = self.fitted()
-        others = self.draw(1)
-        norms, products = embedding.norms(others), raw @ embedding.encode(others).T
-        lengths = np.sqrt(np.where(norms > 0, norms, 1.0))
-        settled, numbers = self.settled(others), np.arange(_N)[::-1]
-        for way in embedding.ways:
-            found = embedding.decode(raw, way, Choice(others))
-            if not way.endswith("cosine"):
-                ensure_same_labels(
-                    found,
-                    take_labels(settled, (norms - 2 * products).argmin(axis=1)),
-                    "The nearest candidate must be chosen.",
-                )
-                continue
-            length = np.sqrt(np.where(embedding.norms(found) > 0, embedding.norms(found), 1.0))
-            ensure_close(
-                (embedding.encode(found) * raw).sum(axis=1) / length,
-                (products / lengths).max(axis=1),
-                "The candidate at the smallest angle must be chosen.",
-                rtol=1e-9,
-                atol=1e-9,
-            )
-        own = Choice(others, [[i] for i in numbers])
-        ensure_same_labels(
-            embedding.decode(raw, embedding.ways[0], own),
-            take_labels(settled, numbers),
-            "The chosen candidate must be allowed for the row.",
-        )
+        candidates = self.draw(1)
+        ensure_nearest(embedding, raw, candidates, self.settled(candidates))
 
     def test_candidates_that_cannot_be_chosen_from_are_refused(self) -> None:
         """Empty lists, invalid indices, invalid types and invalid labels raise errors."""
         embedding, labels, raw = self.fitted()
-        mixed = [*list(labels)[:3], None, *list(labels)[4:]]
-        refused = [
-            (Choice(labels[:0]), "candidates is empty; pass at least one"),
-            (
-                Choice(labels, [[0], [1], [], *([[0]] * (_N - 3))]),
-                r"allowed\[2\] must contain the index of at least one candidate",
-            ),
-            (Choice(labels, [[_N]] * _N), r"allowed\[0\] contains index 12; candidates have"),
-            *(
-                (Choice(odd), "candidates must be a list of labels, one per row")
-                for odd in _NOT_A_LIST
-            ),
-            (Choice(mixed), "row 3"),
-        ]
-        for way in embedding.ways:
-            for choice, pattern in refused:
-                ensure_raises(
-                    InvalidData,
-                    pattern,
-                    partial(embedding.decode, raw, way, choice),
-                    f"Candidates {choice.labels!r:.60} must be rejected.",
-                )
+        ensure_invalid_candidates_are_refused(embedding, raw, labels)
 
     def test_unknown_ways_are_refused(self) -> None:
         """An unknown decoding method raises an error, with and without candidates."""

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
-from hilboost.tables import Schema
+from hilboost.tables import DenseTable, Schema
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,14 @@ class TrainingData:
         """Strata whose proportions a split of the rows preserves, (n,)."""
         return self.codec.strata(self.target)
 
-    def hold_out(self, fraction: float, seed: int) -> TrainingData:
-        """Split off a fraction of the rows for validation; a single row is not split."""
+    def hold_out(self, fraction: float, seed: int, in_place: bool = False) -> TrainingData:
+        """Split off a fraction of the rows for validation; a single row is not split.
+
+        With ``in_place``, the training rows are not copied, but remain rows of a larger table.
+        """
+        # Imported here, because the import takes as long as a small fit.
+        from sklearn.model_selection import train_test_split
+
         n = len(self.X)
         if n < 2:
             return self
@@ -57,11 +62,17 @@ class TrainingData:
             learn, hold = split(stratify=self.strata)
         except ValueError:  # a class with one row cannot be stratified
             learn, hold = split()
+        X, held = self.X, self.X[hold]
+        if in_place and isinstance(X, np.ndarray):
+            table: Any = DenseTable(X)
+            X = table
+        elif isinstance(X, DenseTable):
+            held = held.array()
         return replace(
             self,
-            X=self.X[learn],
+            X=X[learn],
             target=self.target.rows(learn),
-            held_out=(self.X[hold], self.target.rows(hold)),
+            held_out=(held, self.target.rows(hold)),
             sample_weight=None if self.sample_weight is None else self.sample_weight[learn],
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,6 +147,8 @@ class Continuation:
         Encoding of category columns for the existing stages.
     in_units : bool
         Whether the existing stages are in units of the fit, as in a checkpoint.
+    belongs_to : mapping of str to str, or None
+        Hashes of what the snapshots of the state belong to; ``None`` if this has been checked.
     """
 
     state: TrainingState
@@ -154,6 +156,7 @@ class Continuation:
     resolved: ResolvedParameters | None = None
     encoding: Encoding | None = None
     in_units: bool = False
+    belongs_to: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, fitted: FittedModel) -> Continuation:
@@ -169,5 +172,7 @@ class Continuation:
             ],
             train=list(history.train[: kept + 1]),
             validation=[] if validation is None else list(validation[: kept + 1]),
+            snapshots=() if fitted.kept is None else (fitted.kept.snapshot,),
         )
-        return cls(state, fitted.seed, fitted.resolved, fitted.encoding)
+        belongs_to = None if fitted.kept is None else fitted.kept.belongs_to
+        return cls(state, fitted.seed, fitted.resolved, fitted.encoding, belongs_to=belongs_to)

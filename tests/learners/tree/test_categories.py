@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hilboost.core.base_model import Term
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import Forest, TreeLearner
 
 EXACT = {

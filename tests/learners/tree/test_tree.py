@@ -6,7 +6,7 @@ import scipy.sparse
 
 from hilboost.core.base_model import Term
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import Forest, Tree, TreeLearner, VectorTreeLearner
 from hilboost.learners.tree import tree as tree_module
 from hilboost.learners.tree.tree import WideForest

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.descending import Descending
@@ -61,6 +62,7 @@ class BlockLearner(KernelLearner):
     on_all_rows: bool = False
 
     name: ClassVar[str] = "block"
+    has_state: ClassVar[bool] = True
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> BlockState:
         """Scale the rows and start the threads."""

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.merging import DistinctRows
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import FittedTerm
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.merging import DistinctRows
 from hilboost.learners.kernel_machine.problem import StageProblem
@@ -135,6 +135,8 @@ class Descent:
     n_flat : int
         Number of last stages with a negligible decrease.
     """
+
+    in_files: ClassVar[bool] = True
 
     patience: int
     least: float = 1e-7

@@ -11,7 +11,7 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.expansion import KernelExpansion

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hilboost.backends.isotonic import nearest_in_order
 from hilboost.backends.trees.split_constraints import SplitConstraints
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import LeafOrder
+from hilboost.core.leaf_order import LeafOrder
 from hilboost.learners.tree.tree import Tree
 
 

@@ -20,8 +20,10 @@ from hilboost.backends.trees.traverse import binned_leaves
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, RowSample, SplittingLearner
+from hilboost.core.learner import SplittingLearner
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.buffers import TreeBuffers
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
@@ -36,7 +38,7 @@ from hilboost.learners.tree.leaves import (
 )
 from hilboost.learners.tree.packing import Packed, pack
 from hilboost.learners.tree.tree import Tree
-from hilboost.tables import SparseTable
+from hilboost.tables import BlockTable
 
 UNLIMITED = 2**31
 
@@ -132,6 +134,7 @@ class TreeLearner(SplittingLearner):
     newton_steps: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
     divides_rows: ClassVar[bool] = True
+    reads_blocks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Reject incompatible parameters."""
@@ -202,7 +205,7 @@ class TreeLearner(SplittingLearner):
         return True
 
     def prepare(
-        self, X: Floats | SparseTable, weight: Floats | None, seed: int, n_threads: int
+        self, X: Floats | BlockTable, weight: Floats | None, seed: int, n_threads: int
     ) -> TreeData:
         """Bin the table."""
         team = ThreadTeam(n_threads)
@@ -255,10 +258,7 @@ class TreeLearner(SplittingLearner):
         seed: int,
     ) -> FittedTerm:
         table = data.table
-        negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
-        hessian = np.empty((len(negative), 0))
-        if gradients.hessian is not None:
-            hessian = np.ascontiguousarray(gradients.hessian[:, columns])
+        negative, hessian = _columns_of(gradients, columns)
         weight = np.empty(0) if sample.weight is None else sample.weight
         rng = np.random.default_rng(seed)
         space = self._borrow(data, team, sample)
@@ -274,19 +274,15 @@ class TreeLearner(SplittingLearner):
                 _find_cells_of_others(growth, nodes, tree, leaf_of_row)
             sums = sums_in_leaves(team, nodes, space.rows, negative, hessian, weight)
             values = newton_steps(*sums, self.l2_regularization)
+            order = None
+            if self.monotonic:
+                order = MonotonicOrder.of(tree, self.monotonic)
+                lower, upper = growth.constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
+                values = np.clip(values, lower, upper)
         finally:
             space.release()
-        order = None
-        if self.monotonic:
-            order = MonotonicOrder.of(tree, self.monotonic)
-            lower, upper = growth.constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
-            values = np.clip(values, lower, upper)
-        return FittedTerm(
-            Term.of(tree.with_values(values), columns),
-            leaves=leaf_of_row,
-            order=order,
-            newton=True,
-        )
+        term = Term.of(tree.with_values(values), columns)
+        return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
 
     def _n_sketched(self, r: int) -> int:
         return r if self.sketch is None or not self.shared else min(r, self.sketch)
@@ -324,7 +320,10 @@ class TreeLearner(SplittingLearner):
         if k < r:
             projection = rng.normal(size=(r, k)) / np.sqrt(k)
             negative, hessian = np.ascontiguousarray(negative @ projection), hessian[:, :0]
-        space.rows[0] = space.all_rows if sample.rows is None else sample.rows
+        if sample.rows is None:
+            space.learn_from_all(team)
+        else:
+            space.rows[0] = sample.rows
         sampled = sample.rows is not None
         return pack(space, negative, hessian, weight, sampled, int(rng.integers(2**62)), team)
 
@@ -395,6 +394,14 @@ class TreeLearner(SplittingLearner):
             level_count=float(self.min_samples_level),
             level_l2=float(self.level_l2),
         )
+
+
+def _columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
+    """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous."""
+    negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
+    if gradients.hessian is None:
+        return negative, np.empty((len(negative), 0))
+    return negative, np.ascontiguousarray(gradients.hessian[:, columns])
 
 
 def _find_cells_of_others(

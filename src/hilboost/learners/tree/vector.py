@@ -31,8 +31,10 @@ from hilboost.backends.trees.vector_levels import LevelScratch, empty_levels
 from hilboost.core import dtypes
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import FittedTerm, RowSample, SplittingLearner
+from hilboost.core.learner import SplittingLearner
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.leaves import leaf_of_rows, newton_steps, sums_in_leaves, tree_of
@@ -212,6 +214,10 @@ class VectorTreeLearner(SplittingLearner):
                 leaf_of_row[others] = tree.leaves(data.X[others])
         return FittedTerm(Term.of(tree, slice(0, r)), leaves=leaf_of_row)
 
+    def _category_splits(self, d: int, n_nodes: int) -> CategorySplits:
+        sets = np.zeros((n_nodes if self.categorical else 0, SET_WORDS), dtype=np.uint64)
+        return CategorySplits(marked_columns(self.categorical, d), sets)
+
     def _growth(
         self,
         data: VectorTreeData,
@@ -236,10 +242,7 @@ class VectorTreeLearner(SplittingLearner):
             limits=limits,
             nodes=nodes,
             sums=empty_sums(n_nodes, k, int(rng.integers(2**62))),
-            categories=CategorySplits(
-                marked_columns(self.categorical, d),
-                np.zeros((n_nodes if self.categorical else 0, SET_WORDS), dtype=np.uint64),
-            ),
+            categories=self._category_splits(d, n_nodes),
             buffers=RowBuffers(
                 rows,
                 np.zeros((2, 0), dtype=np.int64),

@@ -1,0 +1,31 @@
+"""The rows to which a stage is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Rows to which a stage is fitted.
+
+    Attributes
+    ----------
+    rows : (m,) uint32 or None
+        Row numbers in ascending order; ``None`` means all rows.
+    weight : (n,) float64 or None
+        Weights of all rows, multiplied by the counts of a bootstrap sample; ``None`` means one
+        for each row.
+    apart : (a,) uint32 or None
+        Rows that no stage of the model is fitted to, by which proposals may be compared; ``None``
+        if there are none.
+    """
+
+    rows: NDArray[np.uint32] | None
+    weight: Floats | None
+    apart: NDArray[np.uint32] | None = None

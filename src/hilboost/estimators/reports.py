@@ -1,0 +1,60 @@
+"""Reports on fitted estimators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+class ReportMixin:
+    """Mixin for reports on the fitted model."""
+
+    def report(
+        self, X: Any, y: Any, path: str | Path | None = None, title: str | None = None
+    ) -> Any:
+        """Create a report on the fitted model: errors, feature importances and parameters.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows that were not used to fit the model.
+        y : array-like (n,), (n, c), or sequence of n labels
+            True labels of these rows.
+        path : str or Path, optional
+            Path of a self-contained HTML file to write.
+        title : str, optional
+
+        Returns
+        -------
+        hilboost.report.page.Report
+            Renders itself in a notebook.  Its attributes are ``facts`` and ``html``.
+
+        Raises
+        ------
+        InvalidData, InvalidParameter
+            ``y`` does not match ``X``, or the file ``path`` cannot be created.
+
+        Notes
+        -----
+        A report takes about as long as predicting 200,000 rows, mostly for the permutation
+        importances.
+        """
+        from hilboost.report import report
+
+        return report(self, X, y, path, title=title)
+
+    def report_facts(self, X: Any, y: Any) -> dict[str, Any]:
+        """Return the facts of :meth:`report` as a JSON-serializable dict.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : array-like (n,), (n, c), or sequence of n labels
+
+        Returns
+        -------
+        dict
+        """
+        from hilboost.report import facts
+
+        return facts(self, X, y)
