@@ -37,6 +37,7 @@ over the day.
 PARTS = (
     *(
         "trees",
+        "large_tables",
         "cold_start",
         "quality",
         "categories",

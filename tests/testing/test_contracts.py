@@ -211,8 +211,31 @@ class Sampled(Slopes):
         return replace(one.term.model, slopes=slopes, offset=np.zeros(slopes.shape[1]))
 
 
-def test_learners_that_keep_their_contract_pass():
-    check_learner(Sampled())
+class Divided(Sampled):
+    """Divides its data, which are the inputs, by rows."""
+
+    divides_rows = True
+
+    def divided(self, data, ranges):
+        return [data[rows] for rows in ranges]
+
+    def joined(self, parts):
+        return np.concatenate(parts)
+
+
+class Undivided(Divided):
+    def divided(self, data, ranges):
+        return [data for _ in ranges]
+
+
+class Reversed(Divided):
+    def joined(self, parts):
+        return np.concatenate(parts[::-1])
+
+
+@pytest.mark.parametrize("learner", [Sampled, Divided])
+def test_learners_that_keep_their_contract_pass(learner):
+    check_learner(learner())
 
 
 @pytest.mark.parametrize(
@@ -223,6 +246,8 @@ def test_learners_that_keep_their_contract_pass():
         (Global, "with the same seed must give equal models"),
         (Uphill, "must be a descent direction"),
         (Slopes, "test_rows_outside_of_the_sample"),
+        (Undivided, "test_parts_of_the_data"),
+        (Reversed, "joined must return the data of the rows of all parts"),
     ],
 )
 def test_mistakes_of_learners_are_found(learner, check, monkeypatch):

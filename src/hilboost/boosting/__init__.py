@@ -3,13 +3,14 @@
 from hilboost.boosting.evaluate import checked_initial_raw
 from hilboost.boosting.loop import (
     BoostingConfig,
-    EnsembleMember,
     TrainingState,
     Validation,
     add_held_out,
     boost,
 )
+from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, Turn
+from hilboost.boosting.shards import Shard, deal_rows, shard_ranges
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.boosting.units import (
     continued_in_units,
@@ -23,6 +24,7 @@ __all__ = [
     "EarlyStopping",
     "EnsembleMember",
     "RowSampling",
+    "Shard",
     "TrainingState",
     "Turn",
     "Validation",
@@ -30,7 +32,9 @@ __all__ = [
     "boost",
     "checked_initial_raw",
     "continued_in_units",
+    "deal_rows",
     "in_own_units",
     "in_units",
     "losses_in_own_units",
+    "shard_ranges",
 ]

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,9 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
+from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, Turn
+from hilboost.boosting.shards import STAGES_PER_TEST, GainTest, Shard, joined_shards
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
@@ -26,7 +27,6 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.rule import Rule, State
 from hilboost.core.target import Target
-from hilboost.model import AdditiveModel
 from hilboost.model.snapshot import FitSnapshot, MemberSnapshot
 
 
@@ -35,8 +35,9 @@ class BoostingConfig:
     """The components of a fit and its stopping criteria.
 
     If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
-    ``metric`` is the loss by which stages are compared, if it is another one.  With
-    ``takes_snapshots``, the state contains what its stages do not determine.
+    ``metric`` is the loss by which stages are compared, if it is another one.  ``adapts_shards``
+    joins shards when they are too small.  With ``takes_snapshots``, the state contains what its
+    stages do not determine.
     """
 
     loss: Loss
@@ -49,6 +50,7 @@ class BoostingConfig:
     seed: int
     units: TargetUnits | None = None
     metric: Loss | None = None
+    adapts_shards: bool = False
     takes_snapshots: bool = False
 
 
@@ -62,48 +64,6 @@ class Validation:
 
 
 @dataclass
-class EnsembleMember:
-    """An additive model during training, and its training rows.
-
-    Attributes
-    ----------
-    initial_raw : (r,) float64
-    rows : (m,) uint32 or None
-        ``None`` means all rows.
-    stages : list of Stage
-    raw : (n, r) float64
-        For all rows of the table, including those held out from the member.  Stored column by
-        column (Fortran order): a stage updates whole columns, and sums over classes vectorize.
-    data : object or None
-        Result of ``config.learner.prepare``, if each member has its own inputs.
-    """
-
-    initial_raw: Floats
-    rows: NDArray[np.uint32] | None = None
-    stages: list[Stage] = field(default_factory=list)
-    raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    data: Any = None
-
-    def model(self) -> AdditiveModel:
-        """The additive model of the stages so far."""
-        return AdditiveModel(self.initial_raw, tuple(self.stages))
-
-    @cached_property
-    def inside(self) -> NDArray[np.bool_] | None:
-        """Mask of the member's training rows, (n,), or ``None`` for all."""
-        if self.rows is None:
-            return None
-        mask = np.zeros(len(self.raw), dtype=bool)
-        mask[self.rows] = True
-        return mask
-
-    @cached_property
-    def outside(self) -> NDArray[np.uint32] | None:
-        """The other rows, ascending, or ``None`` where there are none."""
-        return None if self.inside is None else np.flatnonzero(~self.inside).astype(np.uint32)
-
-
-@dataclass
 class TrainingState:
     """The state of a fit: everything needed to continue it.
 
@@ -113,6 +73,11 @@ class TrainingState:
         One member, or one for each fold; the model is their mean.
     folds : (n,) int64 or None
         For each row, the member from which it is held out; a trial may omit the last members.
+    shards : list of Shard
+        Parts of the rows from which the stages learn in turn; they have their own ``raw``.  Empty
+        if every stage may learn from all rows.
+    shard_counts : list of int
+        Number of shards at the start and after each stage; empty if there are none.
     train, validation : list of float
         Mean losses, beginning with that of the initial prediction.
     seconds : list of float
@@ -125,6 +90,8 @@ class TrainingState:
 
     members: list[EnsembleMember]
     folds: NDArray[np.int64] | None = None
+    shards: list[Shard] = field(default_factory=list)
+    shard_counts: list[int] = field(default_factory=list)
     train: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -134,6 +101,19 @@ class TrainingState:
     def snapshot_of(self, n_stages: int) -> FitSnapshot | None:
         """Return the snapshot after a number of stages, if there is one."""
         return next((found for found in self.snapshots if found.n_stages == n_stages), None)
+
+    @property
+    def turn(self) -> Shard | None:
+        """The shard from which the next stage learns, or ``None`` if there are no shards."""
+        return self.shards[len(self.members[0].stages) % len(self.shards)] if self.shards else None
+
+    def raw_of(self, member: int, n_threads: int) -> Floats:
+        """Predictions of a member for all rows, (n, r)."""
+        if not self.shards:
+            return self.members[member].raw
+        for shard in self.shards:
+            shard.catch_up(n_threads)
+        return np.concatenate([shard.members[member].raw for shard in self.shards])
 
     @contextmanager
     def in_whole_stages(self) -> Iterator[None]:
@@ -148,6 +128,7 @@ class TrainingState:
             for losses in noted:
                 del losses[n_stages + 1 :]
             del self.seconds[n_stages:]
+            del self.shard_counts[n_stages + 1 :]
             for member in self.members:
                 del member.stages[n_stages:]
             raise
@@ -205,14 +186,11 @@ def _add_stages(
         _take_snapshot(config, data, state)
     so_far = len(state.train) - 1
     state.seconds += [math.nan] * (so_far - len(state.seconds))
+    if state.shards:
+        state.shard_counts += [len(state.shards)] * (so_far + 1 - len(state.shard_counts))
     for number in range(so_far, config.n_stages):
         began = time.perf_counter()
-
-        def step(member: int, number: int = number) -> None:
-            turn = Turn(config.seed, number, member)
-            advance(config, data, target, state.members[member], turn, inner)
-
-        team.map(step, range(len(state.members)))
+        _fit_stage(config, data, target, state, number, team, inner)
         if validation is not None:
             add_held_out(validation, state.members[0].stages[-1], team.n_threads)
         _note_losses(config, target, state, team, validation)
@@ -220,6 +198,61 @@ def _add_stages(
         state.seconds.append(time.perf_counter() - began)
         if _ends(config, data, state):
             break
+
+
+def _fit_stage(
+    config: BoostingConfig,
+    data: Any,
+    target: Target,
+    state: TrainingState,
+    number: int,
+    team: ThreadTeam,
+    inner: ThreadTeam,
+) -> None:
+    """Fit one stage of every member, to the rows whose turn it is."""
+    shard, test = state.turn, _gain_test(config, target, state, team)
+    rows = target if shard is None else shard.target
+    members = state.members if shard is None else shard.members
+
+    def step(member: int) -> None:
+        turn = Turn(config.seed, number, member)
+        advance(config, data, rows, members[member], turn, inner)
+
+    team.map(step, range(len(members)))
+    if shard is not None:
+        shard.n_stages += 1
+        _adapt_shards(config, state, test, team)
+
+
+def _gain_test(
+    config: BoostingConfig, target: Target, state: TrainingState, team: ThreadTeam
+) -> GainTest | None:
+    """Begin a test of the size of the shards, every few stages."""
+    n_stages, shards = len(state.members[0].stages), state.shards
+    if not config.adapts_shards or len(shards) < 2 or (n_stages + 1) % STAGES_PER_TEST:
+        return None
+    loss = _loss_at_start(config.metric or config.loss, target, state.members[0])
+
+    def of_shard(shard: Shard) -> float:
+        losses = [
+            mean_loss(loss, shard.target, member.raw, team, member.inside)
+            for member in shard.members
+        ]
+        return float(np.mean(losses))
+
+    own, following = (shards[k % len(shards)] for k in (n_stages, n_stages + 1))
+    return GainTest(of_shard, own, following, team.n_threads)
+
+
+def _adapt_shards(
+    config: BoostingConfig, state: TrainingState, test: GainTest | None, team: ThreadTeam
+) -> None:
+    """Continue with fewer shards if the test says so, and note the number."""
+    n_shards = len(state.shards)
+    after = n_shards if test is None else test.number_after(n_shards)
+    state.shard_counts.append(after)
+    if after < n_shards:
+        state.shards = joined_shards(state.shards, after, config.learner, team.n_threads)
 
 
 def add_held_out(validation: Validation, stage: Stage, n_threads: int) -> None:
@@ -303,7 +336,9 @@ def _loss_at_start(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
     """Return the loss by which stages are compared; it is the same for all stages."""
     if not loss.adaptive:
         return loss
-    return loss.adapted(target, np.broadcast_to(member.initial_raw, member.raw.shape))
+    return loss.adapted(
+        target, np.broadcast_to(member.initial_raw, (len(target.y), len(member.initial_raw)))
+    )
 
 
 def _note_losses(
@@ -313,18 +348,24 @@ def _note_losses(
     team: ThreadTeam,
     validation: Validation | None,
 ) -> None:
-    """Append the mean training loss and, if there are held-out rows, the validation loss."""
-    members = state.members
+    """Append the mean training loss and, if there are held-out rows, the validation loss.
+
+    With shards, the training loss is that of the shard from which the next stage will learn.
+    """
+    members, rows, shard = state.members, target, state.turn
     loss = _loss_at_start(config.metric or config.loss, target, members[0])
-    train = [mean_loss(loss, target, member.raw, team, member.inside) for member in members]
+    if shard is not None:
+        shard.catch_up(team.n_threads)
+        members, rows = shard.members, shard.target
+    train = [mean_loss(loss, rows, member.raw, team, member.inside) for member in members]
     state.train.append(float(np.mean(train)))
     if validation is not None:
         state.validation.append(mean_loss(loss, validation.target, validation.raw, team))
     elif state.folds is not None:
-        out_of_fold = members[0].raw.copy(order="F")
-        for k, member in enumerate(members):
+        out_of_fold = state.raw_of(0, team.n_threads).copy(order="F")
+        for k in range(1, len(members)):
             held = state.folds == k
-            out_of_fold[held] = member.raw[held]
+            out_of_fold[held] = state.raw_of(k, team.n_threads)[held]
         held_by_some = state.folds < len(members)
         state.validation.append(mean_loss(loss, target, out_of_fold, team, held_by_some))
 

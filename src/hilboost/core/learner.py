@@ -66,6 +66,9 @@ class Learner(ABC):
     takes_samples: ClassVar[bool] = True
     """Whether stages can be fitted to samples of the rows."""
 
+    divides_rows: ClassVar[bool] = False
+    """Whether :meth:`divided` is supported, so that stages can learn from shards of the rows."""
+
     reads_blocks: ClassVar[bool] = False
     """Whether :meth:`prepare` and the base models read tables that are not an array of floats.
 
@@ -212,6 +215,40 @@ class Learner(ABC):
         object
         """
         return data
+
+    def divided(self, data: Any, ranges: Sequence[slice]) -> list[Any]:
+        """Return the ``data`` of each of several ranges of the rows.
+
+        Only called for learners that declare :attr:`divides_rows`.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`; not used afterwards.
+        ranges : sequence of slice
+            Consecutive ranges that cover all rows.
+
+        Returns
+        -------
+        list of object
+        """
+        raise NotImplementedError
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """Return the ``data`` of neighboring ranges together.
+
+        Only called for learners that declare :attr:`divides_rows`.
+
+        Parameters
+        ----------
+        parts : sequence of object
+            Some results of :meth:`divided`, or of this method, in their order.
+
+        Returns
+        -------
+        object
+        """
+        raise NotImplementedError
 
     def for_trials(self, data: Any) -> tuple[Learner, Any]:
         """Return the learner whose parameters are compared in trial runs, and its ``data``.

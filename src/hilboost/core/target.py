@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hilboost.core.dtypes import Floats
 
 
@@ -36,6 +38,23 @@ class Target:
         Target
         """
         return Target(self.y[index], None if self.weight is None else self.weight[index])
+
+    def followed_by(self, other: Target) -> Target:
+        """Return the target of the rows of both.
+
+        Parameters
+        ----------
+        other : Target
+            With weights if and only if this one has weights.
+
+        Returns
+        -------
+        Target
+        """
+        y = np.concatenate([self.y, other.y])
+        if self.weight is None or other.weight is None:
+            return Target(y)
+        return Target(y, np.concatenate([self.weight, other.weight]))
 
     def total_weight(self) -> float:
         """Return the sum of the weights, rounded once, in whatever order they are.

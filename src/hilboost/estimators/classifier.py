@@ -28,7 +28,7 @@ class BoostingClassifier(ClassifierMixin, ClassPredictions, TableBoosting):
         Class weights, which multiply the sample weights.
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
-subsample, bootstrap, multi_output, sketch, monotonic_cst, interaction_cst, \
+subsample, bootstrap, n_shards, multi_output, sketch, monotonic_cst, interaction_cst, \
 categorical_features, target_encoding, line_search, early_stopping, cv_folds, \
 validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose : optional
         See :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with
@@ -75,6 +75,7 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
         max_bins: int = 255,
         subsample: float | str = "auto",
         bootstrap: bool = False,
+        n_shards: int | str = 1,
         multi_output: str = "separate",
         sketch: int | None = None,
         monotonic_cst: Any = None,
@@ -108,6 +109,7 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
             max_bins=max_bins,
             subsample=subsample,
             bootstrap=bootstrap,
+            n_shards=n_shards,
             multi_output=multi_output,
             sketch=sketch,
             monotonic_cst=monotonic_cst,

@@ -57,6 +57,13 @@ class BoostingRegressor(RegressorMixin, NumberPredictions, TableBoosting):
         Fraction of the rows used to fit each stage.
     bootstrap : bool, default=False
         Whether to draw these rows with replacement.
+    n_shards : int or "auto", default=1
+        Number of shards.  The rows are divided at random into shards of equal size, and the stages
+        learn from them in turn: stage t from shard t modulo ``n_shards``.  Unlike ``subsample``,
+        this saves time on large tables.  The training loss in ``history_`` is then that of the
+        shard whose turn is next.  ``subsample`` and ``min_samples_leaf`` refer to the rows of a
+        shard.  "auto" starts with up to 16 shards, from 200,000 rows on, and joins them when trees
+        begin to fit the noise of a shard.
     multi_output : {"separate", "shared"}, default="separate"
         Whether to grow one tree per output, or one tree with vector-valued leaves for all outputs.
     sketch : int or None, default=None
@@ -160,6 +167,7 @@ default="from_dtype"
         max_bins: int = 255,
         subsample: float | str = "auto",
         bootstrap: bool = False,
+        n_shards: int | str = 1,
         multi_output: str = "separate",
         sketch: int | None = None,
         monotonic_cst: Any = None,
@@ -193,6 +201,7 @@ default="from_dtype"
             max_bins=max_bins,
             subsample=subsample,
             bootstrap=bootstrap,
+            n_shards=n_shards,
             multi_output=multi_output,
             sketch=sketch,
             monotonic_cst=monotonic_cst,

@@ -67,6 +67,7 @@ class TableBoosting(BoostingEstimator):
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
         "subsample": [_AUTO, Interval(Real, 0, 1, closed="right")],
         "bootstrap": ["boolean"],
+        "n_shards": [_AUTO, Interval(Integral, 1, None, closed="left")],
         "multi_output": [StrOptions({"separate", "shared"})],
         "sketch": [Interval(Integral, 1, None, closed="left"), None],
         "monotonic_cst": ["array-like", dict, None],
@@ -103,6 +104,7 @@ class TableBoosting(BoostingEstimator):
         max_bins: int = 255,
         subsample: float | str = "auto",
         bootstrap: bool = False,
+        n_shards: int | str = 1,
         multi_output: str = "separate",
         sketch: int | None = None,
         monotonic_cst: Any = None,
@@ -135,6 +137,7 @@ class TableBoosting(BoostingEstimator):
         self.max_bins = max_bins
         self.subsample = subsample
         self.bootstrap = bootstrap
+        self.n_shards = n_shards
         self.multi_output = multi_output
         self.sketch = sketch
         self.monotonic_cst = monotonic_cst

@@ -22,6 +22,7 @@ class ResolvedParameters:
     early_stopping: bool
     cv_folds: int
     n_iter_no_change: int
+    n_shards: int = 1
 
     def fill(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Replace ``"auto"`` by these values, except for ``n_estimators``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from itertools import pairwise
 from typing import Any, get_type_hints
 
@@ -189,16 +189,26 @@ def _numbers(values: Any, name: str) -> Any:
 def _resolved_to_file(resolved: ResolvedParameters) -> Header:
     """Convert resolved parameters to plain values by name."""
     kinds = get_type_hints(ResolvedParameters)
+    optional = _optional_values()
     return {
         name: value if type(value) is int else kinds[name](value)
         for name, value in asdict(resolved).items()
+        if name not in optional or value != optional[name]
     }
+
+
+def _optional_values() -> dict[str, Any]:
+    """Values that files do not contain, of parameters that earlier versions did not have."""
+    return {f.name: f.default for f in fields(ResolvedParameters) if f.default is not MISSING}
 
 
 def _resolved_from_file(entry: Any) -> ResolvedParameters:
     """Read resolved parameters: known names, types, and values that a fit can choose."""
     kinds = get_type_hints(ResolvedParameters)
-    if not isinstance(entry, dict) or set(entry) != set(kinds):
+    if not isinstance(entry, dict):
+        raise ValueError("chosen is inconsistent")
+    entry = _optional_values() | entry
+    if set(entry) != set(kinds):
         raise ValueError("chosen is inconsistent")
     for name, kind in kinds.items():
         value = entry[name]

@@ -243,6 +243,37 @@ class LearnerContract(BoostingContract):
                 "Gradients of rows outside the sample must not change the model.",
             )
 
+    def test_parts_of_the_data_are_those_of_the_rows(self) -> None:
+        """Base models of a part of the data learn from its rows; joined parts are the whole."""
+        learner = self.make()
+        if not learner.divides_rows:
+            return
+        X, targets = self.data(np.random.default_rng(3), _N)
+        negative = np.array(targets - targets.mean(axis=0), order=learner.layout)
+        ranges = [slice(0, _N // 3), slice(_N // 3, _N)]
+        sample = RowSample(None, None)
+
+        def outputs(data: Any, gradients: Floats) -> Floats:
+            rng = np.random.default_rng(0)
+            fit = learner.fit(data, Gradients(gradients), sample, rng)
+            return np.concatenate([_outputs(one) for one in fit], axis=1)
+
+        whole = learner.prepare(X, None, 0, 1)
+        expected = outputs(whole, negative)
+        parts = learner.divided(whole, ranges)
+        for part, rows in zip(parts, ranges, strict=True):
+            own = np.array(negative[rows], order=learner.layout)
+            ensure(
+                outputs(part, own).shape == own.shape,
+                "divided must return the data of each range of rows.",
+            )
+        ensure_close(
+            outputs(learner.joined(parts), negative),
+            expected,
+            "joined must return the data of the rows of all parts, in their order.",
+        )
+        learner.close(whole)
+
     def test_a_sum_of_base_models_is_their_sum(self) -> None:
         """``sum_of`` adds the predictions multiplied by the coefficients."""
         fitted, X, gradients = self.fitted()

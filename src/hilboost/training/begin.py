@@ -12,12 +12,14 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.row_draws import assign_folds
 from hilboost.boosting import (
     EnsembleMember,
+    Shard,
     TrainingState,
     Validation,
     add_held_out,
     checked_initial_raw,
     continued_in_units,
     in_units,
+    shard_ranges,
 )
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
@@ -135,6 +137,8 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
         )
     for k, (member, r, X) in enumerate(zip(state.members, rows, inputs, strict=True)):
         member.rows = r
+        if recipe.shards.at_start > 1:
+            continue
         if snapshot is None:
             raw = member.model().predict_raw(X, n_threads)
         else:
@@ -142,6 +146,11 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
             if len(raw) != len(X):
                 raise InvalidModelFile("the state of the fit is damaged; start a new fit.")
         member.raw = np.asarray(raw, order=recipe.learner.layout)
+    if recipe.shards.at_start > 1:
+        state.shards = [
+            Shard.of(block, recipe.data.target, inputs, state.members, n_threads)
+            for block in shard_ranges(len(recipe.data.X), recipe.shards.now)
+        ]
     validation = _validation(recipe, state, encoding, snapshot, n_threads)
     return InitialState(state, validation, inputs, encoding, snapshot)
 

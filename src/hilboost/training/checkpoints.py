@@ -306,6 +306,8 @@ class Writer(AbstractContextManager["Writer"]):
     def _write(self) -> None:
         state, began = self._state, time.monotonic()
         self._tried = len(state.members[0].stages)
+        if state.shard_counts:
+            self._header["chosen"]["n_shards"] = state.shard_counts[self._tried]
         writer = ValueWriter()
         header = self._header | {
             "train": state.train,

@@ -73,6 +73,15 @@ class TrainingData:
             sample_weight=None if self.sample_weight is None else self.sample_weight[learn],
         )
 
+    def ordered(self, order: NDArray[np.intp]) -> TrainingData:
+        """Return the data with the training rows in another order."""
+        return replace(
+            self,
+            X=self.X[order],
+            target=self.target.rows(order),
+            sample_weight=None if self.sample_weight is None else self.sample_weight[order],
+        )
+
 
 def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
     """Remove rows of zero weight, which are ignored."""

@@ -74,6 +74,7 @@ def resolve(
         "subsample": 0.8 if careful and not two_classes else 1.0,
         "cv_folds": _n_folds(n * n_trees * d),
         "n_iter_no_change": 30 if careful else 20,
+        "n_shards": 1,
     }
     chosen = {name: _or(parameters[name], value) for name, value in chosen.items()}
     if chosen["max_leaf_nodes"] is None:

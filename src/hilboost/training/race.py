@@ -9,6 +9,7 @@ import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig, TrainingState, Validation, boost
+from hilboost.core.base_model import Stage
 from hilboost.core.rule import Rule
 from hilboost.core.target import Target
 from hilboost.rules import Shrinkage
@@ -38,9 +39,11 @@ def best_candidate(
     for candidate in candidates:
         first = state.members[0]
         learner, own = candidate.learner.for_trials(data if first.data is None else first.data)
-        member = replace(first, raw=first.raw.copy(order="F"), stages=[], data=own)
+        stages: list[Stage] = []
+        member = replace(first, raw=first.raw.copy(order="F"), stages=stages, data=own)
         held = None if validation is None else replace(validation, raw=validation.raw.copy())
-        trial = TrainingState([member], state.folds)
+        shards = [shard.first_member_afresh(stages) for shard in state.shards]
+        trial = TrainingState([member], state.folds, shards)
         short = replace(
             config,
             learner=learner,

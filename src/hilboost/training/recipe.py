@@ -18,6 +18,7 @@ from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.data import TrainingData
+from hilboost.training.shards import ShardPlan
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Recipe:
     stopping : EarlyStopping or None
     n_folds : int
         Number of members of a cross-validated ensemble; 1 for a single model.
+    shards : ShardPlan
     encoder : Encoder or None
         Encoder of category columns that base models cannot read directly.
     candidates : tuple of Candidate
@@ -111,6 +113,7 @@ class Recipe:
     sampling: RowSampling = field(default_factory=RowSampling)
     stopping: EarlyStopping | None = None
     n_folds: int = 1
+    shards: ShardPlan = field(default_factory=ShardPlan)
     encoder: Encoder | None = None
     candidates: tuple[Candidate, ...] = ()
     resolved: ResolvedParameters | None = None

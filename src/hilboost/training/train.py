@@ -27,6 +27,7 @@ from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
+from hilboost.model.resolved import ResolvedParameters
 from hilboost.rules import Shrinkage
 from hilboost.training.begin import InitialState, begin
 from hilboost.training.categories import placed
@@ -145,6 +146,7 @@ def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> Boos
         seed=recipe.seed,
         units=recipe.units,
         metric=recipe.metric,
+        adapts_shards=recipe.shards.adapts,
     )
 
 
@@ -160,10 +162,23 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
             member.data = recipe.learner.for_member(data)
         else:
             member.data = recipe.learner.prepare(X, weight, recipe.seed, n_threads)
+    _divide(recipe.learner, initial.state)
+    data = initial.state.members[0].data
     if recipe.choose_penalty is not None:
         for member in initial.state.members:
             recipe.learner.choose_penalty_by(member.data, recipe.choose_penalty)
     return data
+
+
+def _divide(learner: Learner, state: TrainingState) -> None:
+    """Give each shard its part of the learner's data; the members keep only the first one."""
+    if not state.shards:
+        return
+    for k, member in enumerate(state.members):
+        parts = learner.divided(member.data, [shard.rows for shard in state.shards])
+        for shard, part in zip(state.shards, parts, strict=True):
+            shard.members[k].data = part
+        member.data = parts[0]
 
 
 def _close(learner: Learner, data: Any, state: TrainingState) -> None:
@@ -223,10 +238,17 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         ),
         members=tuple(members),
         encoding=initial.encoding,
-        resolved=recipe.resolved,
+        resolved=_resolved_now(recipe, state),
         kernel_machine=summary,
         row_draws=ROW_DRAWS,
     )
+
+
+def _resolved_now(recipe: Recipe, state: TrainingState) -> ResolvedParameters | None:
+    """Return the parameters with the number of shards after the last stage that is kept."""
+    if recipe.resolved is None or not state.shard_counts:
+        return recipe.resolved
+    return replace(recipe.resolved, n_shards=state.shard_counts[len(state.members[0].stages)])
 
 
 def _model(members: list[AdditiveModel], encoding: Encoding | None) -> AdditiveModel:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -56,6 +56,15 @@ class BinnedTable:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.words.shape[1]
+
+    def part(self, rows: slice) -> BinnedTable:
+        """Return the table of a range of rows, with the same bins."""
+        return replace(self, words=np.ascontiguousarray(self.words[:, rows]))
+
+    def followed_by(self, others: Sequence[BinnedTable]) -> BinnedTable:
+        """Return the table of the rows of all, which have the same bins."""
+        words = [self.words, *(other.words for other in others)]
+        return replace(self, words=np.concatenate(words, axis=1))
 
 
 class BinEdges(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -132,6 +133,7 @@ class TreeLearner(SplittingLearner):
     takes_missing_targets: ClassVar[bool] = True
     newton_steps: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
+    divides_rows: ClassVar[bool] = True
     reads_blocks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -209,6 +211,15 @@ class TreeLearner(SplittingLearner):
         team = ThreadTeam(n_threads)
         levels = dict(self.categorical)
         return TreeData(bin_table(X, weight, self.max_bins, seed, team, levels), team, {})
+
+    def divided(self, data: TreeData, ranges: Sequence[slice]) -> list[TreeData]:
+        """Copy the bins of each range, so that they are contiguous; threads are shared."""
+        return [replace(data, table=data.table.part(rows)) for rows in ranges]
+
+    def joined(self, parts: Sequence[TreeData]) -> TreeData:
+        """Put the bins of the parts together."""
+        first, *others = (part.table for part in parts)
+        return replace(parts[0], table=first.followed_by(others))
 
     def close(self, data: TreeData) -> None:
         """Stop the threads."""

@@ -43,6 +43,7 @@ from hilboost.training.recipes.mixed import (
     with_splitting,
 )
 from hilboost.training.regularization import held_out_penalty
+from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name, is_regressor
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 from hilboost.validation.weights import warn_of_light_weights
@@ -90,6 +91,11 @@ def table_recipe(
         resolved = replace(resolved, subsample=1.0)
     _check_learner(p, learner, data)
     data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
+    plan = ShardPlan.of(
+        *(parameters["n_shards"], resolved, learner, len(data.X), n_folds),
+        continued=continuation is not None,
+    )
+    data, resolved = plan.arranged(data, seed), replace(resolved, n_shards=plan.now)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
     resolved = _with_share_of_columns(resolved, learner, data.X.shape[1])
@@ -105,6 +111,7 @@ def table_recipe(
         sampling=RowSampling(resolved.subsample, p["bootstrap"]),
         stopping=_early_stopping(p, resolved),
         n_folds=n_folds,
+        shards=plan,
         encoder=encoder,
         resolved=resolved,
         units=begun.units,

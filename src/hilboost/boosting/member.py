@@ -1,0 +1,57 @@
+"""Members of an ensemble: additive models during training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
+from hilboost.model import AdditiveModel
+
+
+@dataclass
+class EnsembleMember:
+    """An additive model during training, and its training rows.
+
+    Attributes
+    ----------
+    initial_raw : (r,) float64
+    rows : (m,) uint32 or None
+        ``None`` means all rows.
+    stages : list of Stage
+    raw : (n, r) float64
+        For all rows of the table, including those held out from the member.  Stored column by
+        column (Fortran order): a stage updates whole columns, and sums over classes vectorize.
+        Empty if the rows are divided into shards, which have their own.
+    data : object or None
+        Result of ``config.learner.prepare``, if each member has its own inputs.
+    """
+
+    initial_raw: Floats
+    rows: NDArray[np.uint32] | None = None
+    stages: list[Stage] = field(default_factory=list)
+    raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    data: Any = None
+
+    def model(self) -> AdditiveModel:
+        """The additive model of the stages so far."""
+        return AdditiveModel(self.initial_raw, tuple(self.stages))
+
+    @cached_property
+    def inside(self) -> NDArray[np.bool_] | None:
+        """Mask of the member's training rows, (n,), or ``None`` for all."""
+        if self.rows is None:
+            return None
+        mask = np.zeros(len(self.raw), dtype=bool)
+        mask[self.rows] = True
+        return mask
+
+    @cached_property
+    def outside(self) -> NDArray[np.uint32] | None:
+        """The other rows, ascending, or ``None`` where there are none."""
+        return None if self.inside is None else np.flatnonzero(~self.inside).astype(np.uint32)

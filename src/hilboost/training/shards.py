@@ -1,0 +1,107 @@
+"""The number of shards of the rows from which the stages of a fit learn in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from hilboost.boosting import deal_rows
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.learner import Learner
+from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.training.data import TrainingData
+
+_FEWEST_FOR_SHARDS = 200_000
+_MOST_SHARDS = 16
+_ROWS_PER_LEAF = 2000
+_FEWEST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """Numbers of shards.
+
+    Attributes
+    ----------
+    at_start : int
+        Number of shards at the start of the fit, or of the fit that is continued.  The rows are in
+        the order of these shards.  1 if every stage may learn from all rows.
+    now : int
+        Number of shards for the next stage.
+    adapts : bool
+        Whether shards are joined when they are too small.
+    """
+
+    at_start: int = 1
+    now: int = 1
+    adapts: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        n_shards: Any,
+        resolved: ResolvedParameters,
+        learner: Learner,
+        n: int,
+        n_folds: int,
+        continued: bool,
+    ) -> Self:
+        """Plan the shards of a fit to n rows.
+
+        Parameters
+        ----------
+        n_shards : int or "auto"
+            As given by the user.
+        resolved : ResolvedParameters
+            For a continued fit, with the number of shards after its stages.
+        learner : Learner
+        n : int
+        n_folds : int
+        continued : bool
+
+        Raises
+        ------
+        InvalidParameter
+            The learner does not support shards, or they would be too small.
+        """
+        if not is_auto(n_shards):
+            _check(int(n_shards), learner, n)
+            return cls(int(n_shards), int(n_shards))
+        at_start = 1
+        if n_folds == 1 and learner.divides_rows:
+            at_start = most_shards(n, resolved.max_leaf_nodes)
+        goes_on = continued and at_start % resolved.n_shards == 0
+        return cls(at_start, resolved.n_shards if goes_on else at_start, adapts=True)
+
+    def arranged(self, data: TrainingData, seed: int) -> TrainingData:
+        """Return the data with the rows in the order of their shards."""
+        if self.at_start == 1:
+            return data
+        return data.ordered(deal_rows(len(data.X), self.at_start, seed))
+
+
+def _check(n_shards: int, learner: Learner, n: int) -> None:
+    if n_shards == 1:
+        return
+    if not learner.divides_rows:
+        raise InvalidParameter(
+            f"n_shards={n_shards} is only supported by learners that divide their data by rows, "
+            f"and {type(learner).__name__} does not; set n_shards=1, or learner='tree'."
+        )
+    if n < n_shards * _FEWEST_ROWS:
+        raise InvalidParameter(
+            f"n_shards={n_shards} would divide the {n} training rows into shards of fewer than "
+            f"{_FEWEST_ROWS} rows; set it to at most {max(1, n // _FEWEST_ROWS)}."
+        )
+
+
+def most_shards(n: int, max_leaf_nodes: int) -> int:
+    """Return the number of shards with which a fit to n rows starts, a power of two.
+
+    A shard has at least 2,000 rows for each leaf of a tree.
+    """
+    n_shards = 1
+    if n >= _FEWEST_FOR_SHARDS:
+        while n_shards < _MOST_SHARDS and n >= 2 * n_shards * _ROWS_PER_LEAF * max_leaf_nodes:
+            n_shards *= 2
+    return n_shards
