@@ -320,7 +320,7 @@ def test_other_learners_have_no_automatic_shards(small_shards):
 def test_early_stopping_with_automatic_shards(small_shards):
     X, y = noise(share=0.5)
     held = {"X_val": X[:300], "y_val": y[:300]}
-    settings = LONG | {"early_stopping": True, "n_estimators": 200, "max_features": "auto"}
+    settings = LONG | {"early_stopping": True, "n_estimators": 600, "max_features": "auto"}
     model = BoostingRegressor(**settings).fit(X[300:], y[300:], **held)
     losses = model.history_.validation
     assert losses.argmin() == model.n_estimators_ < len(losses) - 1

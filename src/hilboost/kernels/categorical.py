@@ -92,7 +92,20 @@ class Delta(Kernel):
         return self.gradient_of_pulls(A, W * self.block(A, A))
 
     def gradient_of_pulls(self, A: Array, M: Array) -> Floats:
-        """Compute the gradient from the products ``M_ij = W_ij k_ij``, (a, a)."""
+        """Compute the gradient of ``sum_ij W_ij k_ij`` from the products of weights and kernel.
+
+        Parameters
+        ----------
+        A : (a, d) array
+            Rows of category codes.
+        M : (a, a) array
+            ``M_ij = W_ij k_ij``.
+
+        Returns
+        -------
+        (g,) float64
+            One entry for each group of length scales, with respect to their logarithms.
+        """
         xp = array_api.namespace(A)
         by_column = np.array(
             [
