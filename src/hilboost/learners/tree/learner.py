@@ -28,11 +28,10 @@ from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.constraints import MonotonicOrder, constraints_of
 from hilboost.learners.tree.growth import grow_together
 from hilboost.learners.tree.leaves import (
+    leaf_gradients,
     leaf_of_rows,
-    leaves_of,
     leaves_of_others,
     newton_steps,
-    sums_in_leaves,
     tree_of,
 )
 from hilboost.learners.tree.packing import Packed, pack
@@ -256,16 +255,16 @@ class TreeLearner(SplittingLearner):
             grow_together(growth, space, team)
             nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
-            tree = tree_of(nodes, space.nodes.gains, thresholds, growth.categories)
-            leaf_of_row = leaf_of_rows(team, nodes, space.rows, table.n_rows)
+            tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, growth.categories)
+            leaf_of_row = leaf_of_rows(team, nodes, leaves, space.rows, table.n_rows)
             if sample.rows is not None:
                 leaves_of_others(team, table.bins, nodes, tree, growth.categories, leaf_of_row)
-            sums = sums_in_leaves(team, nodes, space.rows, negative, hessian, weight)
-            values = newton_steps(*sums, self.l2_regularization)
+            exact = leaf_gradients(negative, hessian, weight, self.l2_regularization)
+            values = newton_steps(team, nodes, leaves, space.rows, exact)
             order = None
             if self.monotonic:
                 order = MonotonicOrder.of(tree, self.monotonic)
-                lower, upper = growth.constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
+                lower, upper = growth.constraints.bounds[leaves].swapaxes(0, 1)
                 values = np.clip(values, lower, upper)
         finally:
             space.release()
