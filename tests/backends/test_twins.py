@@ -334,6 +334,29 @@ def test_absolute_sums(seed, r, curved, weights, sampled):
 
 
 @seeded
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_absolute_sums_of_trees(seed, curved, weights, sampled):
+    rng = np.random.default_rng(seed)
+    gradients, hessians = draw_gradients(rng, 50, 3, curved)
+    weight, whole = draw_weights(rng, 50, weights), weights != "fractions"
+    rows = draw_rows(rng, 50)[0] if sampled else np.empty(0, np.uint32)
+    hessians = np.ascontiguousarray(hessians.T)[..., None] if curved else np.empty((3, 50, 0))
+    trees = fixed_point.TreeGradients(np.ascontiguousarray(gradients.T)[..., None], hessians, whole)
+    results = []
+    for module in (fixed_point, fixed_point_twin):
+        sums = empty_sums(3, 3)
+        for thread in range(2):
+            scratch = np.empty((2, 2, CHUNK))
+            module.absolute_sums_of_trees(
+                thread, 2, trees, weight, rows, len(rows) or 50, scratch, sums
+            )
+        results.append([exact(total) for total in sums.reshape(-1, 5)])
+    assert results[0] == results[1]
+
+
+@seeded
 @pytest.mark.parametrize("r", [1, 2])
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])

@@ -33,11 +33,12 @@ def tree_of(
     """
     grown = empty_tree(len(nodes))
     depth = write_tree(nodes, len(nodes), gains, thresholds, categories.is_category, grown)
-    return as_tree(grown, depth, categories), grown.leaves
+    values = np.zeros((len(grown.leaves), 1))
+    return as_tree(grown, depth, values, categories), grown.leaves
 
 
-def as_tree(grown: GrownTree, depth: int, categories: CategorySplits) -> Tree:
-    """Return a grown tree with zero leaf values as a base model; arrays are not copied."""
+def as_tree(grown: GrownTree, depth: int, values: Floats, categories: CategorySplits) -> Tree:
+    """Return a grown tree with these leaf values as a base model; arrays are not copied."""
     of_levels: dict[str, NDArray] = {}
     if len(categories.is_category):
         by_level = (categories.is_category[grown.column] != 0) & (grown.leaf_number < 0)
@@ -52,7 +53,7 @@ def as_tree(grown: GrownTree, depth: int, categories: CategorySplits) -> Tree:
         gain=grown.gain,
         leaf_number=grown.leaf_number,
         depth=depth,
-        leaf_values=np.zeros((len(grown.leaves), 1)),
+        leaf_values=values,
         **of_levels,
     )
 
