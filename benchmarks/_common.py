@@ -204,6 +204,7 @@ def in_parts(
     path: Path,
     cases: Sequence[Mapping[str, Any]],
     measure: Callable[..., Mapping[str, Any]],
+    threads: int = 1,
 ) -> list[dict[str, Any]]:
     """Measure the cases that the JSON file does not hold yet, and save it after each of them.
 
@@ -221,7 +222,7 @@ def in_parts(
             found = {**case, **measure(**case)}
             print(found, flush=True)
             done.append(found)
-            write_json(path, {"environment": environment(1), "results": done})
+            write_json(path, {"environment": environment(threads), "results": done})
         if found is not None:
             records.append(found)
     return records

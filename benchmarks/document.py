@@ -44,6 +44,7 @@ PARTS = (
         "multiple_kernels",
         "mixed_learners",
         "memory",
+        "tree_memory",
     ),
     "structured",
 )

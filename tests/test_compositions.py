@@ -9,6 +9,7 @@ import re
 import warnings
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from hilboost import (
     SparseKernelRidge,
     kernels,
 )
+from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
 from hilboost.core.gradients import Gradients
 from hilboost.losses.registry import classification_losses, regression_losses
@@ -73,6 +75,15 @@ LEARNERS_OF_OUTPUTS = LEARNERS | {
     "random trees": "extra_trees",
     "list of these": ["tree", "kernel", "linear"],
 }
+_GIVEN = {"kernel": GAUSSIAN, "regularization": 0.1}
+CONTINUED = LEARNERS | {
+    "full stages": KernelBoostingRegressor(stages="full", **_GIVEN),
+    "list of kernels": KernelBoostingRegressor(
+        kernel=[GAUSSIAN, kernels.Linear()], regularization=0.1
+    ),
+    "list with a regressor": ["tree", KNeighborsRegressor(3)],
+    "`reweight=True`": KernelBoostingRegressor(reweight=True, n_basis=10, **_GIVEN),
+}
 STAGES = {
     name: {"stages": name} | ({} if name == "full" else {"n_basis": 10})
     for name in ("full", "sparse", "block")
@@ -101,6 +112,21 @@ def losses_and_learners(row, column):
     is_number = kind == "regression"
     model = BoostingRegressor if is_number else BoostingClassifier
     fit(model(name, learner=LEARNERS[column], **FEW), Y if is_number else CLASSES)
+
+
+def fits_in_two_parts(row, column):
+    settings = {"random_state": 0, "early_stopping": False, "learner": CONTINUED[row]}
+    whole = BoostingRegressor(n_estimators=3, **settings).fit(X, Y)
+    if column == "`warm_start`":
+        model = BoostingRegressor(n_estimators=2, warm_start=True, **settings).fit(X, Y)
+        model.set_params(n_estimators=3).fit(X, Y)
+    else:
+        with TemporaryDirectory() as folder:
+            checkpoint = Checkpoint(Path(folder) / "c")
+            for callbacks in ([checkpoint, lambda event: event.stage == 2], [checkpoint]):
+                model = BoostingRegressor(n_estimators=3, **settings)
+                model.fit(X, Y, callbacks=callbacks)
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
 
 
 def losses_and_kernel_stages(row, column):
@@ -167,7 +193,7 @@ def uncertainty(row, column):
     model, labels, predict = UNCERTAIN[row]
     model = model()
     if column == "`return_std`":
-        return model.fit(X, labels).predict(X, return_std=True)
+        return model.fit(X, labels).calibrate(X, labels).predict(X, return_std=True)
     if column == "out-of-fold":
         model.set_params(early_stopping=True, cv_folds=3)
         return getattr(model.fit(X, labels), predict)(X)
@@ -216,6 +242,7 @@ UNCERTAIN = {
 
 TABLES = {
     "Losses and learners": losses_and_learners,
+    "Fits in two parts": fits_in_two_parts,
     "Losses and kernel machines": losses_and_kernel_stages,
     "Kernels": kernels_and_machines,
     "Output spaces": spaces_and_learners,
@@ -264,6 +291,7 @@ def test_every_part_has_a_row():
         f"classes: {name}" for name in classification_losses()
     }
     assert found["Losses and learners"] == losses
+    assert found["Fits in two parts"] == set(CONTINUED)
     assert found["Losses and kernel machines"] == losses
     assert found["Kernels"] == set(KERNELS)
     assert found["Output spaces"] == set(OUTPUT_NAMES)

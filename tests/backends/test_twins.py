@@ -559,7 +559,7 @@ def test_pack_bins(seed, dtype, d):
     results = []
     for module in (binning, binning_twin):
         words = np.full((-(-d // 8), n), 77, dtype=np.uint64)
-        module.pack_bins(values, edges, n_steps, 40, 2, 66, words)
+        module.pack_bins(values[2:66], edges, n_steps, 40, 2, words)
         results.append(words)
     np.testing.assert_array_equal(*results)
 
@@ -688,6 +688,40 @@ def test_add_forest(n, dtype, missing, sets):
             X, forest.trees, forest.leaf_masks, forest.flat_leaves, 0, n, missing, raw
         )
     np.testing.assert_array_equal(compiled, naive)
+
+
+def test_single_precision_thresholds():
+    """Rows on a threshold, beside it, and thresholds that no float32 can hold."""
+    rng = np.random.default_rng(0)
+    forest = draw_forest(rng, 1)
+    extremes = [1e300, -1e300, 1e-320, -1e-320, 0.1, 3.5e38, -3.5e38, 1 + 1e-9, -1 - 1e-9]
+    is_inner = np.isfinite(forest.trees.threshold)
+    forest.trees.threshold[is_inner] = rng.choice(extremes, size=is_inner.sum())
+    with np.errstate(over="ignore"):
+        X = np.array(extremes).astype(np.float32)
+        beside = [np.nextafter(X, np.float32(x)) for x in (-np.inf, np.inf)]
+    X = np.concatenate([X, *beside])
+    X = X[np.isfinite(X)][:, None]
+    single, double = np.zeros((len(X), 4)), np.zeros((len(X), 4))
+    forest.add_to(single, X, 1)
+    forest.add_to(double, X.astype(np.float64), 1)
+    np.testing.assert_array_equal(single, double)
+
+
+@many_inputs
+@pytest.mark.parametrize("sets", [False, True])
+def test_walk_rows(n, dtype, missing, sets):
+    rng = np.random.default_rng(n)
+    forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
+    compiled = rng.normal(size=(n, 4))
+    naive, in_blocks = compiled.copy(), compiled.copy()
+    for module, raw in ((traverse, compiled), (traverse_twin, naive)):
+        module.walk_rows(X, *forest.walked, raw)
+    np.testing.assert_array_equal(compiled, naive)
+    traverse.add_forest(
+        X, forest.trees, forest.leaf_masks, forest.flat_leaves, 0, n, missing, in_blocks
+    )
+    np.testing.assert_array_equal(compiled, in_blocks)
 
 
 @many_inputs

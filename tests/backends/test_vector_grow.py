@@ -12,7 +12,7 @@ from tests.reference.histogram import bins_of
 from tests.reference.histogram import table_of as bins_in
 from tests.reference.vector_levels import to_levels
 
-from hilboost.backends.trees import vector_candidates, vector_cuts, vector_grow
+from hilboost.backends.trees import vector_candidates, vector_cuts, vector_grow, vector_state
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.nodes import (
     BEGIN,
@@ -141,12 +141,12 @@ def test_weigh(seed, weighted, max_depth):
     gradients, weights = draw_sums(rng, 40, 7, weighted, False)
     squares = rng.uniform(5, 9, size=40)
     here = node_of(rng, 40, gradients, weights)
-    limits = vector_grow.VectorLimits(5.0, 0.0, 1.0, 9, max_depth, 1, False, False)
+    limits = vector_state.VectorLimits(5.0, 0.0, 1.0, 9, max_depth, 1, False, False)
     results = []
     for module in (vector_grow, twin):
         nodes = empty_store(3)
         nodes.fields[1, [BEGIN, END]] = here.begin, here.end
-        sums = vector_grow.VectorSums(np.zeros((3, 7)), np.zeros((3, 3)), np.zeros(3))
+        sums = vector_state.VectorSums(np.zeros((3, 7)), np.zeros((3, 3)), np.zeros(3))
         growth = growth_of(VectorGradients(gradients, weights, squares), limits, nodes, sums, here)
         module.weigh(1, growth)
         results.append((*sums[:2], nodes.priority))
@@ -159,7 +159,7 @@ def growth_of(gradients, limits, nodes, sums, here):
     table = table_of(np.zeros((0, 40), dtype=np.uint64), 0, 3)
     rows = np.stack([here.rows, here.rows])
     nothing = np.zeros(8, dtype=np.int64)
-    return vector_grow.VectorGrowth(
+    return vector_state.VectorGrowth(
         table,
         empty_ranges(table),
         gradients,
@@ -169,7 +169,7 @@ def growth_of(gradients, limits, nodes, sums, here):
         CategorySplits(np.zeros(0, dtype=np.uint8), np.zeros((0, 4), dtype=np.uint64)),
         RowBuffers(rows, np.zeros((2, 0), dtype=np.int64), np.zeros(40, dtype=np.uint8), nothing),
         empty_candidates(1, False),
-        vector_grow.VectorScratch(
+        vector_state.VectorScratch(
             np.zeros((1, 4), dtype=np.int64),
             rows[:1].copy(),
             np.zeros((1, 7)),

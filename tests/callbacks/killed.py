@@ -11,14 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from hilboost import BoostingClassifier, BoostingRegressor, save
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, save
 from hilboost.callbacks import Checkpoint
+from hilboost.kernels import Gaussian
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 5))
 Y = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * RNG.normal(size=240)
 LABELS = np.array(["a", "b", "c"])[np.digitize(Y, [-0.5, 0.5])]
 DRAWS = {"subsample": 0.7, "max_features": 0.6, "max_features_per_tree": 0.8, "n_jobs": 1}
+MACHINE = KernelBoostingRegressor(kernel=Gaussian(2.0), regularization=0.1, n_basis=12)
 CASES = {
     "squared error": lambda: BoostingRegressor(
         n_estimators=40, early_stopping=False, random_state=0, **DRAWS
@@ -37,6 +39,9 @@ CASES = {
         n_iter_no_change=5,
         random_state=0,
         **DRAWS,
+    ),
+    "list of learners": lambda: BoostingRegressor(
+        learner=["tree", MACHINE, "linear"], n_estimators=30, cv_folds=2, random_state=0, n_jobs=1
     ),
     "committee": lambda: BoostingClassifier(
         n_estimators=20, early_stopping=True, cv_folds=2, random_state=0, n_jobs=1

@@ -1,8 +1,10 @@
 """Fits that are killed, interrupted or refused, and go on from their file to the same bits."""
 
 import errno
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors import safe_open
-from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.neighbors import KNeighborsRegressor
 from tests.callbacks.killed import CASES, LABELS, X, Y
 from tests.cases import PLAIN, assert_same_model
 from tests.model.editing import contents, edit
@@ -25,10 +28,13 @@ from hilboost import (
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, HilboostError, InvalidModelFile, InvalidParameter
+from hilboost.learners.kernel_machine import SparseLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import SquaredError
 
 SRC = Path(hilboost.__file__).parent.parent
+OLD = {"n_estimators": 3, "early_stopping": True, "cv_folds": 2, "random_state": 0}
+"""Parameters of the fit in ``row_draws_1.checkpoint``, which was written before version 2."""
 
 
 @pytest.fixture
@@ -41,12 +47,19 @@ def until(stage):
 
 
 def stages_in(path):
+    """Number of stages; those of the members of an ensemble follow one another."""
     with safe_open(path, framework="np") as file:
-        return int(file.get_tensor("stage").max()) + 1
+        n_members = json.loads(file.metadata()["header"])["n_members"]
+        n_stages, rest = divmod(int(file.get_tensor("stage").max()) + 1, n_members)
+    assert rest == 0
+    return n_stages
 
 
 def assert_same_fit(one, other):
-    assert_same_model(one, other)
+    if one.learner == "tree" or isinstance(one.learner, TreeLearner):
+        assert_same_model(one, other)
+    else:
+        assert one.learners_ == other.learners_
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
     np.testing.assert_array_equal(one.history_.train, other.history_.train)
     if other.history_.validation is None:
@@ -317,6 +330,11 @@ def test_another_estimator_and_another_version(written, monkeypatch):
     refused(written, "version 9.9 may round differently")
 
 
+def test_a_checkpoint_of_a_fit_that_drew_other_rows(path):
+    shutil.copy(Path(__file__).with_name("row_draws_1.checkpoint"), path)
+    refused(path, "another build of hilboost", model=BoostingRegressor(**OLD), Y=Y)
+
+
 def test_files_that_are_no_checkpoints(path):
     hilboost.save(BoostingRegressor(**PLAIN).fit(X, Y), path)
     refused(path, "is a model, not a checkpoint")
@@ -358,9 +376,13 @@ def test_who_cannot_go_on(path):
     for model in (KernelBoostingRegressor(), SparseKernelRidge()):
         with pytest.raises(InvalidParameter, match="does not support Checkpoint"):
             model.fit(X, Y, callbacks=[checkpoint])
-    for learner in ("kernel", Ridge()):
-        with pytest.raises(InvalidParameter, match="Checkpoint is only supported with trees"):
+    reweighted = SparseLearner(reweight=True)
+    called = KernelBoostingRegressor(kernel=laplacian_kernel, stages="sparse")
+    for learner in (KNeighborsRegressor(), reweighted, called):
+        with pytest.raises(InvalidParameter, match="Checkpoint is not supported by the learner, b"):
             BoostingRegressor(learner=learner).fit(X, Y, callbacks=[checkpoint])
+    with pytest.raises(InvalidParameter, match="is not supported by the learner 'KNeighborsReg"):
+        BoostingRegressor(learner=["tree", KNeighborsRegressor()]).fit(X, Y, callbacks=[checkpoint])
     with pytest.raises(InvalidParameter, match="Pass at most one Checkpoint; got 2"):
         BoostingRegressor().fit(X, Y, callbacks=[checkpoint, checkpoint])
     model = BoostingRegressor(**PLAIN, warm_start=True).fit(X, Y)

@@ -84,18 +84,21 @@ def test_categories_beat_their_codes():
     assert scores[0] > max(0.85, scores[1] + 0.05)
 
 
-@pytest.mark.parametrize("cv_folds", [1, 4])
+@pytest.mark.parametrize(("cv_folds", "n_tables"), [(1, 20), (4, 3)])
 @pytest.mark.parametrize("target_encoding", ["auto", False])
-def test_levels_that_mean_nothing_do_not_look_as_if_they_did(cv_folds, target_encoding):
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.integers(0, 150, 600), rng.integers(0, 150, 600)]).astype(float)
-    model = BoostingRegressor(
-        categorical_features=[0, 1],
-        cv_folds=cv_folds,
-        target_encoding=target_encoding,
-        random_state=0,
-    ).fit(X, rng.normal(size=600))
-    assert model.history_.validation.min() > 0.98 * model.history_.validation[0]
+def test_levels_that_mean_nothing_do_not_look_as_if_they_did(cv_folds, n_tables, target_encoding):
+    lowest = []  # on 60 rows held out, a stage may be better by chance: the mean over tables counts
+    for seed in range(n_tables):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.integers(0, 150, 600), rng.integers(0, 150, 600)]).astype(float)
+        model = BoostingRegressor(
+            categorical_features=[0, 1],
+            cv_folds=cv_folds,
+            target_encoding=target_encoding,
+            random_state=seed,
+        ).fit(X, rng.normal(size=600))
+        lowest.append(model.history_.validation.min() / model.history_.validation[0])
+    assert np.mean(lowest) > 0.98
 
 
 def test_a_mask_is_as_good_as_numbers():

@@ -16,6 +16,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.target import Target
 from hilboost.learners.tree import TreeLearner
+from hilboost.learners.tree.buffers import TreeBuffers
 from hilboost.learners.tree.constraints import MonotonicOrder
 from hilboost.testing.models import predictions
 
@@ -47,6 +48,21 @@ def assert_directed(model, X, column, direction, rng):
         line[[0, -1], column] = -1e9, 1e9
         steps = direction * np.diff(model.model_.predict_raw(line), axis=0)
         assert (steps >= 0).all()
+
+
+def test_nothing_of_a_tree_is_read_from_memory_that_the_next_one_may_use(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    model = BoostingRegressor(**PLAIN | QUICK, monotonic_cst=[1, -1, 0])
+    expected = model.fit(X, X.sum(axis=1)).predict(X)
+    release = TreeBuffers.release
+
+    def overwritten(self):
+        for array in (self.nodes.fields, self.nodes.gains, self.rows):
+            array[:] = 0
+        release(self)
+
+    monkeypatch.setattr(TreeBuffers, "release", overwritten)
+    np.testing.assert_array_equal(model.fit(X, X.sum(axis=1)).predict(X), expected)
 
 
 @pytest.mark.parametrize("multi_output", ["separate", "shared"])

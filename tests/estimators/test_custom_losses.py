@@ -1,5 +1,7 @@
 """A user's own loss is as good as a built-in one."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -16,9 +18,17 @@ Y = X[:, 0] + RNG.normal(size=200)
 LABELS = (Y > 0).astype(int)
 
 
+def mean(target):
+    """The float nearest to the exact mean, (1,)."""
+    weight = np.ones(len(target.y)) if target.weight is None else target.weight
+    weight, y = ([Fraction(x) for x in values] for values in (weight, target.y[:, 0]))
+    total = sum(w * value for w, value in zip(weight, y, strict=True))
+    return np.array([float(total / sum(weight))])
+
+
 class MySquaredError(Loss):
     def initial_raw(self, target):
-        return np.average(target.y, axis=0, weights=target.weight)
+        return mean(target)
 
     def value(self, target, raw):
         return 0.5 * ((target.y - raw) ** 2).sum(axis=1)
@@ -29,7 +39,7 @@ class MySquaredError(Loss):
 
 class MyLogLoss(Loss):
     def initial_raw(self, target):
-        return logit(np.average(target.y, axis=0, weights=target.weight))
+        return logit(mean(target))
 
     def value(self, target, raw):
         return (np.logaddexp(0.0, raw) - target.y * raw)[:, 0]

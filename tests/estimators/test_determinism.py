@@ -13,6 +13,7 @@ from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.base_model import BaseModel, Term, TermByTerm
+from hilboost.core.errors import InvalidData
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.learner import Learner
 
@@ -130,6 +131,30 @@ def test_a_warm_start_with_nothing_to_do_changes_nothing():
     before = model.predict(X)
     assert model.fit(X, y).n_estimators_ == 10
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+def as_of_an_earlier_build(model):
+    """Its pickle did not say how rows were drawn."""
+    vars(model.fitted_).pop("row_draws")
+    return pickle.loads(pickle.dumps(model)).set_params(n_estimators=12, warm_start=True)
+
+
+@pytest.mark.parametrize("cv_folds", [1, 4])
+def test_held_out_rows_of_an_earlier_build_are_not_learned(cv_folds):
+    X, y = draw(LOSSES[0])
+    parameters = PLAIN | {"early_stopping": True, "cv_folds": cv_folds, "n_estimators": 3}
+    earlier = as_of_an_earlier_build(BoostingRegressor(**parameters).fit(X, y))
+    with pytest.raises(InvalidData, match="draws other rows at random.*set warm_start=False"):
+        earlier.fit(X, y)
+    assert earlier.set_params(warm_start=False).fit(X, y).n_estimators_ > 3
+
+
+def test_fits_of_an_earlier_build_without_held_out_rows_are_continued():
+    X, y = draw(LOSSES[0])
+    earlier = as_of_an_earlier_build(BoostingRegressor(**PLAIN | {"n_estimators": 3}).fit(X, y))
+    assert_same_model(
+        earlier.fit(X, y), BoostingRegressor(**PLAIN | {"n_estimators": 12}).fit(X, y)
+    )
 
 
 def test_two_threads_may_fit_at_once():

@@ -8,7 +8,7 @@ import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
 from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import Gaussian
-from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, SparseLearner
+from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
 
 RNG = np.random.default_rng(0)
@@ -66,9 +66,7 @@ def test_every_learner_of_leaves_gets_the_values_of_the_loss(learner):
         np.testing.assert_allclose(predicted[here], expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "learner", ["kernel", FullLearner(KernelMachineConfig()), SparseLearner(KernelMachineConfig())]
-)
-def test_kernel_machines_cannot_go_on_from_their_stages(learner):
-    with pytest.raises(InvalidParameter, match="set warm_start=False"):
+def test_reweighted_stages_cannot_be_continued():
+    learner = SparseLearner(KernelMachineConfig(), reweight=True)
+    with pytest.raises(InvalidParameter, match="such as kernel machines with reweight=True; set"):
         BoostingRegressor(learner=learner, warm_start=True).fit(X, Y)

@@ -15,7 +15,6 @@ from hilboost import (
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
 )
-from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter, InvalidType
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
@@ -216,11 +215,6 @@ def test_output_spaces(tmp_path):
             "only supported by the built-in trees",
         ),
         (
-            {"learner": ALL, "warm_start": True},
-            InvalidParameter,
-            "warm_start is not supported with several",
-        ),
-        (
             {"learner": ["kernel", "linear"], "max_bins": 9},
             InvalidParameter,
             "max_bins is only supported by the built-in",
@@ -258,11 +252,8 @@ def test_shap_values_of_the_trees():
     np.testing.assert_allclose(shap.sum(axis=1), trees.predict_raw(single), rtol=1e-4, atol=1e-4)
 
 
-def test_what_needs_one_learner_is_refused(tmp_path):
-    model = BoostingRegressor(learner=ALL, **FEW)
-    with pytest.raises(InvalidParameter, match="Checkpoint is not supported with several learners"):
-        model.fit(X, Y, callbacks=[Checkpoint(tmp_path / "c")])
-    model.fit(X, Y)
+def test_what_needs_one_learner_is_refused():
+    model = BoostingRegressor(learner=ALL, **FEW).fit(X, Y)
     with pytest.raises(InvalidData, match="require a model of trees"):
         _ = model.feature_importances_
     with pytest.raises(IncompatibleParts, match="requires a model of trees"):

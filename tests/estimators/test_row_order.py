@@ -58,11 +58,12 @@ def test_every_kind_of_tree(name, parameters):
 
 
 @losses
-def test_a_whole_weight_repeats_the_row(loss):
+@pytest.mark.parametrize("line_search", ["auto", True])
+def test_a_whole_weight_repeats_the_row(loss, line_search):
     _, X, y, weight = draw(loss, 151, "whole")
     weight[0] = 1
     counts = weight.astype(int)
-    model = loss.build(**PLAIN | {"n_estimators": 4})
+    model = loss.build(**PLAIN | {"n_estimators": 4, "line_search": line_search})
     weighted = clone(model).fit(X, y, weight)
     repeated = clone(model).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0))
     assert_same_model(weighted, repeated)

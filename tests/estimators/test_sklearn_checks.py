@@ -46,7 +46,6 @@ def equal_searches_are_done_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Search, "best", best)
         yield
-    assert len(found) > 10
 
 
 @parametrize_with_checks(

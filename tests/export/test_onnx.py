@@ -251,7 +251,8 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])
 def test_output_kernels_are_refused_in_a_sentence(loss):
-    model = OutputKernelBoostingRegressor(loss=loss, **SHORT).fit(X, np.column_stack([Y, -Y]))
+    model = OutputKernelBoostingRegressor(loss=loss, learner="ok3", **SHORT)
+    model.fit(X, np.column_stack([Y, -Y]))
     with pytest.raises(InvalidType) as refused:
         to_onnx(model)
     message = str(refused.value)

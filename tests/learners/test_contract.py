@@ -72,28 +72,28 @@ SETTING = KernelMachineConfig(kernel=Gaussian(2.0), regularization=0.1)
 
 
 class OfFullMachines(LearnerContract):
-    saved = continues = takes_samples = False
+    saved = takes_samples = False
 
     def make(self):
         return FullLearner(SETTING)
 
 
 class OfSparseMachines(LearnerContract):
-    saved = continues = False
+    saved = False
 
     def make(self):
         return SparseLearner(SETTING, n_basis=8, subset_size=30)
 
 
 class OfBlocks(LearnerContract):
-    saved = continues = False
+    saved = False
 
     def make(self):
         return BlockLearner(SETTING)
 
 
 class OfSeveralKernels(LearnerContract):
-    saved = continues = False
+    saved = False
 
     def make(self):
         stage = SparseLearner(SETTING, n_basis=8, subset_size=30)
@@ -101,7 +101,7 @@ class OfSeveralKernels(LearnerContract):
 
 
 class OfFullStagesOfSeveralKernels(LearnerContract):
-    saved = continues = takes_samples = False
+    saved = takes_samples = False
 
     def make(self):
         return SeveralKernelsLearner(FullLearner(SETTING), (Gaussian(2.0), Linear()))
@@ -113,15 +113,13 @@ class OfLinear(LearnerContract):
 
 
 class OfTreesAndLinear(LearnerContract):
-    continues = False
-
     def make(self):
         trees = TreeLearner(min_samples_leaf=2, max_leaf_nodes=8)
         return MixedLearner((trees, RidgeLearner()), ("tree", "linear"))
 
 
 class OfTreesAndMachines(LearnerContract):
-    saved = continues = False
+    saved = False
 
     def make(self):
         trees = TreeLearner(min_samples_leaf=2, max_leaf_nodes=8)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.neighbors import KNeighborsRegressor
 
 from hilboost import BoostingRegressor
 from hilboost.core.base_model import BaseModel, Term
@@ -18,6 +19,7 @@ from hilboost.learners.mixed import MixedLearner, parts_of_rows
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.schedule import Schedule
 from hilboost.learners.tree import TreeLearner
+from hilboost.learners.wrapped import WrappedLearner
 
 RNG = np.random.default_rng(0)
 N = 100
@@ -161,7 +163,11 @@ def test_capabilities_are_the_meet():
     assert not mix([trees, line]).constant_on_leaves
     assert mix([machine, machine]).penalizes
     assert not mix([machine, line]).penalizes
-    assert not mix([trees, trees]).continues
+    assert mix(LEARNERS).continues
+    reweighting = SparseLearner(CONFIG, reweight=True)
+    assert not mix([trees, reweighting]).continues
+    assert mix(LEARNERS).in_checkpoints
+    assert not mix([line, WrappedLearner(KNeighborsRegressor())]).in_checkpoints
 
 
 def test_the_schedule_asks_only_learners_that_may_win():

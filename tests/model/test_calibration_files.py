@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from tests.cases import PLAIN
 from tests.estimators.test_prediction_intervals import FIT, FOLDS, HELD, KERNEL, NEW, X, Y
 from tests.model.editing import changed, contents, edit
@@ -146,6 +147,7 @@ def test_exports_do_not_change(tmp_path):
 # Damage
 
 S, W, F, G = (f"calibration.{name}" for name in ("scores", "weight", "folds", "groups"))
+P, Q, M = (f"calibration.{name}" for name in ("points", "squares", "masses"))
 EDITS = {
     "scores of two targets": (held, lambda a: {S: np.repeat(a[S], 2, axis=1)}),
     "scores missing": (held, lambda a: {S: changed(a[S], (0, 0), np.nan)}),
@@ -164,6 +166,13 @@ EDITS = {
     "folds of another kind": (trees, lambda a: {F: a[F].astype(np.int32)}),
     "unknown group": (grouped, lambda a: {G: changed(a[G], 0, 2)}),
     "fewer groups": (grouped, lambda a: {G: a[G][1:]}),
+    "points of another space": (forest, lambda a: {P: a[P][:, 1:]}),
+    "points missing": (forest, lambda a: {P: changed(a[P], (0, 0), np.nan)}),
+    "points of numbers": (held, lambda a: {P: a[S], Q: a[S][:, 0], M: np.ones(len(a[S]))}),
+    "fewer squares": (forest, lambda a: {Q: a[Q][1:]}),
+    "negative square": (forest, lambda a: {Q: changed(a[Q], 0, -1.0)}),
+    "no mass": (forest, lambda a: {M: changed(a[M], 0, 0.0)}),
+    "fewer masses": (forest, lambda a: {M: a[M][1:]}),
     "too few pairs": (quantiles, lambda a: {S: a[S][:, :1]}),
 }
 
@@ -176,6 +185,27 @@ def test_edited_arrays(name, tmp_path):
     edit(path, arrays=change(contents(path)[0]))
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
+
+
+@pytest.mark.parametrize("width", [0.0, -1.0, float("inf"), "wide", None])
+def test_edited_widths(width, tmp_path):
+    path = tmp_path / "model"
+    hilboost.save(forest(), path)
+    edit(path, header={"calibration": {"by_class": False, "width": width}})
+    with pytest.raises(InvalidModelFile, match="damaged"):
+        hilboost.load(path)
+
+
+def test_a_file_of_an_earlier_version_has_no_scale(tmp_path):
+    path, model = tmp_path / "model", forest()
+    hilboost.save(model, path)
+    arrays, metadata = contents(path)
+    save_file({name: a for name, a in arrays.items() if name not in (P, Q, M)}, path, metadata)
+    loaded = hilboost.load(path)
+    for one, other in zip(loaded.predict_set(X, 0.8), model.predict_set(X, 0.8), strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(InvalidData, match="an earlier version wrote it; call calibrate"):
+        loaded.predict(X, return_std=True)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from hilboost.kernels import (
 )
 from hilboost.learners.kernel_machine import KernelExpansion, variance
 from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.linear import LinearModel
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec
 from hilboost.network import NetworkCompletion
@@ -279,6 +280,15 @@ def test_trees_and_expansions_in_one_sum(tmp_path):
     assert kinds == [[type(part) for part in stage] for stage in stages]
     np.testing.assert_array_equal(loaded.predict_raw(NEW), model.predict_raw(NEW))
     np.testing.assert_array_equal(arrays["more"], np.ones(2))
+
+
+def test_expansions_after_linear_stages(tmp_path):
+    """The numbers of their stages exceed the number of expansions."""
+    line = LinearModel(((np.ones((1, 3)), np.zeros(1)),))
+    model = additive([[line], [line], [line], [expansion(X[:4])]])
+    files.write(tmp_path / "m", model, {"n_features_in": 3})
+    loaded, _, _ = files.read(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict_raw(NEW), model.predict_raw(NEW))
 
 
 def test_many_bases_of_one_array(tmp_path):

@@ -51,6 +51,34 @@ def test_sparse_features_are_those_of_the_dense_array():
         NetworkCompletion(FEW).fit(bad, inner)
 
 
+def test_sparse_features_of_rows_and_columns_are_those_of_the_dense_arrays():
+    rng = np.random.default_rng(2)
+    rows, columns = (rng.poisson(0.7, size=(size, 4)).astype(float) for size in (40, 20))
+    links = (rows @ columns.T > 3).astype(float)
+    known, new = np.arange(30), np.arange(30, 40)
+    dense = BipartiteNetwork(MODELS).fit(rows[known], links[known, :15], columns[:15])
+    for make in (scipy.sparse.csr_array, scipy.sparse.coo_matrix):
+        network = BipartiteNetwork(MODELS)
+        network.fit(make(rows[known]), make(links[known, :15]), make(columns[:15]))
+        np.testing.assert_array_equal(
+            network.predict_profiles(make(rows[new])), dense.predict_profiles(rows[new])
+        )
+        np.testing.assert_array_equal(
+            network.predict_new(make(rows[new]), column_features=make(columns[15:])),
+            dense.predict_new(rows[new], column_features=columns[15:]),
+        )
+        network.calibrate(make(rows[new]), links[new, :15])
+        dense.calibrate(rows[new], links[new, :15])
+        found = network.predict_set(make(rows[new]), 0.5)
+        np.testing.assert_array_equal(found, dense.predict_set(rows[new], 0.5))
+        curves = network.curves(make(rows[new]), links[new, :15])
+        assert curves.auroc == dense.curves(rows[new], links[new, :15]).auroc
+    bad = scipy.sparse.csr_array(columns[:15])
+    bad.data[0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        BipartiteNetwork(MODELS).fit(rows[known], links[known, :15], bad)
+
+
 def test_new_vertices_find_their_group():
     X, A = communities()
     known, new = np.arange(45), np.arange(45, 60)

@@ -1,6 +1,7 @@
 """The space of graphs: its kernel, its invariances, and graphs that it refuses."""
 
 import sys
+from itertools import combinations, compress, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -197,3 +198,82 @@ def test_forests_predict_graphs():
     labels = [TRIANGLE if x < 10 else PATH for x in X[:, 0]]
     model = OutputKernelForestRegressor(Graphs(2), n_estimators=3, random_state=0).fit(X, labels)
     assert [len(edges) for _, edges in model.predict([[1.0], [15.0]])] == [3, 2]
+
+
+def all_graphs(most_nodes, labels):
+    found = []
+    for n in range(most_nodes + 1):
+        pairs = list(combinations(range(n), 2))
+        for nodes in product(labels, repeat=n):
+            for chosen in product([False, True], repeat=len(pairs)):
+                found.append((nodes, tuple(compress(pairs, chosen))))
+    return found
+
+
+EVERY = all_graphs(4, ("C", "N"))
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_edits_lead_to_the_best_of_all_graphs_or_nearly(depth, normalize):
+    rng = np.random.default_rng(depth)
+    training = [EVERY[i] for i in rng.choice(len(EVERY), 25, replace=False)]
+    training.append((("C", "N", "C", "N"), ((0, 1), (1, 2), (2, 3))))
+    embedding = Graphs(depth, normalize).fit(training)
+    codes, norms = embedding.encode(EVERY), embedding.norms(EVERY)
+    mixed = [rng.choice(len(training), 3) for _ in range(15)]
+    raw = np.array([embedding.encode([training[i] for i in rows]).mean(axis=0) for rows in mixed])
+
+    def cost(graphs):
+        points = embedding.encode(graphs)
+        return 0.5 * embedding.norms(graphs) - (points * raw).sum(axis=1)
+
+    found = cost(embedding.decode(raw, "edits"))
+    best = (0.5 * norms - raw @ codes.T).min(axis=1)
+    assert (found >= best - 1e-9).all()
+    assert (found <= cost(embedding.decode(raw, "nearest")) + 1e-9).all()
+    assert (found <= best + 1e-9).mean() >= 0.8
+
+
+def test_edits_find_a_graph_that_was_never_seen():
+    chains = [(["C"] * n + ["N"], [(i, i + 1) for i in range(n)]) for n in (2, 3, 5)]
+    embedding = Graphs(1, normalize=False).fit(chains)
+    unseen = (["C"] * 4 + ["N"], [(i, i + 1) for i in range(4)])
+    raw = embedding.encode([unseen])
+    (found,) = embedding.decode(raw, "edits")
+    assert embedding.metrics()["accuracy"].agreement([unseen], [found]) == [1.0]
+    assert embedding.decode(raw, "nearest") != [found]
+
+
+def test_edits_change_one_edge_or_one_node():
+    embedding = Graphs().fit([(["C", "N", "C"], [(0, 1)])])
+    search = embedding._search
+    found = list(search.edits((("C", "N"), ((0, 1),))))
+    assert len(found) == len(set(found)) == 1 + 2 + 2 + 2 * 3
+    assert (("C", "N"), ()) in found
+    assert (("N", "N"), ((0, 1),)) in found
+    assert (("N",), ()) in found
+    assert (("C", "N", "C"), ((0, 1), (1, 2))) in found
+    largest = (("C", "N", "C"), ((0, 1), (1, 2)))
+    assert max(len(nodes) for nodes, _ in search.edits(largest)) == 3
+    assert (("C", "C"), ()) in list(search.edits(largest))
+
+
+def test_the_accuracy_is_that_of_the_weisfeiler_lehman_test():
+    embedding = Graphs().fit([TRIANGLE])
+    ring = (["C"] * 6, [(i, (i + 1) % 6) for i in range(6)])
+    triangles = (["C"] * 6, [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)])
+    turned = (["C"] * 3, [(0, 1), (0, 2)])
+    agreement = embedding.metrics()["accuracy"].agreement
+    found = agreement([TRIANGLE, PATH, ring, ring], [PATH, turned, triangles, TRIANGLE])
+    assert found.tolist() == [0, 1, 1, 0]
+
+
+def test_a_model_decodes_by_edits():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(40, 1))
+    labels = [TRIANGLE if x < 0.5 else PATH for x in X[:, 0]]
+    model = OutputKernelForestRegressor("graph", n_estimators=3, decode="edits", random_state=0)
+    model.fit(X, labels)
+    found = model.predict(X)
+    assert model.output_.metrics()["accuracy"].agreement(labels, found).mean() > 0.9

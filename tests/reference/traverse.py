@@ -3,6 +3,8 @@
 import numpy as np
 from tests.reference.category_splits import level_goes_left
 
+from hilboost.backends.trees.traverse import CHILD, SET_OR_VALUES
+
 
 def _leaf(x, node, trees):
     while trees.child[node] != node:
@@ -22,6 +24,22 @@ def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
         for tree, (width, first) in enumerate(zip(leaves.widths, leaves.first_output, strict=True)):
             at = leaves.offset[_leaf(X[i], trees.roots[tree], trees)]
             raw[i, first : first + width] += leaves.values[at : at + width]
+
+
+def walk_rows(X, roots, first_output, widths, thresholds, links, left_sets, values, raw):
+    for i, x in enumerate(X):
+        for node, first, width in zip(roots[:-1], first_output, widths, strict=True):
+            while links[node, CHILD] != node:
+                column, child, missing_right, number = links[node]
+                if np.isnan(x[column]):
+                    right = missing_right
+                elif len(left_sets) and number >= 0:
+                    right = not level_goes_left(left_sets, number, x[column])
+                else:
+                    right = x[column] > thresholds[node]
+                node = child + int(right)
+            at = links[node, SET_OR_VALUES]
+            raw[i, first : first + width] += values[at : at + width]
 
 
 def forest_leaves(X, trees, leaf_number, begin, end, leaf_of_row):

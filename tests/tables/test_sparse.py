@@ -132,7 +132,7 @@ def test_blocks_are_those_of_the_dense_array(n, d, data):
 
 def test_rows_and_columns_in_many_blocks(monkeypatch):
     monkeypatch.setattr(binning, "_SPARSE_BLOCK_ROWS", 37)
-    monkeypatch.setattr("hilboost.tables.sparse._BLOCK_BYTES", 1)
+    monkeypatch.setattr("hilboost.tables.blocks._BLOCK_BYTES", 1)
     same(BoostingRegressor(n_estimators=5, random_state=0, n_jobs=2), sp.csr_array(X), X, Y)
 
 

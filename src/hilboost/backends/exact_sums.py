@@ -9,7 +9,7 @@ so that the sums of blocks, threads or machines can be merged in any way: the re
 the rounded addends, exactly.
 
 There is room for a total weight of 2**31, or 2**31 rows.  A sum with NaN or infinite addends is
-NaN.  Where numbers lie together, adding one takes about half a nanosecond.
+NaN.
 
 References
 ----------
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.intrinsics import bits_of
+from hilboost.backends.intrinsics import float_bits
 
 FIELDS = 5
 """Integers of a sum."""
@@ -237,10 +237,10 @@ def _largest_bits(values, weights, weighted):
     largest = np.int64(0)
     if weighted:
         for i in range(values.shape[0]):
-            largest = max(largest, bits_of(values[i] * weights[i]) & _MAGNITUDE)
+            largest = max(largest, float_bits(values[i] * weights[i]) & _MAGNITUDE)
     else:
         for i in range(values.shape[0]):
-            largest = max(largest, bits_of(values[i]) & _MAGNITUDE)
+            largest = max(largest, float_bits(values[i]) & _MAGNITUDE)
     return largest
 
 
@@ -254,10 +254,10 @@ def _limbs(number):
     third = rest + _ROUND_3
     fourth = (rest - (third - _ROUND_3)) + _ROUND_4
     return (
-        bits_of(first) - _BITS_1,
-        bits_of(second) - _BITS_2,
-        bits_of(third) - _BITS_3,
-        bits_of(fourth) - _BITS_4,
+        float_bits(first) - _BITS_1,
+        float_bits(second) - _BITS_2,
+        float_bits(third) - _BITS_3,
+        float_bits(fourth) - _BITS_4,
     )
 
 
@@ -346,7 +346,7 @@ def _add_one(values, weights, whole, i, total):
             times = np.int64(weights[i])
         else:
             value *= weights[i]
-    top = _top_for(bits_of(value) & _MAGNITUDE)
+    top = _top_for(float_bits(value) & _MAGNITUDE)
     if top > total[_TOP]:
         _raise_top(total, top)
     first, second, third, fourth = _limbs(value * _FACTORS[total[_TOP] - _LOWEST_TOP])

@@ -107,7 +107,7 @@ def lowest_bit(typing_context, value):
 
 
 @intrinsic
-def bits_of(typing_context, value):
+def float_bits(typing_context, value):
     """The bits of a float64, as an int64."""
     signature = types.int64(types.float64)
 
@@ -147,4 +147,4 @@ def _bits_in_python(value):
 if INTERPRETED:
     keep_apart = prefetch = _nothing
     atomic_add, sleep, lowest_bit = _add_in_turn, _sleep_in_python, _lowest_bit_in_python
-    bits_of = _bits_in_python
+    float_bits = _bits_in_python

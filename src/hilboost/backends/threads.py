@@ -67,6 +67,8 @@ def threads_for(n_jobs: int | None, n_entries: float) -> int:
     """
     if n_jobs == 0:
         raise InvalidParameter("n_jobs == 0 has no meaning; use None or -1 for all cores.")
+    if n_entries < ENTRIES_WORTH_A_THREAD:
+        return 1  # without asking the system for the number of cores, which takes longer
     cores = available_cores()
     wanted = cores if n_jobs is None else int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + n_jobs)
     return int(max(1, min(wanted, 1 + n_entries // ENTRIES_WORTH_A_THREAD)))

@@ -1,7 +1,14 @@
 """The boosting loop: functional gradient descent in stages."""
 
 from hilboost.boosting.evaluate import checked_initial_raw
-from hilboost.boosting.loop import BoostingConfig, EnsembleMember, TrainingState, Validation, boost
+from hilboost.boosting.loop import (
+    BoostingConfig,
+    EnsembleMember,
+    TrainingState,
+    Validation,
+    add_held_out,
+    boost,
+)
 from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.boosting.units import (
@@ -19,6 +26,7 @@ __all__ = [
     "TrainingState",
     "Turn",
     "Validation",
+    "add_held_out",
     "boost",
     "checked_initial_raw",
     "continued_in_units",

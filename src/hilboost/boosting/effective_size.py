@@ -16,6 +16,7 @@ of the masses of the *distinct* rows that is invariant to a common factor:
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
 from hilboost.core.target import Target
-from hilboost.tables import SparseTable
+from hilboost.tables import BlockTable, DenseTable, SparseTable
 
 _PROBES = 8
 _FEWEST_FOR_PROPORTIONS = 50.0
@@ -92,7 +93,7 @@ def _quotient(mass: float, by: float) -> float:
     return mass if by == 1 else float(f"{mass / by:.{_DIGITS}g}")
 
 
-def weight_scale(X: Floats | SparseTable, target: Target, balanced: bool = False) -> WeightScale:
+def weight_scale(X: Floats | BlockTable, target: Target, balanced: bool = False) -> WeightScale:
     """Determine the scale of the weights of a target without rows of zero weight.
 
     Parameters
@@ -140,7 +141,7 @@ def warn_of_uneven_weights(scale: WeightScale, target: Target, min_samples_leaf:
         )
 
 
-def _unit_is_one(X: Floats | SparseTable, y: Floats, weight: Floats | None) -> bool:
+def _unit_is_one(X: Floats | BlockTable, y: Floats, weight: Floats | None) -> bool:
     """Whether one of a few rows has weight 1 and no duplicate; weights are integers."""
     rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight == 1)
     if not len(rows):
@@ -149,14 +150,15 @@ def _unit_is_one(X: Floats | SparseTable, y: Floats, weight: Floats | None) -> b
     return any(_is_unique(X, y, int(row)) for row in rows[probes])
 
 
-def _is_unique(X: Floats | SparseTable, y: Floats, row: int) -> bool:
+def _is_unique(X: Floats | BlockTable, y: Floats, row: int) -> bool:
     """Whether a row has no duplicate; for a sparse table only ``y`` is compared."""
     alike = np.ones(len(y), dtype=bool)
     for values in (y, X):
         if isinstance(values, SparseTable):
             return False
         for k in range(values.shape[1]):
-            alike &= _equal(values[:, k], values[row, k])
+            column: Any = values.column(k) if isinstance(values, DenseTable) else values[:, k]
+            alike &= _equal(column, column[row])
             if np.count_nonzero(alike) == 1:
                 return True
     return False
@@ -166,7 +168,7 @@ def _equal(values: Floats, value: float) -> NDArray[np.bool_]:
     return np.isnan(values) if np.isnan(value) else values == value
 
 
-def _row_hashes(X: Floats | SparseTable, y: Floats) -> NDArray[np.uint64]:
+def _row_hashes(X: Floats | BlockTable, y: Floats) -> NDArray[np.uint64]:
     """Hash rows so that distinct rows differ, (n,), with as few columns as possible."""
     hashes, y = np.full(len(y), _FIRST_STATE, dtype=np.uint64), np.ascontiguousarray(y)
     hash_rows(y, _bits(y), 0, y.shape[1], hashes)
@@ -176,13 +178,19 @@ def _row_hashes(X: Floats | SparseTable, y: Floats) -> NDArray[np.uint64]:
         values, columns, starts = X.arrays
         hash_sparse_rows(values, _bits(values), columns, starts, hashes)
         return hashes
-    X = np.ascontiguousarray(X)
     for first, last in ((0, min(_FIRST_COLUMNS, X.shape[1])), (_FIRST_COLUMNS, X.shape[1])):
         if first < last:
-            hash_rows(X, _bits(X), first, last, hashes)
+            for rows, block in _blocks(X):
+                hash_rows(block, _bits(block), first, last, hashes[rows])
             if last < X.shape[1] and _all_differ(hashes):
                 break
     return hashes
+
+
+def _blocks(X: Floats | BlockTable) -> Iterator[tuple[slice, Floats]]:
+    if isinstance(X, BlockTable):
+        return X.row_blocks(np.arange(X.shape[1]))
+    return iter([(slice(0, len(X)), np.ascontiguousarray(X))])
 
 
 def _all_differ(hashes: NDArray[np.uint64]) -> bool:

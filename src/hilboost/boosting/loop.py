@@ -27,6 +27,7 @@ from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.rule import Rule, State
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
+from hilboost.model.snapshot import FitSnapshot, MemberSnapshot
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class BoostingConfig:
     """The components of a fit and its stopping criteria.
 
     If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
-    ``metric`` is the loss by which stages are compared, if it is another one.
+    ``metric`` is the loss by which stages are compared, if it is another one.  With
+    ``takes_snapshots``, the state contains what its stages do not determine.
     """
 
     loss: Loss
@@ -47,6 +49,7 @@ class BoostingConfig:
     seed: int
     units: TargetUnits | None = None
     metric: Loss | None = None
+    takes_snapshots: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ class TrainingState:
         Duration of each stage; NaN for stages of an earlier fit.
     interrupt : KeyboardInterrupt or None
         The interrupt that ended the fit early, to be raised once the stages so far are saved.
+    snapshots : tuple of FitSnapshot
+        That of the last stage, after that of the best stage if it is another one.
     """
 
     members: list[EnsembleMember]
@@ -124,6 +129,11 @@ class TrainingState:
     validation: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     interrupt: KeyboardInterrupt | None = None
+    snapshots: tuple[FitSnapshot, ...] = ()
+
+    def snapshot_of(self, n_stages: int) -> FitSnapshot | None:
+        """Return the snapshot after a number of stages, if there is one."""
+        return next((found for found in self.snapshots if found.n_stages == n_stages), None)
 
     @contextmanager
     def in_whole_stages(self) -> Iterator[None]:
@@ -133,6 +143,8 @@ class TrainingState:
         except KeyboardInterrupt:
             noted = [losses for losses in (self.train, self.validation) if losses]
             n_stages = max(0, min((len(losses) for losses in noted), default=0) - 1)
+            if self.snapshots:
+                n_stages = min(n_stages, self.snapshots[-1].n_stages)
             for losses in noted:
                 del losses[n_stages + 1 :]
             del self.seconds[n_stages:]
@@ -189,6 +201,8 @@ def _add_stages(
     inner = ThreadTeam(1) if side_by_side else team
     if not state.train:
         _note_losses(config, target, state, team, validation)
+    if not state.snapshots:
+        _take_snapshot(config, data, state)
     so_far = len(state.train) - 1
     state.seconds += [math.nan] * (so_far - len(state.seconds))
     for number in range(so_far, config.n_stages):
@@ -200,13 +214,36 @@ def _add_stages(
 
         team.map(step, range(len(state.members)))
         if validation is not None:
-            for term in state.members[0].stages[-1].terms:
-                addend = type(term.model).sum_of([term])
-                addend.add_to(validation.raw, validation.X, team.n_threads)
+            add_held_out(validation, state.members[0].stages[-1], team.n_threads)
         _note_losses(config, target, state, team, validation)
+        _take_snapshot(config, data, state)
         state.seconds.append(time.perf_counter() - began)
         if _ends(config, data, state):
             break
+
+
+def add_held_out(validation: Validation, stage: Stage, n_threads: int) -> None:
+    """Add the outputs of a stage to ``raw`` of the held-out rows."""
+    for term in stage.terms:
+        type(term.model).sum_of([term]).add_to(validation.raw, validation.X, n_threads)
+
+
+def _take_snapshot(config: BoostingConfig, data: Any, state: TrainingState) -> None:
+    """Keep the state after the last stage, and after the best one; cost O(n r) for each member."""
+    if not config.takes_snapshots:
+        return
+    n_stages = best = len(state.train) - 1
+    if config.stopping is not None and state.validation:
+        best = config.stopping.best_stage(state.validation)
+    members = tuple(
+        MemberSnapshot(
+            member.raw.copy(order="K"),
+            config.learner.snapshot(data if member.data is None else member.data),
+        )
+        for member in state.members
+    )
+    found = (*state.snapshots, FitSnapshot(n_stages, members))
+    state.snapshots = tuple(one for one in found if one.n_stages in (best, n_stages))
 
 
 def advance(

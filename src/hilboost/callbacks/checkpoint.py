@@ -17,9 +17,9 @@ class Checkpoint:
     """Save the fit to a file while it runs, and resume from that file.
 
     A fit that resumes from the file gives the same model, bit for bit, as an uninterrupted fit.
-    The data and parameters must be the same; otherwise the fit raises an error.  Works with the
-    trees of :class:`~hilboost.BoostingRegressor` and :class:`~hilboost.BoostingClassifier`,
-    including cross-validated ensembles.
+    The data and parameters must be the same; otherwise the fit raises an error.  Works with
+    the built-in learners of :class:`~hilboost.BoostingRegressor` and
+    :class:`~hilboost.BoostingClassifier`, lists of them, and cross-validated ensembles.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ class Checkpoint:
 
     Notes
     -----
-    The writing time and the file size are proportional to the size of the model.  The data are
+    The writing time and the file size are proportional to the size of the model; for learners other
+    than trees, also to the number of training rows times outputs.  The data are
     hashed before the first stage, which takes a second or two per gigabyte.  If the file cannot be
     written, the fit issues a warning and continues.
     """

@@ -82,5 +82,6 @@ def warm_up(progress: "StageProgress") -> float:
 
 def _predict(predict: Any, staged: Any, X: Any) -> None:
     predict(X)
+    predict(X[:1])  # a few rows have a loop of their own
     for _ in staged(X):
         pass

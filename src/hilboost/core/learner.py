@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from hilboost.core.base_model import BaseModel, Stage
+from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
@@ -66,8 +66,17 @@ class Learner(ABC):
     takes_samples: ClassVar[bool] = True
     """Whether stages can be fitted to samples of the rows."""
 
+    reads_blocks: ClassVar[bool] = False
+    """Whether :meth:`prepare` and the base models read tables that are not an array of floats.
+
+    See :class:`hilboost.tables.BlockTable`.
+    """
+
     resumable: ClassVar[bool] = False
     """Whether a fit can be continued from the base models alone."""
+
+    has_state: ClassVar[bool] = False
+    """Whether a stage depends on earlier ones by more than the gradients: see :meth:`snapshot`."""
 
     @property
     def takes_categories(self) -> bool:
@@ -120,7 +129,12 @@ class Learner(ABC):
     @property
     def continues(self) -> bool:
         """Whether ``warm_start`` can add stages to those of an earlier fit."""
-        return not self.penalizes
+        return self.has_state or not self.penalizes
+
+    @property
+    def in_checkpoints(self) -> bool:
+        """Whether files can store a fit that is not complete: base models and snapshots."""
+        return self.resumable
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the learner for a table with category columns; by default, the learner itself.
@@ -256,6 +270,42 @@ class Learner(ABC):
             Result of :meth:`prepare`.
         """
         return
+
+    def snapshot(self, data: Any) -> Any:
+        """Return what later stages need besides the gradients; by default, nothing.
+
+        Learners that declare ``has_state`` override this method and :meth:`restore`.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`, between two stages.
+
+        Returns
+        -------
+        object
+            Not affected by later stages.  If :attr:`in_checkpoints`, a value that files support.
+        """
+        return None
+
+    def restore(self, data: Any, snapshot: Any, terms: Sequence[Term]) -> Sequence[Term]:
+        """Continue from a snapshot; by default, do nothing.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare` for the same inputs.
+        snapshot : object
+            Result of :meth:`snapshot`, in this or another process.
+        terms : sequence of Term
+            All terms that the learner has fitted.
+
+        Returns
+        -------
+        sequence of Term
+            The same terms, which share with later ones the objects that all terms of a fit share.
+        """
+        return terms
 
     def converged(self, data: Any) -> bool:
         """Return whether further stages would not change the model.

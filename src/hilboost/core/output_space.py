@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.labels import take_labels
+from hilboost.core.output_metric import OutputMetric
 
 ShortNames = Mapping[str, Mapping[str, Any]]
 """Short names for users, each with the parameters that it sets."""
@@ -232,6 +233,31 @@ class Embedding(ABC):
         -------
         (c, …) array or list of c labels, or None
             ``None``, the default, where it keeps none.
+        """
+        return None
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """Measures by which users may compare predicted labels with the true ones.
+
+        Returns
+        -------
+        mapping of str to OutputMetric
+            Empty by default.
+        """
+        return {}
+
+    def labels_of(self, codes: Floats) -> Any | None:
+        """Recover labels from their points, where points determine labels.
+
+        Parameters
+        ----------
+        codes : (n, r) float64
+            Points of labels.
+
+        Returns
+        -------
+        (n, …) array or list of n labels, or None
+            ``None``, the default, where points do not determine labels.
         """
         return None
 

@@ -35,7 +35,7 @@ from hilboost.training.checkpoints import Resumable, checkpoint_among
 from hilboost.training.data import TrainingData, without_zero_weights
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult, train
-from hilboost.validation.inputs import Expected, check_inputs
+from hilboost.validation.inputs import Expected, check_inputs, is_plain
 from hilboost.validation.weights import check_weights
 
 
@@ -98,6 +98,10 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
 
     def _takes_sparse(self) -> bool:
         """Whether the learner accepts sparse matrices."""
+        return False
+
+    def _reads_blocks(self) -> bool:
+        """Whether the learner reads tables in blocks, so that they need not be copied."""
         return False
 
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
@@ -195,7 +199,8 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
         if weight_val is not None and X_val is None:
             raise InvalidData("sample_weight_val requires X_val and y_val; pass these too.")
         schema = None if before is None else before.schema
-        expected = Expected(schema, self._categories(), self._takes_sparse())
+        in_blocks = self._reads_blocks()
+        expected = Expected(schema, self._categories(), self._takes_sparse(), in_blocks)
         X, schema = check_inputs(self, X, expected)
         n = len(X)
         if y is None:
@@ -260,6 +265,7 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
             continuation,
             resumable,
             None if relay is None else relay.watch,
+            self.warm_start,
         )
 
     def _seed(self) -> int:
@@ -371,9 +377,12 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any) -> Floats:
         """Check that the model is fitted and validate the inputs."""
-        check_is_fitted(self)
-        expected = Expected(self.fitted_.schema, sparse=self._takes_sparse())
-        return check_inputs(self, X, expected)[0]
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)  # raises; where it does not, it takes longer than one prediction
+        schema = self.fitted_.schema
+        if is_plain(self, X, schema):
+            return X
+        return check_inputs(self, X, Expected(schema, sparse=self._takes_sparse()))[0]
 
     def predict_raw(self, X: Any) -> Floats:
         """Predict in link space, before the inverse link of the loss.

@@ -16,6 +16,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.model.codecs import as_sequence
 from hilboost.model.conformal import Calibration, check_coverage
+from hilboost.model.distance_scale import DistanceScale
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import (
     class_scores,
@@ -85,7 +86,8 @@ class ConformalPredictions:
         - **Classes**: the sum of the probabilities of all classes that are more probable than the
           true one (adaptive prediction sets); without probabilities, the difference between the
           highest score and that of the true class.
-        - **Structured outputs**: the distance ``|φ(y) - F(x)|`` to the predicted point.
+        - **Structured outputs**: the distance ``|φ(y) - F(x)|`` to the predicted point.  These
+          models also keep the points of the rows, for ``predict(X, return_std=True)``.
 
         A new ``fit`` discards the calibration.
         """
@@ -99,8 +101,13 @@ class ConformalPredictions:
         if labels is not None:
             names, numbers = np.unique(labels[kept], return_inverse=True)
         calibration = Calibration(scores[kept], weight, None, numbers, names, by_class)
+        calibration = self._with_scale(calibration, X, kept)
         self.fitted_ = replace(self.fitted_, calibration=calibration)
         return self
+
+    def _with_scale(self, calibration: Calibration, X: Any, kept: NDArray[np.bool_]) -> Calibration:
+        """Add the scale of the errors of each row, if the model learns it from the same rows."""
+        return calibration
 
     def _labels_of_groups(self, groups: Any, y: Any, n: int) -> tuple[NDArray[Any] | None, bool]:
         """Groups (n,) of the calibration rows, if any, and whether they are the classes."""
@@ -291,6 +298,20 @@ class CandidateSets(ConformalPredictions):
         y = as_sequence(y)
         check_length(y, len(raw))
         return np.sqrt(to_points(self.output_, y, raw))[:, None]
+
+    def _with_scale(self, calibration: Calibration, X: Any, kept: NDArray[np.bool_]) -> Calibration:
+        points, squares = self.predict_raw(X)[kept], calibration.scores[:, 0] ** 2
+        return replace(calibration, scale=DistanceScale.of(points, squares, calibration.weight))
+
+    def _std(self, raw: Floats) -> Floats:
+        """Root (n,) of the expected squared distance of the labels from predicted points."""
+        scale = self._calibration("return_std=True").scale
+        if scale is None:
+            raise InvalidData(
+                "the file of the model has no scale of its errors, because an earlier version "
+                "wrote it; call calibrate(X_held_out, y_held_out) again for return_std=True."
+            )
+        return np.sqrt(scale(raw))
 
     def predict_set(
         self,

@@ -18,23 +18,23 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.conformal import CandidateSets
+from hilboost.estimators.output_quality import OutputQuality
 from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
 from hilboost.outputs import as_output
-from hilboost.outputs.distances import to_labels, to_points
 from hilboost.tables import check_sparse, is_sparse, n_rows, without_mask
-from hilboost.validation.targets import check_length
-from hilboost.validation.weights import check_weights
 
 
-class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
+class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, BoostingEstimator):
     """Base class of models that predict points of an output space."""
 
     _kind = "structured"
     output: Any
     decode: str
+    metric: str
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "categorical_features": [str, "array-like", None],
         "decode": [str],
+        "metric": [str],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -51,8 +51,9 @@ class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
         return False
 
     def _check_decode(self, embedding: Embedding) -> None:
-        """Check that the output space is valid and supports the decoding method."""
+        """Check that the output space is valid and supports the decoding method and the metric."""
         as_output(self.output)
+        self._named_metric(embedding)
         if self.decode != "auto" and self.decode not in embedding.ways:
             raise unknown_name("decode", self.decode, ("auto", *embedding.ways))
 
@@ -130,7 +131,12 @@ class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
     # Prediction
 
     def predict(
-        self, X: Any, candidates: Any = None, allowed: Sequence[Sequence[int]] | None = None
+        self,
+        X: Any,
+        candidates: Any = None,
+        allowed: Sequence[Sequence[int]] | None = None,
+        *,
+        return_std: bool = False,
     ) -> Any:
         """Predict the labels whose embeddings are closest to the predicted points (G2007, eq. 8).
 
@@ -141,12 +147,24 @@ class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
             Labels to choose from.  By default, they depend on ``decode``.
         allowed : sequence of n sequences of int, optional
             Indices of the candidates that are allowed for each row.
+        return_std : bool, default=False
+            Whether to also return the root of the expected squared distance ``|φ(y) - F(x)|²`` of
+            a new label from the predicted point, estimated on the rows of :meth:`calibrate`.
 
         Returns
         -------
-        (n, …) array or list of n labels
+        labels : (n, …) array or list of n labels
+        std : (n,) float64
+            Returned only with ``return_std=True``, in units of the output space.
+
+        Raises
+        ------
+        InvalidData
+            ``return_std=True`` with a model that is not calibrated.
         """
-        return self._decoded(self.predict_raw(X), self._choice(candidates, allowed))
+        raw = self.predict_raw(X)
+        labels = self._decoded(raw, self._choice(candidates, allowed))
+        return (labels, self._std(raw)) if return_std else labels
 
     def predict_embedding(self, X: Any) -> Floats:
         """Predict points ``F(x)`` of the output space.
@@ -287,8 +305,14 @@ class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
 
     def _decoded(self, raw: Floats, choice: Choice | None) -> Any:
         _refuse_unfinished(raw)
-        way = self.output_.ways[0] if self.decode == "auto" else self.decode
-        return self.output_.decode(raw, way, choice)
+        return self.output_.decode(raw, self._way(self.output_), choice)
+
+    def _way(self, embedding: Embedding) -> str:
+        """The decoding method: the given one, that of the metric, or the first of the space."""
+        if self.decode != "auto":
+            return self.decode
+        metric = self._named_metric(embedding)
+        return embedding.ways[0] if metric is None else metric.way
 
     def _choice(self, candidates: Any, allowed: Sequence[Sequence[int]] | None) -> Choice | None:
         if candidates is None:
@@ -299,79 +323,11 @@ class OutputKernelEstimator(RegressorMixin, CandidateSets, BoostingEstimator):
             return None
         return Choice(candidates, allowed)
 
-    # Quality
-
-    def embedding_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        """Compute the mean squared distance ``|φ(y) - F(x)|²`` (Err_φ of G2007).
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        Y : sequence of n labels
-        sample_weight : array-like (n,), optional
-
-        Returns
-        -------
-        float
-        """
-        raw = self.predict_raw(X)
-        return _mean(to_points(self.output_, _one_each(Y, raw), raw), sample_weight, raw)
-
-    def preimage_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        """Compute the mean squared distance ``|φ(y) - φ(ŷ)|²`` of labels (Err_Y of G2007).
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        Y : sequence of n labels
-        sample_weight : array-like (n,), optional
-
-        Returns
-        -------
-        float
-        """
-        raw = self.predict_raw(X)
-        distance = to_labels(self.output_, _one_each(Y, raw), self._decoded(raw, None))
-        return _mean(distance, sample_weight, raw)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the fraction of explained variance in the output space; R² for real vectors.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        y : sequence of n labels
-        sample_weight : array-like (n,), optional
-
-        Returns
-        -------
-        float
-            ``1 - Σ|φ(y) - F(x)|² / Σ|φ(y) - mean φ|²``, where the mean is taken in the span of the
-            training outputs.
-        """
-        raw = self.predict_raw(X)
-        y = _one_each(y, raw)
-        codes = self.output_.encode(y)
-        mean = np.average(codes, axis=0, weights=check_weights(sample_weight, raw))
-        outside = np.maximum(self.output_.norms(y) - np.einsum("ij,ij->i", codes, codes), 0.0)
-        total, left = (
-            _mean(((codes - points) ** 2).sum(axis=1) + outside, sample_weight, raw)
-            for points in (mean, raw)
-        )
-        return 1 - left / total if total > 0 else float(left == 0)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
-
-
-def _one_each(y: Any, raw: Floats) -> Any:
-    """Return the labels as a sequence, with one label per predicted point (n, r)."""
-    y = as_sequence(y)
-    check_length(y, len(raw))
-    return y
 
 
 def _refuse_unfinished(raw: Floats) -> None:
@@ -382,7 +338,3 @@ def _refuse_unfinished(raw: Floats) -> None:
             f"the point predicted for row {row} of X is not finite; check the values of this row "
             "and, if the model was loaded, its file."
         )
-
-
-def _mean(values: Floats, sample_weight: Any, raw: Floats) -> float:
-    return float(np.average(values, weights=check_weights(sample_weight, raw)))

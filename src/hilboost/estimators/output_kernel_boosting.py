@@ -13,7 +13,6 @@ from hilboost.backends.threads import threads_for
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.core.output_space import Embedding
 from hilboost.estimators.kernel_boosting import kernel_stages, stages_beside
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.losses import distance_loss
@@ -30,7 +29,12 @@ from hilboost.training.data import TrainingData
 from hilboost.training.learner_choice import best_learner, can_compare
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.mixed import listed, mixed
-from hilboost.training.recipes.output_kernels import PreimageLoss, output_recipe, vector_trees
+from hilboost.training.recipes.output_kernels import (
+    MetricLoss,
+    PreimageLoss,
+    output_recipe,
+    vector_trees,
+)
 from hilboost.validation.choices import is_name, is_regressor
 
 _AUTO = StrOptions({"auto"})
@@ -99,14 +103,21 @@ default="from_dtype"
         split on subsets of their levels, and kernel machines compare levels.  A
         ``KernelBoostingRegressor`` passed as ``learner`` has its own ``categorical_features``.
     decode : str, default="auto"
-        Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the first
-        of these.
+        Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the one
+        that serves ``metric``, or the first of these.
     early_stopping : bool or "auto", default="auto"
         Whether to stop based on the loss on held-out rows.  ``"auto"`` stops early only if
         ``X_val`` is given.
-    metric : {"embedding", "preimage"}, default="embedding"
-        Metric for early stopping: the loss of the distance in the output space, or of the distance
-        to the pre-images.  The latter computes pre-images of all rows in each stage.
+    metric : str, default="embedding"
+        What :meth:`score` computes: ``"embedding"`` is the fraction of explained variance of the
+        embedded outputs, ``"preimage"`` the same with the points of the predicted labels; a metric
+        of the output space, one of ``output_.metrics()``, such as ``"f1"`` for label sets,
+        ``"kendall"`` for rankings or ``"edit"`` for strings, is the mean over the predicted labels.
+        Such a metric also selects the decoding method.
+        Early stopping monitors the loss of the distance in the output space under ``"embedding"``,
+        that of the distance to the predicted labels under ``"preimage"``, and minus the metric
+        otherwise (``"preimage"`` where points do not determine labels: strings, graphs, and rows of
+        numbers with a kernel).  All but the first decode all rows in each stage.
     validation_fraction : float, default=0.1
         Fraction of the rows held out with ``early_stopping=True``.
     n_iter_no_change : int, default=50
@@ -170,7 +181,6 @@ default="from_dtype"
         "sketch": [Interval(Integral, 1, None, closed="left"), None],
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "early_stopping": [_AUTO, "boolean"],
-        "metric": [StrOptions({"embedding", "preimage"})],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
@@ -222,11 +232,17 @@ default="from_dtype"
     def _measures_outside(self) -> bool:
         return not distance_loss(self.loss).quadratic
 
-    def _make_metric(self, loss: Loss, embedding: Embedding) -> Loss | None:
+    def _make_metric(self, loss: Loss, data: TrainingData) -> Loss | None:
+        """The loss by which stages are compared, if it is not that of the points."""
         if self.metric == "embedding":
             return None
-        way = embedding.ways[0] if is_auto(self.decode) else self.decode
-        return PreimageLoss(loss, embedding, way)
+        codec = data.codec.of_structures()
+        embedding = codec.embedding
+        metric, way = self._named_metric(embedding), self._way(embedding)
+        points = data.target.y[:1, : codec.span_codes.shape[1]]
+        if metric is None or embedding.labels_of(points) is None:
+            return PreimageLoss(loss, embedding, way)
+        return MetricLoss(loss, embedding, way, metric.agreement)
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         machine = self._machine()
@@ -238,10 +254,9 @@ default="from_dtype"
         self, learner: Any, data: TrainingData, seed: int, settings: dict[str, Any]
     ) -> Recipe:
         """Create the recipe for a learner other than ``"auto"``; a comparison has settings."""
-        codec = data.codec.of_structures()
         made = self._make_learner(learner, len(data.X), data.schema.categories)
         loss = distance_loss(self.loss)
-        metric = None if settings else self._make_metric(loss, codec.embedding)
+        metric = None if settings else self._make_metric(loss, data)
         parameters = self.get_params(deep=False) | {"learner": learner} | settings
         return output_recipe(parameters, made, loss, data, seed, metric)
 

@@ -65,8 +65,14 @@ default="from_dtype"
     sketch : int or None, default=None
         Number of columns of the random projection of the outputs that is used to select splits.
     decode : str, default="auto"
-        Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the first
-        of these.
+        Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the one
+        that serves ``metric``, or the first of these.
+    metric : str, default="embedding"
+        What :meth:`score` computes: ``"embedding"`` is the fraction of explained variance of the
+        embedded outputs, ``"preimage"`` the same with the points of the predicted labels; a metric
+        of the output space, one of ``output_.metrics()``, such as ``"f1"`` for label sets,
+        ``"kendall"`` for rankings or ``"edit"`` for strings, is the mean over the predicted labels.
+        Such a metric also selects the decoding method.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Number of threads.  ``None`` means all cores.  The model does not depend on it.
@@ -101,6 +107,7 @@ default="from_dtype"
         categorical_features: Any = "from_dtype",
         sketch: int | None = None,
         decode: str = "auto",
+        metric: str = "embedding",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -113,6 +120,7 @@ default="from_dtype"
         self.categorical_features = categorical_features
         self.sketch = sketch
         self.decode = decode
+        self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -213,7 +221,7 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
         Fraction of the columns considered at each node.  ``"auto"`` considers the square root of
         the number of columns with random splits, and all columns with best splits (bagging of
         G2007).
-    categorical_features, sketch, decode, random_state, n_jobs : optional
+    categorical_features, sketch, decode, metric, random_state, n_jobs : optional
         See :class:`OutputKernelTreeRegressor`.
 
     Attributes
@@ -252,6 +260,7 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
         categorical_features: Any = "from_dtype",
         sketch: int | None = None,
         decode: str = "auto",
+        metric: str = "embedding",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -266,6 +275,7 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
         self.categorical_features = categorical_features
         self.sketch = sketch
         self.decode = decode
+        self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
 

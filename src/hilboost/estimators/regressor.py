@@ -97,7 +97,8 @@ default="from_dtype"
     tol : float, default=0
         Minimum improvement, as a fraction of the initial loss.
     warm_start : bool, default=False
-        Whether ``fit`` adds stages to the existing model instead of starting over.
+        Whether ``fit`` adds stages to the existing model instead of starting over.  Lists of
+        learners and kernel machines must have it in the first fit, too, which keeps their state.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Maximum number of threads.  ``None`` and -1 mean all cores.  Small data sets use fewer

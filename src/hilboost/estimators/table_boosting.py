@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
-from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
@@ -192,19 +191,7 @@ class TableBoosting(BoostingEstimator):
         return self._make_loss(codec), learner
 
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
-        if not checkpoints_among(callbacks):
-            return
-        if len(self._given()) > 1:
-            raise InvalidParameter(
-                "Checkpoint is not supported with several learners, because the choice among them "
-                "depends on all earlier stages; pass one learner, or remove Checkpoint from "
-                "callbacks."
-            )
-        if not (self._grows_trees() or self._declares("resumable")):
-            raise InvalidParameter(
-                f"Checkpoint is only supported with trees, but learner is {self.learner!r}; set "
-                "learner='tree', or remove Checkpoint from callbacks."
-            )
+        """Accept all callbacks; the fit itself rejects learners that files cannot store."""
 
     def _declares(self, capability: str) -> bool:
         """Whether all learners are Learner objects, or names of learners, that declare it."""
@@ -226,6 +213,9 @@ class TableBoosting(BoostingEstimator):
 
     def _takes_sparse(self) -> bool:
         return self._grows_trees() or self._declares("takes_sparse")
+
+    def _reads_blocks(self) -> bool:
+        return is_name(self.learner, "tree")
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf index of each row in each tree.

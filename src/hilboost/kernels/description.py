@@ -50,6 +50,15 @@ def to_description(kernel: Kernel) -> Description:
     )
 
 
+def is_described(kernel: Kernel) -> bool:
+    """Return whether :func:`to_description` supports the kernel."""
+    try:
+        to_description(kernel)
+    except IncompatibleParts:
+        return False
+    return True
+
+
 def from_description(description: Any) -> Kernel:
     """Create the kernel of a description, without executing any code from it.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
 from hilboost.core import dtypes
-from hilboost.core.base_model import LeafModel, Stage
+from hilboost.core.base_model import LeafModel, Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
@@ -42,6 +42,16 @@ class MixedData:
     weight: Floats | None
     part_of_row: NDArray[np.uint8]
     schedule: Schedule
+
+
+@dataclass(frozen=True, eq=False)
+class MixedSnapshot:
+    """The schedule after some stages, and a snapshot of each learner."""
+
+    in_files: ClassVar[bool] = True
+
+    schedule: Schedule
+    parts: list[Any]
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,7 @@ class MixedLearner(Learner):
     names: tuple[str, ...] = ()
 
     in_files: ClassVar[bool] = True
+    has_state: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Reject lists that are empty or nested, and equal names."""
@@ -188,8 +199,13 @@ class MixedLearner(Learner):
 
     @property
     def continues(self) -> bool:
-        """Never, because the schedule depends on all earlier stages."""
-        return False
+        """Whether all learners can add stages."""
+        return all(learner.continues for learner in self.learners)
+
+    @property
+    def in_checkpoints(self) -> bool:
+        """Whether files support all learners."""
+        return all(learner.in_checkpoints for learner in self.learners)
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the same with each learner adapted to these columns."""
@@ -276,6 +292,26 @@ class MixedLearner(Learner):
                 learner.stage_added(part, stage, fitted)
             else:
                 learner.other_stage_added(part)
+
+    def snapshot(self, data: MixedData) -> MixedSnapshot:
+        """Return the schedule and the snapshots of the learners."""
+        pairs = zip(self.learners, data.parts, strict=True)
+        parts = [learner.snapshot(part) for learner, part in pairs]
+        return MixedSnapshot(data.schedule.copied(), parts)
+
+    def restore(
+        self, data: MixedData, snapshot: MixedSnapshot, terms: Sequence[Term]
+    ) -> Sequence[Term]:
+        """Restore the schedule and each learner."""
+        data.schedule = snapshot.schedule.copied()
+        restored = list(terms)
+        parts = zip(self.learners, data.parts, snapshot.parts, strict=True)
+        for k, (learner, part, own) in enumerate(parts):
+            places = [place for place, term in enumerate(terms) if term.learner == k]
+            found = learner.restore(part, own, [terms[place] for place in places])
+            for place, term in zip(places, found, strict=True):
+                restored[place] = term
+        return restored
 
     def converged(self, data: MixedData) -> bool:
         """Return whether all learners have converged."""

@@ -184,6 +184,11 @@ class RidgeLearner(Learner):
         return True
 
     @property
+    def in_checkpoints(self) -> bool:
+        """Whether files support the learner; they do."""
+        return True
+
+    @property
     def takes_categories(self) -> bool:
         """Category columns are supported, as codes."""
         return True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 
 @dataclass
@@ -32,6 +32,8 @@ class Schedule:
     M. Minoux, *Accelerated greedy algorithms for maximizing submodular set functions*, 1978.
     """
 
+    in_files: ClassVar[bool] = True
+
     stage: int
     gains: list[float]
     intervals: list[int]
@@ -41,6 +43,12 @@ class Schedule:
     def of(cls, n_learners: int) -> Self:
         """Create the schedule of the first stage, in which all learners make a proposal."""
         return cls(0, [0.0] * n_learners, [1] * n_learners, [0] * n_learners)
+
+    def copied(self) -> Self:
+        """Return a copy that later stages do not change."""
+        return replace(
+            self, gains=list(self.gains), intervals=list(self.intervals), due=list(self.due)
+        )
 
     def winner(self, ask: Callable[[int], float]) -> int:
         """Return the learner with the largest gain; the first one of equal gains.

@@ -18,7 +18,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.linear import LinearModel
+from hilboost.learners.linear import LinearModel, is_linear
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,11 @@ class WrappedLearner(Learner):
 
     regressor: Any
     together: bool = False
+
+    @property
+    def in_checkpoints(self) -> bool:
+        """Whether files store the fitted regressors: only linear ones."""
+        return is_linear(self.regressor)
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Floats:
         """Return the inputs unchanged."""

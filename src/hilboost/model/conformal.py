@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.model.additive import AdditiveModel, members_of
+from hilboost.model.distance_scale import DistanceScale
 
 _ROUNDING = 1e-9
 _HALVINGS = 52
@@ -77,6 +78,8 @@ class Calibration:
     group_names : (g,) array or None
     by_class : bool
         Whether the groups are the classes of the labels.
+    scale : DistanceScale or None
+        For structured outputs, the expected distance of labels from predicted points.
     """
 
     scores: Floats = field(repr=False)
@@ -85,6 +88,7 @@ class Calibration:
     groups: NDArray[np.int64] | None = field(default=None, repr=False)
     group_names: NDArray[Any] | None = None
     by_class: bool = False
+    scale: DistanceScale | None = None
     _rankings: dict[tuple[str, int, int], Ranking] = field(
         default_factory=dict, repr=False, compare=False
     )

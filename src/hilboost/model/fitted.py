@@ -19,6 +19,7 @@ from hilboost.model.additive import AdditiveModel
 from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.snapshot import KeptState
 from hilboost.model.stage_learners import StageLearners
 from hilboost.tables import Schema
 
@@ -51,6 +52,10 @@ class FittedModel:
         Choices made by a kernel machine.
     calibration : Calibration or None
         Scores that prediction intervals and sets are computed from.
+    kept : KeptState or None
+        With ``warm_start=True``, the state of learners that cannot be continued from their stages.
+    row_draws : int
+        Version of the random draws of rows; the first one was not noted.
     """
 
     model: AdditiveModel
@@ -65,6 +70,8 @@ class FittedModel:
     resolved: ResolvedParameters | None = None
     kernel_machine: KernelMachineSummary | None = None
     calibration: Calibration | None = None
+    kept: KeptState | None = None
+    row_draws: int = 1
 
     @property
     def n_stages(self) -> int:
@@ -102,7 +109,13 @@ class FittedModel:
         model = AdditiveModel(start if k == 0 else np.zeros_like(start), self.model.terms_of(k))
         learner = self.learner.parts[k]
         return replace(
-            self, model=model, learner=learner, history=None, members=None, calibration=None
+            self,
+            model=model,
+            learner=learner,
+            history=None,
+            members=None,
+            calibration=None,
+            kept=None,
         )
 
     @property

@@ -23,6 +23,7 @@ from hilboost.network.validation import (
     first_uneven_pair,
     refuse_negative,
     refuse_unfinished,
+    without_sparse,
 )
 
 _SYMMETRIC = 1e-8  # tolerance relative to the largest similarity
@@ -106,11 +107,12 @@ class BipartiteNetwork(LinkSets, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Features of the rows.
+        X : array-like, data frame or sparse matrix (n, d)
+            Features of the rows.  Sparse matrices are converted to dense arrays, here and in all
+            predictions.
         y : array-like or sparse (n, p)
             Links: nonzero if row and column are linked; may be weighted.
-        column_features : array-like (p, c), optional
+        column_features : array-like, data frame or sparse matrix (p, c), optional
             Features of the columns, needed to predict links of new columns.
 
         Returns
@@ -124,6 +126,8 @@ class BipartiteNetwork(LinkSets, BaseEstimator):
             shape or are not symmetric; if ``column_features`` has the wrong number of rows.
         """
         self._validate_params()
+        X = without_sparse(X, "X")
+        column_features = without_sparse(column_features, "column_features")
         links = as_matrix(y, "links")
         refuse_negative(links, "links")
         if not links.any():
@@ -183,7 +187,7 @@ class BipartiteNetwork(LinkSets, BaseEstimator):
         (m, p) float64
         """
         check_is_fitted(self)
-        return _mean_prediction(self.models_, X)
+        return _mean_prediction(self.models_, without_sparse(X, "X"))
 
     def predict(self, X: Any) -> Floats:
         """Predict scores of the links between new rows and the known columns.
@@ -262,6 +266,7 @@ class BipartiteNetwork(LinkSets, BaseEstimator):
                 "this network was fitted without features of the columns; pass column_features to "
                 "fit, or pass column_weights."
             )
+        column_features = without_sparse(column_features, "column_features")
         profiles = _mean_prediction(self.column_models_, column_features)
         return np.asarray(np.linalg.lstsq(self._links, profiles.T, rcond=_RANK)[0].T)
 

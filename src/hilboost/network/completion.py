@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -20,7 +19,7 @@ from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegre
 from hilboost.network.curves import LinkCurves, curves_of_blocks, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.network.link_sets import LinkSets
-from hilboost.network.validation import as_array, as_matrix
+from hilboost.network.validation import as_array, without_sparse
 from hilboost.outputs import PrecomputedOutput
 from hilboost.tables import columns_of
 
@@ -237,7 +236,7 @@ class NetworkCompletion(LinkSets, BaseEstimator):
 
     def _predicted(self, X: Any) -> Floats:
         """Predicted points of vertices, (m, r)."""
-        points: Floats = self.model_.predict_embedding(_dense(X))
+        points: Floats = self.model_.predict_embedding(without_sparse(X, "X"))
         return points
 
     def staged_predict_kernel(self, X: Any) -> Iterator[Floats]:
@@ -255,7 +254,7 @@ class NetworkCompletion(LinkSets, BaseEstimator):
         known: Iterator[Floats] = repeat(self._known)
         if self._known_features is not None:
             known = self.model_.staged_predict_embedding(self._known_features)
-        staged = self.model_.staged_predict_embedding(_dense(X))
+        staged = self.model_.staged_predict_embedding(without_sparse(X, "X"))
         for points, others in zip(staged, known, strict=False):
             yield points @ others.T
 
@@ -340,17 +339,12 @@ def _features(X: Any) -> Any:
     Tables keep their column names, and sparse matrices become dense: a network has few vertices,
     and its kernel is dense as well.
     """
-    X = _dense(X)
+    X = without_sparse(X, "X")
     if columns_of(X) is None and not isinstance(X, np.ndarray):
         X = as_array(X, "X")
     if len(X.shape) != 2:
         raise InvalidData(f"X must be a matrix with one row per vertex; got shape {X.shape}.")
     return X
-
-
-def _dense(X: Any) -> Any:
-    """Convert a sparse matrix to an array; return other features unchanged."""
-    return as_matrix(X, "X") if scipy.sparse.issparse(X) else X
 
 
 def _as_many(values: Floats, n_links: float) -> float:

@@ -31,6 +31,17 @@ def as_array(table: Any, what: str) -> Any:
         ) from None
 
 
+def without_sparse(table: Any, what: str) -> Any:
+    """Convert a sparse matrix to a dense array; return other tables unchanged.
+
+    Raises
+    ------
+    InvalidData
+        If an entry of a sparse matrix is not a number.
+    """
+    return as_matrix(table, what) if scipy.sparse.issparse(table) else table
+
+
 def as_matrix(table: Any, what: str) -> Floats:
     """Convert to a matrix (m, n) float64; the caller checks for NaN and infinity.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -14,7 +14,9 @@ from scipy.special import softmax
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.outputs.agreement import minus_distance
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
 
@@ -36,7 +38,9 @@ class Compositions(OutputSpace):
     Notes
     -----
     Decoding methods: ``"exact"`` computes the nearest composition in closed form, in O(n K) or
-    O(n K²); ``"nearest"`` and ``"cosine"`` choose among the training compositions.
+    O(n K²); ``"nearest"`` and ``"cosine"`` choose among the training compositions.  Metric:
+    minus the mean distance of the geometry, ``"hellinger"`` or ``"aitchison"`` (decoded by
+    ``"exact"``).
     """
 
     in_files = True
@@ -80,6 +84,18 @@ class CompositionEmbedding(Embedding):
     def training_labels(self) -> Any:
         """Return the training compositions, (n, K)."""
         return self.training
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """Distance of the geometry."""
+        return {self.geometry: OutputMetric("exact", self._minus_distance)}
+
+    def _minus_distance(self, labels: Any, predicted: Any) -> Floats:
+        found = minus_distance(self.encode(labels), self.encode(predicted))
+        return found * _GEOMETRIES[self.geometry].unit
+
+    def labels_of(self, codes: Floats) -> Floats:
+        """Return the compositions at these points."""
+        return _GEOMETRIES[self.geometry].decode(codes)
 
     @cached_property
     def _own(self) -> Candidates:
@@ -149,15 +165,19 @@ def _decode_ratios(raw: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Geometry:
-    """Functions that encode compositions as points and decode points to the nearest composition."""
+    """Functions that encode compositions as points and decode points to the nearest composition.
+
+    ``unit`` is the distance of labels whose points have distance 1.
+    """
 
     encode: Callable[[Floats], Floats]
     decode: Callable[[Floats], Floats]
+    unit: float
 
 
 _GEOMETRIES = MappingProxyType(
     {
-        "hellinger": _Geometry(np.sqrt, _decode_roots),
-        "aitchison": _Geometry(_encode_ratios, _decode_ratios),
+        "hellinger": _Geometry(np.sqrt, _decode_roots, np.sqrt(0.5)),
+        "aitchison": _Geometry(_encode_ratios, _decode_ratios, 1.0),
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,8 +13,10 @@ from scipy.optimize import isotonic_regression
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels.validation import positive_integer
+from hilboost.outputs.agreement import minus_distance
 from hilboost.outputs.label_checks import as_numbers
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table
@@ -44,7 +47,8 @@ class Distributions(OutputSpace):
     Predictions are non-decreasing quantile functions (n, q) at ``u_1 … u_q``, in the units of the
     samples.  They are themselves samples and therefore valid labels.  Decoding methods:
     ``"exact"`` computes the nearest quantile function (isotonic projection, O(q) per row);
-    ``"nearest"`` and ``"cosine"`` choose among the training distributions.
+    ``"nearest"`` and ``"cosine"`` choose among the training distributions.  Metric:
+    ``"wasserstein"`` is minus the mean Wasserstein-2 distance (decoded by ``"exact"``).
     """
 
     in_files = True
@@ -94,6 +98,17 @@ class DistributionEmbedding(Embedding):
     def training_labels(self) -> Any:
         """Return the quantiles of the training distributions, (n, q)."""
         return self.training
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """Wasserstein-2 distance."""
+        return {"wasserstein": OutputMetric("exact", self._minus_distance)}
+
+    def _minus_distance(self, labels: Any, predicted: Any) -> Floats:
+        return minus_distance(self.encode(labels), self.encode(predicted))
+
+    def labels_of(self, codes: Floats) -> Floats:
+        """Return the quantiles at these points, (n, q)."""
+        return self._exact(codes)
 
     def _exact(self, raw: Floats) -> Floats:
         return _ascending(raw * np.sqrt(self.training.shape[1]))

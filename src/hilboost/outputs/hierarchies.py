@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.kernels.validation import is_number
+from hilboost.outputs.agreement import equal, minus_distance
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects
 
@@ -40,7 +42,12 @@ class Hierarchy(OutputSpace):
     -----
     Decoding methods: ``"exact"`` chooses among all N nodes of the forest in O(n N), with ties
     resolved in favor of the higher node; ``"nearest"`` and ``"cosine"`` choose among the nodes of
-    the training labels.  Predictions are a list of nodes.
+    the training labels.  ``"most_probable"`` chooses the node ``v`` with the largest probability
+    ``F_v / √w_v - Σ F_c / √w_c``, where the sum is over the children ``c`` of ``v``.  Predictions
+    are a list of nodes.
+
+    Metrics: ``"path"`` is minus the mean length of the path between the nodes (decoded by
+    ``"exact"``), ``"accuracy"`` the share of equal nodes (``"most_probable"``).
     """
 
     in_files = True
@@ -112,7 +119,7 @@ class HierarchyEmbedding(Embedding):
     depth: NDArray[np.int64]
     length: Floats
     training: NDArray[np.int64]
-    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
+    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS, "most_probable")
 
     @cached_property
     def _number(self) -> dict[Hashable, int]:
@@ -143,13 +150,27 @@ class HierarchyEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Any]:
         """Decode points to nodes."""
-        exact = self._nearest_of_all
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, exact)
+        formula = self._most_probable if way == "most_probable" else self._nearest_of_all
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, formula)
         return [self.nodes[j] for j in found]
 
     def training_labels(self) -> Any:
         """Return the distinct nodes of the training labels."""
         return [self.nodes[j] for j in self.training]
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """Length of the path between the nodes, and share of equal nodes."""
+        return {
+            "path": OutputMetric("exact", self._minus_path),
+            "accuracy": OutputMetric("most_probable", equal),
+        }
+
+    def _minus_path(self, labels: Any, predicted: Any) -> Floats:
+        return -(minus_distance(self.encode(labels), self.encode(predicted)) ** 2)
+
+    def labels_of(self, codes: Floats) -> list[Any]:
+        """Return the nodes at these points."""
+        return [self.nodes[j] for j in self._nearest_of_all(codes)]
 
     def _codes(self, numbers: NDArray[np.int64]) -> Floats:
         codes = np.zeros((len(numbers), len(self.nodes)))
@@ -175,6 +196,14 @@ class HierarchyEmbedding(Embedding):
             here = np.flatnonzero(self.depth == level)
             cost[:, here] += cost[:, self.parent[here]]
         return cost.argmin(axis=1)
+
+    def _most_probable(self, raw: Floats) -> NDArray[np.int64]:
+        """Find the node with the largest probability of its own, without its descendants."""
+        within = raw / self.length
+        own = within.copy()
+        below = np.flatnonzero(self.parent >= 0)
+        np.subtract.at(own.T, self.parent[below], within.T[below])
+        return own.argmax(axis=1)
 
 
 def _depths(parents: Mapping[Any, Any]) -> dict[Hashable, int]:

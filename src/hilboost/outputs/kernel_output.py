@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.labels import take_labels
+from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
@@ -26,6 +27,7 @@ from hilboost.kernels.pivoted_cholesky import (
 )
 from hilboost.kernels.registry import refuse_class
 from hilboost.kernels.validation import is_integer, is_number
+from hilboost.outputs.agreement import minus_mean_square
 from hilboost.outputs.fixed_point_iteration import climb
 from hilboost.outputs.label_checks import as_numbers, as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
@@ -71,6 +73,8 @@ class KernelOutput(OutputSpace):
     Up to 8,192 labels, the full Gram matrix is factored in O(n³) in the worst case.  Beyond that,
     single columns are computed in O(n r²), at most 4,096 of them unless ``max_rank`` is larger.  A
     warning is issued if this omits more than ``tolerance``.
+
+    Metric of rows of numbers: ``"mean_squared_error"`` is minus the mean over all entries.
     """
 
     in_files = True
@@ -348,6 +352,13 @@ class RowEmbedding(KernelEmbedding):
     def training_labels(self) -> Any:
         """Return the training labels."""
         return self.training.reshape(-1, *self.shape)
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """Mean squared error of the entries, such as pixels."""
+        return {"mean_squared_error": OutputMetric(self.ways[0], self._minus_error)}
+
+    def _minus_error(self, labels: Any, predicted: Any) -> Floats:
+        return minus_mean_square(self._rows(labels), self._rows(predicted))
 
     def _rows(self, labels: Any, what: str = "Y") -> Floats:
         return as_rows(labels, what, self.training.shape[1])

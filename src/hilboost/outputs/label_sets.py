@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
+from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_objects, as_table, refuse_rows
 from hilboost.tables import check_sparse, columns_of, is_sparse
@@ -54,6 +56,10 @@ class LabelSets(OutputSpace):
     - ``"top"`` selects as many labels as the average training set has, and at least one.
 
     Decoding costs O(n c L) with ``c`` candidates, and O(n L log L) otherwise.
+
+    Metrics: ``"f1"`` is the mean F1 of the sets (decoded by ``"f1"``), ``"hamming"`` the share of
+    right indicators (``"threshold"``), ``"subset_accuracy"`` the share of sets that are equal
+    (``"nearest"``).
     """
 
     in_files = True
@@ -154,6 +160,21 @@ class LabelSetEmbedding(Embedding):
     def training_labels(self) -> Any:
         """Return the distinct training sets."""
         return self._as_given(self.training)
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """F1, share of right indicators, and share of equal sets."""
+        return {
+            "f1": OutputMetric("f1", self._on_tables(f1_of_sets)),
+            "hamming": OutputMetric("threshold", self._on_tables(share_equal)),
+            "subset_accuracy": OutputMetric("nearest", self._on_tables(all_equal)),
+        }
+
+    def _on_tables(self, measure: Callable[[Bools, Bools], Floats]) -> Callable[[Any, Any], Floats]:
+        return lambda labels, predicted: measure(self._table(labels), self._table(predicted))
+
+    def labels_of(self, codes: Floats) -> Any:
+        """Return the sets at these points."""
+        return self._as_given(codes > 0)
 
     def _by_scores(self, way: str, raw: Floats) -> Bools:
         """Decode by scores to sets that need not occur in training, (n, L)."""

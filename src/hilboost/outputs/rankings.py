@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -11,10 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import rankdata
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.outputs.agreement import kendall, share_equal, spearman
 from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
@@ -50,7 +53,12 @@ class Rankings(OutputSpace):
     search*: the Borda order and the nearest training ranking are improved by moving single items
     until no move helps, O(n K²) per move, and the better result is returned.  ``"nearest"``
     and ``"cosine"`` choose among the distinct training rankings.  They differ only with ties, where
-    points have different lengths.
+    points have different lengths.  ``"borda"`` orders the items by their expected ranks, which all
+    three embeddings determine, O(n K²).
+
+    Metrics: ``"kendall"`` is the mean τ (decoded by ``"exact"``, from points of "hamming" by
+    ``"borda"``), ``"spearman"`` the mean ρ (``"borda"``), and ``"hamming"`` the share of items with
+    the right rank (``"exact"``).
     """
 
     in_files = True
@@ -88,7 +96,7 @@ class RankingEmbedding(Embedding):
     training: Ranks
     distance: str
     ties: bool
-    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
+    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS, "borda")
 
     def encode(self, labels: Any) -> Floats:
         """Encode labels as points, (n, K(K-1)/2), (n, K) or (n, K²)."""
@@ -97,12 +105,37 @@ class RankingEmbedding(Embedding):
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Ranks:
         """Decode points to ranks, (n, K) int64."""
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
+        formula = self._borda if way == "borda" else self._exact
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, formula)
         return np.asarray(found)
 
     def training_labels(self) -> Any:
         """Return the distinct training rankings, (c, K)."""
         return self.training
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """Kendall's τ, Spearman's ρ, and the share of right ranks."""
+        signs_of_pairs = "borda" if self.distance == "hamming" else "exact"
+        return {
+            "kendall": OutputMetric(signs_of_pairs, self._on_ranks(kendall)),
+            "spearman": OutputMetric("borda", self._on_ranks(spearman)),
+            "hamming": OutputMetric("exact", self._on_ranks(share_equal)),
+        }
+
+    def _on_ranks(self, measure: Callable[[Ranks, Ranks], Floats]) -> Callable[[Any, Any], Floats]:
+        K = self.training.shape[1]
+        return lambda labels, predicted: measure(
+            _ranks(labels, K, self.ties), _ranks(predicted, K, self.ties)
+        )
+
+    def labels_of(self, codes: Floats) -> Ranks:
+        """Return the ranks at these points; tied items have the first rank of their group."""
+        means = _GEOMETRIES[self.distance].mean_ranks(codes).round(6)
+        return rankdata(means, "min", axis=1).astype(np.int64)
+
+    def _borda(self, raw: Floats) -> Ranks:
+        means = _GEOMETRIES[self.distance].mean_ranks(raw)
+        return _ranks_of_orders(np.argsort(means, axis=1, kind="stable"))
 
     def _exact(self, raw: Floats) -> Ranks:
         return _GEOMETRIES[self.distance].decode(raw, self._nearest)
@@ -189,6 +222,16 @@ def _decode_pairs(raw: Floats, nearest: Nearest) -> Ranks:
     return _ranks_of_orders(best_orders(preference, start))
 
 
+def _mean_ranks_of_pairs(raw: Floats) -> Floats:
+    """Ranks expected from the expected signs of all pairs, (n, K)."""
+    K = _n_items(raw.shape[1])
+    first, second = np.triu_indices(K, 1)
+    signs = np.zeros((len(raw), K, K))
+    signs[:, first, second] = raw * np.sqrt(len(first))
+    signs -= signs.transpose(0, 2, 1)
+    return np.asarray((K + 1) / 2 - signs.sum(axis=2) / 2)
+
+
 def _n_items(n_pairs: int) -> int:
     return round((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
 
@@ -196,6 +239,11 @@ def _n_items(n_pairs: int) -> int:
 def _encode_ranks(ranks: Ranks) -> Floats:
     K = ranks.shape[1]
     return np.asarray((ranks - (K + 1) / 2) / np.sqrt(K * (K**2 - 1) / 12))
+
+
+def _mean_ranks(raw: Floats) -> Floats:
+    K = raw.shape[1]
+    return np.asarray(raw * np.sqrt(K * (K**2 - 1) / 12) + (K + 1) / 2)
 
 
 def _decode_ranks(raw: Floats, nearest: Nearest) -> Ranks:
@@ -207,6 +255,12 @@ def _encode_places(ranks: Ranks) -> Floats:
     n, K = ranks.shape
     places = ranks[:, :, None] == np.arange(1, K + 1)
     return places.reshape(n, K * K) / np.sqrt(K)
+
+
+def _mean_ranks_of_places(raw: Floats) -> Floats:
+    """Ranks expected from the expected permutation matrices, (n, K)."""
+    K = round(np.sqrt(raw.shape[1]))
+    return np.asarray(raw.reshape(-1, K, K) @ np.arange(1.0, K + 1) * np.sqrt(K))
 
 
 def _decode_places(raw: Floats, nearest: Nearest) -> Ranks:
@@ -223,16 +277,18 @@ class _Geometry:
     """Functions that encode rankings as points and decode points to the nearest ranking.
 
     ``decode`` may use the nearest training ranking as the starting point of a search.
+    ``mean_ranks`` computes the expected ranks of the items from an expected point.
     """
 
     encode: Callable[[Ranks], Floats]
     decode: Callable[[Floats, Nearest], Ranks]
+    mean_ranks: Callable[[Floats], Floats]
 
 
 _GEOMETRIES = MappingProxyType(
     {
-        "kemeny": _Geometry(_encode_pairs, _decode_pairs),
-        "spearman": _Geometry(_encode_ranks, _decode_ranks),
-        "hamming": _Geometry(_encode_places, _decode_places),
+        "kemeny": _Geometry(_encode_pairs, _decode_pairs, _mean_ranks_of_pairs),
+        "spearman": _Geometry(_encode_ranks, _decode_ranks, _mean_ranks),
+        "hamming": _Geometry(_encode_places, _decode_places, _mean_ranks_of_places),
     }
 )

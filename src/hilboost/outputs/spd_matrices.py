@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,7 +11,9 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.outputs.agreement import minus_distance
 from hilboost.outputs.label_checks import as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import refuse_rows
@@ -30,6 +33,7 @@ class PositiveMatrices(OutputSpace):
     -----
     Decoding methods: ``"exact"`` is the matrix exponential, which is positive definite for any
     point; ``"nearest"`` and ``"cosine"`` choose among the training matrices.  The cost is O(n p³).
+    Metric: ``"log_euclidean"`` is minus the mean distance (decoded by ``"exact"``).
     """
 
     in_files = True
@@ -66,6 +70,17 @@ class PositiveMatrixEmbedding(Embedding):
     def training_labels(self) -> Any:
         """Return the training matrices, (n, p, p)."""
         return self.training
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """Log-Euclidean distance."""
+        return {"log_euclidean": OutputMetric("exact", self._minus_distance)}
+
+    def _minus_distance(self, labels: Any, predicted: Any) -> Floats:
+        return minus_distance(self.encode(labels), self.encode(predicted))
+
+    def labels_of(self, codes: Floats) -> Floats:
+        """Return the matrices at these points, (n, p, p)."""
+        return self._exact(codes)
 
     def _exact(self, raw: Floats) -> Floats:
         return _exponentials(raw, self.training.shape[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -13,8 +13,10 @@ import numpy as np
 from hilboost.backends.strings.automaton import Criterion
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels.validation import is_integer
+from hilboost.outputs.agreement import equal, minus_edits
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.string_preimages import StringSearch
 from hilboost.outputs.token_checks import as_strings, in_order, units
@@ -60,6 +62,9 @@ class Strings(OutputSpace):
     found.  It is never worse than the best training string of an allowed length, which is returned
     in case of a tie.  The search takes O(L S) memory and O(L S) time per bound, where L is the
     maximum length and S the number of prefixes of n-grams, and exponential time in the worst case.
+
+    Metrics: ``"accuracy"`` is the share of equal strings, ``"edit"`` minus the mean number of edits
+    (insertions, deletions and substitutions of a token).  Both are decoded by ``"nearest"``.
     """
 
     in_files = True
@@ -160,6 +165,19 @@ class StringEmbedding(Embedding):
     def training_labels(self) -> Any:
         """Return the distinct training strings."""
         return self.training
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """Share of equal strings, and number of edits."""
+        measures = {"accuracy": equal, "edit": minus_edits}
+        return {
+            name: OutputMetric("nearest", partial(self._on_strings, measure))
+            for name, measure in measures.items()
+        }
+
+    def _on_strings(
+        self, measure: Callable[[Any, Any], Floats], labels: Any, predicted: Any
+    ) -> Floats:
+        return measure(self._strings(labels), self._strings(predicted))
 
     def settled(self, labels: Any) -> list[Any]:
         """Convert lists of tokens to tuples."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -9,7 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.outputs.agreement import minus_mean_square
 from hilboost.outputs.label_checks import as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
@@ -19,7 +22,7 @@ class Vectors(OutputSpace):
     """Output space of rows of numbers (n, c), with ``φ(y) = y``.
 
     Arrays with more dimensions, such as images, are flattened to rows.  Predictions have the
-    original shape.
+    original shape.  Metric: ``"mean_squared_error"`` is minus the mean over all entries.
     """
 
     in_files = True
@@ -65,6 +68,17 @@ class VectorEmbedding(Embedding):
     def training_labels(self) -> Any:
         """Return the training labels."""
         return self.training.reshape(-1, *self.shape)
+
+    def metrics(self) -> Mapping[str, OutputMetric]:
+        """Mean squared error of the entries."""
+        return {"mean_squared_error": OutputMetric("exact", self._minus_error)}
+
+    def _minus_error(self, labels: Any, predicted: Any) -> Floats:
+        return minus_mean_square(self.encode(labels), self.encode(predicted))
+
+    def labels_of(self, codes: Floats) -> Floats:
+        """Return the points themselves, in the shape of labels."""
+        return codes.reshape(len(codes), *self.shape)
 
     @cached_property
     def _own(self) -> Candidates:

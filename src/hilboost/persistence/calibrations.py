@@ -1,8 +1,10 @@
 """Calibrations of prediction intervals and sets in model files.
 
-Header: ``calibration`` with ``by_class`` and, if there are groups, ``groups`` and
-``groups_dtype``.  Arrays: ``calibration.scores`` (n, k) and, where the calibration has them,
-``calibration.weight``, ``calibration.folds`` and ``calibration.groups``, (n,).
+Header: ``calibration`` with ``by_class``; ``groups`` and ``groups_dtype`` if there are groups; and
+``width`` if the scale of structured outputs is not constant.  Arrays: ``calibration.scores`` (n, k)
+and, where the calibration has them, ``calibration.weight``, ``calibration.folds`` and
+``calibration.groups``, (n,); of the scale, ``calibration.points`` (m, r), ``calibration.squares``
+and ``calibration.masses``, (m,).
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from numpy.typing import NDArray
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.model.conformal import Calibration
+from hilboost.model.distance_scale import DistanceScale
 from hilboost.persistence.labels import label_dtype, read_labels
-from hilboost.persistence.require import Arrays, require, require_array, require_finite
+from hilboost.persistence.require import Arrays, positive, require, require_array, require_finite
 from hilboost.persistence.stored import Header
 
 _NAME = "calibration."
@@ -36,7 +39,16 @@ def to_file(calibration: Calibration) -> tuple[Header, Arrays]:
         numbers = getattr(calibration, name)
         if numbers is not None:
             arrays[_NAME + name] = np.ascontiguousarray(numbers, dtype=np.int64)
+    if calibration.scale is not None:
+        more, scale = _scale_to_file(calibration.scale)
+        fields, arrays = fields | more, arrays | scale
     return fields, arrays
+
+
+def _scale_to_file(scale: DistanceScale) -> tuple[Header, Arrays]:
+    width = {"width": scale.width} if np.isfinite(scale.width) else {}
+    arrays = {"points": scale.points, "squares": scale.squares, "masses": scale.weight}
+    return width, {_NAME + name: np.ascontiguousarray(a) for name, a in arrays.items()}
 
 
 def from_file(
@@ -71,7 +83,24 @@ def from_file(
         names = read_labels(fields["groups"], fields["groups_dtype"], "groups")
         require(int(groups.max()) == len(names) - 1, "calibration.groups")
     require(names is not None or not fields["by_class"], "calibration")
-    return Calibration(scores, weight, folds, groups, names, fields["by_class"])
+    scale = _read_scale(fields, arrays, len(model.initial_raw), codec)
+    return Calibration(scores, weight, folds, groups, names, fields["by_class"], scale)
+
+
+def _read_scale(
+    fields: Header, arrays: Arrays, n_outputs: int, codec: TargetCodec
+) -> DistanceScale | None:
+    if _NAME + "points" not in arrays:
+        return None
+    require(codec.kind == "structured", "calibration.points")
+    points = require_array(arrays, _NAME + "points", np.float64, 2)
+    require(points.shape[1] == n_outputs and len(points) > 0, "calibration.points")
+    require(bool(np.isfinite(points).all()), "calibration.points")
+    squares, masses = (require_finite(arrays, _NAME + name) for name in ("squares", "masses"))
+    require(len(squares) == len(points) and bool((squares >= 0).all()), "calibration.squares")
+    require(len(masses) == len(points) and bool((masses > 0).all()), "calibration.masses")
+    width = positive(fields["width"], "width") if "width" in fields else np.inf
+    return DistanceScale(points, squares, masses, width)
 
 
 def _numbers(arrays: Arrays, name: str, n: int) -> NDArray[np.int64]:

@@ -222,8 +222,10 @@ def _from_arrays(
     placed = _others(header.get("others", []), len(start), n_features, reader)
     with_kernels = not arrays.keys().isdisjoint(expansions.NAMES)
     if with_kernels:
-        descriptions = header.get("kernels", [])
-        placed += expansions.from_arrays(arrays, descriptions, len(start), n_features, reader)
+        descriptions, n_others = header.get("kernels", []), len(placed)
+        placed += expansions.from_arrays(
+            arrays, descriptions, len(start), n_features, reader, n_others
+        )
     if not placed or not arrays.keys().isdisjoint(trees.NAMES):
         of_trees = trees.from_arrays(arrays, len(start), n_features)
     placed.sort(key=lambda entry: entry[:2])

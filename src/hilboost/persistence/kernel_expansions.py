@@ -133,8 +133,9 @@ def from_arrays(
     n_outputs: int,
     n_features: int,
     reader: ValueReader | None = None,
+    n_others: int = 0,
 ) -> list[tuple[int, int, Term]]:
-    """Read the stage, place and term of every expansion.
+    """Read the stage, place and term of every expansion, beside other terms except trees.
 
     Raises
     ------
@@ -150,7 +151,7 @@ def from_arrays(
     n = len(coefficient)
     require(n > 0 and coefficient.shape[1] == n_outputs, "part.coefficient")
     # Each stage has at least one term, and each place one before it.
-    most = n + len(arrays.get("stage", ()))
+    most = n + len(arrays.get("stage", ())) + n_others
     columns = (
         require_below(arrays, "part.stage", most, n),
         require_below(arrays, "part.place", most, n),

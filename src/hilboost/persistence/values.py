@@ -15,6 +15,7 @@ For the last tag, only names that the caller trusts are imported.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
@@ -189,6 +190,7 @@ class ValueReader:
 
     def __init__(self, arrays: Arrays, trusted: Collection[str] = ()) -> None:
         self._arrays, self._trusted = arrays, frozenset(trusted)
+        self._kernels: dict[str, Kernel] = {}
 
     def read(self, written: Any, depth: int = 0) -> Any:
         """Read a value.
@@ -229,13 +231,20 @@ class ValueReader:
             require(array.dtype.kind in "biuf", content)
             return array
         if kind == "kernel":
-            return from_description(content)
+            return self._kernel(content)
         require(kind in (*_CONTAINERS, "mapping") and isinstance(content, list), "a value")
         items = [self.read(item, depth + 1) for item in content]
         if kind == "mapping":
             require(all(isinstance(pair, list) and len(pair) == 2 for pair in items), "a value")
             return dict(items)
         return _CONTAINERS[kind](items)
+
+    def _kernel(self, description: Any) -> Kernel:
+        """Return one object for equal descriptions: learners tell kernels apart by identity."""
+        text = json.dumps(description)
+        if text not in self._kernels:
+            self._kernels[text] = from_description(description)
+        return self._kernels[text]
 
     def part(self, written: Any, base: type) -> Any:
         """Read a value that must be an instance of ``base``."""

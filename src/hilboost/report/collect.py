@@ -19,7 +19,7 @@ from hilboost.report.data import data_facts, histogram
 from hilboost.report.figures import class_scores, number_scores, score
 from hilboost.report.influence import dependence_facts, importance_facts, loss_of_rows
 from hilboost.report.regression import quantile_facts, regression_facts
-from hilboost.report.structured import structured_facts
+from hilboost.report.structured import explained_scores, structured_facts
 from hilboost.report.table import Columns, shortened
 from hilboost.validation.targets import check_length
 
@@ -124,8 +124,7 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
     """
     _, raw, codes = _checked(model, X, y)
     if model.fitted_.codec.kind == "structured":
-        says = "fraction of the variance in the output space explained; 1 is best"
-        return [score("explained", model.score(X, y), 0.0, "higher", says)]
+        return explained_scores(model, X, y)
     if model.fitted_.codec.kind == "classes":
         numbers = codes[:, 0].astype(np.intp)
         proba = _probabilities(model, raw)

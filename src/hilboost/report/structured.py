@@ -41,10 +41,9 @@ def structured_facts(
         Predicted points in the output space.
     """
     embedded = to_points(model.output_, y, raw)
-    explained = model.score(columns.source, y)
+    scores = explained_scores(model, columns.source, y)
+    explained = scores[0]["value"]
     total = float(embedded.mean()) / (1 - explained) if explained < 1 else None
-    says = "fraction of the variance in the output space explained; 1 is best"
-    scores = [score("explained", explained, 0.0, "higher", says)]
     says = "mean squared distance between predicted and true points in the output space"
     scores.append(score("embedding error", embedded.mean(), total, "lower", says))
     facts = {
@@ -65,6 +64,23 @@ def structured_facts(
     scores += pair.scores()
     facts["gallery"] = _gallery(pair, distance, rows, columns)
     return facts
+
+
+def explained_scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
+    """Compute the share of explained variance, and the metric of the output space, if one is set.
+
+    Parameters
+    ----------
+    model : output kernel estimator
+    X : array-like (n, d)
+    y : sequence of n labels
+    """
+    says = "fraction of the variance in the output space explained; 1 is best"
+    found = [score("explained", model.explained_variance(X, y), 0.0, "higher", says)]
+    if model.metric in model.output_.metrics():
+        says = "mean over the rows of the metric that the model serves"
+        found.append(score(model.metric, model.score(X, y), None, "higher", says))
+    return found
 
 
 class _Pairs:

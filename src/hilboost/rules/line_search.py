@@ -65,15 +65,16 @@ class LineSearch:
     @staticmethod
     def _search(state: State, columns: list[int], directions: list[Floats]) -> float:
         moved = state.raw.copy()
-        scaled = [_weighted(direction, state) for direction in directions]
+        weight = state.sample.weight
+        learned = [_of_the_sample(direction, state) for direction in directions]
 
         def descent(length: float) -> float:
             for column, direction in zip(columns, directions, strict=True):
                 moved[:, column] = state.raw[:, column] + length * direction
             negative = state.loss.gradients(state.target, moved).negative_gradient
             return sum(
-                float(rounded(sum_of(part * negative[:, column])))
-                for column, part in zip(columns, scaled, strict=True)
+                float(rounded(sum_of(part * negative[:, column], weight)))
+                for column, part in zip(columns, learned, strict=True)
             )
 
         slope = descent(0.0)
@@ -98,15 +99,13 @@ class LineSearch:
         return float(found)
 
 
-def _weighted(direction: Floats, state: State) -> Floats:
-    """A direction (n,) times the weights of the sample."""
-    weight = state.sample.weight
-    scaled = direction if weight is None else direction * weight
+def _of_the_sample(direction: Floats, state: State) -> Floats:
+    """A direction (n,) with zeros for the rows that are not in the sample."""
     if state.sample.rows is None:
-        return scaled
+        return direction
     inside = np.zeros(len(direction), dtype=bool)
     inside[state.sample.rows] = True
-    return np.where(inside, scaled, 0.0)
+    return np.where(inside, direction, 0.0)
 
 
 def _length_to_zero(state: State, slope: float) -> float:

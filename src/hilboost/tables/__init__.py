@@ -12,6 +12,7 @@ from hilboost.tables.arrays import (
     without_frame,
     without_mask,
 )
+from hilboost.tables.blocks import BlockTable, DenseTable
 from hilboost.tables.choice import category_choice
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.encoding import (
@@ -27,7 +28,9 @@ from hilboost.tables.sparse import SparseTable, is_sparse
 from hilboost.tables.sparse_checks import check_sparse
 
 __all__ = [
+    "BlockTable",
     "Column",
+    "DenseTable",
     "Level",
     "Schema",
     "SparseTable",

@@ -27,7 +27,7 @@ class Numbers:
 
     Attributes
     ----------
-    values : (n,) float32 or float64, NaN for missing
+    values : (n,) float32 or float64, NaN for missing; or integers or booleans, none missing
     kind : {"f", "i", "b"}
         Original type: float, integer, or boolean.
     """

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData
+from hilboost.tables.blocks import DenseTable
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
 from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
@@ -23,7 +24,9 @@ _BLOCK_ROWS = 1024
 _FEWEST_ROWS_OF_NAMES = 50
 
 
-def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
+def learn(
+    table: Table, chosen: Sequence[int] | None, in_blocks: bool = False
+) -> tuple[Floats | DenseTable, Schema]:
     """Convert a training table to a matrix and its schema.
 
     Parameters
@@ -31,10 +34,12 @@ def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
     table : Table
     chosen : sequence of int or None
         Category columns; ``None`` selects every column of text or of a categorical dtype.
+    in_blocks : bool
+        Whether to leave the columns where they are if all of them are numbers.
 
     Returns
     -------
-    matrix : (n, d) float64, or float32 if all columns are float32
+    matrix : (n, d) float64, or float32 if all columns are float32; or DenseTable
         Category columns contain the index of the level in ascending order, NaN for missing values.
     schema : Schema
 
@@ -63,6 +68,8 @@ def learn(table: Table, chosen: Sequence[int] | None) -> tuple[Floats, Schema]:
             encoded.append(_as_numbers(read, name).values)
     names = None if table.names is None else tuple(table.names)
     schema = Schema(len(table.columns), names, tuple(found))
+    if in_blocks and encoded and not found:
+        return DenseTable(encoded), schema
     return _side_by_side(encoded, table.n_rows), schema
 
 

@@ -201,9 +201,13 @@ def _read(series: Any, name: object) -> ReadColumn:
     if dtype.is_integer():
         if dtype in (nw.Int128, nw.UInt128):
             return read_objects(series.to_list(), name)
-        return Numbers(_floats(series.to_numpy()), "i")
+        values = series.to_numpy()
+        return Numbers(values if values.dtype.kind in "iu" else _floats(values), "i")
     if dtype == nw.Boolean:
-        return Numbers(_floats(series.cast(nw.Float64).to_numpy()), "b")
+        values = (
+            series.to_numpy() if series.null_count() == 0 else series.cast(nw.Float64).to_numpy()
+        )
+        return Numbers(values if values.dtype == np.bool_ else _floats(values), "b")
     if dtype.is_temporal():
         refuse_dates(name, str(dtype))
     if dtype.is_nested():

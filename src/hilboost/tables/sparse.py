@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 
 from hilboost.core.dtypes import Floats
-
-_BLOCK_BYTES = 2**24
+from hilboost.tables.blocks import BlockTable, rows_per_block
 
 
 def is_sparse(X: Any) -> bool:
@@ -20,7 +19,7 @@ def is_sparse(X: Any) -> bool:
     return bool(issparse(X))
 
 
-class SparseTable:
+class SparseTable(BlockTable):
     """A sparse table; values that are not stored are zeros.
 
     Parameters
@@ -43,14 +42,6 @@ class SparseTable:
         """``(n, d)``"""
         n, d = self._rows.shape
         return int(n), int(d)
-
-    @property
-    def size(self) -> int:
-        """Number of cells, including zeros."""
-        return self.shape[0] * self.shape[1]
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __getitem__(self, rows: Any) -> SparseTable:
         return SparseTable(self._rows[rows])
@@ -85,7 +76,7 @@ class SparseTable:
 
     def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
         """Yield dense blocks (m, n_columns) of 16 MiB of all rows, for ascending ``columns``."""
-        step = max(64, _BLOCK_BYTES // (8 * max(1, len(columns))))
+        step = rows_per_block(len(columns))
         place = np.full(self.shape[1], -1)
         place[columns] = np.arange(len(columns))
         values, indices, starts = self.arrays

@@ -167,7 +167,7 @@ class BoostingContract(ModelContract):
         ``subsample`` must raise an error, and the learner must declare ``takes_samples = False``.
     continues : bool
         Whether a warm start gives the same model as a single longer fit.  Set it to ``False`` for
-        learners that keep state between stages.
+        learners that keep state between stages and do not define ``snapshot`` and ``restore``.
     monotone : bool
         Whether no stage may increase the training loss.
     """

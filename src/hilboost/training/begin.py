@@ -14,18 +14,22 @@ from hilboost.boosting import (
     EnsembleMember,
     TrainingState,
     Validation,
+    add_held_out,
     checked_initial_raw,
     continued_in_units,
     in_units,
 )
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.encoders import Encoding
 from hilboost.losses.masked import with_missing_targets
+from hilboost.model import AdditiveModel
+from hilboost.model.snapshot import FitSnapshot
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.snapshots import taken_up
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,15 @@ class InitialState:
         The inputs of every member, often one shared array.
     encoding : Encoding or None
         Maps category codes to these inputs.
+    snapshot : FitSnapshot or None
+        What the learner continues from, besides the stages.
     """
 
     state: TrainingState
     validation: Validation | None
     inputs: list[Floats]
     encoding: Encoding | None
+    snapshot: FitSnapshot | None = None
 
 
 def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
@@ -108,13 +115,15 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
     InvalidData, InvalidParameter
         The continued fit does not match the existing stages.
     """
-    data = recipe.data
     folds, rows = _fold_rows(recipe)
+    snapshot = None
     if continuation is None:
         state = TrainingState([EnsembleMember(recipe.initial_raw) for _ in rows])
     else:
         state = continuation.state
         _check_continued(recipe, state, len(rows))
+        snapshot = taken_up(recipe, continuation)
+        state.snapshots = () if snapshot is None else state.snapshots
     state.folds = folds
     encoding, inputs = _encoded(recipe, rows)
     before = None if continuation is None else continuation.encoding
@@ -124,17 +133,40 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
             "warm_start with target encoding requires the same rows and the same target_encoding "
             "as the first fit; set warm_start=False to start a new fit."
         )
-    for member, r, X in zip(state.members, rows, inputs, strict=True):
+    for k, (member, r, X) in enumerate(zip(state.members, rows, inputs, strict=True)):
         member.rows = r
-        raw = member.model().predict_raw(X, n_threads)
+        if snapshot is None:
+            raw = member.model().predict_raw(X, n_threads)
+        else:
+            raw = snapshot.members[k].raw.copy(order="K")
+            if len(raw) != len(X):
+                raise InvalidModelFile("the state of the fit is damaged; start a new fit.")
         member.raw = np.asarray(raw, order=recipe.learner.layout)
-    if data.held_out is None:
-        return InitialState(state, None, inputs, encoding)
-    held_X, held = data.held_out
+    validation = _validation(recipe, state, encoding, snapshot, n_threads)
+    return InitialState(state, validation, inputs, encoding, snapshot)
+
+
+def _validation(
+    recipe: Recipe,
+    state: TrainingState,
+    encoding: Encoding | None,
+    snapshot: FitSnapshot | None,
+    n_threads: int,
+) -> Validation | None:
+    """Return the held-out rows with their ``raw``, added up as by the loop."""
+    if recipe.data.held_out is None:
+        return None
+    held_X, held = recipe.data.held_out
     if encoding is not None:
         held_X = encoding.encode(held_X)
-    raw = state.members[0].model().predict_raw(held_X, n_threads)
-    return InitialState(state, Validation(held_X, held, raw), inputs, encoding)
+    model = state.members[0].model()
+    if snapshot is None:
+        return Validation(held_X, held, model.predict_raw(held_X, n_threads))
+    start = AdditiveModel(model.initial_raw, ())
+    validation = Validation(held_X, held, start.predict_raw(held_X, n_threads))
+    for stage in model.stages:
+        add_held_out(validation, stage, n_threads)
+    return validation
 
 
 def _fold_rows(

@@ -1,7 +1,8 @@
 """Fits that are saved to a file while they run, and resumed from it.
 
-A checkpoint is a model file of format 1.  The members of an ensemble are stored side by side as
-additional outputs, and the header identifies the fit by its data, parameters and version.
+A checkpoint is a model file of format 1.  The stages of the members of an ensemble follow one
+another.  The header identifies the fit by its data, parameters and version, and contains what the
+stages do not determine (:mod:`~hilboost.training.snapshots`).
 """
 
 from __future__ import annotations
@@ -12,31 +13,27 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import joblib
-import numpy as np
-
 from hilboost.boosting import BoostingConfig, EnsembleMember, TrainingState
 from hilboost.callbacks import Checkpoint
 from hilboost.callbacks.checkpoint import checkpoints_among
-from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
-from hilboost.core.dtypes import Floats
 from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, InvalidParameter
-from hilboost.core.version import __version__
+from hilboost.core.learner import Learner
+from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.persistence import container as files
-from hilboost.tables import SparseTable
+from hilboost.persistence.values import ValueReader, ValueWriter
 from hilboost.training.data import TrainingData
+from hilboost.training.fingerprints import digest, fingerprint, plain_value
 from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.snapshots import read, written
 
 _KIND = "checkpoint"
-_PLAIN = (str, int, float, bool, type(None))
 # These do not change the model, or are represented by the seed.
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "warm_start", "random_state")
 _WAYS_OUT = (
@@ -86,9 +83,9 @@ class FitFingerprint:
         levels = data.schema.levels
         kept = {name: value for name, value in parameters.items() if name not in _WITHOUT_EFFECT}
         return cls(
-            {name: _plain(name, value) for name, value in kept.items()},
-            {name: _fingerprint(array) for name, array in arrays.items()}
-            | {"levels": _digest(repr(levels).encode()) if levels else "none"},
+            {name: plain_value(name, value) for name, value in kept.items()},
+            {name: fingerprint(array) for name, array in arrays.items()}
+            | {"levels": digest([repr(levels).encode()]) if levels else "none"},
             None if parameters["random_state"] is None else seed,
         )
 
@@ -98,6 +95,11 @@ class FitFingerprint:
             raise InvalidModelFile(
                 f"{path} was written by hilboost {header['version']}, and version {__version__} "
                 f"may round differently. {_WAYS_OUT}"
+            )
+        if header.get("row_draws", 1) != ROW_DRAWS:
+            raise InvalidModelFile(
+                f"{path} was written by another build of hilboost {__version__}, which draws other "
+                f"rows at random. {_WAYS_OUT}"
             )
         theirs = header["parameters"]
         for name in sorted(theirs.keys() | self.parameters.keys()):
@@ -120,38 +122,6 @@ class FitFingerprint:
                 f"{path} is the checkpoint of a fit to different data ({', '.join(others)}). "
                 f"{_WAYS_OUT}"
             )
-
-
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (list, tuple, np.ndarray)) and np.asarray(value).dtype.kind in "biuf":
-        return np.asarray(value).tolist()
-    if isinstance(value, _PLAIN):
-        return value
-    kind = value if isinstance(value, type) else type(value)
-    try:
-        return f"{kind.__module__}.{kind.__qualname__} {joblib.hash(value)}"
-    except Exception as error:  # pickling a user's object may raise anything
-        raise InvalidParameter(
-            f"Checkpoint identifies fits by their parameters, but {name}={value!r} cannot be "
-            f"hashed ({error}); define its class and functions at the top level of a module."
-        ) from error
-
-
-def _fingerprint(array: np.ndarray | SparseTable | None) -> str:
-    """Hash an array; cost O(size), one or two seconds per gigabyte."""
-    if array is None:
-        return "none"
-    if isinstance(array, SparseTable):
-        d = array.shape[1]
-        return f"sparse {d} " + " ".join(_fingerprint(part) for part in array.arrays)
-    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    return f"{'x'.join(map(str, array.shape))} {array.dtype} {_digest(content)}"
-
-
-def _digest(content: bytes | memoryview) -> str:
-    return blake2b(content, digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -186,6 +156,28 @@ class Resumable:
         fingerprint = FitFingerprint.of(parameters, data, seed)
         return cls(checkpoint, fingerprint, resume(checkpoint, fingerprint))
 
+    def check_learner(self, learner: Learner) -> None:
+        """Reject learners whose fits files cannot store.
+
+        Raises
+        ------
+        InvalidParameter
+        """
+        if learner.in_checkpoints:
+            return
+        names = learner.names or ("it",)
+        pairs = zip(names, learner.parts, strict=True)
+        refused = [
+            "the learner" if name == "it" else f"the learner {name!r}"
+            for name, part in pairs
+            if not part.in_checkpoints
+        ]
+        raise InvalidParameter(
+            f"Checkpoint is not supported by {' and '.join(refused)}, because files cannot store "
+            "its base models, its kernel, or the state that it needs to continue; use another "
+            "learner, or remove Checkpoint from callbacks."
+        )
+
     def check_width(self, width: int) -> None:
         """Reject stages that refer to columns of a wider table; no later check would find them.
 
@@ -216,7 +208,12 @@ class Resumable:
         n_stages, stopping = config.n_stages, config.stopping
         if stopping is not None and stopping.should_stop(state.validation):
             n_stages = len(state.members[0].stages)
-        return replace(config, callbacks=callbacks, n_stages=n_stages)
+        return replace(
+            config,
+            callbacks=callbacks,
+            n_stages=n_stages,
+            takes_snapshots=not config.learner.resumable,
+        )
 
 
 def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation | None:
@@ -232,7 +229,7 @@ def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation 
     path = checkpoint.file
     if not checkpoint.resume or not path.exists():
         return None
-    model, header, _ = files.read(path)
+    model, header, arrays = files.read(path)
     if header.get("kind") != _KIND:
         raise InvalidModelFile(
             f"{path} is a model, not a checkpoint; use another path, or set resume=False, which "
@@ -242,9 +239,11 @@ def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation 
         fingerprint.check(path, header)
         train, validation = ([float(x) for x in header[name]] for name in ("train", "validation"))
         members = _apart(model, int(header["n_members"]))
-        if len(train) != len(model.stages) + 1 or len(validation) not in (0, len(train)):
+        n_stages = len(members[0].stages)
+        if len(train) != n_stages + 1 or len(validation) not in (0, len(train)):
             raise ValueError("the number of losses is inconsistent")
-        state = TrainingState(members, train=train, validation=validation)
+        snapshots = read(header["snapshots"], ValueReader(arrays), members)
+        state = TrainingState(members, train=train, validation=validation, snapshots=snapshots)
         resolved = ResolvedParameters(**header["chosen"])
         return Continuation(state, int(header["seed"]), resolved, in_units=True)
     except (InvalidData, InvalidParameter, InvalidModelFile):
@@ -268,10 +267,11 @@ class Writer(AbstractContextManager["Writer"]):
         self._header: dict[str, Any] = {
             "kind": _KIND,
             "version": __version__,
+            "row_draws": ROW_DRAWS,
             "parameters": resumable.fingerprint.parameters,
             "data": resumable.fingerprint.data,
             "seed": seed,
-            "chosen": {name: _plain(name, value) for name, value in asdict(resolved).items()},
+            "chosen": {name: plain_value(name, value) for name, value in asdict(resolved).items()},
             "n_members": len(state.members),
             "n_features_in": n_features,
         }
@@ -306,9 +306,14 @@ class Writer(AbstractContextManager["Writer"]):
     def _write(self) -> None:
         state, began = self._state, time.monotonic()
         self._tried = len(state.members[0].stages)
-        losses = {"train": state.train, "validation": state.validation}
+        writer = ValueWriter()
+        header = self._header | {
+            "train": state.train,
+            "validation": state.validation,
+            "snapshots": written(state.snapshots, writer),
+        }
         try:
-            files.write(self._checkpoint.file, _side_by_side(state.members), self._header | losses)
+            files.write(self._checkpoint.file, _in_one(state.members), header, writer=writer)
             self._written = self._tried
         except OSError as error:
             self._warn(error)
@@ -337,46 +342,20 @@ def _remove_leftovers(path: Path) -> None:
             other.unlink(missing_ok=True)
 
 
-def _side_by_side(members: Sequence[EnsembleMember]) -> AdditiveModel:
-    """Combine the members into one model with the outputs of all of them.
-
-    ::
-
-        member 0   member 1              member 0 | member 1
-        start      start        ->       start    | start       (n_members * r,)
-        stage 0    stage 0               stage 0 of both
-    """
-    r = len(members[0].initial_raw)
-    start = np.concatenate([member.initial_raw for member in members])
-    together = zip(*(member.stages for member in members), strict=True)
-    return AdditiveModel(
-        start,
-        tuple(
-            Stage(
-                tuple(
-                    replace(term, columns=_shifted(term.columns, k * r))
-                    for k, stage in enumerate(stages)
-                    for term in stage.terms
-                )
-            )
-            for stages in together
-        ),
-    )
+def _in_one(members: Sequence[EnsembleMember]) -> AdditiveModel:
+    """Put the stages of all members into one model, one member after the other."""
+    stages = tuple(stage for member in members for stage in member.stages)
+    return AdditiveModel(members[0].initial_raw, stages)
 
 
 def _apart(model: AdditiveModel, n_members: int) -> list[EnsembleMember]:
-    """Split the model into members: the inverse of :func:`_side_by_side`."""
-    starts: list[Floats] = np.split(model.initial_raw, n_members)
-    r = len(starts[0])
-    members = [EnsembleMember(start) for start in starts]
-    for stage in model.stages:
-        for k, member in enumerate(members):
-            own = [term for term in stage.terms if term.columns.start // r == k]
-            member.stages.append(
-                Stage(tuple(replace(term, columns=_shifted(term.columns, -k * r)) for term in own))
-            )
-    return members
-
-
-def _shifted(columns: slice, by: int) -> slice:
-    return slice(columns.start + by, columns.stop + by)
+    """Split the model into members: the inverse of :func:`_in_one`."""
+    n_stages, rest = divmod(len(model.stages), n_members)
+    if rest:
+        raise ValueError("the number of stages is inconsistent")
+    return [
+        EnsembleMember(
+            model.initial_raw, stages=list(model.stages[k * n_stages : (k + 1) * n_stages])
+        )
+        for k in range(n_members)
+    ]

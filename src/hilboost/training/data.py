@@ -14,7 +14,7 @@ from hilboost.backends.row_draws import hold_out
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
-from hilboost.tables import Schema
+from hilboost.tables import DenseTable, Schema
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,11 @@ class TrainingData:
         """Strata whose proportions a split of the rows preserves, (n,)."""
         return self.codec.strata(self.target)
 
-    def hold_out(self, fraction: float, seed: int) -> TrainingData:
-        """Split off a fraction of the rows for validation; a single row is not split."""
+    def hold_out(self, fraction: float, seed: int, in_place: bool = False) -> TrainingData:
+        """Split off a fraction of the rows for validation; a single row is not split.
+
+        With ``in_place``, the training rows are not copied, but remain rows of a larger table.
+        """
         n = len(self.X)
         if n < 2:
             return self
@@ -56,11 +59,17 @@ class TrainingData:
         strata = np.zeros(n) if self.strata is None else self.strata
         is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), strata, size)
         learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
+        X, held = self.X, self.X[hold]
+        if in_place and isinstance(X, np.ndarray):
+            table: Any = DenseTable(X)
+            X = table
+        elif isinstance(X, DenseTable):
+            held = held.array()
         return replace(
             self,
-            X=self.X[learn],
+            X=X[learn],
             target=self.target.rows(learn),
-            held_out=(self.X[hold], self.target.rows(hold)),
+            held_out=(held, self.target.rows(hold)),
             sample_weight=None if self.sample_weight is None else self.sample_weight[learn],
         )
 

@@ -47,6 +47,7 @@ def best_candidate(
             n_stages=min(config.n_stages, _STAGES),
             rules=[*rules, Shrinkage(_RATE)],
             callbacks=(),
+            takes_snapshots=False,
         )
         boost(short, data, target, trial, team, held)
         if min(trial.validation) < lowest:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hilboost.boosting import EarlyStopping, EnsembleMember, RowSampling, TrainingState
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.rule import Rule
+from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoder, Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.fitted import FittedModel
@@ -144,6 +146,8 @@ class Continuation:
         Encoding of category columns for the existing stages.
     in_units : bool
         Whether the existing stages are in units of the fit, as in a checkpoint.
+    belongs_to : mapping of str to str, or None
+        Hashes of what the snapshots of the state belong to; ``None`` if this has been checked.
     """
 
     state: TrainingState
@@ -151,14 +155,28 @@ class Continuation:
     resolved: ResolvedParameters | None = None
     encoding: Encoding | None = None
     in_units: bool = False
+    belongs_to: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, fitted: FittedModel) -> Continuation:
-        """The fit of a model that was not read from a file."""
+        """The fit of a model that was not read from a file.
+
+        Raises
+        ------
+        InvalidData
+            The model comes from a pickle of a build that held out other rows.
+        """
         assert fitted.members is not None
         assert fitted.history is not None
         kept, history = fitted.n_stages, fitted.history
         validation = history.validation
+        has_draws = validation is not None or fitted.encoding is not None
+        if has_draws and fitted.row_draws != ROW_DRAWS:
+            raise InvalidData(
+                "warm_start: the model was fitted by another build of hilboost, which draws other "
+                "rows at random, so that its stages may have been fitted to rows that would now be "
+                "held out; set warm_start=False to start a new fit."
+            )
         state = TrainingState(
             [
                 EnsembleMember(model.initial_raw, stages=list(model.stages))
@@ -166,5 +184,7 @@ class Continuation:
             ],
             train=list(history.train[: kept + 1]),
             validation=[] if validation is None else list(validation[: kept + 1]),
+            snapshots=() if fitted.kept is None else (fitted.kept.snapshot,),
         )
-        return cls(state, fitted.seed, fitted.resolved, fitted.encoding)
+        belongs_to = None if fitted.kept is None else fitted.kept.belongs_to
+        return cls(state, fitted.seed, fitted.resolved, fitted.encoding, belongs_to=belongs_to)

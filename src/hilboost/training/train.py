@@ -23,6 +23,7 @@ from hilboost.core.callback import Callback, History
 from hilboost.core.errors import FitWarning
 from hilboost.core.learner import Learner
 from hilboost.core.target import Target
+from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
@@ -33,6 +34,7 @@ from hilboost.training.checkpoints import Resumable
 from hilboost.training.out_of_fold import out_of_fold
 from hilboost.training.race import best_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
+from hilboost.training.snapshots import belongings_to_keep, kept, restore
 
 Observer = Callable[[Callable[[], FittedModel]], None]
 """Called before the first stage, with a function that returns a model of the stages so far."""
@@ -64,6 +66,7 @@ def train(
     continuation: Continuation | None = None,
     resumable: Resumable | None = None,
     observer: Observer | None = None,
+    keeps_state: bool = False,
 ) -> TrainingResult:
     """Train the model that the recipe specifies.
 
@@ -78,6 +81,8 @@ def train(
     resumable : Resumable, optional
         The file to which the fit is saved while it runs.
     observer : callable, optional
+    keeps_state : bool
+        Whether the fitted model is to be continued, as with ``warm_start=True``.
 
     Returns
     -------
@@ -92,6 +97,7 @@ def train(
     """
     began = time.monotonic()
     if resumable is not None:
+        resumable.check_learner(recipe.learner)
         resumable.check_width(recipe.width)
     initial = begin(recipe, continuation, n_threads)
     state, target = initial.state, recipe.data.target
@@ -99,6 +105,8 @@ def train(
     with ThreadTeam(n_threads) as team:
         data = _prepare(recipe, initial, n_threads)
         try:
+            if initial.snapshot is not None:
+                restore(recipe.learner, state, initial.snapshot)
             if continuation is None and recipe.candidates:
                 winner = best_candidate(
                     *(recipe.candidates, recipe.rules, config, data, target, state, team),
@@ -106,6 +114,8 @@ def train(
                 )
                 recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
                 config = replace(config, learner=winner.learner)
+            belongs_to = belongings_to_keep(recipe) if keeps_state else None
+            config = replace(config, takes_snapshots=belongs_to is not None)
             if resumable is not None:
                 config = resumable.writing(config, recipe, state, initial.inputs[0].shape[1])
             if observer is not None:
@@ -117,7 +127,8 @@ def train(
     _keep_best(config, outcome.state)
     fitted = _fitted(recipe, initial, outcome)
     calibration = out_of_fold(fitted, initial, recipe, n_threads)
-    return TrainingResult(replace(fitted, calibration=calibration), state.interrupt)
+    fitted = replace(fitted, calibration=calibration, kept=kept(state, belongs_to))
+    return TrainingResult(fitted, state.interrupt)
 
 
 def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> BoostingConfig:
@@ -214,6 +225,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         encoding=initial.encoding,
         resolved=recipe.resolved,
         kernel_machine=summary,
+        row_draws=ROW_DRAWS,
     )
 
 

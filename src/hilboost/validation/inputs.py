@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.tables import (
+    DenseTable,
     Schema,
     SparseTable,
     Table,
@@ -44,11 +46,14 @@ class Expected:
         Category columns, as specified by the user.
     sparse : bool
         Whether sparse matrices are accepted.
+    blocks : bool
+        Whether a table that is not a matrix of floats may remain as it is, to be read in blocks.
     """
 
     schema: Schema | None
     categorical: Any = "from_dtype"
     sparse: bool = False
+    blocks: bool = False
 
 
 def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
@@ -63,7 +68,7 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
 
     Returns
     -------
-    X : C-contiguous float32 or float64 array, or SparseTable
+    X : C-contiguous float32 or float64 array, SparseTable or DenseTable
     schema : Schema
 
     Raises
@@ -76,8 +81,6 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     ValueError, TypeError
         Errors of scikit-learn: wrong number or order of columns, no rows.
     """
-    if expected.schema is not None and _is_plain(estimator, X, expected.schema):
-        return X, expected.schema
     if is_sparse(X):
         return _check_sparse(estimator, X, expected)
     X = without_mask(X)
@@ -91,12 +94,13 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     return X, schema
 
 
-def _is_plain(estimator: Any, X: Any, schema: Schema) -> bool:
+def is_plain(estimator: Any, X: Any, schema: Schema) -> bool:
     """Whether an array can be used for prediction without further checks."""
     if not (
         type(X) is np.ndarray
         and X.ndim == 2
-        and X.dtype in (np.float64, np.float32)
+        and X.dtype.char in "df"
+        and X.dtype.isnative
         and X.flags.c_contiguous
         and len(X) > 0
         and X.shape[1] == estimator.n_features_in_
@@ -105,17 +109,23 @@ def _is_plain(estimator: Any, X: Any, schema: Schema) -> bool:
     ):
         return False
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum(dtype=np.float64)))
+        return isfinite(X.sum(dtype=np.float64))
 
 
 def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floats, Schema]:
     """Check a table whose columns have individual dtypes."""
     d, schema = len(table.columns), expected.schema
     check_columns(estimator, table.names, d, reset=schema is None)
+    X: Any
     if schema is None:
-        X, schema = learn(table, category_choice(expected.categorical, d, table.names))
+        chosen = category_choice(expected.categorical, d, table.names)
+        X, schema = learn(table, chosen, expected.blocks)
     else:
         X = encode(table, schema)
+    if isinstance(X, DenseTable):
+        _check_columns(estimator, X, table.names)
+        in_blocks: Any = X
+        return in_blocks, schema
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             X = check_array(
@@ -126,8 +136,21 @@ def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floa
     return X, schema
 
 
+def _check_columns(estimator: Any, X: DenseTable, names: Sequence[str] | None) -> None:
+    """Check columns as scikit-learn checks a matrix."""
+    check_array(np.broadcast_to(0.0, X.shape), ensure_all_finite=False, estimator=estimator)
+    if not all(_is_finite(X.column(k)) for k in range(X.shape[1])):
+        raise _explained(X, ValueError("infinity"), names)
+
+
+def _is_finite(column: Floats) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(column.sum())) or not _holds_infinity(column)
+
+
 def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
     """Check an array of numbers; scikit-learn raises errors for other objects."""
+    in_place = expected.schema is None and expected.blocks and _would_be_copied(X)
     try:
         # scikit-learn sums all values; the sum may overflow float64.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -135,16 +158,27 @@ def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
                 estimator,
                 X,
                 reset=expected.schema is None,
-                dtype=_DTYPES,
-                order="C",
+                dtype=None if in_place else _DTYPES,
+                order=None if in_place else "C",
                 ensure_all_finite="allow-nan",
             )
     except ValueError as error:
         raise _explained(X, error) from error
     if expected.schema is None:
         chosen = category_choice(expected.categorical, X.shape[1], None)
+        if in_place and not chosen:
+            table: Any = DenseTable(X)
+            return table, Schema(X.shape[1])
+        X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype in _DTYPES else np.float64)
         return learn_array(X, chosen or ())
     return encode_array(X, expected.schema), expected.schema
+
+
+def _would_be_copied(X: Any) -> bool:
+    """Whether an array of numbers is not a C-ordered array of floats."""
+    if type(X) is not np.ndarray or X.ndim != 2:
+        return False
+    return X.dtype.kind in "biu" or (X.dtype in _DTYPES and not X.flags.c_contiguous)
 
 
 def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
@@ -221,10 +255,14 @@ def _holds_infinity(column: Any) -> bool:
 
 
 def _first_column(X: Any, is_bad: Any, names: Sequence[str] | None = None) -> str:
-    table = X.tocsc() if is_sparse(X) else np.asarray(X)
-    if table.ndim != 2:
-        return ""
-    for k in range(table.shape[1]):
-        if is_bad(table[:, [k]].data if is_sparse(X) else table[:, k]):
+    if isinstance(X, DenseTable):
+        columns: Iterable[Any] = map(X.column, range(X.shape[1]))
+    elif is_sparse(X):
+        table = X.tocsc()
+        columns = (table[:, [k]].data for k in range(table.shape[1]))
+    else:
+        columns = np.asarray(X).T if np.ndim(X) == 2 else ()
+    for k, column in enumerate(columns):
+        if is_bad(column):
             return f" in column {k}" if names is None else f" in column {names[k]!r}"
     return ""

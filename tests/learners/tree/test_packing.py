@@ -37,7 +37,7 @@ def draw(n, kind, seed=0):
 def packed_of(negative, hessian, weight):
     n = len(negative)
     space = TreeBuffers({}, (), n_rows=n, n_columns=1, n_bins=N_BINS + 1, n_threads=1, max_leaves=2)
-    space.rows[0] = space.all_rows
+    space.rows[0] = np.arange(n)
     packed = pack(space, negative, hessian, weight, False, 7, ThreadTeam())
     values = packed.values
     if values.shape[1] == 1:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import RowSample
+from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import TreeLearner
 
 

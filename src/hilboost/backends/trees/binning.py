@@ -37,18 +37,18 @@ def offset_of(table, column):
 
 
 @allocating
-def pack_bins(values, edges, n_steps, missing_bin, begin, end, words):
-    """Bin the rows ``[begin, end)`` and pack eight columns into a word.
+def pack_bins(values, edges, n_steps, missing_bin, begin, words):
+    """Bin a block of rows, the first of which is ``begin``, and pack eight columns into a word.
 
     Parameters
     ----------
-    values : (n, d) float32 or float64
+    values : (m, d) float32 or float64
     edges : (d, 2**k - 1) float64
         Ascending, filled up with ``inf``; a value ``v`` falls into the first bin with
         ``v <= edges[b]``.
     n_steps : (d,) int64, steps of bisection: ``2**n_steps - 1 >= edges of the column``
     missing_bin : int, the bin of NaN
-    words : (n_words, n) uint64, written in ``[:, begin:end]``
+    words : (n_words, n) uint64, written in ``[:, begin:begin + m]``
 
     Notes
     -----
@@ -56,17 +56,16 @@ def pack_bins(values, edges, n_steps, missing_bin, begin, end, words):
 
         position   0 0 0 0  ->  4 0 4 4  ->  6 0 4 6  ->  …
     """
-    d = values.shape[1]
-    m = end - begin
+    m, d = values.shape
     column = np.empty(m)
     position = np.empty(m, np.int64)
     for w in range(words.shape[0]):
-        packed = words[w, begin:end]
+        packed = words[w, begin : begin + m]
         packed[:] = 0
         for k in range(8 * w, min(8 * w + 8, d)):
             column_edges = edges[k]
             for i in range(m):
-                column[i] = values[begin + i, k]
+                column[i] = values[i, k]
                 position[i] = 0
             for step in range(n_steps[k] - 1, -1, -1):
                 half = np.int64(1) << step

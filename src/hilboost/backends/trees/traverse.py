@@ -16,6 +16,8 @@ from hilboost.backends.trees.category_splits import UNSEEN, level_goes_left
 
 BLOCK = 64
 FEWEST_ROWS_FOR_BITS = 8
+SPLIT_COLUMN, CHILD, MISSING_RIGHT, SET_OR_VALUES, N_LINKS = range(5)
+"""Columns of the links of :func:`walk_rows`."""
 
 
 class FlatTrees(NamedTuple):
@@ -28,7 +30,7 @@ class FlatTrees(NamedTuple):
     depths : (n_trees,) int32
     column, child : (n_nodes,) int32
         The left child, the right one follows it; a leaf is its own child.
-    threshold : (n_nodes,) float64
+    threshold : (n_nodes,) float64, or float32 for rows of float32
         ``inf`` at leaves.
     missing_right : (n_nodes,) bool
     set_numbers : (n_nodes,) int32
@@ -98,7 +100,7 @@ class BlockScratch(NamedTuple):
 
     Attributes
     ----------
-    block : (d, BLOCK) float64
+    block : (d, BLOCK) float64 or float32
         The rows, column by column.
     words, half_words : (BLOCK,) uint64, uint32
         Leaves that are not excluded yet.
@@ -288,13 +290,12 @@ def _add_by_walking(tree, trees, leaves, nodes, X, raw, begin, count, has_missin
 def _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch, raw):
     """Add the leaf values of all trees for a block of rows."""
     keep_apart()
-    block, by_bits = scratch.block, count >= FEWEST_ROWS_FOR_BITS
-    if by_bits:
-        for i in range(count):
-            for k in range(X.shape[1]):
-                block[k, i] = X[start + i, k]
+    block = scratch.block
+    for i in range(count):
+        for k in range(X.shape[1]):
+            block[k, i] = X[start + i, k]
     for tree in range(trees.depths.shape[0]):
-        if by_bits and leaves.per_tree[tree] <= 64:
+        if leaves.per_tree[tree] <= 64:
             _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, start, count)
         else:
             nodes = scratch.nodes
@@ -321,7 +322,7 @@ def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
     O(n · depth) for larger ones.  For every row the trees are added in their order.
     """
     scratch = BlockScratch(
-        np.zeros((X.shape[1], BLOCK)),
+        np.zeros((X.shape[1], BLOCK), X.dtype),
         np.empty(BLOCK, np.uint64),
         np.empty(BLOCK, np.uint32),
         np.empty(BLOCK, np.int32),
@@ -329,6 +330,44 @@ def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
     for start in range(begin, end, BLOCK):
         count = min(BLOCK, end - start)
         _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch, raw)
+
+
+@compiled
+def walk_rows(X, roots, first_output, widths, thresholds, links, left_sets, values, raw):
+    """Add the leaf values of all trees to a few rows, which walk from the roots.
+
+    Without records of arrays, which cost more to pass than one row takes to walk.
+
+    Parameters
+    ----------
+    X : (n, d) float32 or float64
+    roots : (n_trees + 1,) int64
+    first_output, widths : (n_trees,) int32
+    thresholds : (n_nodes,) float64, ``inf`` at leaves
+    links : (n_nodes, 4) int32
+        Column; left child (a leaf is its own child); 1 where missing values go right; set of
+        levels, -1 for none, or at a leaf where its values begin.
+    left_sets : (n_sets, SET_WORDS) uint64
+    values : flat float64
+    raw : (n, r) float64
+    """
+    for i in range(X.shape[0]):
+        for tree in range(widths.shape[0]):
+            node = np.int32(roots[tree])
+            child = links[node, CHILD]
+            while child != node:
+                value = np.float64(X[i, links[node, SPLIT_COLUMN]])
+                if value != value:
+                    right = links[node, MISSING_RIGHT] != 0
+                elif left_sets.shape[0] > 0 and links[node, SET_OR_VALUES] >= 0:
+                    right = not level_goes_left(left_sets, links[node, SET_OR_VALUES], value)
+                else:
+                    right = value > thresholds[node]
+                node = child + np.int32(right)
+                child = links[node, CHILD]
+            at, first = links[node, SET_OR_VALUES], first_output[tree]
+            for k in range(widths[tree]):
+                raw[i, first + k] += values[at + k]
 
 
 @compiled

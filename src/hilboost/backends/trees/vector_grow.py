@@ -5,17 +5,12 @@ whole function; between barriers the candidate columns are shared out, and threa
 decisions, so that the tree is the same on any number of threads.
 """
 
-from typing import NamedTuple
-
-import numpy as np
 from numba import int64
-from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.sync import ABORT, barrier
-from hilboost.backends.trees.binning import BinTable, offset_of
-from hilboost.backends.trees.category_splits import CategorySplits
+from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.column_splits import NO_GAIN
 from hilboost.backends.trees.nodes import (
     BEGIN,
@@ -30,25 +25,21 @@ from hilboost.backends.trees.nodes import (
     N_LEFT_HERE,
     NODE,
     RIGHT,
-    NodeStore,
     choose_node,
     open_children,
 )
-from hilboost.backends.trees.partition import RowBuffers, divide_rows
+from hilboost.backends.trees.partition import divide_rows
 from hilboost.backends.trees.vector_candidates import (
     CUT,
     GAIN,
     SIDE,
     VALUE,
-    Candidates,
-    ValueRanges,
     best_candidate,
     draw_candidates,
 )
 from hilboost.backends.trees.vector_cuts import (
     CutScratch,
     NodeRows,
-    VectorGradients,
     add_row,
     bin_of,
     scan_cuts,
@@ -61,108 +52,7 @@ from hilboost.backends.trees.vector_levels import (
     score_subset,
     settle_subset,
 )
-
-# Columns of ``VectorSums.masses``: weight, sum of squares, total variance.
-WEIGHT, SQUARES, VARIANCE = range(3)
-
-
-class VectorLimits(NamedTuple):
-    """What splits must keep to, and where growth ends.
-
-    Attributes
-    ----------
-    min_weight : float
-        Smallest weight of a leaf.
-    tie : float
-        Share of the root's variance within which gains are equal.
-    pure : float
-        Total variance up to which a node counts as pure.
-    max_leaves, max_depth : int
-    n_columns : int
-        So many are drawn for every node.
-    random_cuts : bool
-    in_turn : bool
-        Nodes are split as they come and not by priority.
-    """
-
-    min_weight: float
-    tie: float
-    pure: float
-    max_leaves: int
-    max_depth: int
-    n_columns: int
-    random_cuts: bool
-    in_turn: bool
-
-
-class VectorSums(NamedTuple):
-    """What is known of every node beside its place in the tree.
-
-    Attributes
-    ----------
-    totals : (n_nodes, k) float64
-    masses : (n_nodes, 3) float64
-    values : (n_nodes,) float64
-        Where the split cuts.
-    """
-
-    totals: NDArray[np.float64]
-    masses: NDArray[np.float64]
-    values: NDArray[np.float64]
-
-
-def empty_sums(n_nodes: int, k: int) -> VectorSums:
-    """Allocate sums for this number of nodes."""
-    return VectorSums(np.empty((n_nodes, k)), np.empty((n_nodes, 3)), np.zeros(n_nodes))
-
-
-class VectorScratch(NamedTuple):
-    """Memory of all threads; see :class:`~hilboost.backends.trees.vector_cuts.CutScratch`.
-
-    Attributes
-    ----------
-    starts : (n_threads, n_bins + 1) int64
-    order : (n_threads, m) uint32
-    sums : (n_threads, k) float64
-    levels : LevelScratch
-        With an axis of threads in front.
-    """
-
-    starts: NDArray[np.int64]
-    order: NDArray[np.uint32]
-    sums: NDArray[np.float64]
-    levels: LevelScratch
-
-
-class VectorGrowth(NamedTuple):
-    """All that one tree is grown from, and all that growth writes.
-
-    Attributes
-    ----------
-    table : BinTable
-    ranges : ValueRanges
-    gradients : VectorGradients
-    limits : VectorLimits
-    nodes : NodeStore
-        With an open root; ``priority`` an array of its own.
-    sums : VectorSums
-    categories : CategorySplits
-    buffers : RowBuffers
-        ``rows[0]`` filled, nothing in ``ordered``.
-    candidates : Candidates
-    scratch : VectorScratch
-    """
-
-    table: BinTable
-    ranges: ValueRanges
-    gradients: VectorGradients
-    limits: VectorLimits
-    nodes: NodeStore
-    sums: VectorSums
-    categories: CategorySplits
-    buffers: RowBuffers
-    candidates: Candidates
-    scratch: VectorScratch
+from hilboost.backends.trees.vector_state import SQUARES, VARIANCE, WEIGHT
 
 
 @inner

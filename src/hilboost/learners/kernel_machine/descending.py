@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -135,6 +135,8 @@ class Descent:
     n_flat : int
         Number of last stages with a negligible decrease.
     """
+
+    in_files: ClassVar[bool] = True
 
     patience: int
     least: float = 1e-7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends import array_api
-from hilboost.core.base_model import Stage
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.fitted_term import FittedTerm
@@ -23,6 +24,11 @@ from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.memory import free_memory, require_free
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import LARGEST_SHARE, share_of_rounding, unspoilt
+from hilboost.learners.kernel_machine.snapshots import (
+    MachineSnapshot,
+    SolverSnapshot,
+    SystemSnapshot,
+)
 from hilboost.learners.kernel_machine.solvers.conjugate_gradients import largest_norm
 from hilboost.learners.kernel_machine.solvers.linear import (
     DirectSolver,
@@ -83,6 +89,7 @@ class FullLearner(KernelLearner):
 
     name: ClassVar[str] = "full"
     takes_samples: ClassVar[bool] = False
+    has_state: ClassVar[bool] = True
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> FullState:
         """Scale the rows and start the threads."""
@@ -113,22 +120,19 @@ class FullLearner(KernelLearner):
         w = 1.0 if problem.weight is None else problem.weight
         diagonal = problem.regularization / bound / w
         D = np.broadcast_to(diagonal, (problem.n_rows,)).astype(np.float64)
-        if data.linear is None:
+        if data.linear is None and not data.is_restored:
             factor = data.settle_precision(problem, D)
             problem = replace(problem, regularization=problem.regularization * factor)
             D = D * factor
         so_far = data.component(problem.kernel, problem.n_outputs)
         residual = gradients.negative_gradient / bound - D[:, None] * so_far.alpha
         with array_api.blas_threads(data.workspace.team.n_threads):
-            if data.linear is None or not data.linear.fits(D):
+            if not data.has_system_of(D):
                 tolerance = self.tolerance * largest_norm(residual)
                 data.begin_linear(self._linear_solver(data, problem, D), tolerance)
             step = data.advance(problem, residual, self.iterations)
-        assert data.linear is not None
-        basis = data.linear.solver.basis
-        model = data.workspace.expansion(
-            problem.kernel, np.arange(problem.n_rows), step.change, basis
-        )
+        rows = np.arange(problem.n_rows)
+        model = data.workspace.expansion(problem.kernel, rows, step.change, data.basis)
         found = Descending.along(problem, model, step.outputs, so_far.function, step.outputs)
         return unspoilt(found, problem, data.gained(problem))
 
@@ -139,15 +143,17 @@ class FullLearner(KernelLearner):
             size = mean_diagonal(problem.kernel, data.workspace.X)
             D, b = newton_system(problem, so_far.alpha, size)
             if data.newton is None:
-                factor = data.settle_precision(problem, D.min(axis=1))
-                if factor > 1:
-                    problem = replace(problem, regularization=problem.regularization * factor)
-                    D, b = newton_system(problem, so_far.alpha, size)
-                data.begin_newton(self._newton_solver(data, problem, D))
+                if not data.is_restored:
+                    factor = data.settle_precision(problem, D.min(axis=1))
+                    if factor > 1:
+                        problem = replace(problem, regularization=problem.regularization * factor)
+                        D, b = newton_system(problem, so_far.alpha, size)
+                smallest = data.smallest_of_newton(D)
+                data.begin_newton(self._newton_solver(data, problem, smallest), smallest)
             assert data.newton is not None
             change, outputs = data.newton.step(D, b, self.iterations)
         rows = np.arange(problem.n_rows)
-        model = data.workspace.expansion(problem.kernel, rows, change, data.newton.basis)
+        model = data.workspace.expansion(problem.kernel, rows, change, data.basis)
         return Descending.along(problem, model, outputs, so_far.function, outputs)
 
     def _linear_solver(self, data: FullState, problem: StageProblem, D: Floats) -> LinearSolver:
@@ -155,10 +161,12 @@ class FullLearner(KernelLearner):
             return DirectSolver.of(data.workspace, problem.kernel, D)
         return IterativeSolver.of(*self._gram(data.workspace, problem), D)
 
-    def _newton_solver(self, data: FullState, problem: StageProblem, D: Floats) -> NewtonSolver:
+    def _newton_solver(
+        self, data: FullState, problem: StageProblem, smallest: float
+    ) -> NewtonSolver:
         if self._is_direct(data):
             return DirectNewton.of(data.workspace, problem.kernel)
-        return IterativeNewton.of(*self._gram(data.workspace, problem), D)
+        return IterativeNewton.of(*self._gram(data.workspace, problem), smallest)
 
     def _is_direct(self, data: FullState) -> bool:
         """Whether a Cholesky factor of all rows fits the budget; refused if memory is not free."""
@@ -213,6 +221,10 @@ class FullState(MachineState):
         self._keeps_system = False  # whether the next stage has the same ``D``
         self._noise: Floats | None = None
         self._is_solved = False
+        self._smallest: float | None = None  # entry of the first ``D`` of Newton steps
+        self._restored: SolverSnapshot | None = None
+        self._basis: NDArray | None = None  # of the present solver
+        self._added: NDArray | None = None  # of the last stage
 
     @property
     def converged(self) -> bool:
@@ -251,9 +263,26 @@ class FullState(MachineState):
         self.penalize(problem.regularization * factor)
         return factor
 
+    @property
+    def is_restored(self) -> bool:
+        """Whether earlier stages, of which this is a continuation, settled the precision."""
+        return self._restored is not None
+
+    def has_system_of(self, D: Floats) -> bool:
+        """Whether ``D`` is the diagonal of the present linear system."""
+        return self.linear is not None and self.linear.fits(D)
+
     def begin_linear(self, solver: LinearSolver, tolerance: float) -> None:
-        """Begin to solve a linear system."""
-        self.linear = LinearState(solver, tolerance)
+        """Begin to solve a linear system, or continue a restored one with this diagonal."""
+        restored = self._restored if self.linear is None else None
+        self.linear, self._basis = LinearState(solver, tolerance), solver.basis
+        if restored is None or restored.system is None:
+            return
+        system = restored.system
+        if np.array_equal(system.D, solver.D):
+            progress = system.progress(self.workspace.X)
+            self.linear = LinearState(solver, system.tolerance, system.left, progress)
+            self._basis = self._added if restored.shares_basis else solver.basis
 
     def advance(self, problem: StageProblem, residual: Floats, iterations: int) -> LinearStep:
         """Advance the solution of the linear system."""
@@ -265,20 +294,64 @@ class FullState(MachineState):
         self._is_solved = largest_norm(residual) <= self.linear.tolerance
         return step
 
-    def begin_newton(self, solver: NewtonSolver) -> None:
-        """Begin Newton steps."""
-        self.newton = solver
+    def smallest_of_newton(self, D: Floats) -> float:
+        """The smallest entry of the first ``D`` of Newton steps, which may be this one."""
+        return float(D.min()) if self._smallest is None else self._smallest
+
+    def begin_newton(self, solver: NewtonSolver, smallest: float) -> None:
+        """Begin or continue Newton steps; ``smallest`` is from :meth:`smallest_of_newton`."""
+        self.newton, self._smallest, self._basis = solver, smallest, solver.basis
+        if self._restored is not None and self._restored.shares_basis:
+            self._basis = self._added
         self.expect_descent(patience=1)
+
+    def solver_snapshot(self) -> SolverSnapshot:
+        """The state of the solvers, without their matrices."""
+        system = None if self.linear is None else SystemSnapshot.of(self.linear)
+        shares_basis = self._basis is not None and self._basis is self._added
+        if self._basis is None and self._restored is not None:
+            system, shares_basis = self._restored.system, self._restored.shares_basis
+        return SolverSnapshot(
+            system,
+            self._smallest,
+            self.is_ill_conditioned,
+            self._keeps_system,
+            self._is_solved,
+            shares_basis,
+        )
+
+    def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
+        """Continue from a snapshot; the next stage computes the matrices again."""
+        restored = super().restore(snapshot, terms)
+        self._added = restored[-1].model.basis if restored else None
+        solver = snapshot.solver
+        if solver is None:
+            raise ValueError("the solver of a kernel machine is missing")
+        self._restored, self._smallest = solver, solver.newton
+        self._noise = None if solver.system is None else solver.system.D
+        self.is_ill_conditioned = solver.is_ill_conditioned
+        self._keeps_system, self._is_solved = solver.keeps_system, solver.is_solved
+        return restored
+
+    @property
+    def basis(self) -> NDArray:
+        """The basis vectors of the present solver, an array that all its stages share."""
+        assert self._basis is not None
+        return self._basis
 
     def withdraw(self) -> None:
         """Discard the step and restart conjugate gradients, because the residual changes."""
         super().withdraw()
         if self.linear is not None:
             self.linear = LinearState(self.linear.solver, self.linear.tolerance)
+        elif self._restored is not None and self._restored.system is not None:
+            system = replace(self._restored.system, left=np.inf, search=())
+            self._restored = replace(self._restored, system=system)
 
     def stage_added(self, stage: Stage) -> None:
         """Add the step; if all of it was added, the residual may be within the tolerance."""
         super().stage_added(stage)
+        self._added = self._basis
         added_whole = all((term.coefficient == 1).all() for term in stage.terms)
         if self.linear is not None and self._keeps_system and added_whole:
             self._is_solved = self._is_solved or self.linear.is_solved

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from hilboost.core.base_model import Stage
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.learner import Learner
+from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.snapshots import MachineSnapshot
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice
 from hilboost.learners.kernel_machine.workspace import Workspace
@@ -30,6 +32,12 @@ class KernelLearner(Learner):
     def takes_categories(self) -> bool:
         """Whether the configuration names columns that are compared by equality."""
         return bool(self.setting.categorical)
+
+    @property
+    def in_checkpoints(self) -> bool:
+        """Whether the state is known to a snapshot, and files support the kernel."""
+        kernel = self.setting.given_kernel
+        return self.has_state and (kernel is None or is_described(kernel))
 
     @abstractmethod
     def state(self, workspace: Workspace) -> MachineState:
@@ -57,6 +65,16 @@ class KernelLearner(Learner):
     def other_stage_added(self, data: MachineState) -> None:
         """Discard the proposed step; iterative solvers start again."""
         data.withdraw()
+
+    def snapshot(self, data: MachineState) -> MachineSnapshot | None:
+        """Return the function so far, the kernel and λ; ``None`` before the first stage."""
+        return data.snapshot()
+
+    def restore(
+        self, data: MachineState, snapshot: MachineSnapshot | None, terms: Sequence[Term]
+    ) -> Sequence[Term]:
+        """Continue from a snapshot."""
+        return terms if snapshot is None else data.restore(snapshot, terms)
 
     def converged(self, data: MachineState) -> bool:
         """Whether further stages would change nothing."""

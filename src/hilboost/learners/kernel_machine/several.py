@@ -15,17 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.base_model import Stage
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel, Sum
+from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
+from hilboost.learners.kernel_machine.snapshots import SeveralSnapshot
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.state import MachineState, likely_amplitude
 from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice
@@ -71,6 +73,16 @@ class SeveralKernelsLearner(Learner):
     def name(self) -> str | None:  # type: ignore[override]
         """That of the stages."""
         return self.stage.name
+
+    @property
+    def has_state(self) -> bool:  # type: ignore[override]
+        """Same as for the stages."""
+        return self.stage.has_state
+
+    @property
+    def in_checkpoints(self) -> bool:
+        """Whether files support the stages and the kernels."""
+        return self.stage.in_checkpoints and all(map(is_described, self.kernels))
 
     @property
     def takes_categories(self) -> bool:
@@ -136,6 +148,16 @@ class SeveralKernelsLearner(Learner):
         """Discard the proposed steps."""
         data.withdraw()
 
+    def snapshot(self, data: SeveralKernelsState) -> SeveralSnapshot | None:
+        """Return a snapshot of each machine, and who made which stage."""
+        return data.snapshot()
+
+    def restore(
+        self, data: SeveralKernelsState, snapshot: SeveralSnapshot | None, terms: Sequence[Term]
+    ) -> Sequence[Term]:
+        """Continue from a snapshot."""
+        return terms if snapshot is None else data.restore(self, snapshot, terms)
+
     def converged(self, data: SeveralKernelsState) -> bool:
         """Whether no kernel decreases the penalized loss any more."""
         return data.converged
@@ -200,18 +222,56 @@ class SeveralKernelsState:
         """Choose the amplitudes of the kernels and λ; begin the machine of each kernel."""
         self._conversion = Conversion.of(self.workspace.distinct, gradients)
         self._is_least_squares = gradients.hessian is None
-        kind = learner.name or ""
         found = self._chosen(learner, gradients, sample)
         self.choice = Choice(Sum(found.kernels), found.regularization, found.rows, found.predicted)
         self._kernels = found.kernels
-        self._descent = Descent(_PATIENCE[kind], _LEAST_FALL)
-        memory = self.workspace.memory
-        if kind == "full":  # all Gram matrices are kept
-            memory /= len(found.kernels)
-        for kernel in found.kernels:
-            state = learner.stage.state(replace(self.workspace, memory=memory))
+        self._descent = Descent(_PATIENCE[learner.name or ""], _LEAST_FALL)
+        for state, kernel in zip(self._begun(learner), found.kernels, strict=True):
             state.choice = Choice(kernel, found.regularization)
-            self.states.append(state)
+
+    def _begun(self, learner: SeveralKernelsLearner) -> list[MachineState]:
+        """Begin the machine of each kernel."""
+        memory = self.workspace.memory
+        if learner.name == "full":  # all Gram matrices are kept
+            memory /= len(self._kernels)
+        workspace = replace(self.workspace, memory=memory)
+        self.states += [learner.stage.state(workspace) for _ in self._kernels]
+        return self.states
+
+    def snapshot(self) -> SeveralSnapshot | None:
+        """What later stages need; ``None`` before the first stage."""
+        states = [state.snapshot() for state in self.states]
+        known = [state for state in states if state is not None]
+        if not known or self._conversion is None or self.choice is None:
+            return None
+        return SeveralSnapshot(
+            self._conversion.unit,
+            self._is_least_squares,
+            self.choice,
+            self._descent,
+            np.array(self._made_by, dtype=np.int64),
+            np.reshape(self._norms, (-1, len(known))),
+            known,
+        )
+
+    def restore(
+        self, learner: SeveralKernelsLearner, snapshot: SeveralSnapshot, terms: Sequence[Term]
+    ) -> list[Term]:
+        """Continue from a snapshot; return the terms so far, as those of the machines."""
+        self._conversion = Conversion(self.workspace.distinct, snapshot.unit)
+        self._is_least_squares = snapshot.is_least_squares
+        self.choice, self._descent = snapshot.choice, snapshot.descent
+        self._kernels = tuple(state.choice.kernel for state in snapshot.states)
+        self._made_by, self._norms = snapshot.made_by.tolist(), list(snapshot.norms.copy())
+        if len(self._made_by) != len(terms):
+            raise ValueError("the number of stages of several kernels is inconsistent")
+        restored = list(terms)
+        for k, (state, own) in enumerate(zip(self._begun(learner), snapshot.states, strict=True)):
+            places = [place for place, by in enumerate(self._made_by) if by == k]
+            found = learner.stage.restore(state, own, [terms[place] for place in places])
+            for place, term in zip(places, found, strict=True):
+                restored[place] = term
+        return restored
 
     def _chosen(
         self, learner: SeveralKernelsLearner, gradients: Gradients, sample: RowSample

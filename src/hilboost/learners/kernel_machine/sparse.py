@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends import array_api
+from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
@@ -24,6 +26,7 @@ from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.reweighting import ReweightedStages, require_squared_error
 from hilboost.learners.kernel_machine.rounding import unspoilt
+from hilboost.learners.kernel_machine.snapshots import MachineSnapshot
 from hilboost.learners.kernel_machine.stage_system import (
     BYTES_BESIDE,
     StageSolver,
@@ -88,6 +91,11 @@ class SparseLearner(KernelLearner):
     length_scale_factors: tuple[float, ...] = ()
 
     name: ClassVar[str] = "sparse"
+
+    @property
+    def has_state(self) -> bool:  # type: ignore[override]
+        """Whether snapshots are supported: reweighting needs the outputs of all stages."""
+        return not self.reweight
 
     @property
     def stage_solver(self) -> StageSolver:
@@ -241,6 +249,16 @@ class SparseState(MachineState):
     def n_reweighted(self) -> int:
         """Number of stages whose weights are set anew after each stage."""
         return 0 if self._reweighted is None else len(self._reweighted)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of the choice, and that with other length scales."""
+        return (*super().kernels, *self._scaled_kernels)
+
+    def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
+        """Continue from a snapshot, with the same multiples of the length scales."""
+        self._scaled_kernels = tuple(snapshot.kernels[1:])
+        return super().restore(snapshot, terms)
 
     def scaled_kernels(self, kernel: Kernel, factors: tuple[float, ...]) -> tuple[Kernel, ...]:
         """The kernel with multiples of its length scales: the same objects in every stage.

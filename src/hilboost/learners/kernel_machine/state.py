@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -10,18 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.base_model import Stage
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
+from hilboost.kernels.equality import are_equal
 from hilboost.learners.kernel_machine.components import Component
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.descending import Descending, Descent
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
+from hilboost.learners.kernel_machine.snapshots import (
+    ComponentSnapshot,
+    MachineSnapshot,
+    SolverSnapshot,
+)
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice, choose
 from hilboost.learners.kernel_machine.tuning.shared import SharedChoice
@@ -211,6 +220,62 @@ class MachineState(ABC):
             self._components[id(kernel)] = zero
         return self._components[id(kernel)]
 
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Kernels that components can have: by default, that of the choice."""
+        assert self.choice is not None
+        return (self.choice.kernel,)
+
+    def snapshot(self) -> MachineSnapshot | None:
+        """What later stages need; ``None`` before the first stage."""
+        if self._conversion is None or self.choice is None:
+            return None
+        numbers = {id(kernel): number for number, kernel in enumerate(self.kernels)}
+        components = [
+            ComponentSnapshot(numbers[key], part.alpha.copy(), part.function.copy())
+            for key, part in self._components.items()
+        ]
+        return MachineSnapshot(
+            self._conversion.unit,
+            self.workspace.precision,
+            list(self.kernels),
+            self.choice,
+            self.descent,
+            self.n_stages,
+            components,
+            self.solver_snapshot(),
+        )
+
+    def solver_snapshot(self) -> SolverSnapshot | None:
+        """What a solver needs to continue; by default, nothing."""
+        return None
+
+    def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
+        """Continue from a snapshot; return the terms so far with this kernel and these inputs.
+
+        Predictions add up expansions that share these objects.
+
+        Raises
+        ------
+        ValueError
+            The snapshot belongs to other rows or another kernel.
+        """
+        self._conversion = Conversion(self.workspace.distinct, snapshot.unit)
+        self.choice, self.descent = snapshot.choice, snapshot.descent
+        self.n_stages = snapshot.n_stages
+        if self.workspace.precision != snapshot.precision:
+            self.use_float64()
+        if self.workspace.precision != snapshot.precision:
+            raise ValueError("the precision of a kernel machine is inconsistent")
+        kernels = self.kernels
+        for part in snapshot.components:
+            alpha, function = part.alpha.copy(), part.function.copy()
+            if not alpha.shape == function.shape == (self.workspace.n_rows, *alpha.shape[1:]):
+                raise ValueError("the weights of a kernel machine have the wrong shape")
+            kernel = kernels[part.number]
+            self._components[id(kernel)] = Component(kernel, alpha, function)
+        return [shared(term, kernels, self.workspace.inputs) for term in terms]
+
     def gained(self, problem: StageProblem) -> Floats:
         """Decrease of the penalized squared error by the stages so far, (r,).
 
@@ -273,6 +338,21 @@ class MachineState(ABC):
     def close(self) -> None:
         """End the threads; subclasses release their Gram matrices."""
         self.workspace.team.__exit__()
+
+
+def shared(term: Term[KernelExpansion], kernels: Sequence[Kernel], inputs: Inputs) -> Term:
+    """Return the term with those of these objects that its own ones are equal to.
+
+    Raises
+    ------
+    ValueError
+        None is equal.
+    """
+    model = term.model
+    kernel = next((one for one in kernels if are_equal(one, model.kernel)), None)
+    if kernel is None or not are_equal(inputs, model.inputs):
+        raise ValueError("the stages of a kernel machine have another kernel or other inputs")
+    return term.with_model(replace(model, kernel=kernel, inputs=inputs))
 
 
 def likely_amplitude(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.binning import BinTable, pack_bins
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
-from hilboost.tables import SparseTable
+from hilboost.tables import BlockTable, DenseTable, SparseTable
 
 SAMPLE_ROWS = 200_000
 _BLOCK_ROWS = 1024
@@ -57,8 +58,28 @@ class BinnedTable:
         return self.words.shape[1]
 
 
+class BinEdges(NamedTuple):
+    """The edges of the bins of all columns, as compiled loops use them.
+
+    Attributes
+    ----------
+    thresholds : (d, 2**k) float64
+    n_steps : (d,) int64
+        Steps of the bisection of each column.
+    missing_bin : int
+    """
+
+    thresholds: Floats
+    n_steps: NDArray[np.int64]
+    missing_bin: int
+
+    def of_columns(self, first: int, last: int) -> BinEdges:
+        """Return the edges of some columns."""
+        return BinEdges(self.thresholds[first:last], self.n_steps[first:last], self.missing_bin)
+
+
 def bin_table(
-    X: Floats | SparseTable,
+    X: Floats | BlockTable,
     weight: Floats | None,
     max_bins: int,
     seed: int,
@@ -69,7 +90,7 @@ def bin_table(
 
     Parameters
     ----------
-    X : (n, d) float32 or float64, NaN for missing, or sparse
+    X : (n, d) float32 or float64, NaN for missing, or a table that is read in blocks
     weight : (n,) float64 or None
         Weights of the distribution whose quantiles are used.
     max_bins : int
@@ -84,7 +105,7 @@ def bin_table(
     Notes
     -----
     Cost O(s d log s + n d log(bins)) for a sample of s rows.  A sparse table is processed in dense
-    blocks of eight columns.
+    blocks of eight columns, and other tables that are not an array of floats in blocks of rows.
     """
     n, d = X.shape
     rows = None
@@ -92,6 +113,8 @@ def bin_table(
         rows = draw_rows(key_of(seed, Purpose.ROWS_FOR_BINS), n, SAMPLE_ROWS, team)
     sample_weight = weight if weight is None or rows is None else weight[rows]
     sample = X if rows is None else X[rows]
+    if isinstance(sample, DenseTable):
+        sample = sample.array()
     column, levels = _columns_of(sample), levels or {}
 
     def edges_of(k: int) -> Floats:
@@ -107,44 +130,39 @@ def bin_table(
     for k, cuts in enumerate(edges):
         thresholds[k, : len(cuts)] = cuts
     words = np.empty((-(-d // 8), n), dtype=dtypes.WORD)
-    if isinstance(X, SparseTable):
-        _pack_sparse(X, thresholds, n_steps, n_bins - 1, words, team)
-    else:
-        team.map(
-            lambda begin: pack_bins(
-                X, thresholds, n_steps, n_bins - 1, begin, min(begin + _BLOCK_ROWS, n), words
-            ),
-            range(0, n, _BLOCK_ROWS),
-        )
+    _pack(X, BinEdges(thresholds, n_steps, n_bins - 1), words, team)
     return BinnedTable(words, thresholds, n_values, n_bins)
 
 
-def _columns_of(X: Floats | SparseTable) -> Callable[[int], Floats]:
+def _columns_of(X: Floats | BlockTable) -> Callable[[int], Floats]:
     if isinstance(X, SparseTable):
-        return X.index_columns().column
-    return lambda k: X[:, k]
+        X.index_columns()
+    return X.column if isinstance(X, BlockTable) else lambda k: X[:, k]
 
 
-def _pack_sparse(
-    X: SparseTable,
-    thresholds: Floats,
-    n_steps: NDArray[np.int64],
-    missing_bin: int,
-    words: NDArray[np.uint64],
-    team: ThreadTeam,
+def _pack(
+    X: Floats | BlockTable, edges: BinEdges, words: NDArray[np.uint64], team: ThreadTeam
 ) -> None:
-    """Pack one word, which contains eight columns, for a block of rows at a time."""
+    """Pack blocks of rows; a block of a sparse table has the eight columns of a word."""
     n, d = X.shape
-    X.index_columns()
+    if isinstance(X, SparseTable):
+        X.index_columns()
 
-    def work(block: tuple[int, int]) -> None:
-        w, begin = block
-        first, last, end = 8 * w, min(8 * w + 8, d), min(begin + _SPARSE_BLOCK_ROWS, n)
-        values, target = X.columns(first, last, begin, end), words[w : w + 1, begin:end]
-        edges, steps = thresholds[first:last], n_steps[first:last]
-        pack_bins(values, edges, steps, missing_bin, 0, end - begin, target)
+        def pack_columns(block: tuple[int, int]) -> None:
+            w, begin = block
+            first, last, end = 8 * w, min(8 * w + 8, d), min(begin + _SPARSE_BLOCK_ROWS, n)
+            values = X.columns(first, last, begin, end)
+            pack_bins(values, *edges.of_columns(first, last), begin, words[w : w + 1])
 
-    team.map(work, list(product(range(len(words)), range(0, n, _SPARSE_BLOCK_ROWS))))
+        team.map(pack_columns, list(product(range(len(words)), range(0, n, _SPARSE_BLOCK_ROWS))))
+        return
+
+    def pack_rows(begin: int) -> None:
+        end = min(begin + _BLOCK_ROWS, n)
+        values = X.block(begin, end) if isinstance(X, DenseTable) else X[begin:end]
+        pack_bins(values, *edges, begin, words)
+
+    team.map(pack_rows, range(0, n, _BLOCK_ROWS))
 
 
 def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.sync import ABORT, SYNC_SIZE
+from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import SET_WORDS
 from hilboost.backends.trees.histogram import STRIDE, Histograms
 from hilboost.backends.trees.nodes import empty_nodes, open_root
@@ -19,6 +20,7 @@ from hilboost.core import dtypes
 HISTOGRAM_BUDGET = 2**29
 """Bytes of histograms that may be kept for sibling subtraction."""
 
+_BLOCK_ROWS = 2**16
 _lock = Lock()
 
 
@@ -42,7 +44,6 @@ class TreeBuffers:
         self._n_columns, self._n_bins = n_columns, n_bins
         self.n_nodes = 2 * max_leaves - 1
         self._row_buffer = np.empty(2 * n_rows, dtype=dtypes.ROW)
-        self.all_rows = np.arange(n_rows, dtype=dtypes.ROW)
         self._flags = np.empty(n_rows, dtype=np.uint8)
         self.learn_from(n_rows)
         self.nodes = empty_nodes(self.n_nodes, by_gain=True)
@@ -76,6 +77,16 @@ class TreeBuffers:
     def learn_from(self, n_learned: int) -> None:
         """Set ``rows`` to (2, n_learned); buffers cover the whole table, samples may be smaller."""
         self.rows = self._row_buffer[: 2 * n_learned].reshape(2, n_learned)
+
+    def learn_from_all(self, team: ThreadTeam) -> None:
+        """Write the numbers of all rows to ``rows[0]``."""
+        rows = self.rows[0]
+
+        def work(begin: int) -> None:
+            part = rows[begin : begin + _BLOCK_ROWS]
+            part[:] = np.arange(begin, begin + len(part), dtype=dtypes.ROW)
+
+        team.map(work, range(0, len(rows), _BLOCK_ROWS))
 
     def abort(self) -> None:
         """Release the threads that wait for a thread that has failed."""

@@ -37,7 +37,7 @@ from hilboost.learners.tree.leaves import (
 from hilboost.learners.tree.packing import Packed, columns_of, pack
 from hilboost.learners.tree.separate import SeparateTask, TreeDraws, drawn_columns, grow_separately
 from hilboost.learners.tree.tree import Tree
-from hilboost.tables import SparseTable
+from hilboost.tables import BlockTable
 
 UNLIMITED = 2**31
 
@@ -132,6 +132,7 @@ class TreeLearner(SplittingLearner):
     takes_missing_targets: ClassVar[bool] = True
     newton_steps: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
+    reads_blocks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Reject incompatible parameters."""
@@ -202,7 +203,7 @@ class TreeLearner(SplittingLearner):
         return True
 
     def prepare(
-        self, X: Floats | SparseTable, weight: Floats | None, seed: int, n_threads: int
+        self, X: Floats | BlockTable, weight: Floats | None, seed: int, n_threads: int
     ) -> TreeData:
         """Bin the table."""
         team = ThreadTeam(n_threads)
@@ -330,7 +331,10 @@ class TreeLearner(SplittingLearner):
         if k < r:
             projection = rng.normal(size=(r, k)) / np.sqrt(k)
             negative, hessian = np.ascontiguousarray(negative @ projection), hessian[:, :0]
-        space.rows[0] = space.all_rows if sample.rows is None else sample.rows
+        if sample.rows is None:
+            space.learn_from_all(team)
+        else:
+            space.rows[0] = sample.rows
         sampled = sample.rows is not None
         return pack(space, negative, hessian, weight, sampled, int(rng.integers(2**62)), team)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,18 +14,24 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import SET_WORDS
 from hilboost.backends.trees.traverse import (
     BLOCK,
+    CHILD,
     FEWEST_ROWS_FOR_BITS,
+    MISSING_RIGHT,
+    N_LINKS,
+    SET_OR_VALUES,
+    SPLIT_COLUMN,
     FlatLeaves,
     FlatTrees,
     LeafMasks,
     add_forest,
     forest_leaves,
     mark_left_leaves,
+    walk_rows,
 )
 from hilboost.core import dtypes
 from hilboost.core.base_model import LeafModel, Summation, Term
 from hilboost.core.dtypes import Floats
-from hilboost.tables import SparseTable
+from hilboost.tables import BlockTable
 
 MOST_COPIED = 2**24
 """Leaf values of more numbers than this are not copied into flat arrays."""
@@ -157,24 +164,25 @@ class Forest(Summation):
         """Depths of the trees, (n_trees,)."""
         return self.trees.depths
 
-    def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
+    def add_to(self, raw: Floats, X: Floats | BlockTable, n_threads: int) -> None:
         """Add the outputs of all trees to ``raw`` (n, r).
 
-        ``X`` is (n, d) float32 or float64, or sparse.  A sparse table is processed in blocks of
-        rows that are dense and contain only the columns in use.
+        ``X`` is (n, d) float32 or float64, or a table that is read in blocks of rows, which
+        contain only the columns in use.
         """
-        if isinstance(X, SparseTable):
+        if isinstance(X, BlockTable):
             used, forest = self._on_used_columns()
             for rows, block in X.row_blocks(used):
                 forest.add_to(raw[rows], block, n_threads)
             return
         n = len(X)
-        last_block = n % BLOCK
-        walks = 0 < last_block < FEWEST_ROWS_FOR_BITS or bool(
-            (self.flat_leaves.per_tree > 64).any()
-        )
+        if n < FEWEST_ROWS_FOR_BITS:
+            walk_rows(X, *self.walked, raw)
+            return
+        walks = bool((self.flat_leaves.per_tree > 64).any())
         has_missing = walks and bool(np.isnan(X).any())
-        flat = self.trees, self.leaf_masks, self.flat_leaves
+        trees = self._single_trees if X.dtype == np.float32 else self.trees
+        flat = trees, self.leaf_masks, self.flat_leaves
 
         def work(begin: int) -> None:
             add_forest(X, *flat, begin, min(begin + _BLOCK_ROWS, n), has_missing, raw)
@@ -182,13 +190,38 @@ class Forest(Summation):
         with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
             team.map(work, range(0, n, _BLOCK_ROWS))
 
+    @cached_property
+    def _single_trees(self) -> FlatTrees:
+        """Trees for rows of float32: twice as many values are compared at a time.
+
+        ``x > threshold`` is the same for the next float32 that is not above the threshold.
+        """
+        exact = self.trees.threshold
+        with np.errstate(over="ignore"):
+            single = exact.astype(np.float32)
+            below = np.nextafter(single, np.float32(-np.inf))
+        return self.trees._replace(threshold=np.where(single > exact, below, single))
+
+    @cached_property
+    def walked(self) -> tuple[NDArray[Any], ...]:
+        """The arguments of :func:`walk_rows` between ``X`` and ``raw``."""
+        trees, leaves = self.trees, self.flat_leaves
+        links = np.empty((len(trees.child), N_LINKS), dtype=np.int32)
+        links[:, SPLIT_COLUMN] = trees.column
+        links[:, CHILD] = trees.child
+        links[:, MISSING_RIGHT] = trees.missing_right
+        sets = trees.set_numbers if len(trees.set_numbers) else -1
+        links[:, SET_OR_VALUES] = np.where(leaves.number >= 0, leaves.offset, sets)
+        shape = trees.roots, leaves.first_output, leaves.widths
+        return *shape, trees.threshold, links, trees.left_sets, leaves.values
+
     def _on_used_columns(self) -> tuple[NDArray[np.int64], Forest]:
         """Return the columns that splits use, and the forest for a table of these columns only."""
         used, column = np.unique(self.trees.column, return_inverse=True)
         trees = self.trees._replace(column=column.astype(np.int32))
         return used.astype(np.int64), replace(self, trees=trees)
 
-    def leaves(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
+    def leaves(self, X: Floats | BlockTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
         return _leaves_of_rows(self.trees, self.flat_leaves.number, X, n_threads)
 
@@ -221,11 +254,11 @@ class WideForest(Summation):
         """Cost per row: one operation for each tree."""
         return len(self.trees.depths)
 
-    def leaves(self, X: Floats | SparseTable, n_threads: int) -> NDArray[np.int32]:
+    def leaves(self, X: Floats | BlockTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
         return _leaves_of_rows(self.trees, self.leaf_number, X, n_threads)
 
-    def add_to(self, raw: Floats, X: Floats | SparseTable, n_threads: int) -> None:
+    def add_to(self, raw: Floats, X: Floats | BlockTable, n_threads: int) -> None:
         """Add the outputs of all trees to ``raw`` (n, r), one tree after the other."""
         leaf_of_row = self.leaves(X, n_threads)
 
@@ -240,10 +273,10 @@ class WideForest(Summation):
 
 
 def _leaves_of_rows(
-    trees: FlatTrees, leaf_number: NDArray[np.int32], X: Floats | SparseTable, n_threads: int
+    trees: FlatTrees, leaf_number: NDArray[np.int32], X: Floats | BlockTable, n_threads: int
 ) -> NDArray[np.int32]:
-    """Leaf numbers, (n, n_trees); a sparse table is processed in blocks of rows."""
-    if isinstance(X, SparseTable):
+    """Leaf numbers, (n, n_trees); other tables than arrays are read in blocks."""
+    if isinstance(X, BlockTable):
         used, column = np.unique(trees.column, return_inverse=True)
         trees = trees._replace(column=column.astype(np.int32))
         return np.concatenate(

@@ -20,14 +20,14 @@ from hilboost.backends.trees.vector_candidates import (
     value_ranges,
 )
 from hilboost.backends.trees.vector_cuts import VectorGradients
-from hilboost.backends.trees.vector_grow import (
+from hilboost.backends.trees.vector_grow import grow_vector
+from hilboost.backends.trees.vector_levels import LevelScratch, empty_levels
+from hilboost.backends.trees.vector_state import (
     VectorGrowth,
     VectorLimits,
     VectorScratch,
     empty_sums,
-    grow_vector,
 )
-from hilboost.backends.trees.vector_levels import LevelScratch, empty_levels
 from hilboost.core import dtypes
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,6 +51,29 @@ class PreimageLoss(AdaptiveLoss):
         """Loss of the points of the true and the decoded labels, (n,)."""
         decoded = self.embedding.encode(self.embedding.decode(raw, self.way))
         return self.loss.value(target, decoded)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Same as for the loss of the points."""
+        return self.loss.gradients(target, raw)
+
+
+@dataclass(frozen=True)
+class MetricLoss(Loss):
+    """Minus the agreement of decoded and true labels, for early stopping."""
+
+    loss: Loss
+    embedding: Embedding
+    way: str
+    agreement: Callable[[Any, Any], Floats]
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Same as for the loss of the points."""
+        return self.loss.initial_raw(target)
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Minus the agreement of each row, (n,)."""
+        labels = self.embedding.labels_of(target.y[:, : raw.shape[1]])
+        return -self.agreement(labels, self.embedding.decode(raw, self.way))
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Same as for the loss of the points."""

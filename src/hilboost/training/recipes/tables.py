@@ -139,7 +139,10 @@ def _with_held_out_rows(
     if not resolved.early_stopping or data.held_out is not None:
         return data, 1
     n_folds = min(resolved.cv_folds, len(data.X)) if learner.works_on_folds else 1
-    return (data if n_folds > 1 else data.hold_out(p["validation_fraction"], seed)), n_folds
+    if n_folds > 1:
+        return data, n_folds
+    in_place = learner.reads_blocks and not data.schema.categories
+    return data.hold_out(p["validation_fraction"], seed, in_place), 1
 
 
 def _early_stopping(p: Mapping[str, Any], resolved: ResolvedParameters) -> EarlyStopping | None:
@@ -286,15 +289,11 @@ def _tree_learner(
 
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
     """Check that the learner is compatible with the other parameters and the data."""
-    if p["warm_start"] and len(learner.parts) > 1:
-        raise InvalidParameter(
-            "warm_start is not supported with several learners, because the choice among them "
-            "depends on all earlier stages; set warm_start=False, or pass one learner."
-        )
     if p["warm_start"] and not learner.continues:
         raise InvalidParameter(
-            "warm_start is not supported by kernel machines, which penalize the norm of the whole "
-            "model; set warm_start=False, or learner='tree'."
+            "warm_start is not supported by learners that penalize the norm of the whole model "
+            "and whose state cannot be kept, such as kernel machines with reweight=True; set "
+            "warm_start=False, or use another learner."
         )
     _check_classes(learner, data)
     check_parts(p["learner"], learner, data.schema, "set learner='tree'")

@@ -108,9 +108,11 @@ class IterativeNewton:
     Q: Array
 
     @classmethod
-    def of(cls, gram: SymmetricGram, landmarks: NDArray[np.int64], D: Floats) -> IterativeNewton:
-        """Compute the approximation for the first D (n, r); cost O(n m²)."""
-        Q, _ = nystroem_factor(gram, landmarks, float(D.min()))
+    def of(
+        cls, gram: SymmetricGram, landmarks: NDArray[np.int64], smallest: float
+    ) -> IterativeNewton:
+        """Compute the approximation for the smallest entry of the first D; cost O(n m²)."""
+        Q, _ = nystroem_factor(gram, landmarks, smallest)
         return cls(gram, array_api.to_numpy(gram.A).astype(gram.precision), Q)
 
     def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:

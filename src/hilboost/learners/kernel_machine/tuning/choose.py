@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,8 @@ class Choice:
     predicted : (m, r) float64 or None
         Predictions of their first gradients.
     """
+
+    in_files: ClassVar[bool] = True
 
     kernel: Kernel
     regularization: float

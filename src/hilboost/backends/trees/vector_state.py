@@ -1,0 +1,116 @@
+"""The state of the growth of one tree with vector leaves: what it reads and what it writes."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.trees.binning import BinTable
+from hilboost.backends.trees.category_splits import CategorySplits
+from hilboost.backends.trees.nodes import NodeStore
+from hilboost.backends.trees.partition import RowBuffers
+from hilboost.backends.trees.vector_candidates import Candidates, ValueRanges
+from hilboost.backends.trees.vector_cuts import VectorGradients
+from hilboost.backends.trees.vector_levels import LevelScratch
+
+# Columns of ``VectorSums.masses``: weight, sum of squares, total variance.
+WEIGHT, SQUARES, VARIANCE = range(3)
+
+
+class VectorLimits(NamedTuple):
+    """What splits must keep to, and where growth ends.
+
+    Attributes
+    ----------
+    min_weight : float
+        Smallest weight of a leaf.
+    tie : float
+        Share of the root's variance within which gains are equal.
+    pure : float
+        Total variance up to which a node counts as pure.
+    max_leaves, max_depth : int
+    n_columns : int
+        So many are drawn for every node.
+    random_cuts : bool
+    in_turn : bool
+        Nodes are split as they come and not by priority.
+    """
+
+    min_weight: float
+    tie: float
+    pure: float
+    max_leaves: int
+    max_depth: int
+    n_columns: int
+    random_cuts: bool
+    in_turn: bool
+
+
+class VectorSums(NamedTuple):
+    """What is known of every node beside its place in the tree.
+
+    Attributes
+    ----------
+    totals : (n_nodes, k) float64
+    masses : (n_nodes, 3) float64
+    values : (n_nodes,) float64
+        Where the split cuts.
+    """
+
+    totals: NDArray[np.float64]
+    masses: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+def empty_sums(n_nodes: int, k: int) -> VectorSums:
+    """Allocate sums for this number of nodes."""
+    return VectorSums(np.empty((n_nodes, k)), np.empty((n_nodes, 3)), np.zeros(n_nodes))
+
+
+class VectorScratch(NamedTuple):
+    """Memory of all threads; see :class:`~hilboost.backends.trees.vector_cuts.CutScratch`.
+
+    Attributes
+    ----------
+    starts : (n_threads, n_bins + 1) int64
+    order : (n_threads, m) uint32
+    sums : (n_threads, k) float64
+    levels : LevelScratch
+        With an axis of threads in front.
+    """
+
+    starts: NDArray[np.int64]
+    order: NDArray[np.uint32]
+    sums: NDArray[np.float64]
+    levels: LevelScratch
+
+
+class VectorGrowth(NamedTuple):
+    """All that one tree is grown from, and all that growth writes.
+
+    Attributes
+    ----------
+    table : BinTable
+    ranges : ValueRanges
+    gradients : VectorGradients
+    limits : VectorLimits
+    nodes : NodeStore
+        With an open root; ``priority`` an array of its own.
+    sums : VectorSums
+    categories : CategorySplits
+    buffers : RowBuffers
+        ``rows[0]`` filled, nothing in ``ordered``.
+    candidates : Candidates
+    scratch : VectorScratch
+    """
+
+    table: BinTable
+    ranges: ValueRanges
+    gradients: VectorGradients
+    limits: VectorLimits
+    nodes: NodeStore
+    sums: VectorSums
+    categories: CategorySplits
+    buffers: RowBuffers
+    candidates: Candidates
+    scratch: VectorScratch

@@ -1,0 +1,134 @@
+"""Mixin of the errors and scores of output kernel models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import unknown_name
+from hilboost.core.output_metric import OutputMetric
+from hilboost.core.output_space import Embedding
+from hilboost.model.codecs import as_sequence
+from hilboost.outputs.distances import to_labels, to_points
+from hilboost.validation.targets import check_length
+from hilboost.validation.weights import check_weights
+
+_OF_ALL_SPACES = ("embedding", "preimage")
+
+
+class OutputQuality:
+    """Mixin of the errors and scores of models that predict points of an output space."""
+
+    metric: str
+    output_: Any
+    predict_raw: Any
+    _decoded: Any
+
+    def embedding_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Compute the mean squared distance ``|φ(y) - F(x)|²`` (Err_φ of G2007).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        Y : sequence of n labels
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        raw = self.predict_raw(X)
+        return _mean(to_points(self.output_, _one_each(Y, raw), raw), sample_weight, raw)
+
+    def preimage_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Compute the mean squared distance ``|φ(y) - φ(ŷ)|²`` of labels (Err_Y of G2007).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        Y : sequence of n labels
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        raw = self.predict_raw(X)
+        distance = to_labels(self.output_, _one_each(Y, raw), self._decoded(raw, None))
+        return _mean(distance, sample_weight, raw)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the metric of the model, of which larger values are better.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : sequence of n labels
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+            Mean agreement of predicted and true labels by ``metric``.  With
+            ``metric="embedding"``, the fraction of explained variance in the output space, which is
+            R² for real vectors: ``1 - Σ|φ(y) - F(x)|² / Σ|φ(y) - mean φ|²``, where the mean is
+            taken in the span of the training outputs.  With ``"preimage"``, the same for the points
+            of the predicted labels.
+        """
+        metric = self._named_metric(self.output_)
+        if metric is None:
+            return self.explained_variance(X, y, sample_weight, self.metric == "preimage")
+        raw = self.predict_raw(X)
+        values = metric.agreement(_one_each(y, raw), self._decoded(raw, None))
+        return _mean(values, sample_weight, raw)
+
+    def _named_metric(self, embedding: Embedding) -> OutputMetric | None:
+        """The metric, if it is one of the output space."""
+        metrics = embedding.metrics()
+        if self.metric in _OF_ALL_SPACES:
+            return None
+        if self.metric not in metrics:
+            raise unknown_name("metric", self.metric, (*_OF_ALL_SPACES, *metrics))
+        return metrics[self.metric]
+
+    def explained_variance(
+        self, X: Any, Y: Any, sample_weight: Any = None, decoded: bool = False
+    ) -> float:
+        """Compute the fraction of explained variance in the output space; see :meth:`score`.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        Y : sequence of n labels
+        sample_weight : array-like (n,), optional
+        decoded : bool, default=False
+            Whether to compare with the points of the predicted labels instead of the predicted
+            points.
+
+        Returns
+        -------
+        float
+        """
+        raw = self.predict_raw(X)
+        y = _one_each(Y, raw)
+        codes = self.output_.encode(y)
+        mean = np.average(codes, axis=0, weights=check_weights(sample_weight, raw))
+        outside = np.maximum(self.output_.norms(y) - np.einsum("ij,ij->i", codes, codes), 0.0)
+        distances = [((codes - points) ** 2).sum(axis=1) + outside for points in (mean, raw)]
+        if decoded:
+            distances[1] = to_labels(self.output_, y, self._decoded(raw, None))
+        total, left = (_mean(distance, sample_weight, raw) for distance in distances)
+        return 1 - left / total if total > 0 else float(left == 0)
+
+
+def _one_each(y: Any, raw: Floats) -> Any:
+    """Return the labels as a sequence, with one label per predicted point (n, r)."""
+    y = as_sequence(y)
+    check_length(y, len(raw))
+    return y
+
+
+def _mean(values: Floats, sample_weight: Any, raw: Floats) -> float:
+    return float(np.average(values, weights=check_weights(sample_weight, raw)))

@@ -1,0 +1,55 @@
+"""The state of a fit that its stages do not determine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hilboost.core.dtypes import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class MemberSnapshot:
+    """The state of one member of an ensemble.
+
+    Attributes
+    ----------
+    raw : (n, r) float64
+        Raw predictions for all rows of the table, in units of the fit.  They differ in rounding
+        from those of the stages, whose order of additions is another one.
+    learner : object
+        Result of :meth:`~hilboost.core.learner.Learner.snapshot`.
+    """
+
+    raw: Floats
+    learner: Any
+
+
+@dataclass(frozen=True, eq=False)
+class FitSnapshot:
+    """The state of a fit after some stages.
+
+    Attributes
+    ----------
+    n_stages : int
+    members : tuple of MemberSnapshot
+    """
+
+    n_stages: int
+    members: tuple[MemberSnapshot, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptState:
+    """The state of a fit that ``warm_start`` can continue, and what it belongs to.
+
+    Attributes
+    ----------
+    snapshot : FitSnapshot
+    belongs_to : mapping of str to str
+        Hashes of the learner, the loss and the data, by name.
+    """
+
+    snapshot: FitSnapshot
+    belongs_to: Mapping[str, str]

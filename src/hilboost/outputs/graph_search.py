@@ -1,0 +1,134 @@
+"""Search for graphs whose embeddings are near given points, by edits of single nodes and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.outputs.graph_checks import Graph
+from hilboost.outputs.refinement import Refinement
+from hilboost.outputs.token_checks import in_order
+
+BEAM = 5
+"""Number of graphs that are edited in each step."""
+
+_PATIENCE = 2
+_MOST_GRAPHS = 5000
+_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class EditSearch:
+    """Beam search over the graphs that edits of known graphs lead to.
+
+    An edit adds or removes an edge, changes the label of a node, removes a node, or adds a node
+    without neighbors or with one.
+
+    Attributes
+    ----------
+    refinement : Refinement
+    alphabet : sequence of hashable
+        Labels of nodes.
+    most_nodes : int
+        Maximum number of nodes.
+    normalize : bool
+        Whether embeddings are divided by their norms.
+    """
+
+    refinement: Refinement
+    alphabet: Sequence[Any]
+    most_nodes: int
+    normalize: bool
+
+    def best(self, weights: Floats, starts: list[Graph]) -> Graph:
+        """Return the best graph found.
+
+        Parameters
+        ----------
+        weights : (f,) float64
+            The part of each feature in the inner product with the point.
+        starts : list of Graph
+
+        Returns
+        -------
+        Graph
+            Of the smallest ``|φ(y)|² / 2 - ⟨φ(y), F⟩``, never worse than ``starts``.  The search
+            ends when two steps have not found a better graph, or after 5,000 graphs.
+        """
+        seen = {graph: self._cost(graph, weights) for graph in starts}
+        beam = sorted(seen, key=lambda graph: seen[graph])[:BEAM]
+        best, waited = beam[0], 0
+        while waited < _PATIENCE and len(seen) < _MOST_GRAPHS:
+            new = [graph for one in beam for graph in self.edits(one) if _is_new(graph, seen)]
+            for graph in new:
+                seen[graph] = self._cost(graph, weights)
+            beam = sorted(new, key=lambda graph: seen[graph])[:BEAM]
+            if not beam:
+                break
+            if seen[beam[0]] < seen[best] - _TOLERANCE:
+                best, waited = beam[0], 0
+            else:
+                waited += 1
+        return best
+
+    def edits(self, graph: Graph) -> Iterator[Graph]:
+        """Yield all graphs at one edit from a graph.
+
+        Parameters
+        ----------
+        graph : Graph
+
+        Yields
+        ------
+        Graph
+        """
+        nodes, edges = graph
+        n = len(nodes)
+        present = set(edges)
+        for i in range(n):
+            for j in range(i + 1, n):
+                yield nodes, tuple(sorted(present ^ {(i, j)}))
+        for i in range(n):
+            for label in self.alphabet:
+                if label != nodes[i]:
+                    yield (*nodes[:i], label, *nodes[i + 1 :]), edges
+        for i in range(n):
+            yield _without(graph, i)
+        if n < self.most_nodes:
+            for label in self.alphabet:
+                yield (*nodes, label), edges
+                for i in range(n):
+                    yield (*nodes, label), tuple(sorted((*edges, (i, n))))
+
+    def _cost(self, graph: Graph, weights: Floats) -> float:
+        counts = self.refinement.count(graph)
+        product = sum(n * weights[feature] for feature, n in counts.items() if feature >= 0)
+        square = sum(n * n for n in counts.values())
+        if self.normalize:
+            return 0.5 - float(product) / square**0.5 if square else 0.0
+        return 0.5 * square - float(product)
+
+
+def _is_new(graph: Graph, seen: dict[Graph, float]) -> bool:
+    """Whether a graph was not seen yet; it is noted so that it is not listed twice."""
+    if graph in seen:
+        return False
+    seen[graph] = np.inf
+    return True
+
+
+def _without(graph: Graph, gone: int) -> Graph:
+    """Remove a node and its edges."""
+    nodes, edges = graph
+    kept = [edge for edge in edges if gone not in edge]
+    renumbered = tuple((i - (i > gone), j - (j > gone)) for i, j in kept)
+    return (*nodes[:gone], *nodes[gone + 1 :]), renumbered
+
+
+def alphabet_of(graphs: list[Graph]) -> list[Any]:
+    """Return the labels of all nodes, in an order that does not depend on the graphs."""
+    return in_order({label for nodes, _ in graphs for label in nodes})

@@ -1,0 +1,124 @@
+"""Tables that are never held as one array of floats, but converted in blocks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import ROW, Floats
+
+_BLOCK_BYTES = 2**24
+
+
+class BlockTable(ABC):
+    """Base class of tables of numbers that are read in blocks, NaN for missing values."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """``(n, d)``"""
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.shape[0] * self.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> BlockTable:
+        """Return the table of some of the rows."""
+
+    @abstractmethod
+    def column(self, k: int) -> Floats:
+        """Return column ``k``, (n,) float64 or float32."""
+
+    @abstractmethod
+    def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
+        """Yield dense blocks (m, n_columns) of 16 MiB of all rows, for ascending ``columns``."""
+
+
+def rows_per_block(n_columns: int) -> int:
+    """Return the number of rows of float64 in a block."""
+    return max(64, _BLOCK_BYTES // (8 * max(1, n_columns)))
+
+
+class DenseTable(BlockTable):
+    """Some rows of an array, or of columns with individual dtypes, without a copy.
+
+    Parameters
+    ----------
+    columns : (n, d) array, or sequence of d arrays (n,)
+        Floats, NaN for missing, integers or booleans.  Not modified.
+    rows : (m,) uint32 or None
+        Rows of the table; ``None`` means all rows.
+
+    Attributes
+    ----------
+    dtype : dtype
+        float32 if all columns are float32, otherwise float64.
+    """
+
+    def __init__(
+        self, columns: NDArray[Any] | Sequence[NDArray[Any]], rows: NDArray[np.uint32] | None = None
+    ) -> None:
+        self._columns = columns
+        self._rows = rows
+        arrays = [columns] if isinstance(columns, np.ndarray) else columns
+        single = all(array.dtype == np.float32 for array in arrays)
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n, d)``"""
+        if isinstance(self._columns, np.ndarray):
+            n, d = self._columns.shape
+        else:
+            n, d = len(self._columns[0]), len(self._columns)
+        return (n if self._rows is None else len(self._rows)), d
+
+    def __getitem__(self, rows: Any) -> DenseTable:
+        known = np.arange(len(self), dtype=ROW) if self._rows is None else self._rows
+        return DenseTable(self._columns, known[rows])
+
+    def column(self, k: int) -> Floats:
+        """Return column ``k``, (n,) float64 or float32."""
+        columns = self._columns
+        values = columns[:, k] if isinstance(columns, np.ndarray) else columns[k]
+        values = values if self._rows is None else values[self._rows]
+        return values.astype(self.dtype, copy=False)
+
+    def block(self, begin: int, end: int) -> Floats:
+        """Return the rows ``[begin, end)``, (end - begin, d) float64 or float32, C-ordered."""
+        rows = slice(begin, end) if self._rows is None else self._rows[begin:end]
+        columns = self._columns
+        if isinstance(columns, np.ndarray):
+            return np.ascontiguousarray(columns[rows], dtype=self.dtype)
+        block = np.empty((end - begin, len(columns)), dtype=self.dtype)
+        for k, column in enumerate(columns):
+            block[:, k] = column[rows]
+        return block
+
+    def array(self) -> Floats:
+        """Return the whole table as a new array (n, d)."""
+        matrix = np.empty(self.shape, dtype=self.dtype)
+        step = rows_per_block(matrix.shape[1])
+        for begin in range(0, len(matrix), step):
+            end = min(begin + step, len(matrix))
+            matrix[begin:end] = self.block(begin, end)
+        return matrix
+
+    def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
+        """Yield dense blocks (m, n_columns) of 16 MiB of all rows, for ascending ``columns``."""
+        n, d = self.shape
+        step = rows_per_block(d)
+        every = len(columns) == d
+        for begin in range(0, n, step):
+            end = min(begin + step, n)
+            block = self.block(begin, end)
+            yield slice(begin, end), block if every else np.ascontiguousarray(block[:, columns])

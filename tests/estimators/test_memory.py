@@ -1,0 +1,62 @@
+"""Memory of a fit per row, beyond the input and the binned table."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hilboost import BoostingClassifier, BoostingRegressor
+
+N, D = 1_000_000, 4
+TABLE = 8  # bytes of the bins of a row
+
+
+def tables():
+    values = np.random.default_rng(0).normal(scale=100, size=(N, D)).astype(np.float32)
+    whole = values.astype(np.int32)
+    return {
+        "floats": values,
+        "Fortran order": np.asfortranarray(values),
+        "integers": whole,
+        "frame": pd.DataFrame({f"x{k}": values[:, k] for k in range(D)}),
+        "mixed frame": pd.DataFrame(
+            {"a": values[:, 0], "b": whole[:, 1], "c": whole[:, 2] > 0, "d": whole[:, 3]}
+        ),
+    }
+
+
+def added(model, X, y):
+    """Bytes per row that a fit allocates at most."""
+    model.fit(X[:2000], y[:2000])
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        return tracemalloc.get_traced_memory()[1] / N - TABLE
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", tables())
+def test_inputs_are_not_copied(kind):
+    X = tables()[kind]
+    y = np.asarray(X)[:, 0].astype(np.float64)
+    model = BoostingRegressor(n_estimators=2, max_leaf_nodes=7, early_stopping=False, n_jobs=1)
+    assert added(model, X, y) < 47
+
+
+def test_held_out_rows():
+    """Row numbers, targets and scores of the trial runs, and the held-out tenth of the inputs."""
+    X = tables()["floats"]
+    y = X[:, 0].astype(np.float64)
+    model = BoostingRegressor(
+        n_estimators=2, max_leaf_nodes=7, cv_folds=1, early_stopping=True, n_jobs=1
+    )
+    assert added(model, X, y) < 66
+
+
+def test_two_classes():
+    """Class codes and second derivatives besides."""
+    X = tables()["floats"]
+    model = BoostingClassifier(n_estimators=2, max_leaf_nodes=7, early_stopping=False, n_jobs=1)
+    assert added(model, X, X[:, 0] > 0) < 64

@@ -1,0 +1,108 @@
+"""``predict(X, return_std=True)`` of output kernel models."""
+
+import numpy as np
+import pytest
+
+import hilboost
+from hilboost import (
+    OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
+)
+from hilboost.core.errors import InvalidData
+from hilboost.outputs.distances import to_points
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(size=(2000, 3))
+NOISE = np.where(X[:, 0] > 0.5, 0.8, 0.1)[:, None]
+ROWS = np.column_stack([X[:, 0] * 4, X[:, 1]]) + NOISE * RNG.normal(size=(2000, 2))
+RANKS = np.argsort(np.argsort(X + 0.1 * RNG.normal(size=X.shape), axis=1), axis=1) + 1
+FIT, KNOWN, NEW = slice(0, 200), slice(200, 1000), slice(1000, 2000)
+MODELS = {
+    "boosted trees": lambda output: OutputKernelBoostingRegressor(
+        output, learner="extra_trees", n_estimators=30, random_state=0
+    ),
+    "kernel machine": lambda output: OutputKernelBoostingRegressor(
+        output, learner="kernel", random_state=0
+    ),
+    "forest": lambda output: OutputKernelForestRegressor(output, n_estimators=20, random_state=0),
+    "tree": lambda output: OutputKernelTreeRegressor(output, min_samples_leaf=5),
+}
+models = pytest.mark.parametrize("name", MODELS)
+
+
+def calibrated(name, output, labels, **more):
+    model = MODELS[name](output).fit(X[FIT], labels[FIT])
+    return model.calibrate(X[KNOWN], labels[KNOWN], **more)
+
+
+@models
+@pytest.mark.parametrize(
+    ("output", "labels"), [("linear", ROWS), ("gaussian", ROWS), ("ranking", RANKS)]
+)
+def test_the_mean_squared_distance_in_these_units_is_near_one(name, output, labels):
+    model = MODELS[name](output).fit(X[FIT], labels[FIT])
+    each, whole = [], []
+    for known, new in ((KNOWN, NEW), (NEW, KNOWN)):  # the mean of both does not depend on the draw
+        model.calibrate(X[known], labels[known])
+        predicted, std = model.predict(X[new], return_std=True)
+        np.testing.assert_array_equal(predicted, model.predict(X[new]))
+        assert std.shape == (len(X[new]),)
+        assert (std > 0).all()
+        square = to_points(model.output_, labels[new], model.predict_embedding(X[new]))
+        each.append((square / std**2).mean())
+        whole.append(square.mean() / (std**2).mean())
+    assert 0.8 < np.mean(each) < 1.25
+    assert 0.85 < np.mean(whole) < 1.15
+
+
+@models
+def test_the_scale_follows_the_noise(name):
+    model = calibrated(name, "linear", ROWS)
+    _, std = model.predict(X[NEW], return_std=True)
+    loud = X[NEW, 0] > 0.5
+    clear = np.abs(X[NEW, 0] - 0.5) > 0.1
+    assert np.median(std[loud & clear]) > 1.5 * np.median(std[~loud & clear])
+
+
+def test_candidates_and_sets_of_candidates_are_unchanged():
+    model = calibrated("forest", "ranking", RANKS)
+    candidates = RANKS[:5]
+    labels, _ = model.predict(X[NEW], candidates, return_std=True)
+    np.testing.assert_array_equal(labels, model.predict(X[NEW], candidates))
+    sets = model.predict_set(X[NEW], 0.9)
+    covered = [(one == own).all(axis=1).any() for one, own in zip(sets, RANKS[NEW], strict=True)]
+    assert 0.84 < np.mean(covered) < 0.96
+
+
+def test_weights_repeat_rows():
+    weight = np.where(np.arange(800) % 3, 1.0, 2.0)
+    rows = np.repeat(np.arange(200, 1000), weight.astype(int))
+    one = calibrated("forest", "linear", ROWS, sample_weight=weight)
+    other = MODELS["forest"]("linear").fit(X[FIT], ROWS[FIT]).calibrate(X[rows], ROWS[rows])
+    found, expected = (model.predict(X[NEW], return_std=True)[1] for model in (one, other))
+    np.testing.assert_allclose(found, expected, rtol=0.01)
+    zero = np.r_[np.ones(200), np.zeros(600)]
+    one = calibrated("forest", "linear", ROWS, sample_weight=zero)
+    other = MODELS["forest"]("linear").fit(X[FIT], ROWS[FIT]).calibrate(X[200:400], ROWS[200:400])
+    found, expected = (model.predict(X[NEW], return_std=True)[1] for model in (one, other))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_files(tmp_path):
+    model = calibrated("forest", "gaussian", ROWS)
+    model.save(tmp_path / "model")
+    loaded = hilboost.load(tmp_path / "model")
+    for found, expected in zip(
+        loaded.predict(X[NEW], return_std=True),
+        model.predict(X[NEW], return_std=True),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+@models
+def test_a_model_without_calibration_refuses(name):
+    model = MODELS[name]("linear").fit(X[FIT], ROWS[FIT])
+    with pytest.raises(InvalidData, match="return_std=True needs rows .*: call calibrate"):
+        model.predict(X[NEW], return_std=True)

@@ -1,0 +1,99 @@
+"""Tables that are read in blocks give the same models as matrices of floats."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hilboost import BoostingRegressor
+from hilboost.core.errors import InvalidData
+from hilboost.tables import DenseTable
+
+
+def draw(seed, n=120, d=11):
+    rng = np.random.default_rng(seed)
+    return rng.integers(-50, 50, size=(n, d)), rng
+
+
+def raw(X, floats, y, weight=None, **parameters):
+    model = BoostingRegressor(n_estimators=4, max_leaf_nodes=5, random_state=0, **parameters)
+    return model.fit(X, y, weight).predict_raw(floats)
+
+
+FORMS = {
+    "integers": lambda whole: whole,
+    "bytes": lambda whole: whole.astype(np.int8),
+    "Fortran order": lambda whole: np.asfortranarray(whole, dtype=np.float64),
+    "every second column": lambda whole: np.repeat(whole.astype(np.float32), 2, axis=1)[:, ::2],
+    "pandas": lambda whole: pd.DataFrame(whole, columns=[f"x{k}" for k in range(11)]),
+    "polars": lambda whole: pl.DataFrame(
+        {
+            f"x{k}": column.astype(np.float32 if k % 2 else np.int16)
+            for k, column in enumerate(whole.T)
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"early_stopping": False},
+        {"early_stopping": True, "cv_folds": 1},
+        {"early_stopping": True, "cv_folds": 3},
+    ],
+    ids=["all rows", "held-out rows", "folds"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_same_bits(form, parameters, weighted):
+    whole, rng = draw(0)
+    y = whole[:, 0] + rng.normal(size=len(whole))
+    weight = rng.choice([0.0, 0.5, 1.0], size=len(whole)) if weighted else None
+    floats = whole.astype(np.float64)
+    expected = raw(floats, floats, y, weight, **parameters)
+    found = raw(FORMS[form](whole), floats, y, weight, **parameters)
+    np.testing.assert_array_equal(found, expected)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64, np.int16, np.bool_]))
+@settings(max_examples=30, deadline=None)
+def test_reading(seed, dtype):
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(1, 200), rng.integers(1, 12)
+    matrix = rng.integers(0, 9, size=(n, d)).astype(dtype)
+    expected = matrix.astype(np.float32 if dtype == np.float32 else np.float64)
+    rows = rng.integers(n, size=int(rng.integers(1, 50)))
+    for table in (DenseTable(matrix), DenseTable(list(matrix.T))):
+        for part, wanted in ((table, expected), (table[rows][:20], expected[rows][:20])):
+            assert part.shape == wanted.shape
+            assert part.size == wanted.size
+            assert part.dtype == wanted.dtype
+            np.testing.assert_array_equal(part.array(), wanted)
+            np.testing.assert_array_equal(part.column(d - 1), wanted[:, d - 1])
+            used = np.flatnonzero(rng.uniform(size=d) < 0.5)
+            blocks = [block for _, block in part.row_blocks(used)]
+            np.testing.assert_array_equal(np.concatenate(blocks), wanted[:, used])
+
+
+def test_column_with_an_infinite_value_is_named():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [np.nan, np.inf]})
+    with pytest.raises(InvalidData, match="infinity or a value too large in column 'b'"):
+        BoostingRegressor().fit(frame, [1.0, 2.0])
+    columns = np.asfortranarray(frame.to_numpy())
+    with pytest.raises(InvalidData, match="infinity or a value too large in column 1"):
+        BoostingRegressor().fit(columns, [1.0, 2.0])
+
+
+def test_large_values_whose_sum_overflows_are_finite():
+    X = np.asfortranarray(np.full((40, 2), 1e308))
+    model = BoostingRegressor(early_stopping=False).fit(X, np.arange(40.0))
+    assert model.n_estimators_ > 0
+
+
+def test_no_rows():
+    with pytest.raises(ValueError, match=r"0 sample\(s\) \(shape=\(0, 1\)\).*BoostingRegressor"):
+        BoostingRegressor().fit(pd.DataFrame({"a": np.empty(0)}), np.empty(0))
