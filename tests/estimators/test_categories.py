@@ -87,7 +87,7 @@ def test_categories_beat_their_codes():
 @pytest.mark.parametrize(("cv_folds", "n_tables"), [(1, 20), (4, 3)])
 @pytest.mark.parametrize("target_encoding", ["auto", False])
 def test_levels_that_mean_nothing_do_not_look_as_if_they_did(cv_folds, n_tables, target_encoding):
-    lowest = []  # on 60 rows held out, a stage may be better by chance: the mean over tables counts
+    losses = []  # on 60 held-out rows, stages of a single table may be better by chance
     for seed in range(n_tables):
         rng = np.random.default_rng(seed)
         X = np.column_stack([rng.integers(0, 150, 600), rng.integers(0, 150, 600)]).astype(float)
@@ -95,10 +95,14 @@ def test_levels_that_mean_nothing_do_not_look_as_if_they_did(cv_folds, n_tables,
             categorical_features=[0, 1],
             cv_folds=cv_folds,
             target_encoding=target_encoding,
+            n_estimators=15,
+            early_stopping=True,
+            n_iter_no_change=15,
             random_state=seed,
         ).fit(X, rng.normal(size=600))
-        lowest.append(model.history_.validation.min() / model.history_.validation[0])
-    assert np.mean(lowest) > 0.98
+        losses.append(model.history_.validation)
+    mean = np.mean(losses, axis=0)
+    assert mean.min() > 0.98 * mean[0]
 
 
 def test_a_mask_is_as_good_as_numbers():

@@ -6,6 +6,9 @@ from sklearn.linear_model import Ridge
 from tests.cases import PLAIN
 
 from hilboost import BoostingRegressor
+from hilboost.backends.random_bits import Purpose, key_of
+from hilboost.backends.row_draws import draw_with_replacement
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.fitted_term import FittedTerm
@@ -61,8 +64,9 @@ def test_bootstrap_draws_count_as_often_as_drawn():
     """With every row drawn or not, medians are those of the drawn multiset."""
     settings = PLAIN | {"bootstrap": True, "n_estimators": 1, "learning_rate": 1.0}
     model = BoostingRegressor("absolute_error", **settings).fit(X, Y[:, 0])
-    rng = np.random.default_rng((model.fitted_.seed, 0, 0))
-    counts = np.bincount(rng.integers(80, size=80), minlength=80)
+    key = key_of(model.fitted_.seed, Purpose.ROWS_OF_STAGE)
+    counts = draw_with_replacement(key, 80, 80, ThreadTeam())
+    assert counts.max() > 1
     leaves, start = model.apply(X)[:, 0], model.model_.initial_raw[0]
     values = model.model_.stages[0].terms[0].model.values[:, 0]
     for leaf, value in enumerate(values):
