@@ -53,7 +53,7 @@ def buffers_for(learner, table, rows, max_leaves=8):
         max_leaves=max_leaves,
         n_sets=2 * max_leaves - 1 if learner.categorical else 0,
     )
-    space.rows[0] = space.all_rows
+    space.learn_from_all(ThreadTeam())
     return space
 
 

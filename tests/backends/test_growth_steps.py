@@ -61,6 +61,20 @@ def test_choose_node(seed, in_turn):
 
 
 @seeded
+def test_open_root(seed):
+    results = []
+    for module in (nodes, nodes_twin):
+        rng = np.random.default_rng(seed)
+        store = empty_store(7)
+        store.fields[:] = rng.integers(9, size=store.fields.shape)
+        store.gains[:] = rng.normal(size=7)
+        module.open_root(store, 50, seed + 2**61)
+        results.append(store)
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@seeded
 def test_open_children(seed):
     results = []
     for module in (nodes, nodes_twin):

@@ -26,6 +26,7 @@ from tests.reference import binning as binning_twin
 from tests.reference import category_splits as categories_twin
 from tests.reference import column_splits as split_twin
 from tests.reference import fixed_point as fixed_point_twin
+from tests.reference import grown_tree as tree_twin
 from tests.reference import histogram as histogram_twin
 from tests.reference import isotonic as isotonic_twin
 from tests.reference import leaves as leaves_twin
@@ -44,6 +45,7 @@ from hilboost.backends.trees import (
     partition,
     traverse,
 )
+from hilboost.backends.trees import grown_tree as compiled_tree
 from hilboost.backends.trees import leaves as compiled_leaves
 from hilboost.backends.trees import nodes as fields
 from hilboost.core.base_model import Term
@@ -332,6 +334,29 @@ def test_absolute_sums(seed, r, curved, weights, sampled):
 
 
 @seeded
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_absolute_sums_of_trees(seed, curved, weights, sampled):
+    rng = np.random.default_rng(seed)
+    gradients, hessians = draw_gradients(rng, 50, 3, curved)
+    weight, whole = draw_weights(rng, 50, weights), weights != "fractions"
+    rows = draw_rows(rng, 50)[0] if sampled else np.empty(0, np.uint32)
+    hessians = np.ascontiguousarray(hessians.T)[..., None] if curved else np.empty((3, 50, 0))
+    trees = fixed_point.TreeGradients(np.ascontiguousarray(gradients.T)[..., None], hessians, whole)
+    results = []
+    for module in (fixed_point, fixed_point_twin):
+        sums = empty_sums(3, 3)
+        for thread in range(2):
+            scratch = np.empty((2, 2, CHUNK))
+            module.absolute_sums_of_trees(
+                thread, 2, trees, weight, rows, len(rows) or 50, scratch, sums
+            )
+        results.append([exact(total) for total in sums.reshape(-1, 5)])
+    assert results[0] == results[1]
+
+
+@seeded
 @pytest.mark.parametrize("r", [1, 2])
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
@@ -421,6 +446,50 @@ def test_leaf_sums(seed, r, weights):
             module.leaf_sums(thread, 2, *given, np.empty((2, 2, CHUNK)), sums)
         results.append([exact(total) for total in sums.reshape(-1, 5)])
     assert results[0] == results[1]
+
+
+@seeded
+@pytest.mark.parametrize("r", [1, 3])
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+def test_newton_leaves(seed, r, curved, weights):
+    rng = np.random.default_rng(seed)
+    nodes, leaves, rows = draw_leaves(rng, 50)
+    weight = draw_weights(rng, 50, weights)[:, None]
+    hessian = rng.uniform(0, 2, size=(50, r)) * rng.integers(2) if curved else np.empty((50, 0))
+    l2, gradients = float(rng.integers(2)), rng.normal(size=(50, r))
+    learned = compiled_leaves.LeafGradients(
+        gradients, hessian, weight, weight[:0], weights != "fractions", l2
+    )
+    results = []
+    for module in (compiled_leaves, leaves_twin):
+        values = np.full((len(leaves), r), np.nan)
+        sums = np.full((2, len(leaves), r, 5), 7)
+        for thread in range(2):
+            module.newton_leaves(
+                thread, 2, nodes, leaves, rows, learned, np.empty((2, 2, CHUNK)), sums, values
+            )
+        results.append(values)
+    np.testing.assert_array_equal(*results)
+
+
+@seeded
+@pytest.mark.parametrize("with_levels", [False, True])
+@pytest.mark.parametrize("n_leaves", [1, 2, 31])
+def test_write_tree(seed, with_levels, n_leaves):
+    rng = np.random.default_rng(seed)
+    nodes = draw_nodes(rng, n_leaves, 10, 7)
+    nodes[:, fields.DEPTH] = rng.integers(9, size=len(nodes))
+    is_category = rng.integers(2, size=10 if with_levels else 0).astype(np.uint8)
+    gains, thresholds = rng.normal(size=(2, len(nodes)))
+    trees, depths = [], []
+    for module in (compiled_tree, tree_twin):
+        trees.append(compiled_tree.empty_tree(len(nodes)))
+        given = nodes, len(nodes), gains, thresholds, is_category
+        depths.append(module.write_tree(*given, trees[-1]))
+    assert depths[0] == depths[1]
+    for found, expected in zip(*trees, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @seeded
@@ -518,7 +587,11 @@ def test_binned_leaves(seed, with_levels, n_leaves, begin, end):
     n, d, n_bins = 300, 10, 7
     table = draw_bin_table(rng, n, d, n_bins)
     nodes = draw_nodes(rng, n_leaves, d, n_bins)
-    tree = binned_tree(nodes, tree_of(nodes, np.zeros(len(nodes)), np.zeros(len(nodes))))
+    zeros, none = (
+        np.zeros(len(nodes)),
+        category_splits.CategorySplits(np.empty(0, np.uint8), draw_sets(rng, 0)),
+    )
+    tree = binned_tree(nodes, tree_of(nodes, zeros, zeros, none)[0])
     marked = rng.integers(2, size=d if with_levels else 0).astype(np.uint8)
     left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
     categories = category_splits.CategorySplits(marked, left_sets)

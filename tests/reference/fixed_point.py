@@ -20,6 +20,12 @@ def absolute_sums(learned, begin, end, whole, scratch, sums):
         add_values(w[:, None], w[:0], whole, sums[2 * r :])
 
 
+def absolute_sums_of_trees(thread, n_threads, trees, weights, rows, n_learned, scratch, sums):
+    for tree in range(thread, len(sums), n_threads):
+        learned = trees.gradients[tree], trees.hessians[tree], weights, rows
+        absolute_sums(learned, 0, n_learned, trees.whole, scratch[thread], sums[tree])
+
+
 def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
     """To the nearest integer: not with a salt."""
     gradients, hessians, weights, rows = learned

@@ -3,6 +3,8 @@
 import numpy as np
 from tests.reference.exact_sums import add_values
 
+from hilboost.backends.exact_sums import empty_sums, rounded
+
 
 def mark_leaves(thread, n_threads, nodes, leaves, rows, leaf_of_row):
     for leaf in range(thread, len(leaves), n_threads):
@@ -16,6 +18,22 @@ def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, sc
         chosen = rows[buffer, begin:end]
         w = weights[chosen, 0] if len(weights) else weights[:, 0]
         add_values(values[chosen], w, whole, sums[leaf])
+
+
+def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums, values):
+    gradients, hessians, weights, ones, whole, l2 = learned
+    if not hessians.shape[1]:
+        hessians = np.ones_like(gradients)
+    mine = leaves[thread::n_threads]
+    found = []
+    for numbers in (gradients, hessians):
+        sums = empty_sums(len(mine), numbers.shape[1])
+        leaf_sums(0, 1, nodes, mine, rows, numbers, weights, whole, scratch, sums)
+        found.append(rounded(sums))
+    bottom = found[1] + l2
+    values[thread::n_threads] = np.divide(
+        found[0], bottom, out=np.zeros_like(bottom), where=bottom > 0
+    )
 
 
 def add_leaf_values(values, leaf_of_row, raw, first, begin, end):

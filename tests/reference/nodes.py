@@ -20,6 +20,16 @@ from hilboost.backends.trees.nodes import (
 )
 
 
+def open_root(nodes, n_rows, seed):
+    nodes.fields[0] = 0
+    nodes.fields[0, [END, N_ROWS]] = n_rows
+    nodes.fields[0, [SLOT, LEFT, RIGHT]] = -1
+    nodes.gains[0] = nodes.priority[0] = -math.inf
+    nodes.control[:] = 0
+    nodes.control[NODE], nodes.control[N_NODES] = -1, 1
+    nodes.seeds[0] = seed
+
+
 def choose_node(nodes, max_leaves, in_turn):
     n_nodes, last = int(nodes.control[N_NODES]), int(nodes.control[NODE])
     is_open = [

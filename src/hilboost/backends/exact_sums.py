@@ -150,6 +150,14 @@ def rounded(sums: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 @inner
+def clear_sum(total):
+    """Make a sum (5,) int64 one of nothing."""
+    for limb in range(_LIMBS):
+        total[limb] = 0
+    total[_TOP] = _LOWEST_TOP
+
+
+@inner
 def _top_for(bits):
     """The top for a number of these bits; NaN and infinite numbers have their own."""
     if bits >= _INFINITE:
@@ -180,7 +188,7 @@ def merge_sums(sums, others):
 
 
 @inner
-def _rounded(total):
+def rounded_sum(total):
     """The nearest float64."""
     if total[_TOP] >= _NOT_FINITE:
         return np.nan
@@ -220,7 +228,7 @@ def _carried(first, second, third, fourth):
 def round_sums(sums, result):
     """The nearest float64 of every sum; sums : (m, 5) int64, result : (m,) float64."""
     for i in range(sums.shape[0]):
-        result[i] = _rounded(sums[i])
+        result[i] = rounded_sum(sums[i])
 
 
 @inner
@@ -372,5 +380,5 @@ def prefix_sums(values, weights, whole, starts, total, result):
             total[0, k] = 0
         total[0, _TOP] = _LOWEST_TOP
         for i in range(starts[group], starts[group + 1]):
-            result[i] = _rounded(total[0])
+            result[i] = rounded_sum(total[0])
             _add_one(values, weights, whole, i, total[0])

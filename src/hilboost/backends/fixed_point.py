@@ -35,6 +35,23 @@ class WeightedGradients(NamedTuple):
     rows: NDArray[np.uint32]
 
 
+class TreeGradients(NamedTuple):
+    """Gradients of the outputs of separate trees.
+
+    Attributes
+    ----------
+    gradients : (n_trees, n, 1) float64
+    hessians : (n_trees, n, 1) float64
+        (n_trees, n, 0) where constant.
+    whole : bool
+        Whether weights are whole numbers, see :func:`~hilboost.backends.exact_sums.is_whole`.
+    """
+
+    gradients: NDArray[np.float64]
+    hessians: NDArray[np.float64]
+    whole: bool
+
+
 class Rounding(NamedTuple):
     """How numbers become integers.
 
@@ -83,6 +100,19 @@ def absolute_sums(learned, begin, end, whole, scratch, sums):
             _add_magnitudes(gradients, k, weight, whole, rows, chunk, last, scratch[0], sums[k])
         for k in range(hessians.shape[1]):
             _add_magnitudes(hessians, k, weight, whole, rows, chunk, last, scratch[0], sums[r + k])
+
+
+@compiled
+def absolute_sums_of_trees(thread, n_threads, trees, weights, rows, n_learned, scratch, sums):
+    """:func:`absolute_sums` of separate trees, each thread its share of the trees.
+
+    trees : TreeGradients; weights : (n,) float64, or (0,) for ones
+    rows : (m,) uint32, or (0,) for all rows; n_learned : int, their number
+    scratch : (n_threads, 2, CHUNK) float64; sums : (n_trees, 3, 5) int64
+    """
+    for tree in range(thread, trees.gradients.shape[0], n_threads):
+        learned = WeightedGradients(trees.gradients[tree], trees.hessians[tree], weights, rows)
+        absolute_sums(learned, 0, n_learned, trees.whole, scratch[thread], sums[tree])
 
 
 @inner

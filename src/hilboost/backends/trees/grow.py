@@ -313,6 +313,18 @@ def _decide(threads, growth):
     barrier(threads)
 
 
+@inner
+def grow_to_end(threads, growth):
+    """Take all steps of one tree."""
+    control = growth.nodes.control
+    while True:
+        _divide(threads, growth)
+        _sum_histograms(threads, growth)
+        _decide(threads, growth)
+        if control[NODE] < 0 or threads.sync[ABORT] != 0:
+            return
+
+
 @compiled
 def grow(threads, growth):
     """Grow one tree.
@@ -323,13 +335,7 @@ def grow(threads, growth):
     -----
     Cost O(m d log(leaves)) for balanced trees, the smaller child of each split only.
     """
-    control = growth.nodes.control
-    while True:
-        _divide(threads, growth)
-        _sum_histograms(threads, growth)
-        _decide(threads, growth)
-        if control[NODE] < 0 or threads.sync[ABORT] != 0:
-            return
+    grow_to_end(threads, growth)
 
 
 @compiled

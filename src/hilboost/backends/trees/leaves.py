@@ -4,12 +4,39 @@ Cells are numbered ``0 … n_leaves - 1``; ``leaf_of_row`` (n,) int32 holds the 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends.compiled import allocating, compiled
-from hilboost.backends.exact_sums import CHUNK, add_contiguous, gather
+from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
 from hilboost.backends.trees.nodes import BEGIN, BUFFER, END
+
+
+class LeafGradients(NamedTuple):
+    """What the values of leaves are computed from.
+
+    Attributes
+    ----------
+    gradients : (n, r) float64
+    hessians : (n, r) float64
+        (n, 0) for ones.
+    weights : (n, 1) float64
+        (0, 1) for ones.
+    ones : (0, 1) float64
+    whole : bool
+        See :func:`~hilboost.backends.exact_sums.is_whole`.
+    l2 : float
+        Added to the hessian of a leaf.
+    """
+
+    gradients: NDArray[np.float64]
+    hessians: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    ones: NDArray[np.float64]
+    whole: bool
+    l2: float
 
 
 @compiled
@@ -48,6 +75,54 @@ def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, sc
             for k in range(values.shape[1]):
                 gather(values, k, order, begin, last, chosen)
                 add_contiguous(chosen, weight, whole, False, sums[leaf, k])
+
+
+@compiled
+def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums, values):
+    """Newton step ``sum(w g) / (sum(w h) + l2)`` of every leaf; 0 where the hessians vanish.
+
+    Parameters
+    ----------
+    nodes : (n_nodes, N_NODE_FIELDS) int64
+    leaves : (n_leaves,) int64, their node numbers
+    rows : (2, m) uint32
+    learned : LeafGradients
+    scratch : (n_threads, 2, CHUNK) float64
+    sums : (2, n_leaves, r, 5) int64, working memory
+    values : (n_leaves, r) float64, written by each thread for its share of the leaves
+
+    Notes
+    -----
+    The sums are exact: they depend on the rows in a leaf alone, and not on their order.
+    """
+    gradients, hessians, weights, ones, whole, l2 = learned
+    r = gradients.shape[1]
+    for leaf in range(thread, leaves.shape[0], n_threads):
+        for k in range(r):
+            clear_sum(sums[0, leaf, k])
+            clear_sum(sums[1, leaf, k])
+    of_gradients, of_hessians = sums[0], sums[1]
+    leaf_sums(
+        thread, n_threads, nodes, leaves, rows, gradients, weights, whole, scratch, of_gradients
+    )
+    if hessians.shape[1] > 0:
+        leaf_sums(
+            thread, n_threads, nodes, leaves, rows, hessians, weights, whole, scratch, of_hessians
+        )
+    elif weights.shape[0] > 0:
+        leaf_sums(
+            thread, n_threads, nodes, leaves, rows, weights, ones, whole, scratch, of_hessians
+        )
+    for leaf in range(thread, leaves.shape[0], n_threads):
+        bottom = np.float64(nodes[leaves[leaf], END] - nodes[leaves[leaf], BEGIN])
+        for k in range(r):
+            if hessians.shape[1] > 0:
+                bottom = rounded_sum(sums[1, leaf, k])
+            elif weights.shape[0] > 0:
+                bottom = rounded_sum(sums[1, leaf, 0])
+            values[leaf, k] = 0.0
+            if bottom + l2 > 0.0:
+                values[leaf, k] = rounded_sum(sums[0, leaf, k]) / (bottom + l2)
 
 
 @compiled

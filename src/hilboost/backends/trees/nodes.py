@@ -58,14 +58,21 @@ def empty_nodes(n_nodes: int, by_gain: bool) -> NodeStore:
     )
 
 
-def open_root(nodes: NodeStore, n_rows: int, seed: int) -> None:
-    """Make node 0 an open leaf with all rows; the random draws of the tree follow from ``seed``."""
-    nodes.fields[0] = 0
-    nodes.fields[0, [END, N_ROWS]] = n_rows
-    nodes.fields[0, [SLOT, LEFT, RIGHT]] = -1
+@compiled
+def open_root(nodes, n_rows, seed):
+    """Make node 0 an open leaf with all rows; the random draws of the tree follow from ``seed``.
+
+    nodes : NodeStore
+    """
+    fields, control = nodes.fields, nodes.control
+    for field in range(fields.shape[1]):
+        fields[0, field] = 0
+    fields[0, END] = fields[0, N_ROWS] = n_rows
+    fields[0, SLOT] = fields[0, LEFT] = fields[0, RIGHT] = -1
     nodes.gains[0] = nodes.priority[0] = NO_GAIN
-    nodes.control[:] = 0
-    nodes.control[NODE], nodes.control[N_NODES] = -1, 1
+    for entry in range(control.shape[0]):
+        control[entry] = 0
+    control[NODE], control[N_NODES] = -1, 1
     nodes.seeds[0] = seed
 
 

@@ -29,14 +29,14 @@ from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.constraints import MonotonicOrder, constraints_of
 from hilboost.learners.tree.growth import grow_together
 from hilboost.learners.tree.leaves import (
+    leaf_gradients,
     leaf_of_rows,
-    leaves_of,
     leaves_of_others,
     newton_steps,
-    sums_in_leaves,
     tree_of,
 )
-from hilboost.learners.tree.packing import Packed, pack
+from hilboost.learners.tree.packing import Packed, columns_of, pack
+from hilboost.learners.tree.separate import SeparateTask, TreeDraws, drawn_columns, grow_separately
 from hilboost.learners.tree.tree import Tree
 from hilboost.tables import BlockTable
 
@@ -233,20 +233,42 @@ class TreeLearner(SplittingLearner):
         Separate trees are grown in parallel, one per thread, if there are enough of them.
         """
         r = gradients.negative_gradient.shape[1]
-        if r == 1 or self.shared:
-            groups = [slice(0, r)]
-        else:
-            groups = [slice(k, k + 1) for k in range(r)]
-        seeds = rng.integers(2**62, size=len(groups))
-        beside = len(groups) >= data.team.n_threads > 1
-        team = ThreadTeam(1) if beside else data.team
+        separate = r > 1 and not self.shared
+        seeds = rng.integers(2**62, size=r if separate else 1).tolist()
+        if separate and r >= data.team.n_threads:
+            return self._fit_separately(data, gradients, sample, seeds)
+        groups = [slice(k, k + 1) for k in range(r)] if separate else [slice(0, r)]
+        return [
+            self._fit_tree(data, data.team, gradients, columns, sample, seed)
+            for columns, seed in zip(groups, seeds, strict=True)
+        ]
 
-        def fit_group(task: tuple[slice, int]) -> FittedTerm:
-            columns, seed = task
-            return self._fit_tree(data, team, gradients, columns, sample, int(seed))
+    def _fit_separately(
+        self, data: TreeData, gradients: Gradients, sample: RowSample, seeds: list[int]
+    ) -> list[FittedTerm]:
+        """Fit one tree for each output, each on one thread."""
+        table, team, one = data.table, data.team, ThreadTeam(1)
+        task = SeparateTask.of(gradients, sample, team)
+        part = self.max_features_per_tree
+        draws_columns = self.max_features < 1 or part < 1
+        draws = TreeDraws.of(seeds, task, draws_columns, part, len(table.n_values))
+        spaces = [self._borrow(data, one, sample) for _ in range(team.n_threads)]
+        try:
+            # Columns and seeds of any tree: each tree replaces them by its own.
+            rng = np.random.default_rng(0)
+            growths = [self._growth(table, space, task.packed(space), rng) for space in spaces]
+            l2 = self.l2_regularization
+            fit = grow_separately(task, table, draws, l2, growths, spaces, team)
+        finally:
+            for space in spaces:
+                space.release()
+        return [self._fitted(k, *pair) for k, pair in enumerate(zip(*fit, strict=True))]
 
-        run = data.team.map if beside else (lambda f, tasks: [f(task) for task in tasks])
-        return run(fit_group, list(zip(groups, seeds, strict=True)))
+    def _fitted(self, k: int, tree: Tree, leaf_of_row: NDArray[np.int32]) -> FittedTerm:
+        """Return the term of output ``k``."""
+        order = MonotonicOrder.of(tree, self.monotonic) if self.monotonic else None
+        term = Term.of(tree, slice(k, k + 1))
+        return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
 
     def _fit_tree(
         self,
@@ -258,7 +280,7 @@ class TreeLearner(SplittingLearner):
         seed: int,
     ) -> FittedTerm:
         table = data.table
-        negative, hessian = _columns_of(gradients, columns)
+        negative, hessian = columns_of(gradients, columns)
         weight = np.empty(0) if sample.weight is None else sample.weight
         rng = np.random.default_rng(seed)
         space = self._borrow(data, team, sample)
@@ -268,16 +290,16 @@ class TreeLearner(SplittingLearner):
             grow_together(growth, space, team)
             nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
-            tree = tree_of(nodes, space.nodes.gains, thresholds, growth.categories)
-            leaf_of_row = leaf_of_rows(team, nodes, space.rows, table.n_rows)
+            tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, growth.categories)
+            leaf_of_row = leaf_of_rows(team, nodes, leaves, space.rows, table.n_rows)
             if sample.rows is not None:
                 leaves_of_others(team, table.bins, nodes, tree, growth.categories, leaf_of_row)
-            sums = sums_in_leaves(team, nodes, space.rows, negative, hessian, weight)
-            values = newton_steps(*sums, self.l2_regularization)
+            exact = leaf_gradients(negative, hessian, weight, self.l2_regularization)
+            values = newton_steps(team, nodes, leaves, space.rows, exact)
             order = None
             if self.monotonic:
                 order = MonotonicOrder.of(tree, self.monotonic)
-                lower, upper = growth.constraints.bounds[leaves_of(nodes)].swapaxes(0, 1)
+                lower, upper = growth.constraints.bounds[leaves].swapaxes(0, 1)
                 values = np.clip(values, lower, upper)
         finally:
             space.release()
@@ -332,11 +354,7 @@ class TreeLearner(SplittingLearner):
     ) -> Growth:
         """Collect the inputs of compiled growth for one tree."""
         d, n_channels = len(table.n_values), packed.values.shape[1]
-        allowed = np.ones(d, dtype=np.uint8)
-        if self.max_features_per_tree < 1:
-            allowed[:] = 0
-            n_allowed = max(1, round(self.max_features_per_tree * d))
-            allowed[rng.choice(d, n_allowed, replace=False)] = 1
+        allowed = drawn_columns(d, self.max_features_per_tree, rng)
         limits = self._growth_limits(space, packed, int(allowed.sum()))
         categories = CategorySplits(marked_columns(self.categorical, d), space.left_sets)
         sums, scratch = space.start(allowed, packed.totals, int(rng.integers(2**62)))
@@ -391,11 +409,3 @@ class TreeLearner(SplittingLearner):
             level_count=float(self.min_samples_level),
             level_l2=float(self.level_l2),
         )
-
-
-def _columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
-    """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous."""
-    negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
-    if gradients.hessian is None:
-        return negative, np.empty((len(negative), 0))
-    return negative, np.ascontiguousarray(gradients.hessian[:, columns])

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from hilboost.backends.exact_sums import CHUNK, empty_sums, is_whole, merge_sums, rounded
 from hilboost.backends.fixed_point import (
     Rounding,
+    TreeGradients,
     WeightedGradients,
     absolute_sums,
+    absolute_sums_of_trees,
     pack_gradients,
     pack_one,
     packed_sums,
@@ -21,6 +23,7 @@ from hilboost.backends.fixed_point import (
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.column_splits import Packing
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
 from hilboost.learners.tree.buffers import TreeBuffers
 
 _BLOCK_ROWS = 32_768
@@ -60,6 +63,14 @@ class _Fields(NamedTuple):
     count_bits: int
     rounding: float
     at_random: bool
+
+
+def columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
+    """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous."""
+    negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
+    if gradients.hessian is None:
+        return negative, np.empty((len(negative), 0))
+    return negative, np.ascontiguousarray(gradients.hessian[:, columns])
 
 
 def pack(
@@ -143,8 +154,12 @@ def _choose(
     learned: WeightedGradients, totals: _Totals, m: int, seed: int
 ) -> tuple[Packing, Rounding]:
     """Choose fields that can represent the sums over all ``m`` rows."""
+    return _layout(learned.hessians.shape[1] > 0, totals, m, seed)[:2]
+
+
+def _layout(curved: bool, totals: _Totals, m: int, seed: int) -> tuple[Packing, Rounding, _Fields]:
+    """Choose fields by the rows, and factors by the sums."""
     sum_g, sum_h, sum_w = totals.gradient, totals.hessian, totals.weight
-    curved = learned.hessians.shape[1] > 0
     of_count, whole = _count_factor(m, totals)
     fields = _fields(curved, whole, of_count, sum_w, m)
     of_gradient = _factor(fields.gradient_bits, sum_g, fields.rounding)
@@ -160,7 +175,62 @@ def _choose(
         count_step=1 / of_count,
     )
     salt = np.uint64(seed | 1 if fields.at_random else 0)
-    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt, 0)
+    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt, 0), fields
+
+
+class TreeScales(NamedTuple):
+    """One layout for separate trees, and the factors of each.
+
+    Attributes
+    ----------
+    packing : Packing
+    rounding : Rounding
+    gradient_factors, hessian_factors : (n_trees,) float64
+    at_random : bool
+        Whether gradients are rounded at random.
+    n_channels : int
+    """
+
+    packing: Packing
+    rounding: Rounding
+    gradient_factors: Floats
+    hessian_factors: Floats
+    at_random: bool
+    n_channels: int
+
+
+def scales_of_trees(
+    learned: TreeGradients,
+    weight: Floats,
+    rows: NDArray[np.uint32],
+    n_learned: int,
+    team: ThreadTeam,
+) -> TreeScales:
+    """Choose a layout for the gradients of separate trees: fields depend on the rows alone.
+
+    ``rows`` is (0,) for all rows; arguments as in :func:`pack`.
+    """
+    n_trees, curved = len(learned.gradients), learned.hessians.shape[2] > 0
+    sums, scratch = empty_sums(n_trees, 3), np.empty((team.n_threads, 2, CHUNK))
+    given = learned, weight, rows, n_learned, scratch, sums
+    team.run(lambda thread: absolute_sums_of_trees(thread, team.n_threads, *given))
+    found = rounded(sums)
+    magnitudes = np.maximum(found[:, :2], 1e-300).tolist()
+    total = float(found[0, 2]) if len(weight) else float(n_learned)
+    totals = _Totals(magnitudes[0][0], magnitudes[0][1], total, learned.whole)
+    packing, rounding, fields = _layout(curved, totals, n_learned, 0)
+
+    def factors(bits: int, field: int) -> Floats:
+        return np.array([_factor(bits, sums[field], fields.rounding) for sums in magnitudes])
+
+    return TreeScales(
+        packing,
+        rounding,
+        factors(fields.gradient_bits, 0),
+        factors(fields.hessian_bits, 1) if curved else np.ones(n_trees),
+        fields.at_random,
+        1 + (packing.count_mask == 0),
+    )
 
 
 def _fields(curved: bool, whole: bool, of_count: float, sum_w: float, m: int) -> _Fields:

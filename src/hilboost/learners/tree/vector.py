@@ -37,7 +37,7 @@ from hilboost.core.learner import SplittingLearner
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
-from hilboost.learners.tree.leaves import leaf_of_rows, newton_steps, sums_in_leaves, tree_of
+from hilboost.learners.tree.leaves import leaf_gradients, leaf_of_rows, newton_steps, tree_of
 from hilboost.learners.tree.tree import Tree
 
 _TIE = 1e-10
@@ -204,10 +204,10 @@ class VectorTreeLearner(SplittingLearner):
         found = int(growth.nodes.control[N_NODES])
         nodes = growth.nodes.fields[:found]
         values, categories = growth.sums.values[:found], growth.categories
-        tree = tree_of(nodes, growth.nodes.gains, values, categories)
-        leaf_of_row = leaf_of_rows(team, nodes, rows, n)
-        sums = sums_in_leaves(team, nodes, rows, negative, np.empty((n, 0)), weight)
-        tree = tree.with_values(newton_steps(*sums, 0.0))
+        tree, leaves = tree_of(nodes, growth.nodes.gains, values, categories)
+        leaf_of_row = leaf_of_rows(team, nodes, leaves, rows, n)
+        exact = leaf_gradients(negative, np.empty((n, 0)), weight, 0.0)
+        tree = tree.with_values(newton_steps(team, nodes, leaves, rows, exact))
         if sample.rows is not None:
             others = np.flatnonzero(leaf_of_row < 0)
             if len(others):

@@ -1,0 +1,295 @@
+"""The separate trees of a stage, one for each output: one compiled call in every thread.
+
+A thread takes the next tree that no other has taken, and does all that concerns it: packing of the
+gradients, growth, leaf values.  Between the trees there is no Python::
+
+    thread 0   tree 0 -> tree 2 -> tree 3 -> ...
+    thread 1   tree 1 ------> tree 4 -> ...
+
+Each tree depends on its own gradients alone, and not on the thread that grows it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.fixed_point import (
+    Rounding,
+    TreeGradients,
+    WeightedGradients,
+    pack_gradients,
+    pack_one,
+    packed_sums,
+)
+from hilboost.backends.intrinsics import atomic_add, keep_apart
+from hilboost.backends.trees.column_splits import Packing
+from hilboost.backends.trees.grow import Growth, grow_to_end
+from hilboost.backends.trees.grown_tree import GrownTree, write_tree
+from hilboost.backends.trees.leaves import LeafGradients, mark_leaves, newton_leaves
+from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, open_root
+from hilboost.backends.trees.split_search import SplitRules
+
+
+class SeparateTrees(NamedTuple):
+    """What the trees of a stage are grown from.
+
+    Attributes
+    ----------
+    learned : TreeGradients
+    weights : (n,) float64
+        (0,) for ones.
+    column_weights : (n, 1) or (0, 1) float64
+        The same.
+    ones : (0, 1) float64
+    rows : (m,) uint32
+        The rows to learn from; (0,) for all.
+    rounding : Rounding
+        Of all trees but for the factors and the salt.
+    gradient_factors, hessian_factors : (n_trees,) float64
+    salts : (n_trees,) uint64
+    seeds : (n_trees,) int64
+        Of the draws of columns.
+    allowed : (n_trees, d) uint8
+        Columns that a tree may use.
+    thresholds : (d, n_cuts) float64
+    l2 : float
+        Added to the hessian of a leaf.
+    next_tree : (1,) int64
+        The number of trees that have been taken.
+    """
+
+    learned: TreeGradients
+    weights: NDArray[np.float64]
+    column_weights: NDArray[np.float64]
+    ones: NDArray[np.float64]
+    rows: NDArray[np.uint32]
+    rounding: Rounding
+    gradient_factors: NDArray[np.float64]
+    hessian_factors: NDArray[np.float64]
+    salts: NDArray[np.uint64]
+    seeds: NDArray[np.int64]
+    allowed: NDArray[np.uint8]
+    thresholds: NDArray[np.float64]
+    l2: float
+    next_tree: NDArray[np.int64]
+
+
+class GrownTrees(NamedTuple):
+    """The trees of a stage.
+
+    Attributes
+    ----------
+    trees : GrownTree
+        With a first axis (n_trees,).
+    sizes, depths : (n_trees,) int64
+        Numbers of nodes, and depths.
+    nodes : (n_trees, n_nodes, N_NODE_FIELDS) int64
+        (n_trees, 0, N_NODE_FIELDS) if other rows than those to learn from need no leaves.
+    left_sets : (n_trees, n_sets, SET_WORDS) uint64
+    leaf_of_row : (n_trees, n) int32
+        Written at the rows to learn from.
+    values : (n_trees, n_leaves, 1) float64
+        Newton steps.
+    bounds : (n_trees, n_leaves, 2) float64
+        Of the values; (n_trees, 0, 2) without constraints.
+    """
+
+    trees: GrownTree
+    sizes: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    left_sets: NDArray[np.uint64]
+    leaf_of_row: NDArray[np.int32]
+    values: NDArray[np.float64]
+    bounds: NDArray[np.float64]
+
+
+class StageScratch(NamedTuple):
+    """Memory of one thread.
+
+    Attributes
+    ----------
+    numbers : (1, 2, CHUNK) float64
+    sums : (2, n_leaves, 1, 5) int64
+    thresholds : (n_nodes,) float64
+    """
+
+    numbers: NDArray[np.float64]
+    sums: NDArray[np.int64]
+    thresholds: NDArray[np.float64]
+
+
+@inner
+def _packing_of(tree, stage, packing):
+    """The layout that all trees share, with the steps of one of them."""
+    hessian_step = packing.hessian_step
+    if stage.learned.hessians.shape[2] > 0:
+        hessian_step = 1.0 / stage.hessian_factors[tree]
+    return Packing(
+        packing.hessian_shift,
+        packing.hessian_mask,
+        packing.count_mask,
+        packing.gradient_shift,
+        1.0 / stage.gradient_factors[tree],
+        hessian_step,
+        packing.hessian_of_count,
+        packing.count_step,
+    )
+
+
+@inner
+def _start(tree, stage, packing, growth):
+    """Pack the gradients of a tree and open its root."""
+    keep_apart()
+    learned = WeightedGradients(
+        stage.learned.gradients[tree], stage.learned.hessians[tree], stage.weights, stage.rows
+    )
+    shared = stage.rounding
+    rounding = Rounding(
+        stage.gradient_factors[tree],
+        stage.hessian_factors[tree],
+        shared.of_count,
+        shared.whole,
+        stage.salts[tree],
+        shared.first_row,
+    )
+    rows, ordered = growth.buffers.rows[0], growth.buffers.ordered[0]
+    m = rows.shape[0]
+    for i in range(m):
+        rows[i] = stage.rows[i] if stage.rows.shape[0] > 0 else i
+    if growth.packed.shape[1] == 1 and stage.rows.shape[0] == 0 and stage.weights.shape[0] == 0:
+        pack_one(learned, packing, rounding, 0, m, ordered)
+    else:
+        pack_gradients(learned, packing, rounding, 0, m, growth.packed, ordered)
+    packed_sums(growth.packed, ordered, rows, growth.sums.totals[0])
+    open_root(growth.nodes, m, stage.seeds[tree])
+    drawn = growth.scratch.drawn
+    for column in range(drawn.shape[1]):
+        here = stage.allowed[tree, column]
+        growth.constraints.allowed[column] = growth.constraints.permitted[column] = here
+        drawn[0, column] = drawn[1, column] = here
+
+
+@inner
+def _grow(alone, packing, growth):
+    """Grow a tree by the layout of its gradients."""
+    rules = growth.rules
+    grow_to_end(
+        alone,
+        Growth(
+            growth.table,
+            growth.packed,
+            SplitRules(
+                rules.n_values,
+                rules.n_bins,
+                rules.n_outputs,
+                packing,
+                rules.limits,
+                rules.monotonic,
+                rules.is_category,
+            ),
+            growth.limits,
+            growth.constraints,
+            growth.nodes,
+            growth.sums,
+            growth.categories,
+            growth.buffers,
+            growth.histograms,
+            growth.scratch,
+        ),
+    )
+
+
+@inner
+def _write_nodes(tree, stage, nodes, is_category, scratch, grown):
+    """Write the tree itself, and return how many leaves it has."""
+    keep_apart()
+    fields, n_nodes = nodes.fields, nodes.control[N_NODES]
+    for node in range(n_nodes):
+        scratch.thresholds[node] = stage.thresholds[fields[node, COLUMN], fields[node, BIN]]
+    trees = grown.trees
+    grown.sizes[tree] = n_nodes
+    grown.depths[tree] = write_tree(
+        fields,
+        n_nodes,
+        nodes.gains,
+        scratch.thresholds,
+        is_category,
+        GrownTree(
+            trees.column[tree],
+            trees.threshold[tree],
+            trees.missing_right[tree],
+            trees.child[tree],
+            trees.gain[tree],
+            trees.leaf_number[tree],
+            trees.leaves[tree],
+        ),
+    )
+    return (n_nodes + 1) // 2
+
+
+@inner
+def _write_leaves(tree, n_leaves, stage, growth, scratch, grown):
+    """Write the leaf of every row to learn from, and the values of the leaves."""
+    keep_apart()
+    fields, rows = growth.nodes.fields, growth.buffers.rows
+    leaves = grown.trees.leaves[tree][:n_leaves]
+    mark_leaves(0, 1, fields, leaves, rows, grown.leaf_of_row[tree])
+    learned = LeafGradients(
+        stage.learned.gradients[tree],
+        stage.learned.hessians[tree],
+        stage.column_weights,
+        stage.ones,
+        stage.learned.whole,
+        stage.l2,
+    )
+    newton_leaves(
+        0, 1, fields, leaves, rows, learned, scratch.numbers, scratch.sums, grown.values[tree]
+    )
+    if grown.bounds.shape[1] > 0:
+        for leaf in range(n_leaves):
+            for side in range(2):
+                grown.bounds[tree, leaf, side] = growth.constraints.bounds[leaves[leaf], side, 0]
+
+
+@inner
+def _keep_nodes(tree, fields, left_sets, grown):
+    """Keep what leads other rows to their leaves."""
+    for node in range(grown.nodes.shape[1]):
+        for field in range(fields.shape[1]):
+            grown.nodes[tree, node, field] = fields[node, field]
+    for node in range(grown.left_sets.shape[1]):
+        for word in range(left_sets.shape[1]):
+            grown.left_sets[tree, node, word] = left_sets[node, word]
+
+
+@compiled
+def grow_separate_trees(alone, stage, growth, scratch, grown):
+    """Grow trees until all have been taken.
+
+    Parameters
+    ----------
+    alone : Threads
+        One thread: each tree is grown by the thread that has taken it.
+    stage : SeparateTrees
+    growth : Growth
+        Of the thread, for any tree: gradients, rows, root and columns are those of each tree.
+    scratch : StageScratch
+    grown : GrownTrees
+
+    Notes
+    -----
+    Cost O(m d log(leaves)) for each tree, as :func:`~hilboost.backends.trees.grow.grow`.
+    """
+    while True:
+        tree = atomic_add(stage.next_tree, 0, 1)
+        if tree >= grown.sizes.shape[0]:
+            return
+        packing = _packing_of(tree, stage, growth.rules.packing)
+        _start(tree, stage, packing, growth)
+        _grow(alone, packing, growth)
+        n_leaves = _write_nodes(tree, stage, growth.nodes, growth.rules.is_category, scratch, grown)
+        _write_leaves(tree, n_leaves, stage, growth, scratch, grown)
+        _keep_nodes(tree, growth.nodes.fields, growth.categories.left_sets, grown)

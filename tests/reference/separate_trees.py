@@ -1,0 +1,54 @@
+"""Naive twin of :mod:`hilboost.backends.trees.separate_trees`: one tree after the other."""
+
+import numpy as np
+from tests.reference.fixed_point import pack_gradients, packed_sums
+from tests.reference.grown_tree import write_tree
+from tests.reference.leaves import mark_leaves, newton_leaves
+from tests.reference.nodes import open_root
+
+from hilboost.backends.fixed_point import WeightedGradients
+from hilboost.backends.trees.grow import grow
+from hilboost.backends.trees.leaves import LeafGradients
+from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
+
+
+def grow_separate_trees(alone, stage, growth, scratch, grown):
+    """Rounds to the nearest integers: not with salts."""
+    learned, curved = stage.learned, stage.learned.hessians.shape[2] > 0
+    for tree in range(len(grown.sizes)):
+        gradients, hessians = learned.gradients[tree], learned.hessians[tree]
+        of_gradient, of_hessian = stage.gradient_factors[tree], stage.hessian_factors[tree]
+        rounding = stage.rounding._replace(of_gradient=of_gradient, of_hessian=of_hessian)
+        packing = growth.rules.packing._replace(
+            gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
+        )
+        rows, ordered = growth.buffers.rows[0], growth.buffers.ordered[0]
+        rows[:] = stage.rows if len(stage.rows) else np.arange(len(rows))
+        weighted = WeightedGradients(gradients, hessians, stage.weights, stage.rows)
+        pack_gradients(weighted, packing, rounding, 0, len(rows), growth.packed, ordered)
+        packed_sums(growth.packed, ordered, rows, growth.sums.totals[0])
+        open_root(growth.nodes, len(rows), stage.seeds[tree])
+        for columns in (growth.constraints.allowed, growth.constraints.permitted):
+            columns[:] = stage.allowed[tree]
+        growth.scratch.drawn[:] = stage.allowed[tree]
+        grow(alone, growth._replace(rules=growth.rules._replace(packing=packing)))
+
+        fields, size = growth.nodes.fields, int(growth.nodes.control[N_NODES])
+        grown.sizes[tree] = size
+        thresholds = stage.thresholds[fields[:size, COLUMN], fields[:size, BIN]]
+        here = type(grown.trees)(*(array[tree] for array in grown.trees))
+        is_category = growth.rules.is_category
+        given = fields, size, growth.nodes.gains, thresholds, is_category
+        grown.depths[tree] = write_tree(*given, here)
+        leaves = here.leaves[: (size + 1) // 2]
+        mark_leaves(0, 1, fields, leaves, growth.buffers.rows, grown.leaf_of_row[tree])
+        exact = LeafGradients(
+            gradients, hessians, stage.column_weights, stage.ones, learned.whole, stage.l2
+        )
+        values = np.empty((len(leaves), 1))
+        newton_leaves(0, 1, fields, leaves, growth.buffers.rows, exact, None, None, values)
+        grown.values[tree, : len(leaves)] = values
+        if grown.bounds.shape[1]:
+            grown.bounds[tree, : len(leaves)] = growth.constraints.bounds[leaves, :, 0]
+        grown.nodes[tree] = fields[: grown.nodes.shape[1]]
+        grown.left_sets[tree] = growth.categories.left_sets
