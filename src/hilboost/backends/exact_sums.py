@@ -211,7 +211,7 @@ def rounded_sum(total):
         step >>= 1
     # The last bit, far below those that are kept, only says that the number is not a tie.
     high |= np.int64(low != 0 or fourth != 0)
-    return sign * math.ldexp(np.float64(high), _LIMB_BITS * (top - 2) + left)
+    return sign * math.ldexp(np.float64(high), int(_LIMB_BITS * (top - 2) + left))
 
 
 @inner
@@ -273,7 +273,7 @@ def add_contiguous(values, weights, whole, magnitudes, total):
     top = _top_for(_largest_bits(values, weights, weighted and not whole))
     if top > total[_TOP]:
         _raise_top(total, top)
-    factor = math.ldexp(1.0, -_LIMB_BITS * total[_TOP])
+    factor = math.ldexp(1.0, int(-_LIMB_BITS * total[_TOP]))
     a, b, c, d = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     if weighted and whole:
         for i in range(values.shape[0]):
