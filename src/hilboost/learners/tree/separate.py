@@ -64,7 +64,8 @@ class SeparateTask:
             hessian = np.ascontiguousarray(gradients.hessian.T)[..., None]
         negative = np.ascontiguousarray(gradients.negative_gradient.T)[..., None]
         learned = TreeGradients(negative, hessian, is_whole(weight))
-        rows = np.empty(0, dtype=dtypes.ROW) if sample.rows is None else sample.rows
+        rows = np.empty(0) if sample.rows is None else sample.rows
+        rows = np.ascontiguousarray(rows, dtype=dtypes.ROW)
         m = n if sample.rows is None else len(rows)
         return cls(learned, weight, rows, m, scales_of_trees(learned, weight, rows, m, team))
 
@@ -132,7 +133,8 @@ class TreeGrower:
     Attributes
     ----------
     layout : tuple
-        What the growth depends on.
+        What the growth depends on: the learner, the number of rows, the layout of the gradients and
+        the maximum weight.
     alone : Threads
     growth : Growth
     scratch : StageScratch
