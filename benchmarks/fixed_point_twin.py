@@ -53,10 +53,12 @@ PATH = RESULTS / "fixed_point_twin.json"
 def growing(kind: str, n: int) -> Iterator[None]:
     """Replace the growth of trees, or the layout of the gradients of ``n`` rows."""
     before = learner.pack, learner.grow_together, packing._fields, packing._factor
+    one_thread_each = learner.one_thread_each
     pack, _, fields, factor = before
     if kind == "float64":
         twin = Float64Growth(pack)
         learner.pack, learner.grow_together = twin.pack, twin.grow_together
+        learner.one_thread_each = lambda *_: False
     elif kind in AS_ROWS:
         m = AS_ROWS[kind]
         packing._fields = lambda curved, whole, of_count, sum_w, _: fields(
@@ -67,6 +69,7 @@ def growing(kind: str, n: int) -> Iterator[None]:
         yield
     finally:
         learner.pack, learner.grow_together, packing._fields, packing._factor = before
+        learner.one_thread_each = one_thread_each
 
 
 def split(table: str, seed: int) -> tuple[np.ndarray, ...]:

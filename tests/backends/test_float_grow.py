@@ -30,6 +30,7 @@ def test_the_same_tree(seed, missing, curved, monkeypatch):
     hessian = rng.integers(1, 65, size=(n, 1)) / 256 if curved else None
     limits = {"min_samples_leaf": 3.0, "min_hessian": 0.1, "l2_regularization": 0.5 * seed}
     parts = TreeLearner(max_leaf_nodes=25, max_depth=5 if seed == 3 else None, **limits)
+    monkeypatch.setattr(learner, "one_thread_each", lambda *_: False)
     tree, leaves = fitted(parts, X, Gradients(negative, hessian))
     twin = Float64Growth(learner.pack)
     monkeypatch.setattr(learner, "pack", twin.pack)

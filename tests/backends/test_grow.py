@@ -49,6 +49,7 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
         after.append(growth)
 
     monkeypatch.setattr(learner, "grow_together", recording)
+    monkeypatch.setattr(learner, "one_thread_each", lambda *_: False)
     data = parts.prepare(X, sample.weight, 0, n_threads)
     fitted = parts.fit(data, gradients, sample, np.random.default_rng(seed))
     parts.close(data)

@@ -50,5 +50,6 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
         grown.values[tree, : len(leaves)] = values
         if grown.bounds.shape[1]:
             grown.bounds[tree, : len(leaves)] = growth.constraints.bounds[leaves, :, 0]
-        grown.nodes[tree] = fields[: grown.nodes.shape[1]]
-        grown.left_sets[tree] = growth.categories.left_sets
+        if grown.nodes.shape[1]:
+            grown.nodes[tree, :size] = fields[:size]
+        grown.left_sets[tree, :size] = growth.categories.left_sets[:size]

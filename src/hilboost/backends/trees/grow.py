@@ -130,7 +130,7 @@ class Growth(NamedTuple):
 
 
 @inner
-def _divide(threads, growth):
+def divide_step(threads, growth):
     """Divide the rows of the node to be split, where there is one."""
     nodes = growth.nodes
     node = nodes.control[NODE]
@@ -230,7 +230,7 @@ def _n_awaited(control, n_slots, max_leaves):
 
 
 @inner
-def _sum_histograms(threads, growth):
+def sum_step(threads, growth):
     """Open the children of the node that was divided, and sum their rows if they are searched."""
     if threads.number == 0:
         _open(growth)
@@ -292,7 +292,7 @@ def _settle(child, node, growth):
 
 
 @inner
-def _decide(threads, growth):
+def decide_step(threads, growth):
     """Find the best splits of the nodes that were summed, and choose the node to split next."""
     nodes, limits, slots = growth.nodes, growth.limits, growth.histograms.slots
     fields, control = nodes.fields, nodes.control
@@ -313,18 +313,6 @@ def _decide(threads, growth):
     barrier(threads)
 
 
-@inner
-def grow_to_end(threads, growth):
-    """Take all steps of one tree."""
-    control = growth.nodes.control
-    while True:
-        _divide(threads, growth)
-        _sum_histograms(threads, growth)
-        _decide(threads, growth)
-        if control[NODE] < 0 or threads.sync[ABORT] != 0:
-            return
-
-
 @compiled
 def grow(threads, growth):
     """Grow one tree.
@@ -335,7 +323,13 @@ def grow(threads, growth):
     -----
     Cost O(m d log(leaves)) for balanced trees, the smaller child of each split only.
     """
-    grow_to_end(threads, growth)
+    control = growth.nodes.control
+    while True:
+        divide_step(threads, growth)
+        sum_step(threads, growth)
+        decide_step(threads, growth)
+        if control[NODE] < 0 or threads.sync[ABORT] != 0:
+            return
 
 
 @compiled
@@ -346,7 +340,7 @@ def divide(threads, growth):
 
     threads : Threads, growth : Growth
     """
-    _divide(threads, growth)
+    divide_step(threads, growth)
 
 
 @compiled
@@ -355,7 +349,7 @@ def sum_histograms(threads, growth):
 
     threads : Threads, growth : Growth
     """
-    _sum_histograms(threads, growth)
+    sum_step(threads, growth)
 
 
 @compiled
@@ -364,7 +358,7 @@ def decide(threads, growth):
 
     threads : Threads, growth : Growth
     """
-    _decide(threads, growth)
+    decide_step(threads, growth)
 
 
 def awaited(growth: Growth) -> list[NDArray[np.int64]]:

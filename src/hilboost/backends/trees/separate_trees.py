@@ -25,10 +25,10 @@ from hilboost.backends.fixed_point import (
 )
 from hilboost.backends.intrinsics import atomic_add, keep_apart
 from hilboost.backends.trees.column_splits import Packing
-from hilboost.backends.trees.grow import Growth, grow_to_end
+from hilboost.backends.trees.grow import Growth, decide_step, divide_step, sum_step
 from hilboost.backends.trees.grown_tree import GrownTree, write_tree
 from hilboost.backends.trees.leaves import LeafGradients, mark_leaves, newton_leaves
-from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, open_root
+from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, NODE, open_root
 from hilboost.backends.trees.split_search import SplitRules
 
 
@@ -173,32 +173,29 @@ def _start(tree, stage, packing, growth):
 
 
 @inner
-def _grow(alone, packing, growth):
-    """Grow a tree by the layout of its gradients."""
+def _with_packing(packing, growth):
+    """The growth of a tree of this layout."""
     rules = growth.rules
-    grow_to_end(
-        alone,
-        Growth(
-            growth.table,
-            growth.packed,
-            SplitRules(
-                rules.n_values,
-                rules.n_bins,
-                rules.n_outputs,
-                packing,
-                rules.limits,
-                rules.monotonic,
-                rules.is_category,
-            ),
-            growth.limits,
-            growth.constraints,
-            growth.nodes,
-            growth.sums,
-            growth.categories,
-            growth.buffers,
-            growth.histograms,
-            growth.scratch,
+    return Growth(
+        growth.table,
+        growth.packed,
+        SplitRules(
+            rules.n_values,
+            rules.n_bins,
+            rules.n_outputs,
+            packing,
+            rules.limits,
+            rules.monotonic,
+            rules.is_category,
         ),
+        growth.limits,
+        growth.constraints,
+        growth.nodes,
+        growth.sums,
+        growth.categories,
+        growth.buffers,
+        growth.histograms,
+        growth.scratch,
     )
 
 
@@ -255,12 +252,12 @@ def _write_leaves(tree, n_leaves, stage, growth, scratch, grown):
 
 
 @inner
-def _keep_nodes(tree, fields, left_sets, grown):
+def _keep_nodes(tree, n_nodes, fields, left_sets, grown):
     """Keep what leads other rows to their leaves."""
-    for node in range(grown.nodes.shape[1]):
+    for node in range(min(n_nodes, grown.nodes.shape[1])):
         for field in range(fields.shape[1]):
             grown.nodes[tree, node, field] = fields[node, field]
-    for node in range(grown.left_sets.shape[1]):
+    for node in range(min(n_nodes, grown.left_sets.shape[1])):
         for word in range(left_sets.shape[1]):
             grown.left_sets[tree, node, word] = left_sets[node, word]
 
@@ -289,7 +286,16 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
             return
         packing = _packing_of(tree, stage, growth.rules.packing)
         _start(tree, stage, packing, growth)
-        _grow(alone, packing, growth)
+        own = _with_packing(packing, growth)
+        # The steps of :func:`~hilboost.backends.trees.grow.grow`: a call of it would let the
+        # compiler optimize all of them once more.
+        while True:
+            divide_step(alone, own)
+            sum_step(alone, own)
+            decide_step(alone, own)
+            if own.nodes.control[NODE] < 0:
+                break
         n_leaves = _write_nodes(tree, stage, growth.nodes, growth.rules.is_category, scratch, grown)
         _write_leaves(tree, n_leaves, stage, growth, scratch, grown)
-        _keep_nodes(tree, growth.nodes.fields, growth.categories.left_sets, grown)
+        n_nodes = growth.nodes.control[N_NODES]
+        _keep_nodes(tree, n_nodes, growth.nodes.fields, growth.categories.left_sets, grown)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import Lock
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from hilboost.backends.trees.nodes import empty_nodes, open_root
 from hilboost.backends.trees.partition import RowBuffers
 from hilboost.backends.trees.split_search import NodeSums, SearchScratch
 from hilboost.core import dtypes
+from hilboost.learners.tree.binning import BinnedTable
 
 HISTOGRAM_BUDGET = 2**29
 """Bytes of histograms that may be kept for sibling subtraction."""
@@ -46,6 +48,8 @@ class TreeBuffers:
         self._row_buffer = np.empty(2 * n_rows, dtype=dtypes.ROW)
         self._flags = np.empty(n_rows, dtype=np.uint8)
         self.learn_from(n_rows)
+        self.grower: Any = None
+        """What separate trees are grown with in this memory."""
         self.nodes = empty_nodes(self.n_nodes, by_gain=True)
         self.left_sets = np.zeros((n_sets, SET_WORDS), dtype=np.uint64)
         self._counts = np.zeros(8 * n_threads, dtype=np.int64)
@@ -150,3 +154,12 @@ class TreeBuffers:
             np.zeros((self.n_threads, 2, n_channels), dtype=np.int64),
         )
         return sums, scratch
+
+
+@dataclass
+class TreeData:
+    """A binned table, the threads of a fit, and the memory reused for successive trees."""
+
+    table: BinnedTable
+    team: ThreadTeam
+    buffers: dict[tuple[int, ...], list[TreeBuffers]]

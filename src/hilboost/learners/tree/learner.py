@@ -14,7 +14,6 @@ from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.column_splits import SplitLimits
 from hilboost.backends.trees.grow import Growth, GrowthLimits
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
-from hilboost.backends.trees.split_constraints import SplitConstraints
 from hilboost.backends.trees.split_search import SplitRules
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
@@ -24,7 +23,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.learner import SplittingLearner
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
-from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.learners.tree.buffers import TreeBuffers, TreeData
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.constraints import MonotonicOrder, constraints_of
 from hilboost.learners.tree.growth import grow_together
@@ -36,20 +35,18 @@ from hilboost.learners.tree.leaves import (
     tree_of,
 )
 from hilboost.learners.tree.packing import Packed, columns_of, pack
-from hilboost.learners.tree.separate import SeparateTask, TreeDraws, drawn_columns, grow_separately
+from hilboost.learners.tree.separate import (
+    SeparateTask,
+    TreeDraws,
+    TreeGrower,
+    drawn_columns,
+    grow_separately,
+    one_thread_each,
+)
 from hilboost.learners.tree.tree import Tree
 from hilboost.tables import BlockTable
 
 UNLIMITED = 2**31
-
-
-@dataclass
-class TreeData:
-    """A binned table, the threads of a fit, and the memory reused for successive trees."""
-
-    table: BinnedTable
-    team: ThreadTeam
-    buffers: dict[tuple[int, ...], list[TreeBuffers]]
 
 
 @dataclass(frozen=True)
@@ -233,11 +230,10 @@ class TreeLearner(SplittingLearner):
         Separate trees are grown in parallel, one per thread, if there are enough of them.
         """
         r = gradients.negative_gradient.shape[1]
-        separate = r > 1 and not self.shared
-        seeds = rng.integers(2**62, size=r if separate else 1).tolist()
-        if separate and r >= data.team.n_threads:
+        groups = [slice(0, r)] if self.shared else [slice(k, k + 1) for k in range(r)]
+        seeds = rng.integers(2**62, size=len(groups)).tolist()
+        if not self.shared and one_thread_each(r, data.team.n_threads):
             return self._fit_separately(data, gradients, sample, seeds)
-        groups = [slice(k, k + 1) for k in range(r)] if separate else [slice(0, r)]
         return [
             self._fit_tree(data, data.team, gradients, columns, sample, seed)
             for columns, seed in zip(groups, seeds, strict=True)
@@ -254,15 +250,22 @@ class TreeLearner(SplittingLearner):
         draws = TreeDraws.of(seeds, task, draws_columns, part, len(table.n_values))
         spaces = [self._borrow(data, one, sample) for _ in range(team.n_threads)]
         try:
-            # Columns and seeds of any tree: each tree replaces them by its own.
-            rng = np.random.default_rng(0)
-            growths = [self._growth(table, space, task.packed(space), rng) for space in spaces]
-            l2 = self.l2_regularization
-            fit = grow_separately(task, table, draws, l2, growths, spaces, team)
+            growers = [self._grower(table, space, task) for space in spaces]
+            fit = grow_separately(task, table, draws, self.l2_regularization, growers, team)
         finally:
             for space in spaces:
                 space.release()
         return [self._fitted(k, *pair) for k, pair in enumerate(zip(*fit, strict=True))]
+
+    def _grower(self, table: BinnedTable, space: TreeBuffers, task: SeparateTask) -> TreeGrower:
+        """Return what a thread grows trees with; it is the same for all trees of equal layout."""
+        layout = self, space.rows.shape[1], task.scales.packing, task.max_weight
+        found = space.grower
+        if found is None or found.layout[0] is not self or found.layout[1:] != layout[1:]:
+            # Columns and seeds of any tree: each tree replaces them by its own.
+            growth = self._growth(table, space, task.packed(space), np.random.default_rng(0))
+            found = space.grower = TreeGrower.of(layout, growth, space)
+        return found
 
     def _fitted(self, k: int, tree: Tree, leaf_of_row: NDArray[np.int32]) -> FittedTerm:
         """Return the term of output ``k``."""
@@ -371,7 +374,9 @@ class TreeLearner(SplittingLearner):
                 is_category=categories.is_category,
             ),
             limits=limits,
-            constraints=self._constraints(allowed, space.n_nodes, packed.n_outputs),
+            constraints=constraints_of(
+                self.monotonic, self.groups, allowed, space.n_nodes, packed.n_outputs
+            ),
             nodes=space.nodes,
             sums=sums,
             categories=categories,
@@ -379,11 +384,6 @@ class TreeLearner(SplittingLearner):
             histograms=space.histograms(n_channels),
             scratch=scratch,
         )
-
-    def _constraints(
-        self, allowed: NDArray[np.uint8], n_nodes: int, n_outputs: int
-    ) -> SplitConstraints:
-        return constraints_of(self.monotonic, self.groups, allowed, n_nodes, n_outputs)
 
     def _growth_limits(self, space: TreeBuffers, packed: Packed, n_allowed: int) -> GrowthLimits:
         per_node = 0

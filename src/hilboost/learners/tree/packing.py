@@ -184,6 +184,7 @@ class TreeScales(NamedTuple):
     Attributes
     ----------
     packing : Packing
+        With steps of one.
     rounding : Rounding
     gradient_factors, hessian_factors : (n_trees,) float64
     at_random : bool
@@ -224,7 +225,7 @@ def scales_of_trees(
         return np.array([_factor(bits, sums[field], fields.rounding) for sums in magnitudes])
 
     return TreeScales(
-        packing,
+        packing._replace(gradient_step=1.0, hessian_step=1.0 if curved else 0.0),
         rounding,
         factors(fields.gradient_bits, 0),
         factors(fields.hessian_bits, 1) if curved else np.ones(n_trees),

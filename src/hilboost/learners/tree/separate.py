@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,16 +64,21 @@ class SeparateTask:
             hessian = np.ascontiguousarray(gradients.hessian.T)[..., None]
         negative = np.ascontiguousarray(gradients.negative_gradient.T)[..., None]
         learned = TreeGradients(negative, hessian, is_whole(weight))
-        rows = np.empty(0, dtype=dtypes.ROW) if sample.rows is None else sample.rows
+        rows = np.empty(0) if sample.rows is None else sample.rows
+        rows = np.ascontiguousarray(rows, dtype=dtypes.ROW)
         m = n if sample.rows is None else len(rows)
         return cls(learned, weight, rows, m, scales_of_trees(learned, weight, rows, m, team))
+
+    @property
+    def max_weight(self) -> float:
+        """Maximum weight of a row."""
+        return float(self.weight.max()) if len(self.weight) else 1.0
 
     def packed(self, space: TreeBuffers) -> Packed:
         """Memory for the packed gradients of one tree, in the layout of all."""
         n_channels = self.scales.n_channels
         totals = np.zeros(n_channels, dtype=dtypes.PACKED)
-        max_weight = float(self.weight.max()) if len(self.weight) else 1.0
-        return Packed(space.packed(n_channels), totals, 1, self.scales.packing, max_weight)
+        return Packed(space.packed(n_channels), totals, 1, self.scales.packing, self.max_weight)
 
 
 @dataclass(frozen=True)
@@ -120,16 +126,54 @@ def drawn_columns(d: int, part: float, rng: np.random.Generator) -> NDArray[np.u
     return allowed
 
 
+@dataclass(frozen=True)
+class TreeGrower:
+    """What one thread grows trees with, one after the other.
+
+    Attributes
+    ----------
+    layout : tuple
+        What the growth depends on: the learner, the number of rows, the layout of the gradients and
+        the maximum weight.
+    alone : Threads
+    growth : Growth
+    scratch : StageScratch
+    """
+
+    layout: tuple[Any, ...]
+    alone: Threads
+    growth: Growth
+    scratch: StageScratch
+
+    @classmethod
+    def of(cls, layout: tuple[Any, ...], growth: Growth, space: TreeBuffers) -> TreeGrower:
+        """Allocate the memory that a growth does not contain."""
+        scratch = StageScratch(
+            np.empty((1, 2, CHUNK)),
+            np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
+            np.empty(space.n_nodes),
+        )
+        return cls(layout, Threads(0, 1, space.sync), growth, scratch)
+
+    def grow(self, stage: SeparateTrees, grown: GrownTrees) -> None:
+        """Grow trees of a stage until all have been taken."""
+        grow_separate_trees(self.alone, stage, self.growth, self.scratch, grown)
+
+
+def one_thread_each(n_trees: int, n_threads: int) -> bool:
+    """Whether each tree is grown by one thread, and not by all of them together."""
+    return n_trees >= n_threads
+
+
 def grow_separately(
     task: SeparateTask,
     table: BinnedTable,
     draws: TreeDraws,
     l2: float,
-    growths: Sequence[Growth],
-    spaces: Sequence[TreeBuffers],
+    growers: Sequence[TreeGrower],
     team: ThreadTeam,
 ) -> tuple[list[Tree], NDArray[np.int32]]:
-    """Grow one tree for each output; each thread has a growth and its memory.
+    """Grow one tree for each output; each thread has a grower.
 
     Returns
     -------
@@ -138,20 +182,17 @@ def grow_separately(
     """
     sampled = len(task.rows) > 0
     stage = _stage(task, table, draws, l2)
-    grown = _empty_trees(len(draws.seeds), table.n_rows, growths[0], spaces[0], sampled)
+    grown = _empty_trees(len(draws.seeds), table.n_rows, growers[0].growth, sampled)
 
     def work(thread: int) -> None:
-        if thread < len(growths):
-            space, growth = spaces[thread], growths[thread]
-            scratch = StageScratch(
-                np.empty((1, 2, CHUNK)),
-                np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
-                np.empty(space.n_nodes),
-            )
-            grow_separate_trees(Threads(0, 1, space.sync), stage, growth, scratch, grown)
+        if thread < len(growers):
+            growers[thread].grow(stage, grown)
 
-    team.run(work)
-    is_category = growths[0].categories.is_category
+    def take_no_more() -> None:
+        stage.next_tree[0] = len(grown.sizes)
+
+    team.run(work, on_error=take_no_more)
+    is_category = growers[0].growth.categories.is_category
     trees = [_tree(grown, k, is_category) for k in range(len(grown.sizes))]
     if sampled:
         _find_other_leaves(table, grown, trees, is_category, team)
@@ -178,11 +219,9 @@ def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) 
     )
 
 
-def _empty_trees(
-    n_trees: int, n: int, growth: Growth, space: TreeBuffers, sampled: bool
-) -> GrownTrees:
+def _empty_trees(n_trees: int, n: int, growth: Growth, sampled: bool) -> GrownTrees:
     """Memory for the trees of a stage."""
-    n_nodes, n_leaves = space.n_nodes, space.max_leaves
+    n_nodes, n_leaves = len(growth.nodes.fields), growth.limits.max_leaves
     n_sets = len(growth.categories.left_sets)
     n_bounds = n_leaves if growth.constraints.bounds.shape[1] else 0
     return GrownTrees(
