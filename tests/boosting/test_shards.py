@@ -14,6 +14,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting import deal_rows, shard_ranges
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
+from hilboost.learners.tree import learner
 from hilboost.report import facts
 from hilboost.training import shards
 
@@ -327,3 +328,11 @@ def test_early_stopping_with_automatic_shards(small_shards):
     predicted = model.predict(X[:300])
     assert_allclose(0.5 * ((y[:300] - predicted) ** 2).mean(), losses.min())
     assert_same_model(BoostingRegressor(**settings).fit(X[300:], y[300:], **held), model)
+
+
+def test_trees_of_several_classes_learn_from_the_shard_of_their_stage(monkeypatch):
+    """The oracle arranges what a tree is grown with anew for each tree."""
+    X, y = classes()
+    model = BoostingClassifier(**SETTINGS).fit(X, y)
+    monkeypatch.setattr(learner, "one_thread_each", lambda *_: False)
+    assert_same_model(BoostingClassifier(**SETTINGS).fit(X, y), model)

@@ -258,13 +258,13 @@ class TreeLearner(SplittingLearner):
         return [self._fitted(k, *pair) for k, pair in enumerate(zip(*fit, strict=True))]
 
     def _grower(self, table: BinnedTable, space: TreeBuffers, task: SeparateTask) -> TreeGrower:
-        """Return what a thread grows trees with; it is the same for all trees of equal layout."""
-        layout = self, space.rows.shape[1], task.scales.packing, task.max_weight
+        """Return what a thread grows trees with: the same for all trees of a table and a layout."""
+        layout = space.rows.shape[1], task.scales.packing, task.max_weight
         found = space.grower
-        if found is None or found.layout[0] is not self or found.layout[1:] != layout[1:]:
+        if found is None or not found.suits(self, table, layout):
             # Columns and seeds of any tree: each tree replaces them by its own.
             growth = self._growth(table, space, task.packed(space), np.random.default_rng(0))
-            found = space.grower = TreeGrower.of(layout, growth, space)
+            found = space.grower = TreeGrower.of(self, table, layout, growth, space)
         return found
 
     def _fitted(self, k: int, tree: Tree, leaf_of_row: NDArray[np.int32]) -> FittedTerm:

@@ -132,28 +132,43 @@ class TreeGrower:
 
     Attributes
     ----------
+    learner : object
+    table : BinnedTable
+        Shards, which have tables of their own, share memory.
     layout : tuple
-        What the growth depends on: the learner, the number of rows, the layout of the gradients and
-        the maximum weight.
+        The number of rows, the layout of the gradients and the maximum weight.
     alone : Threads
     growth : Growth
     scratch : StageScratch
     """
 
+    learner: object
+    table: BinnedTable
     layout: tuple[Any, ...]
     alone: Threads
     growth: Growth
     scratch: StageScratch
 
     @classmethod
-    def of(cls, layout: tuple[Any, ...], growth: Growth, space: TreeBuffers) -> TreeGrower:
+    def of(
+        cls,
+        learner: object,
+        table: BinnedTable,
+        layout: tuple[Any, ...],
+        growth: Growth,
+        space: TreeBuffers,
+    ) -> TreeGrower:
         """Allocate the memory that a growth does not contain."""
         scratch = StageScratch(
             np.empty((1, 2, CHUNK)),
             np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
             np.empty(space.n_nodes),
         )
-        return cls(layout, Threads(0, 1, space.sync), growth, scratch)
+        return cls(learner, table, layout, Threads(0, 1, space.sync), growth, scratch)
+
+    def suits(self, learner: object, table: BinnedTable, layout: tuple[Any, ...]) -> bool:
+        """Whether it can grow trees of this learner from this table, with gradients so arranged."""
+        return self.learner is learner and self.table is table and self.layout == layout
 
     def grow(self, stage: SeparateTrees, grown: GrownTrees) -> None:
         """Grow trees of a stage until all have been taken."""
