@@ -20,7 +20,7 @@ ROOMS = (
     "hilboost.core.errors",
     *(f"hilboost.core.{name}" for name in ("base_model", "callback", "fitted_term", "gradients")),
     *(f"hilboost.core.{name}" for name in ("leaf_order", "learner", "loss", "output_space")),
-    *(f"hilboost.core.{name}" for name in ("row_sample", "rule", "target")),
+    *(f"hilboost.core.{name}" for name in ("row_division", "row_sample", "rule", "target")),
     "hilboost.estimators",
     "hilboost.estimators.subset_ensembles",
     "hilboost.export",

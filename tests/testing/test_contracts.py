@@ -15,6 +15,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.output_space import Embedding, OutputSpace
+from hilboost.core.row_division import RowDivision
 from hilboost.kernels import Gaussian, Kernel
 from hilboost.losses import AbsoluteError, BinomialLogLoss, Quantile, SquaredError
 from hilboost.outputs import Candidates, Rankings, decode
@@ -211,10 +212,11 @@ class Sampled(Slopes):
         return replace(one.term.model, slopes=slopes, offset=np.zeros(slopes.shape[1]))
 
 
-class Divided(Sampled):
+class Divided(Sampled, RowDivision):
     """Divides its data, which are the inputs, by rows."""
 
-    divides_rows = True
+    def row_division(self):
+        return self
 
     def divided(self, data, ranges):
         return [data[rows] for rows in ranges]

@@ -251,8 +251,9 @@ def _adapt_shards(
     n_shards = len(state.shards)
     after = n_shards if test is None else test.number_after(n_shards)
     state.shard_counts.append(after)
-    if after < n_shards:
-        state.shards = joined_shards(state.shards, after, config.learner, team.n_threads)
+    division = config.learner.row_division()
+    if after < n_shards and division is not None:
+        state.shards = joined_shards(state.shards, after, division, team.n_threads)
 
 
 def add_held_out(validation: Validation, stage: Stage, n_threads: int) -> None:

@@ -15,7 +15,7 @@ from hilboost.boosting.member import EnsembleMember
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
-from hilboost.core.learner import Learner
+from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 
@@ -82,7 +82,7 @@ class Shard:
                 summation.add_to(member.raw, X[self.rows], n_threads)
         self.n_stages = len(self.members[0].stages)
 
-    def joined(self, following: Shard, learner: Learner) -> Shard:
+    def joined(self, following: Shard, division: RowDivision) -> Shard:
         """Return the shard of the rows of both, which must contain the same stages."""
         n = len(self.target.y)
         members = [
@@ -93,7 +93,7 @@ class Shard:
                 else np.concatenate([one.rows, other.rows + dtypes.ROW(n)]),
                 one.stages,
                 np.asarray(np.concatenate([one.raw, other.raw]), order="F"),
-                learner.joined([one.data, other.data]),
+                division.joined([one.data, other.data]),
             )
             for one, other in zip(self.members, following.members, strict=True)
         ]
@@ -112,14 +112,14 @@ class Shard:
 
 
 def joined_shards(
-    shards: Sequence[Shard], n_shards: int, learner: Learner, n_threads: int
+    shards: Sequence[Shard], n_shards: int, division: RowDivision, n_threads: int
 ) -> list[Shard]:
     """Join neighboring shards until there are ``n_shards``: a half, a quarter, … of them."""
     for shard in shards:
         shard.catch_up(n_threads)
     while len(shards) > n_shards:
         pairs = zip(shards[::2], shards[1::2], strict=True)
-        shards = [one.joined(other, learner) for one, other in pairs]
+        shards = [one.joined(other, division) for one, other in pairs]
     return list(shards)
 
 

@@ -12,6 +12,7 @@ from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
+from hilboost.core.row_division import RowDivision
 from hilboost.core.row_sample import RowSample
 
 
@@ -66,9 +67,6 @@ class Learner(ABC):
     takes_samples: ClassVar[bool] = True
     """Whether stages can be fitted to samples of the rows."""
 
-    divides_rows: ClassVar[bool] = False
-    """Whether :meth:`divided` is supported, so that stages can learn from shards of the rows."""
-
     reads_blocks: ClassVar[bool] = False
     """Whether :meth:`prepare` and the base models read tables that are not an array of floats.
 
@@ -97,6 +95,15 @@ class Learner(ABC):
         Returns
         -------
         SplittingLearner or None
+        """
+        return None
+
+    def row_division(self) -> RowDivision | None:
+        """Return what divides the prepared data by rows, so that stages can learn from shards.
+
+        Returns
+        -------
+        RowDivision or None
         """
         return None
 
@@ -215,40 +222,6 @@ class Learner(ABC):
         object
         """
         return data
-
-    def divided(self, data: Any, ranges: Sequence[slice]) -> list[Any]:
-        """Return the ``data`` of each of several ranges of the rows.
-
-        Only called for learners that declare :attr:`divides_rows`.
-
-        Parameters
-        ----------
-        data : object
-            Result of :meth:`prepare`; not used afterwards.
-        ranges : sequence of slice
-            Consecutive ranges that cover all rows.
-
-        Returns
-        -------
-        list of object
-        """
-        raise NotImplementedError
-
-    def joined(self, parts: Sequence[Any]) -> Any:
-        """Return the ``data`` of neighboring ranges together.
-
-        Only called for learners that declare :attr:`divides_rows`.
-
-        Parameters
-        ----------
-        parts : sequence of object
-            Some results of :meth:`divided`, or of this method, in their order.
-
-        Returns
-        -------
-        object
-        """
-        raise NotImplementedError
 
     def for_trials(self, data: Any) -> tuple[Learner, Any]:
         """Return the learner whose parameters are compared in trial runs, and its ``data``.

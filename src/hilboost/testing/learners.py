@@ -246,7 +246,8 @@ class LearnerContract(BoostingContract):
     def test_parts_of_the_data_are_those_of_the_rows(self) -> None:
         """Base models of a part of the data learn from its rows; joined parts are the whole."""
         learner = self.make()
-        if not learner.divides_rows:
+        division = learner.row_division()
+        if division is None:
             return
         X, targets = self.data(np.random.default_rng(3), _N)
         negative = np.array(targets - targets.mean(axis=0), order=learner.layout)
@@ -260,7 +261,7 @@ class LearnerContract(BoostingContract):
 
         whole = learner.prepare(X, None, 0, 1)
         expected = outputs(whole, negative)
-        parts = learner.divided(whole, ranges)
+        parts = division.divided(whole, ranges)
         for part, rows in zip(parts, ranges, strict=True):
             own = np.array(negative[rows], order=learner.layout)
             ensure(
@@ -268,7 +269,7 @@ class LearnerContract(BoostingContract):
                 "divided must return the data of each range of rows.",
             )
         ensure_close(
-            outputs(learner.joined(parts), negative),
+            outputs(division.joined(parts), negative),
             expected,
             "joined must return the data of the rows of all parts, in their order.",
         )

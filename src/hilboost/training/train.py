@@ -172,10 +172,11 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
 
 def _divide(learner: Learner, state: TrainingState) -> None:
     """Give each shard its part of the learner's data; the members keep only the first one."""
-    if not state.shards:
+    division = learner.row_division()
+    if not state.shards or division is None:
         return
     for k, member in enumerate(state.members):
-        parts = learner.divided(member.data, [shard.rows for shard in state.shards])
+        parts = division.divided(member.data, [shard.rows for shard in state.shards])
         for shard, part in zip(state.shards, parts, strict=True):
             shard.members[k].data = part
         member.data = parts[0]

@@ -21,6 +21,7 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import SplittingLearner
+from hilboost.core.row_division import RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.buffers import TreeBuffers, TreeData
@@ -50,7 +51,7 @@ UNLIMITED = 2**31
 
 
 @dataclass(frozen=True)
-class TreeLearner(SplittingLearner):
+class TreeLearner(SplittingLearner, RowDivision):
     """Learner of histogram trees, grown best first.
 
     Parameters
@@ -130,7 +131,6 @@ class TreeLearner(SplittingLearner):
     takes_missing_targets: ClassVar[bool] = True
     newton_steps: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
-    divides_rows: ClassVar[bool] = True
     reads_blocks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -208,6 +208,10 @@ class TreeLearner(SplittingLearner):
         team = ThreadTeam(n_threads)
         levels = dict(self.categorical)
         return TreeData(bin_table(X, weight, self.max_bins, seed, team, levels), team, {})
+
+    def row_division(self) -> RowDivision:
+        """Return the learner itself."""
+        return self
 
     def divided(self, data: TreeData, ranges: Sequence[slice]) -> list[TreeData]:
         """Copy the bins of each range, so that they are contiguous; threads are shared."""
