@@ -46,6 +46,7 @@ PARTS = (
         "quality",
         "categories",
         "kernels",
+        "devices",
         "multiple_kernels",
         "mixed_learners",
         "memory",

@@ -18,6 +18,7 @@ from hilboost import (
     BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
+    load,
 )
 from hilboost.kernels import Delta, Gaussian, Matern, OnColumns, Precomputed
 from hilboost.learners.kernel_machine import full
@@ -25,6 +26,7 @@ from hilboost.training.recipes.kernel_machines import KernelParameters, kernel_l
 
 STAGES = ["full", "sparse", "block"]
 all_stages = pytest.mark.parametrize("stages", STAGES)
+devices = pytest.mark.parametrize("device", ["cpu", "cuda"])
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + RNG.normal(0, 0.1, 120)
@@ -41,6 +43,12 @@ PLAIN = {
 
 def build(**parameters):
     return KernelBoostingRegressor(**PLAIN | parameters)
+
+
+def require(device):
+    torch = pytest.importorskip("torch")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no GPU")
 
 
 def classifier(loss="squared_error", **parameters):
@@ -373,18 +381,53 @@ def test_longer_fits_begin_like_shorter_ones():
         np.testing.assert_array_equal(one, other[:2])
 
 
+@devices
 @pytest.mark.parametrize("stages", STAGES)
-def test_torch_gives_the_same_numbers(stages):
-    pytest.importorskip("torch")
+def test_torch_gives_the_same_numbers(stages, device):
+    require(device)
     ours = build(stages=stages, n_basis=30).fit(X, Y)
-    theirs = build(stages=stages, n_basis=30, device="cpu").fit(X, Y)
+    theirs = build(stages=stages, n_basis=30, device=device).fit(X, Y)
     np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), atol=1e-7)
 
 
-def test_torch_gives_the_same_numbers_by_conjugate_gradients(monkeypatch):
-    pytest.importorskip("torch")
+@devices
+def test_torch_gives_the_same_numbers_by_conjugate_gradients(monkeypatch, device):
+    require(device)
     monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
     ours, theirs = (
-        build(tol=1e-9, n_estimators=30, device=device).fit(X, Y) for device in (None, "cpu")
+        build(tol=1e-9, n_estimators=30, device=where).fit(X, Y) for where in (None, device)
     )
     np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), atol=1e-7)
+
+
+@devices
+@pytest.mark.parametrize("stages", STAGES)
+def test_torch_gives_the_same_classes_and_files(stages, device, tmp_path):
+    require(device)
+    settings = {"stages": stages, "n_basis": 30}
+    ours, theirs = (
+        classifier("log_loss", **settings, device=where).fit(X, LABELS) for where in (None, device)
+    )
+    expected = ours.predict_proba(NEW)
+    np.testing.assert_allclose(theirs.predict_proba(NEW), expected, atol=1e-6)
+    theirs.save(tmp_path / "model")
+    np.testing.assert_allclose(load(tmp_path / "model").predict_proba(NEW), expected, atol=1e-6)
+
+
+@devices
+def test_torch_gives_the_same_standard_deviations(device):
+    require(device)
+    ours, theirs = (
+        build(stages="full", device=where).fit(X, Y).predict(NEW, return_std=True)[1]
+        for where in (None, device)
+    )
+    np.testing.assert_allclose(theirs, ours, rtol=1e-6)
+
+
+@devices
+def test_torch_makes_the_same_automatic_choice(device):
+    require(device)
+    settings = {"kernel": "auto", "regularization": "auto"}
+    ours, theirs = (build(**settings, device=where).fit(X, Y) for where in (None, device))
+    assert theirs.regularization_ == pytest.approx(ours.regularization_)
+    np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), atol=1e-5)

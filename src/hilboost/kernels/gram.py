@@ -23,6 +23,7 @@ from hilboost.kernels.base import Kernel
 _TILE_ROWS = 256
 _TILE_COLUMNS = 1024
 _ROWS_AT_ONCE = 1024
+_ROWS_ON_A_DEVICE = 4096
 _COLUMNS_OF_A_SUM = 4096  # with more terms, float32 products are too inaccurate for small λ
 
 
@@ -138,11 +139,12 @@ class Gram:
         return block
 
     def _map(self, function: Callable[[slice], Any]) -> list[Any]:
-        size = _ROWS_AT_ONCE
-        while size > 64 and size * self.shape[1] * self.A.itemsize > 2**26:
+        on_device = not isinstance(self.A, np.ndarray)
+        size, most = (_ROWS_AT_ONCE, 2.0**26) if not on_device else (_ROWS_ON_A_DEVICE, 2.0**29)
+        while size > 64 and size * self.shape[1] * self.A.itemsize > most:
             size //= 2
         blocks = row_blocks(self.shape[0], size)
-        if self.team.n_threads == 1 or not isinstance(self.A, np.ndarray):
+        if self.team.n_threads == 1 or on_device:
             return [function(rows) for rows in blocks]
         with array_api.blas_threads(1):
             return self.team.map(function, blocks)
