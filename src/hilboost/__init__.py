@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hilboost.core.group_loss import GroupLoss
     from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
+    from hilboost.core.metric import Metric
     from hilboost.estimators import (
         AdaBoostKernelClassifier,
         AveragedKernelRidge,
@@ -41,10 +43,12 @@ _HOMES = {
     "BoostingClassifier": "hilboost.estimators",
     "BoostingRegressor": "hilboost.estimators",
     "ConvexKernelRidge": "hilboost.estimators",
+    "GroupLoss": "hilboost.core.group_loss",
     "KernelBoostingClassifier": "hilboost.estimators",
     "KernelBoostingRegressor": "hilboost.estimators",
     "LeafLoss": "hilboost.core.loss",
     "Loss": "hilboost.core.loss",
+    "Metric": "hilboost.core.metric",
     "MixtureOfKernelExperts": "hilboost.estimators",
     "OutputKernelBoostingRegressor": "hilboost.estimators",
     "OutputKernelForestRegressor": "hilboost.estimators",
@@ -69,10 +73,12 @@ __all__ = [
     "BoostingClassifier",
     "BoostingRegressor",
     "ConvexKernelRidge",
+    "GroupLoss",
     "KernelBoostingClassifier",
     "KernelBoostingRegressor",
     "LeafLoss",
     "Loss",
+    "Metric",
     "MixtureOfKernelExperts",
     "OutputKernelBoostingRegressor",
     "OutputKernelForestRegressor",

@@ -57,6 +57,7 @@ class Purpose(IntEnum):
     ROWS_COMPARED = 6
     FOLDS_COMPARED = 7
     SHARDS = 8
+    LOSS = 9
 
 
 def key_of(seed: int, purpose: Purpose, stage: int = 0, member: int = 0) -> np.uint64:

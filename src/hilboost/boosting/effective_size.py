@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ class WeightScale:
         whole = np.rint(weight)
         if (np.abs(weight - whole) <= _WHOLE).all():
             weight = whole
-        return Target(target.y, None if (weight == 1).all() else weight)
+        return replace(target, weight=None if (weight == 1).all() else weight)
 
     def in_rows(self, mass: Any) -> Any:
         """Convert a mass from original weights to a number of rows; ``"auto"`` is kept."""

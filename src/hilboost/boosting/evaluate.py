@@ -7,6 +7,7 @@ depends only on that row, so results do not depend on the number of threads.
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +33,28 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 
 _BLOCK_CELLS = 32_768
+_ROWS_OF_GROUPS = 1024
 
 
 def blocks(n: int, r: int) -> list[slice]:
     """Split rows into blocks of about 32,768 numbers each."""
     size = max(256, _BLOCK_CELLS // max(1, r))
     return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
+
+
+def row_ranges(loss: Loss, target: Target, r: int) -> list[slice]:
+    """Split rows into blocks; for a loss that couples rows, whole groups, the longest first."""
+    n = len(target.y)
+    if not loss.couples_rows:
+        return blocks(n, r)
+    if target.groups is None:
+        return [slice(0, n)]
+    # The first group that begins in each block begins a range.
+    starts = target.starts
+    _, firsts = np.unique(starts[:-1] // _ROWS_OF_GROUPS, return_index=True)
+    ends = [*starts[firsts].tolist(), n]
+    ranges = [slice(begin, end) for begin, end in pairwise(ends)]
+    return sorted(ranges, key=lambda rows: rows.start - rows.stop)
 
 
 def mean_loss(
@@ -49,9 +66,25 @@ def mean_loss(
 ) -> float:
     """Compute the weighted mean loss over all rows, or over those ``inside`` (n,).
 
-    The nearest float64 of the quotient of exact sums, which depends on no order of the rows.
+    The mean over groups if the loss couples the rows of groups.  The nearest float64 of the
+    quotient of exact sums, which depends on no order of the rows.
     """
+    if inside is not None and loss.couples_rows:
+        target, raw, inside = target.rows(inside), raw[inside], None
+    sums = loss_sums(loss, target, raw, team, inside)
+    return quotient(sums[0], sums[1])
+
+
+def loss_sums(
+    loss: Loss,
+    target: Target,
+    raw: Floats,
+    team: ThreadTeam,
+    inside: NDArray[np.bool_] | None = None,
+) -> NDArray[np.int64]:
+    """Sum up the loss and its weight exactly, (2, 5) int64."""
     none = np.empty(0)
+    by_group = loss.couples_rows and target.groups is not None
     whole = target.weight is None or is_whole(target.weight)
 
     def totals(rows: slice) -> NDArray[np.int64]:
@@ -67,21 +100,23 @@ def mean_loss(
                 f"{type(loss).__name__}.value returned NaN or infinity; return finite numbers for "
                 "every raw."
             )
+        if by_group and len(weight):
+            weight = weight[block.starts[:-1]]
         if len(weight):
             add_numbers(weight, none, whole, sums[1])
         else:
-            sums[1] = count_of(len(value))
+            sums[1] = count_of(block.n_units if by_group else len(value))
         return sums
 
-    first, *others = team.map(totals, blocks(*raw.shape))
+    first, *others = team.map(totals, row_ranges(loss, target, raw.shape[1]))
     for sums in others:
         merge_sums(first, sums)
-    return quotient(first[0], first[1])
+    return first
 
 
 def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Gradients:
     """Compute the gradients of all rows."""
-    ranges = blocks(*raw.shape)
+    ranges = row_ranges(loss, target, raw.shape[1])
     if len(ranges) == 1:
         return checked(loss, loss.gradients(target, raw), raw.shape)
     head = ranges[0]

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, Turn
+from hilboost.boosting.scores import Scored, mean_loss_of_parts, metric_value
 from hilboost.boosting.shards import STAGES_PER_TEST, GainTest, Shard, joined_shards
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.base_model import Stage
@@ -25,6 +27,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule, State
 from hilboost.core.target import Target
 from hilboost.model.snapshot import FitSnapshot, MemberSnapshot
@@ -35,7 +38,8 @@ class BoostingConfig:
     """The components of a fit and its stopping criteria.
 
     If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
-    ``metric`` is the loss by which stages are compared, if it is another one.  ``adapts_shards``
+    ``metric`` is the loss by which stages are compared, if it is another one.  The first of
+    ``metrics`` decides when to stop, if there are any.  ``adapts_shards``
     joins shards when they are too small.  With ``takes_snapshots``, the state contains what its
     stages do not determine.
     """
@@ -52,6 +56,15 @@ class BoostingConfig:
     metric: Loss | None = None
     adapts_shards: bool = False
     takes_snapshots: bool = False
+    metrics: tuple[Metric, ...] = ()
+
+    def watched(self, state: TrainingState) -> list[float]:
+        """What early stopping minimizes, after each stage; empty without held-out rows."""
+        if not self.metrics or not state.validation:
+            return state.validation
+        first = self.metrics[0]
+        values = state.metrics[first.name]
+        return [-value for value in values] if first.higher_is_better else values
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,8 @@ class TrainingState:
         Number of shards at the start and after each stage; empty if there are none.
     train, validation : list of float
         Mean losses, beginning with that of the initial prediction.
+    metrics : dict of str to list of float
+        Metrics of the held-out rows, likewise.
     seconds : list of float
         Duration of each stage; NaN for stages of an earlier fit.
     interrupt : KeyboardInterrupt or None
@@ -94,6 +109,7 @@ class TrainingState:
     shard_counts: list[int] = field(default_factory=list)
     train: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
+    metrics: dict[str, list[float]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     interrupt: KeyboardInterrupt | None = None
     snapshots: tuple[FitSnapshot, ...] = ()
@@ -121,7 +137,7 @@ class TrainingState:
         try:
             yield
         except KeyboardInterrupt:
-            noted = [losses for losses in (self.train, self.validation) if losses]
+            noted = [x for x in (self.train, self.validation, *self.metrics.values()) if x]
             n_stages = max(0, min((len(losses) for losses in noted), default=0) - 1)
             if self.snapshots:
                 n_stages = min(n_stages, self.snapshots[-1].n_stages)
@@ -268,7 +284,7 @@ def _take_snapshot(config: BoostingConfig, data: Any, state: TrainingState) -> N
         return
     n_stages = best = len(state.train) - 1
     if config.stopping is not None and state.validation:
-        best = config.stopping.best_stage(state.validation)
+        best = config.stopping.best_stage(config.watched(state))
     members = tuple(
         MemberSnapshot(
             member.raw.copy(order="K"),
@@ -290,9 +306,10 @@ def advance(
 ) -> None:
     """Fit one stage of one member: gradients, base models, rules, update."""
     data = data if member.data is None else member.data
-    loss = _loss_now(config.loss, target, member)
-    now = _gradients(config, loss, target, member, team)
     sample = config.sampling.draw(target, member.rows, turn, team)
+    target = member.visible(target, config.loss)
+    loss = _loss_now(config.loss, target, member).drawn(turn.key(Purpose.LOSS))
+    now = _gradients(config, loss, target, member, team)
     if member.rows is not None:
         sample = replace(sample, apart=member.outside)
     fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, turn.generator()))
@@ -361,14 +378,45 @@ def _note_losses(
     train = [mean_loss(loss, rows, member.raw, team, member.inside) for member in members]
     state.train.append(float(np.mean(train)))
     if validation is not None:
+        whole = [(validation.target, validation.raw)]
         state.validation.append(mean_loss(loss, validation.target, validation.raw, team))
+        _note_metrics(config, state, whole, whole)
     elif state.folds is not None:
-        out_of_fold = state.raw_of(0, team.n_threads).copy(order="F")
-        for k in range(1, len(members)):
-            held = state.folds == k
-            out_of_fold[held] = state.raw_of(k, team.n_threads)[held]
-        held_by_some = state.folds < len(members)
+        _note_out_of_fold(config, loss, target, state, team)
+
+
+def _note_out_of_fold(
+    config: BoostingConfig, loss: Loss, target: Target, state: TrainingState, team: ThreadTeam
+) -> None:
+    """Append the loss and the metrics of the held-out rows of every fold."""
+    n_members, folds = len(state.members), state.folds
+    assert folds is not None
+    out_of_fold = state.raw_of(0, team.n_threads).copy(order="F")
+    for k in range(1, n_members):
+        held = folds == k
+        out_of_fold[held] = state.raw_of(k, team.n_threads)[held]
+    held_by_some = folds < n_members
+    whole: list[Scored] = []
+    by_fold: list[Scored] = []
+    if loss.couples_rows or any(metric.couples_rows for metric in config.metrics):
+        by_fold = [(target.rows(folds == k), out_of_fold[folds == k]) for k in range(n_members)]
+    if any(not metric.couples_rows for metric in config.metrics):
+        whole = [(target.rows(held_by_some), out_of_fold[held_by_some])]
+    if loss.couples_rows:
+        state.validation.append(mean_loss_of_parts(loss, by_fold, team))
+    else:
         state.validation.append(mean_loss(loss, target, out_of_fold, team, held_by_some))
+    _note_metrics(config, state, whole, by_fold)
+
+
+def _note_metrics(
+    config: BoostingConfig, state: TrainingState, whole: list[Scored], by_fold: list[Scored]
+) -> None:
+    """Append the metrics of the held-out rows, all together or of each fold by itself."""
+    for metric in config.metrics:
+        parts = by_fold if metric.couples_rows else whole
+        value = metric_value(metric, config.loss, config.units, parts)
+        state.metrics.setdefault(metric.name, []).append(value)
 
 
 def _ends(config: BoostingConfig, data: Any, state: TrainingState) -> bool:
@@ -378,4 +426,4 @@ def _ends(config: BoostingConfig, data: Any, state: TrainingState) -> bool:
     learner_data = [data if member.data is None else member.data for member in state.members]
     if any(answer is True for answer in asked) or all(map(config.learner.converged, learner_data)):
         return True
-    return config.stopping is not None and config.stopping.should_stop(state.validation)
+    return config.stopping is not None and config.stopping.should_stop(config.watched(state))

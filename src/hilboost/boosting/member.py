@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 
 
@@ -37,6 +39,7 @@ class EnsembleMember:
     stages: list[Stage] = field(default_factory=list)
     raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
     data: Any = None
+    _visible: tuple[Target, Target] | None = field(default=None, repr=False)
 
     def model(self) -> AdditiveModel:
         """The additive model of the stages so far."""
@@ -50,6 +53,19 @@ class EnsembleMember:
         mask = np.zeros(len(self.raw), dtype=bool)
         mask[self.rows] = True
         return mask
+
+    def visible(self, target: Target, loss: Loss) -> Target:
+        """The target of all rows; the weights of those outside are zero if the loss couples rows.
+
+        Then no row that is held out from the member has an effect on its gradients.
+        """
+        if self.inside is None or not loss.couples_rows:
+            return target
+        if self._visible is None or self._visible[0] is not target:
+            weight = np.ones(len(target.y)) if target.weight is None else target.weight
+            own = replace(target, weight=np.where(self.inside, weight, 0.0))
+            self._visible = target, own
+        return self._visible[1]
 
     @cached_property
     def outside(self) -> NDArray[np.uint32] | None:

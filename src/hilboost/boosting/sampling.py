@@ -55,6 +55,8 @@ class RowSampling:
         self, target: Target, rows: NDArray[np.uint32] | None, turn: Turn, team: ThreadTeam
     ) -> RowSample:
         """Draw the rows and weights of one stage from ``rows`` (``None``: all); cost O(n)."""
+        if target.groups is not None:
+            return self._draw_groups(target, rows, turn, team)
         n = len(target.y)
         size_of_pool = n if rows is None else len(rows)
         size = max(1, round(self.fraction * size_of_pool))
@@ -68,3 +70,23 @@ class RowSampling:
         if size == size_of_pool:
             return RowSample(rows, target.weight)
         return RowSample(draw_rows(key, n if rows is None else rows, size, team), target.weight)
+
+    def _draw_groups(
+        self, target: Target, rows: NDArray[np.uint32] | None, turn: Turn, team: ThreadTeam
+    ) -> RowSample:
+        """Draw whole groups, with the rows of each."""
+        n_groups, pool = target.n_units, None
+        number = target.of_units(np.arange(n_groups))
+        if rows is not None:
+            pool = np.unique(number[rows]).astype(dtypes.ROW)
+        units = Target(np.empty((n_groups, 0)), np.ones(n_groups) if self.bootstrap else None)
+        drawn = self.draw(units, pool, turn, team)
+        if drawn.rows is None:
+            return RowSample(rows, target.weight)
+        counts = np.zeros(n_groups)
+        counts[drawn.rows] = 1.0 if drawn.weight is None else drawn.weight[drawn.rows]
+        of_row = target.of_units(counts)
+        chosen = np.flatnonzero(of_row).astype(dtypes.ROW)
+        if not self.bootstrap:
+            return RowSample(chosen, target.weight)
+        return RowSample(chosen, of_row if target.weight is None else of_row * target.weight)

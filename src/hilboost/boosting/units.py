@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from hilboost.model import AdditiveModel
 
 def in_units(units: TargetUnits, target: Target) -> Target:
     """Express the target in units of the fit."""
-    return Target(target.y / units.size, target.weight)
+    return replace(target, y=target.y / units.size)
 
 
 def continued_in_units(units: TargetUnits, state: TrainingState, start: Floats) -> None:

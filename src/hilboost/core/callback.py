@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from hilboost.core.dtypes import Floats
@@ -19,11 +20,14 @@ class History:
     seconds : (n_stages,) float64 or None
         Duration of each stage; NaN for stages of an earlier fit, ``None`` if unknown.
         Not stored in model files.
+    metrics : mapping of str to (n_stages + 1,) float64
+        Metrics of the held-out rows (``eval_metric``), by name.
     """
 
     train: Floats
     validation: Floats | None
     seconds: Floats | None = None
+    metrics: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

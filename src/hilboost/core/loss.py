@@ -62,7 +62,8 @@ class Loss(ABC):
 
     The value and gradient of each row depend only on this row.  Rows are evaluated in blocks, and
     several blocks in parallel.  If a parameter of the loss is estimated from all rows, derive from
-    :class:`AdaptiveLoss`.
+    :class:`AdaptiveLoss`.  If the loss of a row depends on other rows, derive from
+    :class:`~hilboost.core.group_loss.GroupLoss`.
 
     The class attributes below declare properties of the loss.  Learners, rules, model files and
     exports depend on these declarations, not on the class of a loss.
@@ -85,6 +86,9 @@ class Loss(ABC):
 
     has_leaf_values: ClassVar[bool] = False
     """Whether :meth:`leaf_values` computes the best constant to add to ``raw`` in a leaf."""
+
+    couples_rows: ClassVar[bool] = False
+    """Whether the loss of a row depends on the other rows of its group, or on all rows."""
 
     sharpness: float | None = None
     """Factor of the scores in the probabilities; ``None`` if :meth:`sharpened` fits none."""
@@ -339,6 +343,20 @@ class Loss(ABC):
         raise IncompatibleParts(
             f"{type(self).__name__} does not compute leaf values; derive it from LeafLoss."
         )
+
+    def drawn(self, key: np.uint64) -> Loss:
+        """Return the loss with the random numbers of one stage; by default, the loss itself.
+
+        Parameters
+        ----------
+        key : uint64
+            Differs between stages, and between the members of an ensemble.
+
+        Returns
+        -------
+        Loss
+        """
+        return self
 
     def with_curvature(self, target: Target, raw: Floats) -> Loss:
         """Return a similar loss with a useful hessian; by default, the loss itself.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 
@@ -21,10 +23,42 @@ class Target:
         Encoded labels: target values, or class codes (c = 1).
     weight : (n,) float64 or None
         Sample weights; ``None`` means one for each row.
+    groups : (n,) int64 or None
+        Number of the group of each row, ascending: the rows of a group follow each other.  ``None``
+        if rows are not grouped.  The rows of a group have the same weight.
     """
 
     y: Floats
     weight: Floats | None = None
+    groups: NDArray[np.int64] | None = None
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """First row of each group, and the number of rows, (q + 1,); one group without groups."""
+        n = len(self.y)
+        if self.groups is None:
+            return np.array([0, n])
+        first = np.flatnonzero(np.diff(self.groups, prepend=-1))
+        return np.append(first, n)
+
+    @property
+    def n_units(self) -> int:
+        """Number of groups, or of rows without groups: what folds and samples consist of."""
+        return len(self.y) if self.groups is None else len(self.starts) - 1
+
+    def of_units(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the value of the unit of each row.
+
+        Parameters
+        ----------
+        values : (n_units,) array
+            One value for each group, or for each row without groups.
+
+        Returns
+        -------
+        (n,) array
+        """
+        return values if self.groups is None else np.repeat(values, np.diff(self.starts))
 
     def rows(self, index: Any) -> Target:
         """Return the target of a subset of the rows.
@@ -32,12 +66,17 @@ class Target:
         Parameters
         ----------
         index : slice or index array
+            Ascending, and with all rows of a group or none, if rows are grouped.
 
         Returns
         -------
         Target
         """
-        return Target(self.y[index], None if self.weight is None else self.weight[index])
+        return Target(
+            self.y[index],
+            None if self.weight is None else self.weight[index],
+            None if self.groups is None else self.groups[index],
+        )
 
     def followed_by(self, other: Target) -> Target:
         """Return the target of the rows of both.
@@ -45,7 +84,7 @@ class Target:
         Parameters
         ----------
         other : Target
-            With weights if and only if this one has weights.
+            With weights if and only if this one has weights.  Neither has groups.
 
         Returns
         -------

@@ -30,10 +30,14 @@ class BoostingClassifier(ClassifierMixin, ClassPredictions, TableBoosting):
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, n_shards, multi_output, sketch, monotonic_cst, interaction_cst, \
 categorical_features, target_encoding, line_search, early_stopping, cv_folds, \
-validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose : optional
+validation_fraction, n_iter_no_change, tol, eval_metric, \
+warm_start, random_state, n_jobs, verbose : optional
         See :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with
         vector-valued leaves for all classes.  ``monotonic_cst`` requires two classes and
-        constrains the probability of the second one.
+        constrains the probability of the second one.  The metrics are ``"log_loss"``,
+        ``"accuracy"``, ``"balanced_accuracy"``, ``"auc"``, ``"average_precision"`` and
+        ``"brier"``; with more than two classes, ``"auc"`` and ``"average_precision"`` are means
+        over the classes against the rest.
 
     Attributes
     ----------
@@ -88,6 +92,7 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
         validation_fraction: float = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
+        eval_metric: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -122,6 +127,7 @@ validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, ve
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             tol=tol,
+            eval_metric=eval_metric,
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,

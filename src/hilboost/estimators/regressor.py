@@ -103,6 +103,11 @@ default="from_dtype"
         Number of stages without improvement after which training stops.
     tol : float, default=0
         Minimum improvement, as a fraction of the initial loss.
+    eval_metric : str, Metric, list of these, or None, default=None
+        Metrics that are computed on the held-out rows after each stage (``history_.metrics``).  The
+        first one decides about early stopping; ``None`` means the loss.  ``"rmse"``, ``"mse"``,
+        ``"mae"``, ``"mape"``, ``"r2"``, the names of scikit-learn's scorers for these, a
+        :class:`hilboost.Metric`, or a :class:`hilboost.metrics.FunctionMetric`.
     warm_start : bool, default=False
         Whether ``fit`` adds stages to the existing model instead of starting over.  Lists of
         learners and kernel machines must have it in the first fit, too, which keeps their state.
@@ -180,6 +185,7 @@ default="from_dtype"
         validation_fraction: float = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
+        eval_metric: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -214,6 +220,7 @@ default="from_dtype"
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             tol=tol,
+            eval_metric=eval_metric,
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,

@@ -18,6 +18,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.metric import Metric
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.kernel_boosting import chosen_learners
 from hilboost.estimators.parameters import changed
@@ -80,6 +81,7 @@ class TableBoosting(BoostingEstimator):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [_AUTO, Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "eval_metric": [str, Metric, type, list, tuple, None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -117,6 +119,7 @@ class TableBoosting(BoostingEstimator):
         validation_fraction: float = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
+        eval_metric: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -150,6 +153,7 @@ class TableBoosting(BoostingEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.eval_metric = eval_metric
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs

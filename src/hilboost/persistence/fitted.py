@@ -37,6 +37,8 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         train, validation = fitted.history.train, fitted.history.validation
         header["train"] = train.tolist()
         header["validation"] = None if validation is None else validation.tolist()
+        if fitted.history.metrics:
+            header["metrics"] = {k: v.tolist() for k, v in fitted.history.metrics.items()}
     if fitted.schema.categories:
         header["categories"] = [[k, list(levels)] for k, levels in fitted.schema.levels]
     if fitted.encoding is not None:
@@ -176,7 +178,17 @@ def _read_history(header: Header) -> History:
     return History(
         _numbers(header["train"], "train"),
         None if validation is None else _numbers(validation, "validation"),
+        metrics=_read_metrics(header),
     )
+
+
+def _read_metrics(header: Header) -> dict[str, Any]:
+    """Read the metrics after each stage; files of models without ``eval_metric`` have none."""
+    entry = header.get("metrics", {})
+    require(isinstance(entry, dict), "metrics")
+    found = {str(name): _numbers(values, "metrics") for name, values in entry.items()}
+    require(all(len(v) == len(header["train"]) for v in found.values()), "metrics")
+    return found
 
 
 def _numbers(values: Any, name: str) -> Any:

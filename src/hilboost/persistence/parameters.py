@@ -16,7 +16,7 @@ from hilboost.validation.constraints import plain_constraint
 
 _LISTS = ("quantile", "categorical_features", "length_scale_factors")
 _CONSTRAINTS = ("monotonic_cst", "interaction_cst")
-_OF_THE_FIT = ("random_state", "class_weight")
+_OF_THE_FIT = ("random_state", "class_weight", "eval_metric")
 _PARTS = ("loss", "learner", "output")
 # Values in files of earlier versions that no longer exist; prediction does not depend on them.
 _WITHDRAWN = {("sketch", "auto"): None}

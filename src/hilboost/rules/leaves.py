@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import State
-from hilboost.core.target import Target
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class ReestimateLeaves:
 
     def __call__(self, stage: Stage, state: State) -> Stage:
         """Return the stage with new leaf values."""
-        target = Target(state.target.y, state.sample.weight)
+        target = replace(state.target, weight=state.sample.weight)
         terms = []
         for term, fitted in zip(stage.terms, state.fitted, strict=True):
             model = term.model.on_leaves()

@@ -184,10 +184,9 @@ def _fold_rows(
     """Assign rows to folds, and find the training rows of each member."""
     if recipe.n_folds == 1:
         return None, [None]
-    strata = recipe.data.strata
-    if strata is None:
-        strata = np.zeros(len(recipe.data.X))
-    folds = assign_folds(key_of(recipe.seed, Purpose.FOLDS), strata, recipe.n_folds)
+    target = recipe.data.target
+    key = key_of(recipe.seed, Purpose.FOLDS)
+    folds = target.of_units(assign_folds(key, recipe.data.strata, recipe.n_folds))
     return folds, [np.flatnonzero(folds != k).astype(np.uint32) for k in range(recipe.n_folds)]
 
 
@@ -208,6 +207,12 @@ def _check_continued(recipe: Recipe, state: TrainingState, n_members: int) -> No
         )
     if recipe.data.held_out is None and n_members == 1:
         state.validation.clear()
+        state.metrics.clear()
+    elif set(state.metrics) != {metric.name for metric in recipe.metrics}:
+        raise InvalidData(
+            "warm_start: the existing stages were fitted with another eval_metric; set it to the "
+            "same value, or set warm_start=False."
+        )
     elif len(state.validation) != len(state.train):
         raise InvalidData(
             "warm_start: the existing stages were fitted without held-out rows, so early stopping "

@@ -206,7 +206,7 @@ class Resumable:
         writer = Writer(self, recipe.seed, recipe.resolved, state, n_columns)
         callbacks = tuple(writer if c is self.checkpoint else c for c in config.callbacks)
         n_stages, stopping = config.n_stages, config.stopping
-        if stopping is not None and stopping.should_stop(state.validation):
+        if stopping is not None and stopping.should_stop(config.watched(state)):
             n_stages = len(state.members[0].stages)
         return replace(
             config,
@@ -243,7 +243,12 @@ def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation 
         if len(train) != n_stages + 1 or len(validation) not in (0, len(train)):
             raise ValueError("the number of losses is inconsistent")
         snapshots = read(header["snapshots"], ValueReader(arrays), members)
-        state = TrainingState(members, train=train, validation=validation, snapshots=snapshots)
+        metrics = {name: [float(x) for x in v] for name, v in header.get("metrics", {}).items()}
+        if any(len(values) != len(train) for values in metrics.values()):
+            raise ValueError("the number of metrics is inconsistent")
+        state = TrainingState(
+            members, train=train, validation=validation, metrics=metrics, snapshots=snapshots
+        )
         resolved = ResolvedParameters(**header["chosen"])
         return Continuation(state, int(header["seed"]), resolved, in_units=True)
     except (InvalidData, InvalidParameter, InvalidModelFile):
@@ -312,6 +317,7 @@ class Writer(AbstractContextManager["Writer"]):
         header = self._header | {
             "train": state.train,
             "validation": state.validation,
+            "metrics": state.metrics,
             "snapshots": written(state.snapshots, writer),
         }
         try:

@@ -43,21 +43,22 @@ class TrainingData:
     sample_weight: Floats | None = None
 
     @property
-    def strata(self) -> NDArray[Any] | None:
-        """Strata whose proportions a split of the rows preserves, (n,)."""
-        return self.codec.strata(self.target)
+    def strata(self) -> NDArray[Any]:
+        """Strata whose proportions a split preserves, of each row or group, (n_units,)."""
+        strata = self.codec.strata(self.target)
+        return np.zeros(self.target.n_units) if strata is None else strata
 
     def hold_out(self, fraction: float, seed: int, in_place: bool = False) -> TrainingData:
-        """Split off a fraction of the rows for validation; a single row is not split.
+        """Split off a fraction of the rows, or groups, for validation; a single one is not split.
 
         With ``in_place``, the training rows are not copied, but remain rows of a larger table.
         """
-        n = len(self.X)
+        n = self.target.n_units
         if n < 2:
             return self
         size = min(max(1, ceil(fraction * n)), n - 1)
-        strata = np.zeros(n) if self.strata is None else self.strata
-        is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), strata, size)
+        is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), self.strata, size)
+        is_held = self.target.of_units(is_held)
         learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
         X, held = self.X, self.X[hold]
         if in_place and isinstance(X, np.ndarray):

@@ -59,7 +59,8 @@ def resolve(
     kernel = is_name(learner, "kernel")
     early = parameters["early_stopping"]
     if early == "auto":
-        early = held_out or (trees and n >= _SMALLEST_EARLY)
+        asked = held_out or parameters.get("eval_metric") is not None
+        early = asked or (trees and n >= _SMALLEST_EARLY)
     large = n > _LARGE
     careful = early and not large
     automatic = 20 if kernel else (1000 if large else 1500) if early else 100

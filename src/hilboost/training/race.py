@@ -53,6 +53,7 @@ def best_candidate(
             takes_snapshots=False,
         )
         boost(short, data, target, trial, team, held)
-        if min(trial.validation) < lowest:
-            best, lowest = candidate, min(trial.validation)
+        least = min(short.watched(trial))
+        if least < lowest:
+            best, lowest = candidate, least
     return best

@@ -11,6 +11,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoder, Encoding
@@ -98,6 +99,8 @@ class Recipe:
         and the number of basis vectors.
     metric : Loss or None
         The loss of the history and of early stopping, if it is not that of the stages.
+    metrics : tuple of Metric
+        Metrics of the held-out rows; the first one decides about early stopping.
     finish : callable
         Converts the outcome of boosting, for learners that need it.
     """
@@ -120,6 +123,7 @@ class Recipe:
     units: TargetUnits | None = None
     time_budget: float | None = None
     metric: Loss | None = None
+    metrics: tuple[Metric, ...] = ()
     finish: Callable[[Outcome], Outcome] = unchanged
     choose_penalty: Callable[..., float] | None = None
 
@@ -187,6 +191,7 @@ class Continuation:
             ],
             train=list(history.train[: kept + 1]),
             validation=[] if validation is None else list(validation[: kept + 1]),
+            metrics={k: list(v[: kept + 1]) for k, v in history.metrics.items()},
             snapshots=() if fitted.kept is None else (fitted.kept.snapshot,),
         )
         belongs_to = None if fitted.kept is None else fitted.kept.belongs_to

@@ -146,6 +146,7 @@ def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> Boos
         seed=recipe.seed,
         units=recipe.units,
         metric=recipe.metric,
+        metrics=recipe.metrics,
         adapts_shards=recipe.shards.adapts,
     )
 
@@ -211,7 +212,7 @@ def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
     """Drop the stages after the best one if early stopping is used."""
     if config.stopping is None or not state.validation:
         return
-    kept = config.stopping.best_stage(state.validation)
+    kept = config.stopping.best_stage(config.watched(state))
     for member in state.members:
         del member.stages[kept:]
 
@@ -236,6 +237,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
             losses_in_own_units(units, state.train),
             losses_in_own_units(units, state.validation) if state.validation else None,
             np.array(state.seconds) if timed else None,
+            {name: np.array(values) for name, values in state.metrics.items()},
         ),
         members=tuple(members),
         encoding=initial.encoding,

@@ -17,6 +17,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
 from hilboost.encoders import Encoder
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
@@ -24,6 +25,7 @@ from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses.registry import gives_probabilities
+from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
@@ -90,6 +92,7 @@ def table_recipe(
     if is_auto(p["subsample"]) and not learner.takes_samples:
         resolved = replace(resolved, subsample=1.0)
     _check_learner(p, learner, data)
+    metrics = _metrics(p, resolved, data)
     data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
     plan = ShardPlan.of(
         *(parameters["n_shards"], resolved, learner, len(data.X), n_folds),
@@ -115,6 +118,7 @@ def table_recipe(
         encoder=encoder,
         resolved=resolved,
         units=begun.units,
+        metrics=metrics,
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
     )
     return replace(recipe, candidates=_candidates(p, recipe, resolved))
@@ -145,11 +149,25 @@ def _with_held_out_rows(
     """Hold out rows for early stopping if necessary; also return the number of folds."""
     if not resolved.early_stopping or data.held_out is not None:
         return data, 1
-    n_folds = min(resolved.cv_folds, len(data.X)) if learner.works_on_folds else 1
+    n_folds = min(resolved.cv_folds, data.target.n_units) if learner.works_on_folds else 1
     if n_folds > 1:
         return data, n_folds
     in_place = learner.reads_blocks and not data.schema.categories
     return data.hold_out(p["validation_fraction"], seed, in_place), 1
+
+
+def _metrics(
+    p: Mapping[str, Any], resolved: ResolvedParameters, data: TrainingData
+) -> tuple[Metric, ...]:
+    """Create the metrics; they are computed on held-out rows."""
+    kind = data.codec.kind if data.target.groups is None else "groups"
+    metrics = metrics_of(p.get("eval_metric"), kind)
+    if metrics and data.held_out is None and not resolved.early_stopping:
+        raise InvalidParameter(
+            "eval_metric is computed on held-out rows, and early_stopping=False holds none out; "
+            "pass X_val and y_val, set early_stopping=True, or set eval_metric=None."
+        )
+    return metrics
 
 
 def _early_stopping(p: Mapping[str, Any], resolved: ResolvedParameters) -> EarlyStopping | None:
@@ -162,7 +180,7 @@ def _penalty_choice(
     loss: Loss, learner: Learner, data: TrainingData, initial_raw: Floats
 ) -> Callable[..., float] | None:
     """Select λ by the held-out loss, for kernel machines with losses other than squared error."""
-    if loss.quadratic or not any(part.penalizes for part in learner.parts):
+    if loss.quadratic or loss.couples_rows or not any(part.penalizes for part in learner.parts):
         return None
     return partial(held_out_penalty, loss, data.target, initial_raw)
 

@@ -1,0 +1,81 @@
+"""Interface of metrics, which measure predictions on held-out rows after each stage."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.target import Target
+
+
+@dataclass(frozen=True)
+class MetricParts:
+    """Values whose weighted mean is a metric.
+
+    Attributes
+    ----------
+    values : (m,) float64
+        One for each row, for each group, or for all rows together.
+    weight : (m,) float64 or None
+        Weights of the values; ``None`` means one for each.
+    """
+
+    values: Floats
+    weight: Floats | None = None
+
+
+class Metric(ABC):
+    """Base class of metrics: weighted means of values of rows, of groups, or of all rows together.
+
+    Sums of rows are exact, so that a mean depends neither on the order of the rows nor on the
+    number of threads.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ()
+    """Names in ``eval_metric``: the first one is used in the history, the others are aliases."""
+
+    kind: ClassVar[str] = "numbers"
+    """Targets that the metric supports: "numbers", "classes", "groups" or "survival"."""
+
+    higher_is_better: ClassVar[bool] = False
+    """Whether early stopping maximizes the metric."""
+
+    couples_rows: ClassVar[bool] = False
+    """Whether rows are compared with each other, which is only done between rows that are
+    predicted by the same member of a cross-validated ensemble."""
+
+    @property
+    def name(self) -> str:
+        """Name in the history."""
+        return self.names[0] if self.names else type(self).__name__
+
+    @abstractmethod
+    def parts(self, target: Target, predicted: Floats) -> MetricParts:
+        """Compute the values whose mean is the metric.
+
+        Parameters
+        ----------
+        target : Target
+            Encoded targets (n, c) in their original units: numbers, or class codes.
+        predicted : (n, r) float64
+            Predictions, or probabilities of all classes.
+
+        Returns
+        -------
+        MetricParts
+        """
+
+    def of_mean(self, mean: float) -> float:
+        """Convert the mean of the values to the metric; by default, it is the metric.
+
+        Parameters
+        ----------
+        mean : float
+
+        Returns
+        -------
+        float
+        """
+        return mean

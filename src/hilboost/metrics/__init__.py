@@ -1,0 +1,38 @@
+"""Metrics for ``eval_metric``, one for each class."""
+
+from hilboost.core.metric import Metric, MetricParts
+from hilboost.metrics.classes import (
+    AUC,
+    Accuracy,
+    AveragePrecision,
+    BalancedAccuracy,
+    Brier,
+    ClassLogLoss,
+)
+from hilboost.metrics.function import FunctionMetric
+from hilboost.metrics.numbers import (
+    R2,
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredError,
+    RootMeanSquaredError,
+)
+from hilboost.metrics.registry import metrics_by_name
+
+__all__ = [
+    "AUC",
+    "R2",
+    "Accuracy",
+    "AveragePrecision",
+    "BalancedAccuracy",
+    "Brier",
+    "ClassLogLoss",
+    "FunctionMetric",
+    "MeanAbsoluteError",
+    "MeanAbsolutePercentageError",
+    "MeanSquaredError",
+    "Metric",
+    "MetricParts",
+    "RootMeanSquaredError",
+    "metrics_by_name",
+]

@@ -1,0 +1,53 @@
+"""Metrics given by functions such as those of :mod:`sklearn.metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.metric import Metric, MetricParts
+from hilboost.core.target import Target
+
+
+class FunctionMetric(Metric):
+    """A metric that is a function of all targets and predictions.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(y, predicted)`` returns a number, or ``function(y, predicted,
+        sample_weight=weight)`` for rows with weights.  For regressors, ``predicted`` is what
+        ``predict`` returns.  For classifiers, ``y`` holds the numbers of the classes, and
+        ``predicted`` is what ``predict_proba`` returns.
+    higher_is_better : bool, default=False
+        Whether early stopping maximizes the metric.
+    name : str, optional
+        Name in the history, by default that of the function.
+    """
+
+    kind = "all"
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        higher_is_better: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self.function = function
+        self.higher_is_better = higher_is_better  # type: ignore[misc]
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """Name in the history."""
+        return self._name or str(getattr(self.function, "__name__", "metric"))
+
+    def parts(self, target: Target, predicted: Floats) -> MetricParts:
+        """The value of the function."""
+        y = target.y[:, 0] if target.y.shape[1] == 1 else target.y
+        predicted = predicted[:, 0] if predicted.shape[1] == 1 else predicted
+        weight = {} if target.weight is None else {"sample_weight": target.weight}
+        return MetricParts(np.array([float(self.function(y, predicted, **weight))]))

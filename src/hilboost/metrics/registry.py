@@ -1,0 +1,84 @@
+"""Built-in metrics by name.  Each class declares its own names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from hilboost.core.discovery import classes_in
+from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
+from hilboost.core.metric import Metric
+
+
+@cache
+def metrics_by_name() -> Mapping[str, type[Metric]]:
+    """Metrics by all of their names.
+
+    Returns
+    -------
+    mapping of str to type
+    """
+    found: dict[str, type[Metric]] = {}
+    for metric in classes_in("hilboost.metrics", Metric):  # type: ignore[type-abstract]
+        for name in metric.names:
+            if name in found:
+                raise RuntimeError(f"two metrics have the name {name!r}; rename one.")
+            found[name] = metric
+    return MappingProxyType(found)
+
+
+def metrics_of(given: Any, kind: str) -> tuple[Metric, ...]:
+    """Create the metrics that the parameter ``eval_metric`` specifies.
+
+    Parameters
+    ----------
+    given : str, Metric, list of these, or None
+    kind : str
+        The kind of the targets.
+
+    Returns
+    -------
+    tuple of Metric
+
+    Raises
+    ------
+    InvalidParameter
+        A name is not known, given twice, or that of a metric of other targets.
+    InvalidType
+        An entry is neither a name nor a metric.
+    """
+    if given is None:
+        return ()
+    listed = given if isinstance(given, list | tuple) else [given]
+    found = tuple(_metric(one, kind) for one in listed)
+    names = [metric.name for metric in found]
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:
+        raise InvalidParameter(f"eval_metric contains {twice[0]!r} twice; remove one.")
+    return found
+
+
+def _metric(given: Any, kind: str) -> Metric:
+    if isinstance(given, str):
+        supported = {n: m for n, m in metrics_by_name().items() if m.kind == kind}
+        base, _, suffix = given.partition("@")
+        if given not in supported and suffix.isdecimal() and f"{base}@k" in supported:
+            return supported[f"{base}@k"](int(suffix))  # type: ignore[call-arg]
+        if given not in supported:
+            raise unknown_name("eval_metric", given, supported)
+        return supported[given]()
+    if isinstance(given, type) and issubclass(given, Metric):
+        given = given()
+    if not isinstance(given, Metric):
+        raise InvalidType(
+            "eval_metric must be a name, a Metric, or a list of these; got "
+            f"{given!r}. Use hilboost.metrics.FunctionMetric for a function."
+        )
+    if given.kind not in ("all", kind):
+        raise InvalidParameter(
+            f"eval_metric={given.name!r} supports targets of another kind ({given.kind}, not "
+            f"{kind}); use another metric."
+        )
+    return given
