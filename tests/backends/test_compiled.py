@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from itertools import count
 from pathlib import Path
 
@@ -13,7 +15,9 @@ import numpy as np
 import pytest
 
 import hilboost
+from hilboost.backends import compile_notice
 from hilboost.backends import compiled as room
+from hilboost.backends.compile_notice import CompileNotice
 from hilboost.core.errors import CacheWarning
 
 SOURCE = Path(hilboost.__file__).parent
@@ -187,3 +191,50 @@ def test_the_package_where_nothing_can_be_written(tmp_path):
     assert out == "True\n"
     assert err.count("Warning") == 1
     assert "CacheWarning: Compiled code cannot be cached (cannot cache function" in err
+
+
+# A line when compiling takes long
+
+
+@pytest.mark.parametrize("name", ["hilboost.loops", "of_another_package"])
+def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog, name):
+    monkeypatch.setattr(compile_notice.event, "_registered", defaultdict(list))
+    compile_notice.event.register("numba:compile", CompileNotice(patience=0.0))
+    for _ in range(2):
+        total = fresh(folder)
+        total.py_func.__module__ = name
+        hits(total)
+        for cached in files(folder, "*.nb*"):
+            cached.unlink()
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == (name == "hilboost.loops")
+    assert all("hilboost warmup" in line for line in said)
+
+
+def test_short_compilations_are_silent(folder, monkeypatch, caplog):
+    monkeypatch.setattr(compile_notice.event, "_registered", defaultdict(list))
+    notice = CompileNotice(patience=100.0)
+    compile_notice.event.register("numba:compile", notice)
+    total = fresh(folder)
+    total.py_func.__module__ = "hilboost.loops"
+    hits(total)
+    assert not caplog.records
+    assert 0 < notice.left < 100
+    hits(fresh(folder))  # from the cache: nothing is compiled
+    assert not caplog.records
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names a processor of x86")
+def test_code_compiled_for_a_family_of_processors(folder):
+    """As in the container image of the documentation."""
+    code = "import loops, numpy; loops.total(numpy.ones(3)); print(loops.total.stats.cache_hits)"
+    folders = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(SOURCE.parent)}
+    family = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+    found = []
+    for changed in ({}, family, family):
+        env = os.environ | folders | changed
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found.append(": 1" in done.stdout)
+    assert found == [False, False, True]

@@ -347,7 +347,7 @@ def test_warm_start_with_another_number_of_outputs():
 
 def test_warm_start_with_a_new_class():
     model = classifier(warm_start=True).fit(X, LABELS).set_params(n_estimators=11)
-    with pytest.raises(InvalidData, match="class .*7.*not one of the classes of the first fit"):
+    with pytest.raises(InvalidData, match="class .*7.*not one of the classes of the training rows"):
         model.fit(X, changed(LABELS, 0, 7.0).astype(int))
 
 
@@ -367,7 +367,7 @@ def test_validation_data_that_do_not_fit():
         regressor().fit(X, Y, X_val=X[:, :2], y_val=Y)
     with pytest.raises(InvalidData, match="2 target columns; the model was fitted with 1"):
         regressor().fit(X, Y, X_val=X, y_val=np.column_stack([Y, Y]))
-    with pytest.raises(InvalidData, match="class .*not one of the classes of the first fit"):
+    with pytest.raises(InvalidData, match="class .*not one of the classes of the training rows"):
         classifier().fit(X, LABELS, X_val=X, y_val=LABELS + 5)
     with pytest.raises(InvalidData, match="row 0 has -1"):
         regressor("poisson").fit(X, np.abs(Y), X_val=X, y_val=np.full(40, -1.0))

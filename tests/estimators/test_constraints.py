@@ -234,6 +234,7 @@ def test_a_fit_in_two_halves(loss):
         ({"monotonic_cst": np.array([1, 0, -1])}, {"monotonic_cst": [1, 0, -1]}),
         ({"monotonic_cst": {"a": 1}}, {"monotonic_cst": {"a": 1}}),
         ({"interaction_cst": [{2, 0}, (1,)]}, {"interaction_cst": [[0, 2], [1]]}),
+        ({"interaction_cst": [["c", 1, 0], ("b",)]}, {"interaction_cst": [[0, 1, "c"], ["b"]]}),
         ({"interaction_cst": "pairwise"}, {"interaction_cst": "pairwise"}),
     ],
     ids=str,
@@ -258,6 +259,13 @@ def test_names_and_numbers_are_the_same_constraint():
     ]
     for same in found[1:4]:
         np.testing.assert_array_equal(same, found[0])
+    by_name, by_number = (
+        BoostingRegressor(**PLAIN, interaction_cst=cst).fit(X, y).predict(X)
+        for cst in ([{"a", "c"}], [{0, 2}])
+    )
+    np.testing.assert_array_equal(by_name, by_number)
+    with pytest.raises(InvalidParameter, match="has column 'd' at position 0.*correct its name"):
+        BoostingRegressor(interaction_cst=[["d"]]).fit(X, y)
     assert (found[4] != found[0]).any()
 
 
@@ -339,7 +347,8 @@ Y = RNG.normal(size=40)
         ({"monotonic_cst": ["up", "", ""]}, "has 'up' for column 0"),
         ({"monotonic_cst": {"a": 1}}, "X has no column names; pass X as a DataFrame"),
         ({"interaction_cst": [0, 1]}, "has 0 at position 0; each entry must be a collection"),
-        ({"interaction_cst": [{0}, {"a"}]}, "has {'a'} at position 1"),
+        ({"interaction_cst": [{0}, {0.5}]}, "has {0.5} at position 1"),
+        ({"interaction_cst": [{0}, {"a"}]}, "contains column names, but X has none"),
         ({"interaction_cst": [{0, 3}]}, "column 3 at position 0, but X has 3 columns.*from 0 to 2"),
         ({"interaction_cst": [{-1}]}, "column -1 at position 0"),
         (

@@ -20,6 +20,7 @@ from numba import config, njit
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.sigutils import normalize_signature
 
+from hilboost.backends.compile_notice import watch_compilation
 from hilboost.core.errors import CacheWarning
 
 _warned: set[str] = set()
@@ -100,6 +101,8 @@ def _decorator(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     if INTERPRETED:
         return _interpreted
     decorate = njit(nogil=True, error_model="numpy", **options)
+
+    watch_compilation()
 
     def compiler(function: Callable[..., Any]) -> Any:
         dispatcher: Any = decorate(function)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidType, shown
 
 
 @dataclass(frozen=True)
@@ -62,3 +63,21 @@ class Callback(Protocol):
 
     def __call__(self, event: Event) -> bool | None:
         """Handle the event; return ``True`` to stop the fit."""
+
+
+def check_callbacks(callbacks: Any) -> None:
+    """Check that callbacks are a sequence of callables.
+
+    Parameters
+    ----------
+    callbacks : object
+
+    Raises
+    ------
+    InvalidType
+    """
+    if callable(callbacks):
+        raise InvalidType("callbacks must be a list; put the callback into one.")
+    for callback in callbacks:
+        if not callable(callback):
+            raise InvalidType(f"callbacks must contain callables; got {shown(callback)}.")

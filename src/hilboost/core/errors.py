@@ -4,8 +4,16 @@ All exceptions are also subclasses of ``ValueError``, ``TypeError`` or ``ImportE
 code written for scikit-learn catches them.  Each message says what is wrong, where, and what to do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import islice
+from reprlib import Repr
+from typing import Any
+
+_BRIEF = Repr()
+_BRIEF.maxstring = _BRIEF.maxother = 80
+_NAMES_SHOWN = 10
 
 
 class HilboostError(Exception):
@@ -56,7 +64,66 @@ class FitWarning(UserWarning):
     """A fit was interrupted, or its checkpoint could not be written."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidParameter:
+@contextmanager
+def errors_of(argument: str) -> Iterator[None]:
+    """Put the name of an argument in front of messages about its values.
+
+    Parameters
+    ----------
+    argument : str
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    InvalidData, InvalidType
+    """
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidData(f"{argument}: {error}") from error
+    except TypeError as error:
+        raise InvalidType(f"{argument}: {error}") from error
+
+
+def shown(value: Any) -> str:
+    """Return the representation of a value for a message: one short line, never a whole array.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    str
+    """
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{type(value).__name__} of shape {shape}"
+    return " ".join(_BRIEF.repr(value).split())
+
+
+def first_few(values: Iterable[Any]) -> str:
+    """Return the first of several values for a message, and say whether there are more.
+
+    Parameters
+    ----------
+    values : iterable
+
+    Returns
+    -------
+    str
+    """
+    first = list(islice(values, _NAMES_SHOWN + 1))
+    more = [", ..."] if len(first) > _NAMES_SHOWN else []
+    return "".join([", ".join(map(repr, first[:_NAMES_SHOWN])), *more])
+
+
+def unknown_name(
+    kind: str, name: str, known: Iterable[str], same: str | None = None
+) -> InvalidParameter:
     """Create the error for an unknown name, which suggests similar known names.
 
     Parameters
@@ -67,13 +134,15 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidParameter
         The unknown name.
     known : iterable of str
         All valid names.
+    same : str, optional
+        The valid name of what another library calls ``name``.
 
     Returns
     -------
     InvalidParameter
     """
     names = sorted(known)
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    near = get_close_matches(name, names, n=3, cutoff=0.5) if same is None else [same]
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return InvalidParameter(
         f"{kind}={name!r} is not known.{hint} Valid values: {', '.join(names)}."

@@ -9,21 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
 from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.callbacks.printer import with_printer
-from hilboost.core.callback import Callback, History
+from hilboost.core.callback import Callback, History, check_callbacks
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, errors_of
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.reports import ReportMixin
-from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay, with_callbacks
+from hilboost.estimators.signatures import ExplainedParameters, public_fit, public_methods
+from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -39,7 +39,8 @@ from hilboost.validation.inputs import Expected, check_inputs, is_plain
 from hilboost.validation.weights import check_weights
 
 
-class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
+@public_methods
+class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
     """Translates parameters into a training recipe and stores the result in ``fitted_``.
 
     scikit-learn validates the parameters, and this class validates the data once.  Subclasses
@@ -114,7 +115,7 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
 
     # Fit
 
-    @with_callbacks
+    @public_fit
     def fit(
         self,
         X: Any,
@@ -160,6 +161,7 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
             with the completed stages, and a warning reports their number.
         """
         self._validate_params()
+        check_callbacks(callbacks)
         self._check_callbacks(callbacks)
         relay = None
         if hasattr(self, "_skl_callbacks"):
@@ -232,9 +234,13 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, BaseEstimator):
     def _with_validation(self, data: TrainingData, X: Any, y: Any, weight: Any) -> TrainingData:
         """Add the user's validation rows to the data."""
         expected = Expected(data.schema, self._categories(), self._takes_sparse())
-        X, _ = check_inputs(self, X, expected)
-        encoded = data.codec.encode(y, len(X), self._takes_missing_targets())
-        held_out = without_zero_weights(X, Target(encoded, check_weights(weight, X)))
+        with errors_of("X_val"):
+            X, _ = check_inputs(self, X, expected)
+        with errors_of("y_val"):
+            encoded = data.codec.encode(y, len(X), self._takes_missing_targets())
+        with errors_of("sample_weight_val"):
+            weight = check_weights(weight, X)
+        held_out = without_zero_weights(X, Target(encoded, weight))
         return replace(data, held_out=held_out)
 
     def _train(

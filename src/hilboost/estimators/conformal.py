@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.estimators.signatures import public_methods
 from hilboost.model.codecs import as_sequence
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.model.distance_scale import DistanceScale
@@ -34,6 +35,7 @@ from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
 
+@public_methods
 class ConformalPredictions:
     """Base class of the mixins: calibration of the fitted model."""
 
@@ -146,6 +148,7 @@ class ConformalPredictions:
         return calibration.group_numbers(check_groups(groups, n))
 
 
+@public_methods
 class PredictionIntervals(ConformalPredictions):
     """Mixin of prediction intervals for numeric targets."""
 
@@ -226,6 +229,7 @@ def _factors(
     return np.array([[calibration.threshold(coverage, j) for j in columns]])
 
 
+@public_methods
 class PredictionSets(ConformalPredictions):
     """Mixin of prediction sets for classes."""
 
@@ -287,6 +291,7 @@ class PredictionSets(ConformalPredictions):
         return scores[0] <= calibration.thresholds(coverage, known)[None]
 
 
+@public_methods
 class CandidateSets(ConformalPredictions):
     """Mixin of sets of candidate labels in an output space."""
 

@@ -21,6 +21,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.parameters import changed
+from hilboost.estimators.signatures import public_methods
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine import SELECTIONS, KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
@@ -81,6 +82,7 @@ class KernelMachineEstimator(BoostingEstimator):
         return self._summary.amplitude
 
 
+@public_methods
 class KernelBoosting(KernelMachineEstimator):
     """Base class of boosted kernel machines."""
 

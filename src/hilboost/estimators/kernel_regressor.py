@@ -13,7 +13,7 @@ from hilboost.estimators.kernel_boosting import KernelBoosting
 from hilboost.estimators.predictions import NumberPredictions
 
 
-class KernelBoostingRegressor(RegressorMixin, NumberPredictions, KernelBoosting):
+class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting):
     """Boosted kernel machines for regression, suited to smooth functions of numeric inputs.
 
     Parameters

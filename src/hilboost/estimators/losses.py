@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
+from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.loss import Loss
+from hilboost.estimators.peer_names import same_loss
 from hilboost.losses.radial import RadialLoss
 from hilboost.losses.registry import (
     classification_losses,
@@ -49,7 +50,7 @@ def distance_loss(loss: Any) -> Loss:
     """
     if isinstance(loss, str):
         if loss not in regression_losses():
-            raise unknown_name("loss", loss, distance_losses())
+            raise unknown_name("loss", loss, distance_losses(), same_loss(loss, distance_losses()))
         loss = regression_losses()[loss]
     own = _made(loss, lambda cls: cls.for_regressor({}))
     if not own.symmetric:
@@ -74,7 +75,7 @@ def _why_not_of_distance(loss: Loss) -> str:
 def _known(name: str, names: Collection[str]) -> str:
     """Reject unknown names."""
     if name not in names:
-        raise unknown_name("loss", name, names)
+        raise unknown_name("loss", name, names, same_loss(name, names))
     return name
 
 
@@ -90,6 +91,6 @@ def _made(loss: Any, make: Callable[[type[Loss]], Loss]) -> Loss:
             ) from error
     if not isinstance(loss, Loss):
         raise InvalidType(
-            f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {loss!r}."
+            f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {shown(loss)}."
         )
     return loss

@@ -26,7 +26,7 @@ from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.model import AdditiveModel
 
 
-class MixtureOfKernelExperts(RegressorMixin, NumberPredictions, NonAdditiveEnsemble):
+class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsemble):
     """Kernel ridge regressions whose weights a gate chooses for every row.
 
     The prediction is ``Σ_j g_j(x) f_j(x)``, where ``g`` is a neural network with one hidden layer

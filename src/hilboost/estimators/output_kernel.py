@@ -19,11 +19,13 @@ from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.conformal import CandidateSets
 from hilboost.estimators.output_quality import OutputQuality
+from hilboost.estimators.signatures import public_methods
 from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
 from hilboost.outputs import as_output
 from hilboost.tables import check_sparse, is_sparse, n_rows, without_mask
 
 
+@public_methods
 class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, BoostingEstimator):
     """Base class of models that predict points of an output space."""
 

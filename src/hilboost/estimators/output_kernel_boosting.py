@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends.threads import threads_for
-from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
+from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import kernel_stages, stages_beside
@@ -349,7 +349,7 @@ default="from_dtype"
         ):
             raise InvalidType(
                 "learner must be 'auto', 'ok3', 'extra_trees', 'kernel', 'linear', a Learner, a "
-                f"scikit-learn regressor, or a list of these; got {learner!r}."
+                f"scikit-learn regressor, or a list of these; got {shown(learner)}."
             )
         if len(listed(self.learner)) > 1:
             stages = stages_beside(learner)

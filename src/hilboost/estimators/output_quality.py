@@ -10,6 +10,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import unknown_name
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Embedding
+from hilboost.estimators.signatures import public_methods
 from hilboost.model.codecs import as_sequence
 from hilboost.outputs.distances import to_labels, to_points
 from hilboost.validation.targets import check_length
@@ -18,6 +19,7 @@ from hilboost.validation.weights import check_weights
 _OF_ALL_SPACES = ("embedding", "preimage")
 
 
+@public_methods
 class OutputQuality:
     """Mixin of the errors and scores of models that predict points of an output space."""
 

@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.conformal import PredictionIntervals, PredictionSets
 from hilboost.estimators.losses import class_loss, number_loss
+from hilboost.estimators.signatures import available_if, public_methods
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.codecs import ClassCodec, NumberCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
+from hilboost.model.scores import explained
+from hilboost.validation.weights import check_weights
 
 
+@public_methods
 class NumberPredictions(PredictionIntervals):
     """Mixin for numeric targets, with one or several targets per row."""
 
@@ -49,6 +52,35 @@ class NumberPredictions(PredictionIntervals):
         raw = self.predict_raw(X)
         return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute R², or D² of the pinball loss for quantiles.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : array-like (n,) or (n, c)
+        sample_weight : array-like (n,), optional
+
+        Returns
+        -------
+        float
+            At most 1.  With ``loss="quantile"``, ``1 - L / L0`` of the mean pinball loss ``L``,
+            summed over the levels, and that of the quantiles of ``y``, ``L0``.
+
+        Raises
+        ------
+        ValueError
+            The targets or weights do not match ``X``.
+        """
+        loss = self.fitted_.loss if hasattr(self, "fitted_") else None
+        if loss is None or loss.link is None or not loss.link.levels:
+            mixin: Any = super()
+            return float(mixin.score(X, y, sample_weight))
+        raw = self.predict_raw(X)
+        encoded = self.fitted_.encode_target(y, len(raw))
+        target = Target(encoded, check_weights(sample_weight, raw))
+        return explained(loss, target, loss.inverse_link(raw))
+
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Predict the target after each stage.
 
@@ -78,6 +110,7 @@ def has_probabilities(model: Any) -> bool:
     )
 
 
+@public_methods
 class ClassPredictions(PredictionSets):
     """Mixin for class labels, which are encoded as integer codes."""
 

@@ -13,7 +13,7 @@ from hilboost.estimators.predictions import NumberPredictions
 from hilboost.estimators.table_boosting import TableBoosting
 
 
-class BoostingRegressor(RegressorMixin, NumberPredictions, TableBoosting):
+class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
     """Gradient boosting for regression, with one or several targets.
 
     Parameters
@@ -73,7 +73,7 @@ class BoostingRegressor(RegressorMixin, NumberPredictions, TableBoosting):
         Monotonicity constraint of each column, or of the named columns: 1 for a non-decreasing
         prediction, -1 for a non-increasing one, and 0 for no constraint.  The constraint applies
         to all outputs, between rows where the column is not missing.
-    interaction_cst : {"pairwise", "no_interactions"}, sequence of sets of int, or None, \
+    interaction_cst : {"pairwise", "no_interactions"}, sequence of sets of int or str, or None, \
 default=None
         Groups of columns that may interact.  Each path of a tree uses columns of a single group.
         Columns that appear in no group form an additional group.  "pairwise" allows all pairs of

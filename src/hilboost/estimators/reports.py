@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hilboost.estimators.signatures import public_methods
 
+
+@public_methods
 class ReportMixin:
     """Mixin for reports on the fitted model."""
 

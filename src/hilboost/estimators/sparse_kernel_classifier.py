@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.estimators.predictions import ClassPredictions, has_probabilities
+from hilboost.estimators.signatures import available_if
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model.codecs import TargetCodec

@@ -12,7 +12,7 @@ from hilboost.estimators.predictions import NumberPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 
 
-class SparseKernelRidge(RegressorMixin, NumberPredictions, SparseKernelMachine):
+class SparseKernelRidge(NumberPredictions, RegressorMixin, SparseKernelMachine):
     """Sparse kernel ridge regression.
 
     A subset of the rows serves as basis vectors, and the weights are optimal on all rows.  The

@@ -19,7 +19,7 @@ from hilboost.model.resolved import is_auto
 _FACTORS = 10.0 ** np.arange(-12.0, 2.5, 0.5)  # of the largest eigenvalue
 
 
-class StackedKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
+class StackedKernelRidge(NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Linear combination of kernel ridge regressions on random subsets, with a ridge penalty.
 
     The weights ``c`` minimize ``½ Σ_i w_i (y_i - Σ_j c_j f_j(x_i))² + ½ µ Σ_j c_j²``, the penalty

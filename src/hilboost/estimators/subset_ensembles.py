@@ -51,7 +51,7 @@ __all__ = [
 _SMALLEST_VARIANCE = 1e-10  # relative to the prior variance; smaller values are rounding errors
 
 
-class AveragedKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
+class AveragedKernelRidge(NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Mean of kernel ridge regressions on random subsets.
 
     Parameters
@@ -85,7 +85,7 @@ class AveragedKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
         return self._sum(maker, members, np.full(len(members), 1 / len(members)))
 
 
-class ConvexKernelRidge(RegressorMixin, NumberPredictions, SubsetEnsemble):
+class ConvexKernelRidge(NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Convex combination of kernel ridge regressions on random subsets.
 
     The weights ``c >= 0`` with ``Σ c = 1`` minimize the squared error of ``Σ_j c_j f_j`` on
@@ -148,7 +148,7 @@ def convex_weights(errors: Floats) -> Floats:
     return c / c.sum()
 
 
-class BayesianCommitteeMachine(RegressorMixin, NumberPredictions, NonAdditiveEnsemble):
+class BayesianCommitteeMachine(NumberPredictions, RegressorMixin, NonAdditiveEnsemble):
     """Gaussian processes on random subsets, combined by their inverse predictive variances.
 
     Let ``m_j(x)`` and ``v_j(x)`` be the posterior mean and variance of member j at ``x``, and

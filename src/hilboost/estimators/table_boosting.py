@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends.threads import threads_for
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.kernel_boosting import chosen_learners
 from hilboost.estimators.parameters import changed
+from hilboost.estimators.signatures import public_methods
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses.registry import regression_losses
@@ -50,6 +51,7 @@ _OF_TREES = (
 )
 
 
+@public_methods
 class TableBoosting(BoostingEstimator):
     """Base class for boosting trees or other learners on tables."""
 
@@ -177,7 +179,7 @@ class TableBoosting(BoostingEstimator):
         if ignored:
             raise InvalidParameter(
                 f"{', '.join(ignored)} is only supported by the built-in trees, but learner is "
-                f"{self.learner!r}; remove these parameters, or set learner='tree'."
+                f"{shown(self.learner)}; remove these parameters, or set learner='tree'."
             )
 
     def _grows_trees(self) -> bool:

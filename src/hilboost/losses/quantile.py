@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import SortedLink
 from hilboost.core.loss import LeafLoss, Loss, TargetUnits
@@ -48,10 +48,12 @@ class Quantile(LeafLoss):
             or not len(self.levels)
             or len(set(self.levels)) < len(self.levels)
         ):
-            raise InvalidParameter(f"quantile levels must be distinct numbers; got {levels!r}.")
+            raise InvalidParameter(
+                f"quantile levels must be distinct numbers; got {shown(levels)}."
+            )
         if not ((self.levels > 0) & (self.levels < 1)).all():
             raise InvalidParameter(
-                f"quantile levels must lie strictly between 0 and 1; got {levels!r}."
+                f"quantile levels must lie strictly between 0 and 1; got {shown(levels)}."
             )
 
     @classmethod

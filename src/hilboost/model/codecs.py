@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from hilboost.backends.exact_sums import masses_of_groups, rounded, sum_of
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, first_few, shown
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
@@ -208,7 +209,7 @@ class ClassCodec(TargetCodec):
         if unknown.any():
             raise InvalidData(
                 f"y contains the class {y[unknown].tolist()[0]!r}, which is not one of the classes "
-                f"of the first fit, {self.classes.tolist()}."
+                f"of the training rows: {first_few(self.classes.tolist())}."
             )
         return codes.astype(np.float64)[:, None]
 
@@ -230,6 +231,11 @@ class ClassCodec(TargetCodec):
         """Multiply the weights of the target by those of the classes."""
         if class_weight is None:
             return target
+        if not isinstance(class_weight, Mapping | str):
+            raise InvalidParameter(
+                f"class_weight must be 'balanced' or a dict from class to weight; "
+                f"got {shown(class_weight)}."
+            )
         codes = target.y[:, 0].astype(np.intp)
         weight = np.ones(len(codes)) if target.weight is None else target.weight
         if class_weight == "balanced":

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.model.additive import AdditiveModel, members_of
 from hilboost.model.distance_scale import DistanceScale
 
@@ -281,5 +281,5 @@ def check_coverage(coverage: Any) -> float:
         It is not a number between 0 and 1.
     """
     if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
-        raise InvalidParameter(f"coverage must be between 0 and 1; got {coverage!r}.")
+        raise InvalidParameter(f"coverage must be between 0 and 1; got {shown(coverage)}.")
     return float(coverage)

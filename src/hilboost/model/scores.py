@@ -7,6 +7,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -134,3 +135,25 @@ def class_scores(loss: Loss, raw: Floats, n_classes: int) -> Floats:
     scores = np.empty_like(before)
     np.put_along_axis(scores, order, before, axis=1)
     return scores
+
+
+def explained(loss: Loss, target: Target, raw: Floats) -> float:
+    """Compute D²: the part of the loss of the best constant that predictions remove.
+
+    Parameters
+    ----------
+    loss : Loss
+    target : Target
+    raw : (n, r) float64
+
+    Returns
+    -------
+    float
+        If no constant has a loss, 1 for predictions without loss and 0 for others.
+    """
+    constant = np.broadcast_to(loss.initial_raw(target), raw.shape)
+    of_model = float(np.average(loss.value(target, raw), weights=target.weight))
+    of_constant = float(np.average(loss.value(target, constant), weights=target.weight))
+    if of_constant == 0:
+        return float(of_model == 0)
+    return 1 - of_model / of_constant

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -15,6 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
+from hilboost.estimators.signatures import ExplainedParameters
 from hilboost.kernels import Gaussian
 from hilboost.network.curves import LinkCurves, link_curves
 from hilboost.network.link_sets import LinkSets
@@ -30,7 +31,7 @@ _SYMMETRIC = 1e-8  # tolerance relative to the largest similarity
 _RANK = 1e-8  # rank tolerance relative to the largest singular value
 
 
-class BipartiteNetwork(LinkSets, BaseEstimator):
+class BipartiteNetwork(LinkSets, ExplainedParameters):
     """Predict the links between new rows (such as drugs) and known columns (their targets).
 
     The models predict the profile of a row, that is its links with all columns, from its features.

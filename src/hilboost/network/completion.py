@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
+from hilboost.estimators.signatures import ExplainedParameters
 from hilboost.network.curves import LinkCurves, curves_of_blocks, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.network.link_sets import LinkSets
@@ -24,7 +25,7 @@ from hilboost.outputs import PrecomputedOutput
 from hilboost.tables import columns_of
 
 
-class NetworkCompletion(LinkSets, BaseEstimator):
+class NetworkCompletion(LinkSets, ExplainedParameters):
     """Predict the links of vertices that are not part of the known network.
 
     The diffusion kernel of two known vertices is high if many short paths connect them.  A model

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidParameter, shown
 
 FROM_DTYPE = "from_dtype"
 
@@ -83,5 +83,5 @@ def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]
 def _unknown(given: Any) -> InvalidParameter:
     return InvalidParameter(
         "categorical_features must be 'from_dtype', column names, column indices, or a boolean "
-        f"mask over all columns; got {given!r}."
+        f"mask over all columns; got {shown(given)}."
     )

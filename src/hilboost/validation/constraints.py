@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidParameter, first_few, shown
 
 
 def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
@@ -38,8 +38,8 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
         directions = np.empty(())
     if directions.ndim == 0:
         raise InvalidParameter(
-            f"monotonic_cst is {given!r}; it must be a sequence with one number per column, or a "
-            "dict from column name to number."
+            f"monotonic_cst is {shown(given)}; it must be a sequence with one number per column, "
+            "or a dict from column name to number."
         )
     if directions.shape != (d,):
         raise InvalidParameter(
@@ -67,25 +67,29 @@ def _by_column(given: Mapping[Any, Any], names: Sequence[str] | None) -> list[An
     if unknown:
         raise InvalidParameter(
             f"monotonic_cst contains columns that X does not have: "
-            f"{', '.join(map(repr, unknown))}; remove them or correct their names."
+            f"{first_few(unknown)}; remove them or correct their names."
         )
     return [given.get(name, 0) for name in names]
 
 
-def interaction_groups(given: Any, d: int) -> tuple[tuple[int, ...], ...]:
+def interaction_groups(
+    given: Any, d: int, names: Sequence[str] | None
+) -> tuple[tuple[int, ...], ...]:
     """Convert to groups of columns that may interact on a path; empty if all columns may.
 
     Parameters
     ----------
-    given : "pairwise", "no_interactions", sequence of collections of int, or None
-        Columns that are not in any group form an additional group.
+    given : "pairwise", "no_interactions", sequence of collections of int or str, or None
+        Columns by index or by name.  Columns that are not in any group form an additional group.
     d : int
         Number of columns.
+    names : sequence of str or None
+        Column names, if ``X`` had any.
 
     Raises
     ------
     InvalidParameter
-        Any other value, or column indices out of range.
+        Any other value, unknown names, or column indices out of range.
     """
     if given is None:
         return ()
@@ -93,19 +97,20 @@ def interaction_groups(given: Any, d: int) -> tuple[tuple[int, ...], ...]:
         size = 2 if given == "pairwise" else 1
         groups = list(combinations(range(d), min(size, d)))
     else:
-        groups = [_group(group, number, d) for number, group in enumerate(given)]
+        groups = [_group(group, number, d, names) for number, group in enumerate(given)]
         rest = sorted(set(range(d)).difference(*groups))
         groups += [tuple(rest)] if rest else []
     return () if any(len(group) == d for group in groups) else tuple(groups)
 
 
-def _group(given: Any, number: int, d: int) -> tuple[int, ...]:
+def _group(given: Any, number: int, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
     columns = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
-    if columns is None or not all(isinstance(column, Integral) for column in columns):
+    if columns is None or not all(isinstance(column, Integral | str) for column in columns):
         raise InvalidParameter(
-            f"interaction_cst has {given!r} at position {number}; each entry must be a collection "
-            "of column indices, such as {0, 1}."
+            f"interaction_cst has {shown(given)} at position {number}; each entry must be a "
+            "collection of column indices or names, such as {0, 1}."
         )
+    columns = [_position(column, number, names) for column in columns]
     outside = [column for column in columns if not 0 <= column < d]
     if outside:
         raise InvalidParameter(
@@ -115,13 +120,33 @@ def _group(given: Any, number: int, d: int) -> tuple[int, ...]:
     return tuple(sorted({int(column) for column in columns}))
 
 
+def _position(column: int | str, number: int, names: Sequence[str] | None) -> int:
+    """Index of a column that is given by its index or its name."""
+    if not isinstance(column, str):
+        return int(column)
+    if names is None:
+        raise InvalidParameter(
+            "interaction_cst contains column names, but X has none; pass X as a data frame, or "
+            "use indices of columns."
+        )
+    if column not in names:
+        raise InvalidParameter(
+            f"interaction_cst has column {column!r} at position {number}, which X does not have; "
+            "remove it or correct its name."
+        )
+    return list(names).index(column)
+
+
 def plain_constraint(given: Any) -> Any:
     """Convert a constraint to lists, dicts, strings and integers, for model files."""
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, Mapping):
         return {str(name): int(direction) for name, direction in given.items()}
-    return [
-        sorted(int(column) for column in entry) if isinstance(entry, Iterable) else int(entry)
-        for entry in given
-    ]
+    return [_plain_group(entry) if isinstance(entry, Iterable) else int(entry) for entry in given]
+
+
+def _plain_group(columns: Iterable[Any]) -> list[int | str]:
+    """Columns by index, then columns by name."""
+    by_name = sorted(column for column in columns if isinstance(column, str))
+    return [*sorted(int(column) for column in columns if not isinstance(column, str)), *by_name]

@@ -11,7 +11,7 @@ import numpy as np
 
 from hilboost.boosting import EarlyStopping, RowSampling
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
@@ -283,7 +283,7 @@ def _checked_factors(factors: Any) -> tuple[float, ...]:
         numbers = np.array([np.nan])
     if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0).all()):
         raise InvalidParameter(
-            f"length_scale_factors must be positive finite numbers; got {factors!r}."
+            f"length_scale_factors must be positive finite numbers; got {shown(factors)}."
         )
     return tuple(numbers.tolist())
 

@@ -14,7 +14,7 @@ from hilboost.boosting.effective_size import (
     weight_scale,
 )
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
+from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
@@ -249,7 +249,7 @@ def _learner(
     if not is_regressor(learner):
         raise InvalidType(
             "learner must be 'tree', 'kernel', 'linear', a Learner, a scikit-learn regressor, or a "
-            f"list of these; got {learner!r}."
+            f"list of these; got {shown(learner)}."
         )
     return WrappedLearner(learner)
 
@@ -308,7 +308,7 @@ def _tree_learner(
         shared=shared,
         sketch=p["sketch"],
         monotonic=monotonic,
-        groups=interaction_groups(p["interaction_cst"], schema.n_columns),
+        groups=interaction_groups(p["interaction_cst"], schema.n_columns, schema.names),
     )
 
 

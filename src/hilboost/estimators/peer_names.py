@@ -1,0 +1,181 @@
+"""Names of losses and parameters in other libraries, for the messages about unknown names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+# Names in scikit-learn, XGBoost, LightGBM and CatBoost, without their prefix and in lower case
+REGRESSION_LOSSES = {
+    "gaussian": "squared_error",
+    "l1": "absolute_error",
+    "l2": "squared_error",
+    "lad": "absolute_error",
+    "ls": "squared_error",
+    "mae": "absolute_error",
+    "mean_absolute_error": "absolute_error",
+    "mean_squared_error": "squared_error",
+    "absoluteerror": "absolute_error",
+    "squarederror": "squared_error",
+    "mse": "squared_error",
+    "pinball": "quantile",
+    "quantileerror": "quantile",
+    "multiquantile": "quantile",
+    "pseudohubererror": "huber",
+    "regression": "squared_error",
+    "regression_l1": "absolute_error",
+    "regression_l2": "squared_error",
+    "rmse": "squared_error",
+    "root_mean_squared_error": "squared_error",
+    "multirmse": "squared_error",
+}
+CLASSIFICATION_LOSSES = {
+    "adaboost": "exponential",
+    "bernoulli": "log_loss",
+    "binary": "log_loss",
+    "binary_crossentropy": "log_loss",
+    "binary_logloss": "log_loss",
+    "categorical_crossentropy": "log_loss",
+    "cross_entropy": "log_loss",
+    "crossentropy": "log_loss",
+    "deviance": "log_loss",
+    "logistic": "log_loss",
+    "logloss": "log_loss",
+    "logitraw": "log_loss",
+    "multi_logloss": "log_loss",
+    "multiclass": "log_loss",
+    "multinomial": "log_loss",
+    "ova": "log_loss",
+    "softmax": "log_loss",
+    "softprob": "log_loss",
+}
+_PREFIXES = ("reg:", "binary:", "multi:", "count:")
+
+_HELD_OUT = ("X_val", "y_val")
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "alpha": ("quantile", "regularization"),
+    "auto_class_weights": ("class_weight",),
+    "bagging_fraction": ("subsample",),
+    "base_estimator": ("learner",),
+    "base_learner": ("learner",),
+    "booster": ("learner",),
+    "boosting_type": ("learner",),
+    "border_count": ("max_bins",),
+    "C": ("regularization",),
+    "cat_features": ("categorical_features",),
+    "categorical_feature": ("categorical_features",),
+    "class_weights": ("class_weight",),
+    "colsample_bylevel": ("max_features",),
+    "colsample_bynode": ("max_features",),
+    "colsample_bytree": ("max_features_per_tree",),
+    "criterion": ("loss",),
+    "depth": ("max_depth",),
+    "early_stopping_rounds": ("n_iter_no_change",),
+    "enable_categorical": ("categorical_features",),
+    "estimator": ("learner",),
+    "eta": ("learning_rate",),
+    "eval_X": _HELD_OUT,
+    "eval_fraction": ("validation_fraction",),
+    "eval_sample_weight": ("sample_weight_val",),
+    "eval_set": _HELD_OUT,
+    "eval_y": _HELD_OUT,
+    "evals": _HELD_OUT,
+    "feature_fraction": ("max_features_per_tree",),
+    "feature_fraction_bynode": ("max_features",),
+    "gamma": ("min_gain", "length_scale"),
+    "init_model": ("warm_start",),
+    "interaction_constraints": ("interaction_cst",),
+    "is_unbalance": ("class_weight",),
+    "iterations": ("n_estimators",),
+    "l2_leaf_reg": ("l2_regularization",),
+    "lambda_l2": ("l2_regularization",),
+    "loss_function": ("loss",),
+    "max_bin": ("max_bins",),
+    "max_iter": ("n_estimators",),
+    "max_leaves": ("max_leaf_nodes",),
+    "min_child_samples": ("min_samples_leaf",),
+    "min_child_weight": ("min_hessian",),
+    "min_data_in_leaf": ("min_samples_leaf",),
+    "min_gain_to_split": ("min_gain",),
+    "min_impurity_decrease": ("min_gain",),
+    "min_split_gain": ("min_gain",),
+    "min_sum_hessian_in_leaf": ("min_hessian",),
+    "monotone_constraints": ("monotonic_cst",),
+    "n_iter": ("n_estimators",),
+    "n_rounds": ("n_estimators",),
+    "n_threads": ("n_jobs",),
+    "nthread": ("n_jobs",),
+    "num_boost_round": ("n_estimators",),
+    "num_iterations": ("n_estimators",),
+    "num_leaves": ("max_leaf_nodes",),
+    "num_threads": ("n_jobs",),
+    "num_trees": ("n_estimators",),
+    "objective": ("loss",),
+    "od_wait": ("n_iter_no_change",),
+    "quantile_alpha": ("quantile",),
+    "random_seed": ("random_state",),
+    "reg_lambda": ("l2_regularization", "regularization"),
+    "sample_weight_eval_set": ("sample_weight_val",),
+    "sample_weights": ("sample_weight",),
+    "scale_pos_weight": ("class_weight",),
+    "seed": ("random_state",),
+    "shrinkage": ("learning_rate",),
+    "thread_count": ("n_jobs",),
+    "valid_sets": _HELD_OUT,
+    "verbosity": ("verbose",),
+    "weight": ("sample_weight",),
+    "xgb_model": ("warm_start",),
+}
+"""Names in other libraries, and those of the same purpose here; estimators have some of them."""
+
+
+def same_loss(name: str, known: Collection[str]) -> str | None:
+    """Return the name of a loss that another library calls ``name``, if it is one of ``known``.
+
+    Parameters
+    ----------
+    name : str
+    known : collection of str
+
+    Returns
+    -------
+    str or None
+    """
+    plain = name.lower()
+    for prefix in _PREFIXES:
+        plain = plain.removeprefix(prefix)
+    candidates = (plain, REGRESSION_LOSSES.get(plain), CLASSIFICATION_LOSSES.get(plain))
+    return next((one for one in candidates if one in known), None)
+
+
+def advice(name: str, parameters: Collection[str], of_fit: Collection[str], caller: str) -> str:
+    """Return what to pass instead of an unknown argument, as the end of a sentence.
+
+    Parameters
+    ----------
+    name : str
+        The unknown argument.
+    parameters, of_fit : collection of str
+        Parameters of the estimator, and of its method ``fit``.
+    caller : str
+        Name of the estimator.
+
+    Returns
+    -------
+    str
+    """
+    same = PARAMETERS.get(name, (name,))
+    own = [one for one in same if one in parameters]
+    if own:
+        return f"set {_joined(own)} in {caller}(...)"
+    passed = [one for one in same if one in of_fit]
+    if passed:
+        return f"pass {_joined(passed)} to fit"
+    near = get_close_matches(name, [*parameters, *of_fit], n=3, cutoff=0.7)
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    return f"the parameters are {', '.join(sorted(parameters))}"
+
+
+def _joined(names: Iterable[str]) -> str:
+    return " and ".join(names)

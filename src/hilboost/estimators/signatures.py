@@ -1,0 +1,121 @@
+"""Decorators of public methods that keep their types, and messages about unknown arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import wraps
+from inspect import signature
+from typing import Any, Self, TypeVar, cast
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import metaestimators
+from sklearn.utils._param_validation import InvalidParameterError
+
+from hilboost.core.errors import InvalidParameter, InvalidType
+from hilboost.estimators import sklearn_callbacks
+from hilboost.estimators.peer_names import advice
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
+
+
+_LONGEST_VALUE = 120  # of a parameter in a message
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Hide a method of objects that do not pass a check, like scikit-learn's decorator."""
+    return cast("Callable[[Method], Method]", metaestimators.available_if(check))
+
+
+def public_fit(method: Method) -> Method:
+    """Run scikit-learn's callbacks around ``fit``, and explain unknown arguments."""
+    known = tuple(signature(method).parameters)
+    method.__qualname__ = method.__name__  # for the interpreter's own messages
+    run = sklearn_callbacks.with_callbacks(method)
+
+    @wraps(method)
+    def fit(self: Any, *arguments: Any, **named: Any) -> Any:
+        refuse_unknown(type(self), named, known, "fit")
+        return run(self, *arguments, **named)
+
+    return cast("Method", fit)
+
+
+def public_methods(cls: Class) -> Class:
+    """Name the methods of a base class without the class in the interpreter's own messages."""
+    for name, value in vars(cls).items():
+        if not name.startswith("_") and hasattr(value, "__code__"):
+            value.__qualname__ = name
+    return cls
+
+
+def refuse_unknown(
+    cls: type, given: Collection[str], known: Collection[str], method: str = ""
+) -> None:
+    """Reject keyword arguments that a public class or its method does not have.
+
+    Raises
+    ------
+    InvalidType
+        The message names the parameter to use instead, if there is one.
+    """
+    for name in given:
+        if name not in known:
+            raise InvalidType(unknown_argument(cls, name, method))
+
+
+def unknown_argument(cls: Any, name: str, method: str = "") -> str:
+    """Write the message about an unknown argument of a public class or its method."""
+    what = (
+        f"{cls.__name__}.{method} has no argument" if method else f"{cls.__name__} has no parameter"
+    )
+    of_fit = tuple(signature(cls.fit).parameters)[1:]
+    return f"{what} {name!r}; {advice(name, cls._get_param_names(), of_fit, cls.__name__)}."
+
+
+class ExplainedParameters(BaseEstimator):
+    """Base class of estimators whose messages about parameters say what to do."""
+
+    fit: Any
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        """Explain unknown parameters; subclasses define ``__init__``."""
+        refuse_unknown(cls, parameters, cls._get_param_names())
+        return super().__new__(cls)
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters of the estimator, or of a nested one as ``<name>__<parameter>``.
+
+        Parameters
+        ----------
+        **parameters
+            Values by name.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidParameter
+            The estimator has no such parameter.
+        """
+        for name in parameters:
+            if name.partition("__")[0] not in self._get_param_names():
+                raise InvalidParameter(unknown_argument(type(self), name))
+        return super().set_params(**parameters)
+
+    def _validate_params(self) -> None:
+        """Check the types and ranges of all parameters; messages show long values in part."""
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            message, got, value = str(error).partition(" Got ")
+            if len(value) <= _LONGEST_VALUE:
+                raise
+            raise InvalidParameterError(f"{message}{got}{_line(value)}...") from None
+
+
+def _line(text: str) -> str:
+    """The beginning of a text, as one line."""
+    return " ".join(text.split())[:_LONGEST_VALUE]

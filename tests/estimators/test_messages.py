@@ -1,0 +1,256 @@
+"""Messages about names of other libraries, long values, validation data, and public names."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.metrics import d2_pinball_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from tests.cases import PLAIN
+
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    OutputKernelForestRegressor,
+)
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, first_few, shown
+from hilboost.estimators.peer_names import (
+    CLASSIFICATION_LOSSES,
+    PARAMETERS,
+    REGRESSION_LOSSES,
+    same_loss,
+)
+from hilboost.losses.registry import classification_losses, regression_losses
+from hilboost.network import NetworkCompletion
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = X[:, 0] + 0.1 * RNG.normal(size=60)
+LABELS = (Y > 0).astype(int)
+
+
+def regressor(*arguments, **parameters):
+    return BoostingRegressor(*arguments, **PLAIN | parameters)
+
+
+# Names in other libraries
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [("mae", "absolute_error"), ("RMSE", "squared_error"), ("reg:absoluteerror", "absolute_error")],
+)
+def test_losses_of_regressors(name, same):
+    with pytest.raises(InvalidParameter, match=rf"not known. Did you mean '{same}'\? Valid"):
+        regressor(name).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["binary:logistic", "multiclass", "Logloss", "crossentropy"])
+def test_losses_of_classifiers(name):
+    with pytest.raises(InvalidParameter, match=r"Did you mean 'log_loss'\?"):
+        BoostingClassifier(name).fit(X, LABELS)
+
+
+def test_losses_of_other_libraries_exist_here_under_the_other_name():
+    for names, known in [
+        (REGRESSION_LOSSES, regression_losses()),
+        (CLASSIFICATION_LOSSES, classification_losses()),
+    ]:
+        assert set(names.values()) <= set(known)
+        assert not set(names) & set(known)
+    assert same_loss("deviance", regression_losses()) is None
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "match"),
+    [
+        (BoostingRegressor, "max_iter", "has no parameter 'max_iter'; set n_estimators in"),
+        (BoostingRegressor, "reg_lambda", r"set l2_regularization in BoostingRegressor\(\.\.\.\)"),
+        (KernelBoostingRegressor, "reg_lambda", "set regularization in Kernel"),
+        (BoostingClassifier, "eval_set", "pass X_val and y_val to fit"),
+        (BoostingClassifier, "num_leaf_nodes", "did you mean 'max_leaf_nodes'"),
+        (NetworkCompletion, "xyz", "the parameters are "),
+    ],
+)
+def test_parameters_of_other_libraries(estimator, name, match):
+    with pytest.raises(InvalidType, match=f"^{estimator.__name__} .*{match}"):
+        estimator(**{name: 1})
+    with pytest.raises(InvalidParameter, match=match):
+        estimator().set_params(**{name: 1})
+
+
+def test_all_suggested_parameters_exist():
+    known = set()
+    for estimator in (BoostingRegressor, BoostingClassifier, KernelBoostingRegressor):
+        known |= {*estimator().get_params(), *inspect.signature(estimator.fit).parameters}
+    for name, same in PARAMETERS.items():
+        assert set(same) <= known | {"length_scale"}, name
+        assert name not in known
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("eval_set", "has no argument 'eval_set'; pass X_val and y_val to fit"),
+        ("early_stopping_rounds", r"set n_iter_no_change in BoostingRegressor\(\.\.\.\)"),
+        ("n_estimators", "set n_estimators in BoostingRegressor"),
+    ],
+)
+def test_arguments_of_fit(name, match):
+    with pytest.raises(InvalidType, match=f"BoostingRegressor.fit .*{match}"):
+        regressor().fit(X, Y, **{name: 1})
+
+
+def test_estimators_are_cloned_and_pickled_as_before():
+    model = regressor(learner=None)
+    assert clone(model).get_params() == model.get_params()
+    assert pickle.loads(pickle.dumps(model)).get_params() == model.get_params()
+    assert next(iter(inspect.signature(BoostingRegressor).parameters)) == "loss"
+
+
+def test_nested_parameters():
+    model = regressor(learner=KernelBoostingRegressor()).set_params(learner__kernel="gaussian")
+    assert model.learner.kernel == "gaussian"
+
+
+# Messages of the interpreter
+
+
+def test_no_message_names_an_internal_class():
+    for call in (
+        lambda: regressor().fit(X),
+        lambda: regressor().fit(X, Y).predict(X, num_iteration=3),
+        lambda: regressor().predict(),
+        lambda: OutputKernelForestRegressor().predict(),
+        lambda: regressor().apply(),
+    ):
+        with pytest.raises(TypeError) as error:
+            call()
+        internal = ("BoostingEstimator", "NumberPredictions", "TableBoosting", "OutputKernelEst")
+        assert not any(name in str(error.value) for name in internal)
+
+
+# Validation data
+
+
+def test_an_unknown_class_in_validation_data():
+    match = "^y_val: y contains the class 7, .* training rows: 0, 1"
+    with pytest.raises(InvalidData, match=match):
+        BoostingClassifier(**PLAIN).fit(X, LABELS, X_val=X, y_val=np.full(60, 7))
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"X_val": np.full((60, 3), np.inf)}, "X_val: .*infinity.* in column 0"),
+        ({"y_val": [np.nan] * 60}, "y_val: Input y contains NaN"),
+        ({"sample_weight_val": [-1.0] * 60}, "sample_weight_val: "),
+        ({"sample_weight_val": ["a"] * 60}, "sample_weight_val: "),
+    ],
+)
+def test_invalid_validation_data(changed, match):
+    with pytest.raises((InvalidData, InvalidType), match=match):
+        regressor().fit(X, Y, **{"X_val": X, "y_val": Y} | changed)
+
+
+def test_a_type_in_validation_data():
+    with pytest.raises(InvalidType, match="X_val: Sparse data was passed"):
+        regressor(learner="kernel").fit(X, Y, X_val=csr_array(X), y_val=Y)
+
+
+# Long values
+
+
+MANY = np.arange(500.0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: regressor(MANY).fit(X, Y),
+        lambda: regressor(n_estimators=MANY).fit(X, Y),
+        lambda: regressor(n_estimators=list(range(3000))).fit(X, Y),
+        lambda: regressor(learner=MANY).fit(X, Y),
+        lambda: regressor("quantile", quantile=MANY).fit(X, Y),
+        lambda: regressor("quantile", quantile=[0.5] * 500).fit(X, Y),
+        lambda: regressor(monotonic_cst={str(i): 1 for i in range(500)}).fit(pd.DataFrame(X), Y),
+        lambda: regressor(interaction_cst=[MANY]).fit(X, Y),
+        lambda: regressor(categorical_features=MANY).fit(X, Y),
+        lambda: BoostingClassifier(class_weight=MANY).fit(X, LABELS),
+        lambda: regressor().fit(X, Y, callbacks=MANY),
+        lambda: regressor().fit(X, Y, callbacks=print),
+        lambda: (
+            BoostingClassifier(**PLAIN | {"n_estimators": 1})
+            .fit(np.arange(100.0)[:, None] % 50, np.arange(100) % 50)
+            .calibrate(np.zeros((2, 1)), [999, 999])
+        ),
+    ],
+)
+def test_long_values_are_not_printed_whole(call):
+    with pytest.raises((ValueError, TypeError)) as error:
+        call()
+    assert len(str(error.value)) < 400
+    assert "\n" not in str(error.value)
+
+
+def test_shown_values():
+    assert shown(np.zeros((3, 2))) == "ndarray of shape (3, 2)"
+    assert shown([1, 2]) == "[1, 2]"
+    assert shown(np.float64(2)) == "np.float64(2.0)"
+    assert len(shown("a" * 1000)) == 80
+    assert first_few("ab") == "'a', 'b'"
+    assert first_few(range(100)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..."
+
+
+# Scores of quantiles
+
+
+def test_several_quantiles_have_a_score():
+    levels = [0.9, 0.1, 0.5]
+    model = regressor("quantile", quantile=levels).fit(X, Y)
+    weight = RNG.integers(1, 3, size=60)
+    for w, rows in [(None, np.arange(60)), (weight, np.repeat(np.arange(60), weight))]:
+        y, predicted = Y[rows], model.predict(X[rows])
+
+        def pinball(guess, y=y):
+            return sum(
+                np.maximum(q * (y - g), (q - 1) * (y - g)).mean()
+                for q, g in zip(levels, guess, strict=True)
+            )
+
+        least = np.quantile(y, levels, method="inverted_cdf")
+        expected = 1 - pinball(predicted.T) / pinball(least)
+        assert model.score(X, Y, w) == pytest.approx(expected)
+
+
+def test_one_quantile_has_the_score_of_scikit_learn():
+    model = regressor("quantile", quantile=0.9).fit(X, Y)
+    score = d2_pinball_score(Y, model.predict(X), alpha=0.9)
+    assert model.score(X, Y) == pytest.approx(score, rel=0.02)
+
+
+def test_score_of_a_constant_target():
+    model = regressor("quantile", quantile=[0.1, 0.9]).fit(X, np.ones(60))
+    assert model.score(X, np.ones(60)) == 1
+    assert model.score(X, np.full(60, 2.0)) == 0
+
+
+def test_searches_over_models_of_several_quantiles():
+    model = regressor("quantile", quantile=[0.1, 0.9])
+    assert np.isfinite(cross_val_score(model, X, Y, cv=3)).all()
+    search = GridSearchCV(model, {"max_leaf_nodes": [2, 4]}, cv=2).fit(X, Y)
+    assert np.isfinite(search.best_score_)
+
+
+# Types
+
+
+def test_methods_keep_their_signatures():
+    assert inspect.signature(BoostingRegressor.fit).return_annotation == "Self"
+    assert "X_val" in inspect.signature(BoostingRegressor.fit).parameters
+    assert "X" in inspect.signature(BoostingClassifier.predict_proba).parameters
