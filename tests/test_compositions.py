@@ -63,6 +63,10 @@ class Cauchy(Loss):
         return Gradients(residual / (1 + residual**2))
 
 
+def quadratic(A, B):
+    return (A @ B.T + 1) ** 2
+
+
 LEARNERS = {
     "trees": "tree",
     "kernel machine": "kernel",
@@ -83,6 +87,9 @@ CONTINUED = LEARNERS | {
     ),
     "list with a regressor": ["tree", KNeighborsRegressor(3)],
     "`reweight=True`": KernelBoostingRegressor(reweight=True, n_basis=10, **_GIVEN),
+    "`reweight=True`, list of kernels": KernelBoostingRegressor(
+        kernel=[GAUSSIAN, kernels.Linear()], regularization=0.1, reweight=True, n_basis=10
+    ),
 }
 STAGES = {
     name: {"stages": name} | ({} if name == "full" else {"n_basis": 10})
@@ -95,7 +102,7 @@ KERNELS = {
     "sum and product": GAUSSIAN * kernels.Linear() + kernels.Constant(1.0),
     "of scikit-learn": kernels.SklearnKernel(RBF(2.0)),
     "list of kernels": [GAUSSIAN, kernels.Linear()],
-    "function": kernels.CallableKernel(lambda A, B: (A @ B.T + 1) ** 2),
+    "function": kernels.CallableKernel(quadratic),
 }
 DISTANCES = {
     **{name: name for name in ("squared_error", "huber", "absolute_error", "quantile")},
@@ -116,17 +123,36 @@ def losses_and_learners(row, column):
 
 def fits_in_two_parts(row, column):
     settings = {"random_state": 0, "early_stopping": False, "learner": CONTINUED[row]}
-    whole = BoostingRegressor(n_estimators=3, **settings).fit(X, Y)
     if column == "`warm_start`":
+        whole = BoostingRegressor(n_estimators=3, **settings).fit(X, Y)
         model = BoostingRegressor(n_estimators=2, warm_start=True, **settings).fit(X, Y)
         model.set_params(n_estimators=3).fit(X, Y)
+        np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+    elif column == "output kernels":
+        learner = "ok3" if row == "trees" else settings.pop("learner")
+        with_checkpoint(
+            lambda: OutputKernelBoostingRegressor(**FEW | {"learner": learner}), np.c_[Y, X[:, 2]]
+        )
     else:
-        with TemporaryDirectory() as folder:
-            checkpoint = Checkpoint(Path(folder) / "c")
-            for callbacks in ([checkpoint, lambda event: event.stage == 2], [checkpoint]):
-                model = BoostingRegressor(n_estimators=3, **settings)
-                model.fit(X, Y, callbacks=callbacks)
-    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+        with_checkpoint(lambda: BoostingRegressor(n_estimators=3, **settings), Y)
+
+
+def with_checkpoint(model, labels):
+    """The same bits as a whole fit."""
+    with TemporaryDirectory() as folder:
+        checkpoint = Checkpoint(Path(folder) / "c")
+        for callbacks in ([checkpoint, lambda event: event.stage == 2], [checkpoint]):
+            resumed = model().fit(X, labels, callbacks=callbacks)
+    np.testing.assert_array_equal(resumed.predict(X), model().fit(X, labels).predict(X))
+
+
+def checkpoints_of_machines(row, column):
+    kind = KernelBoostingRegressor if row == "numbers" else KernelBoostingClassifier
+    settings = {**FEW, "kernel": KERNELS.get(column, GAUSSIAN), "regularization": 0.1}
+    settings |= STAGES.get(column, {})
+    if column == "`reweight=True`":
+        settings |= {"reweight": True, "n_basis": 10}
+    with_checkpoint(lambda: kind(**settings), Y if row == "numbers" else CLASSES)
 
 
 def losses_and_kernel_stages(row, column):
@@ -195,7 +221,7 @@ def uncertainty(row, column):
     if column == "`return_std`":
         return model.fit(X, labels).calibrate(X, labels).predict(X, return_std=True)
     if column == "out-of-fold":
-        model.set_params(early_stopping=True, cv_folds=3)
+        model.set_params(cv_folds=3, early_stopping=True)
         return getattr(model.fit(X, labels), predict)(X)
     more = {"groups": np.arange(N) % 2} if column == "by group" else {}
     model.fit(X, labels).calibrate(X, labels, **more)
@@ -243,6 +269,7 @@ UNCERTAIN = {
 TABLES = {
     "Losses and learners": losses_and_learners,
     "Fits in two parts": fits_in_two_parts,
+    "Checkpoints of kernel machines": checkpoints_of_machines,
     "Losses and kernel machines": losses_and_kernel_stages,
     "Kernels": kernels_and_machines,
     "Output spaces": spaces_and_learners,

@@ -11,9 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, save
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+    save,
+)
 from hilboost.callbacks import Checkpoint
-from hilboost.kernels import Gaussian
+from hilboost.kernels import Gaussian, Linear
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 5))
@@ -46,11 +53,21 @@ CASES = {
     "committee": lambda: BoostingClassifier(
         n_estimators=20, early_stopping=True, cv_folds=2, random_state=0, n_jobs=1
     ),
+    "kernel machines": lambda: KernelBoostingClassifier(
+        kernel=[Gaussian(2.0), Linear()], n_basis=12, n_estimators=20, random_state=0, n_jobs=1
+    ),
+    "output kernel": lambda: OutputKernelBoostingRegressor(
+        "ranking", loss="huber", learner="extra_trees", n_estimators=30, random_state=0, n_jobs=1
+    ),
 }
+_RANKS = {"a": [1, 2, 3], "b": [3, 1, 2], "c": [2, 3, 1]}
 
 
 def labels(name):
-    return LABELS if type(CASES[name]()) is BoostingClassifier else Y
+    kind = type(CASES[name]())
+    if kind is OutputKernelBoostingRegressor:
+        return [_RANKS[label] for label in LABELS]
+    return LABELS if kind in (BoostingClassifier, KernelBoostingClassifier) else Y
 
 
 def child(name, folder, seconds, stage):

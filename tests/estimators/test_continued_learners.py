@@ -45,6 +45,10 @@ CASES = {
     "list, kernels": {"learner": ["linear", machine(KERNELS, n_basis=9)]},
     "sparse": {"learner": SPARSE, "loss": "absolute_error"},
     "joint": {"learner": machine(n_basis=9, refit_every=2)},
+    "reweighted": {
+        "learner": machine(n_basis=9, subset_size=60, reweight=True, length_scale_factors=[0.5, 1])
+    },
+    "reweighted kernels": {"learner": machine(KERNELS, n_basis=9, reweight=True)},
     "block": {"learner": machine(stages="block", n_basis=40)},
     "full": {"learner": machine(stages="full")},
     "full, quantiles": {

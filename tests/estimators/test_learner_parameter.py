@@ -9,6 +9,7 @@ from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegres
 from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
 
 RNG = np.random.default_rng(0)
@@ -66,7 +67,7 @@ def test_every_learner_of_leaves_gets_the_values_of_the_loss(learner):
         np.testing.assert_allclose(predicted[here], expected, rtol=1e-9, atol=1e-12)
 
 
-def test_reweighted_stages_cannot_be_continued():
-    learner = SparseLearner(KernelMachineConfig(), reweight=True)
-    with pytest.raises(InvalidParameter, match="such as kernel machines with reweight=True; set"):
+def test_penalties_without_a_state_cannot_be_continued():
+    learner = NestedLearner(SparseLearner(KernelMachineConfig()))
+    with pytest.raises(InvalidParameter, match="whose state cannot be kept; set warm_start=False"):
         BoostingRegressor(learner=learner, warm_start=True).fit(X, Y)

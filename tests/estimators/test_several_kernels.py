@@ -378,7 +378,7 @@ def test_the_marginal_likelihood_fits_the_kernels(tuning):
 
 def test_sun_yao_2006_with_several_kernels():
     model = KernelBoostingRegressor.sun_yao_2006(
-        kernel=KERNELS, reweight=False, n_estimators=6, n_basis=20, subset_size=50, random_state=0
+        kernel=KERNELS, n_estimators=6, n_basis=20, subset_size=50, random_state=0
     ).fit(X, Y)
     assert len(model.kernels_) == 6
 
@@ -470,11 +470,6 @@ def test_estimators_of_one_kernel_refuse_lists():
         SparseKernelRidge(kernel=KERNELS).fit(X, Y)
     with pytest.raises(InvalidType, match="got list"):
         OutputKernelBoostingRegressor([Gaussian(1.0), Linear()]).fit(X, Y)
-
-
-def test_the_recursion_of_the_appendix_is_for_one_kernel():
-    with pytest.raises(InvalidParameter, match="recursion"):
-        build(stages="sparse", reweight=True).fit(X, Y)
 
 
 def test_tuning_by_distances_is_for_one_kernel():

@@ -15,6 +15,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, SparseLearner
+from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.mixed import MixedLearner, parts_of_rows
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.schedule import Schedule
@@ -164,8 +165,8 @@ def test_capabilities_are_the_meet():
     assert mix([machine, machine]).penalizes
     assert not mix([machine, line]).penalizes
     assert mix(LEARNERS).continues
-    reweighting = SparseLearner(CONFIG, reweight=True)
-    assert not mix([trees, reweighting]).continues
+    nested = NestedLearner(SparseLearner(CONFIG))
+    assert not mix([trees, nested]).continues
     assert mix(LEARNERS).in_checkpoints
     assert not mix([line, WrappedLearner(KNeighborsRegressor())]).in_checkpoints
 

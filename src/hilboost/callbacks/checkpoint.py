@@ -18,8 +18,8 @@ class Checkpoint:
 
     A fit that resumes from the file gives the same model, bit for bit, as an uninterrupted fit.
     The data and parameters must be the same; otherwise the fit raises an error.  Works with
-    the built-in learners of :class:`~hilboost.BoostingRegressor` and
-    :class:`~hilboost.BoostingClassifier`, lists of them, and cross-validated ensembles.
+    the built-in learners, lists of them, cross-validated ensembles, and all kernels that model
+    files support.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ class Checkpoint:
     def __call__(self, event: Event) -> None:
         """Raise an error; estimators that support checkpoints replace this callback."""
         raise IncompatibleParts(
-            "Checkpoint works only with the trees of BoostingRegressor and BoostingClassifier; "
-            "remove it from callbacks."
+            "Checkpoint works only with estimators that fit stages one after the other; remove it "
+            "from callbacks."
         )
 
 

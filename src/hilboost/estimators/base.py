@@ -55,6 +55,9 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
 
     _kind: ClassVar[str]
     _merges_equal_rows: ClassVar[bool] = False
+    _resumes: ClassVar[bool] = False
+    """Whether a fit can be saved to a checkpoint while it runs."""
+
     fitted_: FittedModel
     random_state: Any
     n_jobs: int | None
@@ -107,10 +110,10 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
 
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
         """Reject callbacks that the estimator does not support."""
-        if checkpoints_among(callbacks):
+        if checkpoints_among(callbacks) and not self._resumes:
             raise InvalidParameter(
-                f"{type(self).__name__} does not support Checkpoint, which is only available for "
-                "the trees of BoostingRegressor and BoostingClassifier; remove it from callbacks."
+                f"{type(self).__name__} does not support Checkpoint, which requires stages that "
+                "are fitted one after the other; remove it from callbacks."
             )
 
     # Fit

@@ -86,6 +86,7 @@ class KernelMachineEstimator(BoostingEstimator):
 class KernelBoosting(KernelMachineEstimator):
     """Base class of boosted kernel machines."""
 
+    _resumes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "stages": [StrOptions({"auto", "full", "sparse", "block"})],
         "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],

@@ -167,6 +167,7 @@ default="from_dtype"
            [3, 1, 2]])
     """
 
+    _resumes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OutputKernelEstimator._parameter_constraints,
         "loss": [str, Loss, type],
@@ -248,7 +249,8 @@ default="from_dtype"
         machine = self._machine()
         if machine is not None:
             check_kernel(machine.kernel, self._categories(), data.schema)
-        return self._recipe_of(self._chosen(data, seed), data, seed, {})
+        chosen = self._chosen(data, seed) if continuation is None else self._as_in(continuation)
+        return self._recipe_of(chosen, data, seed, {})
 
     def _recipe_of(
         self, learner: Any, data: TrainingData, seed: int, settings: dict[str, Any]
@@ -282,6 +284,12 @@ default="from_dtype"
             threads_for(self.n_jobs, data.target.y.size * data.X.shape[1]),
         )
 
+    def _as_in(self, continuation: Continuation) -> Any:
+        """The learner of the fit to continue, which has compared those of ``"auto"``."""
+        if not is_auto(self.learner):
+            return self.learner
+        return _COMPARED[0] if continuation.stages is None else _COMPARED[1]
+
     def _work(self, recipe: Recipe) -> int:
         return int(recipe.data.target.y.size * recipe.data.X.shape[1])
 
@@ -292,7 +300,7 @@ default="from_dtype"
         require(stored.stages is None or not self._grows_trees(), "stages")
         chosen = self.learner
         if is_auto(chosen):
-            chosen = "extra_trees" if stored.stages is None else "kernel"
+            chosen = _COMPARED[0] if stored.stages is None else _COMPARED[1]
         learner = self._make_learner(chosen, 1, stored.schema.categories, stored.stages)
         return distance_loss(self.loss), learner
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
-from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
@@ -56,6 +54,7 @@ class TableBoosting(BoostingEstimator):
     """Base class for boosting trees or other learners on tables."""
 
     is_tabular = True
+    _resumes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
         "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
@@ -198,9 +197,6 @@ class TableBoosting(BoostingEstimator):
         parameters = {**self.get_params(deep=False), "learner": chosen}
         learner = stored_learner(parameters, stored.resolved, stored.schema)
         return self._make_loss(codec), learner
-
-    def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
-        """Accept all callbacks; the fit itself rejects learners that files cannot store."""
 
     def _declares(self, capability: str) -> bool:
         """Whether all learners are Learner objects, or names of learners, that declare it."""

@@ -56,7 +56,7 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         )
         arrays |= more
     elif "output" not in header:
-        header |= _stages_to_file(fitted.learner)
+        header |= stages_to_file(fitted.learner)
     if fitted.calibration is not None:
         header["calibration"], more = calibrations.to_file(fitted.calibration)
         arrays |= more
@@ -115,7 +115,7 @@ def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Ar
     if fitted.codec.kind == "numbers":
         return {"n_targets": fitted.numbers.n_targets, "flat": fitted.numbers.flat}, {}
     fields, arrays = output_spaces.to_arrays(fitted.output.embedding, _span(fitted.output), writer)
-    fields |= _stages_to_file(fitted.learner)
+    fields |= stages_to_file(fitted.learner)
     if fitted.output.outside:
         fields["outside"] = True
     return {"output": fields}, arrays
@@ -133,20 +133,27 @@ def _read_codec(
         embedding, span = output_spaces.from_arrays(header["output"], arrays, n_outputs, reader)
         outside = header["output"].get("outside", False)
         require(type(outside) is bool, "outside")
-        return OutputCodec(embedding, *span, outside), _stages(header["output"])
+        return OutputCodec(embedding, *span, outside), stages_from_file(header["output"])
     if "classes" in header:
         classes = read_labels(header["classes"], header["classes_dtype"], "classes")
         require(len(classes) >= 2, "classes")
-        return ClassCodec(classes), _stages(header)
-    return NumberCodec(int(header["n_targets"]), bool(header["flat"])), _stages(header)
+        return ClassCodec(classes), stages_from_file(header)
+    return NumberCodec(int(header["n_targets"]), bool(header["flat"])), stages_from_file(header)
 
 
-def _stages_to_file(learner: Learner) -> Header:
-    """Return the name of kernel stages, which the parameters may leave open."""
+def stages_to_file(learner: Learner) -> Header:
+    """Convert the name of kernel stages, which the parameters may leave open, to a field."""
     return {"stages": learner.name} if learner.name in kernel_machines.STAGES else {}
 
 
-def _stages(fields: Header) -> str | None:
+def stages_from_file(fields: Header) -> str | None:
+    """Read what :func:`stages_to_file` wrote.
+
+    Raises
+    ------
+    ValueError
+        The name is unknown.
+    """
     if not isinstance(fields, dict) or "stages" not in fields:
         return None
     require(fields["stages"] in kernel_machines.STAGES, "stages")

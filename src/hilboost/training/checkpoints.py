@@ -27,6 +27,7 @@ from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.persistence import container as files
+from hilboost.persistence.fitted import stages_from_file, stages_to_file
 from hilboost.persistence.values import ValueReader, ValueWriter
 from hilboost.training.data import TrainingData
 from hilboost.training.fingerprints import digest, fingerprint, plain_value
@@ -175,7 +176,7 @@ class Resumable:
         raise InvalidParameter(
             f"Checkpoint is not supported by {' and '.join(refused)}, because files cannot store "
             "its base models, its kernel, or the state that it needs to continue; use another "
-            "learner, or remove Checkpoint from callbacks."
+            "learner or kernel, or remove Checkpoint from callbacks."
         )
 
     def check_width(self, width: int) -> None:
@@ -202,18 +203,22 @@ class Resumable:
 
         No stages are added if the fit in the file was complete.
         """
-        assert recipe.resolved is not None
-        writer = Writer(self, recipe.seed, recipe.resolved, state, n_columns)
+        writer = Writer(self, recipe, state, n_columns)
         callbacks = tuple(writer if c is self.checkpoint else c for c in config.callbacks)
-        n_stages, stopping = config.n_stages, config.stopping
-        if stopping is not None and stopping.should_stop(config.watched(state)):
-            n_stages = len(state.members[0].stages)
+        is_complete = self.continuation is not None and _is_complete(config, state)
         return replace(
             config,
             callbacks=callbacks,
-            n_stages=n_stages,
+            n_stages=len(state.members[0].stages) if is_complete else config.n_stages,
             takes_snapshots=not config.learner.resumable,
         )
+
+
+def _is_complete(config: BoostingConfig, state: TrainingState) -> bool:
+    """Whether the fit has stopped by itself."""
+    if config.stopping is not None and config.stopping.should_stop(config.watched(state)):
+        return True
+    return all(config.learner.converged(member.data) for member in state.members)
 
 
 def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation | None:
@@ -249,8 +254,9 @@ def resume(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation 
         state = TrainingState(
             members, train=train, validation=validation, metrics=metrics, snapshots=snapshots
         )
-        resolved = ResolvedParameters(**header["chosen"])
-        return Continuation(state, int(header["seed"]), resolved, in_units=True)
+        chosen, stages = header["chosen"], stages_from_file(header)
+        resolved = None if chosen is None else ResolvedParameters(**chosen)
+        return Continuation(state, int(header["seed"]), resolved, in_units=True, stages=stages)
     except (InvalidData, InvalidParameter, InvalidModelFile):
         raise
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
@@ -261,12 +267,7 @@ class Writer(AbstractContextManager["Writer"]):
     """Callback that saves the state of a fit at intervals, and when it ends or is interrupted."""
 
     def __init__(
-        self,
-        resumable: Resumable,
-        seed: int,
-        resolved: ResolvedParameters,
-        state: TrainingState,
-        n_features: int,
+        self, resumable: Resumable, recipe: Recipe, state: TrainingState, n_features: int
     ) -> None:
         self._checkpoint, self._state = resumable.checkpoint, state
         self._header: dict[str, Any] = {
@@ -275,8 +276,9 @@ class Writer(AbstractContextManager["Writer"]):
             "row_draws": ROW_DRAWS,
             "parameters": resumable.fingerprint.parameters,
             "data": resumable.fingerprint.data,
-            "seed": seed,
-            "chosen": {name: plain_value(name, value) for name, value in asdict(resolved).items()},
+            "seed": recipe.seed,
+            "chosen": _chosen(recipe.resolved),
+            **stages_to_file(recipe.learner),
             "n_members": len(state.members),
             "n_features_in": n_features,
         }
@@ -348,6 +350,12 @@ def _remove_leftovers(path: Path) -> None:
     for other in final.parent.iterdir():
         if ours.fullmatch(other.name):
             other.unlink(missing_ok=True)
+
+
+def _chosen(resolved: ResolvedParameters | None) -> dict[str, Any] | None:
+    if resolved is None:
+        return None
+    return {name: plain_value(name, value) for name, value in asdict(resolved).items()}
 
 
 def _in_one(members: Sequence[EnsembleMember]) -> AdditiveModel:

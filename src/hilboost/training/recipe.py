@@ -155,6 +155,8 @@ class Continuation:
         Whether the existing stages are in units of the fit, as in a checkpoint.
     belongs_to : mapping of str to str, or None
         Hashes of what the snapshots of the state belong to; ``None`` if this has been checked.
+    stages : str or None
+        Name of the kernel stages in a checkpoint.
     """
 
     state: TrainingState
@@ -163,6 +165,7 @@ class Continuation:
     encoding: Encoding | None = None
     in_units: bool = False
     belongs_to: Mapping[str, str] | None = None
+    stages: str | None = None
 
     @classmethod
     def of(cls, fitted: FittedModel) -> Continuation:

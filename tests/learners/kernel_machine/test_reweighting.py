@@ -6,11 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference.machines import Staged, penalized
 
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.target import Target
-from hilboost.kernels import Gaussian, Matern
-from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+from hilboost.kernels import Gaussian, Linear, Matern
+from hilboost.learners.kernel_machine import (
+    KernelMachineConfig,
+    SeveralKernelsLearner,
+    SparseLearner,
+)
 from hilboost.learners.kernel_machine.reweighting import Reweighting
+from hilboost.losses import BinomialLogLoss
 
 
 def direct(F, Q, y, regularization):
@@ -134,6 +139,48 @@ def test_the_model_is_the_direct_solution(weighted, r, factors, solver):
     total = np.zeros_like(staged.raw)
     type(parts[0].model).sum_of(parts).add_to(total, X, 1)
     np.testing.assert_allclose(total, staged.raw, atol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("factors", [(), (0.4, 1.0)], ids=["kernels", "kernels-and-scales"])
+def test_several_kernels_give_the_direct_solution(weighted, factors):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    X[1] = X[0]  # equal rows are merged
+    Y = np.column_stack([np.sin(3 * X[:, 0]) + X[:, 1], X[:, 1] - X[:, 0]])
+    Y += rng.normal(0, 0.2, size=Y.shape)
+    target = Target(Y, rng.uniform(0.3, 3, 60) if weighted else None)
+    setting = KernelMachineConfig(regularization=0.2, standardize=False)
+    stage = SparseLearner(setting, n_basis=4, subset_size=30, length_scale_factors=factors)
+    kernels = (Linear(), Gaussian(1.0), Matern(1.0, 1.5))
+    staged = Staged(SeveralKernelsLearner(stage, kernels, reweight=True), X, target, r=2)
+    for _ in range(7):
+        staged.go()
+        np.testing.assert_allclose(staged.raw, refitted(staged, 0.2, 2), atol=1e-8)
+        total = sum(part.function for state in staged.data.states for part in state.components)
+        distinct = staged.data.workspace.distinct
+        np.testing.assert_allclose(total[distinct.group], staged.raw, atol=1e-9)
+    found = staged.data.stage_kernels
+    assert len(set(found.chosen)) > 1
+    assert (found.norms[-1] > 0).sum() == len(set(found.chosen))
+    np.testing.assert_allclose(staged.predicted(X), staged.raw, atol=1e-9)
+
+
+def test_several_kernels_need_squared_error_and_the_memory_of_all_stages():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    target = Target((X[:, :1] > 0).astype(float))
+    setting = KernelMachineConfig(regularization=0.2, memory_budget=2.0**27 + 3 * 16 * 60)
+    learner = SeveralKernelsLearner(
+        SparseLearner(setting, n_basis=4), (Linear(), Gaussian(1.0)), reweight=True
+    )
+    with pytest.raises(IncompatibleParts, match="reweight=True requires squared error"):
+        Staged(learner, X, target, BinomialLogLoss()).go()
+    with pytest.raises(IncompatibleParts, match="requires the same rows in all stages"):
+        Staged(learner, X, target, rows=np.arange(30)).go()
+    staged = Staged(learner, X, target).go(3)
+    with pytest.raises(InvalidParameter, match="reweighting 4 stages on 60 rows requires"):
+        staged.go()
 
 
 def test_new_weights_lower_the_objective():

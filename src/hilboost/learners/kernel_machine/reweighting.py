@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import scipy.linalg
@@ -12,9 +14,13 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
+from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.snapshots import RecursionSnapshot, ReweightedSnapshot
+from hilboost.learners.kernel_machine.stage_system import BYTES_BESIDE
+from hilboost.learners.kernel_machine.workspace import Workspace
 
 _SMALLEST_NEW_PART = 1e-12
 
@@ -88,6 +94,17 @@ class Reweighting:
         self._G.append(g)
         return own, change
 
+    def snapshot(self) -> RecursionSnapshot:
+        """The factors, which no later stage changes."""
+        return RecursionSnapshot(list(self._G), self._L, self._M)
+
+    @classmethod
+    def restored(cls, regularization: float, snapshot: RecursionSnapshot) -> Self:
+        """The recursion after the stages of a snapshot."""
+        made = cls(regularization)
+        made._G, made._L, made._M = list(snapshot.G), snapshot.L, snapshot.M
+        return made
+
 
 class ReweightedStages:
     """The stages so far, and the recursion of each output; :meth:`add` changes them in place.
@@ -100,8 +117,46 @@ class ReweightedStages:
     """
 
     def __init__(self, regularization: float, n_outputs: int) -> None:
+        self._regularization = regularization
         self._recursions = [Reweighting(regularization) for _ in range(n_outputs)]
         self._stages: list[Descending] = []
+
+    def snapshot(self) -> ReweightedSnapshot:
+        """What later stages need."""
+        models = [stage.term.model for stage in self._stages]
+        return ReweightedSnapshot(
+            self._regularization,
+            [recursion.snapshot() for recursion in self._recursions],
+            [model.rows for model in models if model.rows is not None],
+            [model.weights for model in models],
+            [stage.outputs for stage in self._stages if stage.outputs is not None],
+        )
+
+    @classmethod
+    def restored(cls, snapshot: ReweightedSnapshot, terms: Sequence[Term]) -> Self:
+        """The stages of a snapshot.
+
+        Parameters
+        ----------
+        snapshot : ReweightedSnapshot
+        terms : sequence of Term
+            All terms so far: those of a stage are its own and changes of all earlier ones.
+
+        Raises
+        ------
+        ValueError
+            The number of terms is another one.
+        """
+        lam, n = snapshot.regularization, len(snapshot.rows)
+        if 2 * len(terms) != n * (n + 1):
+            raise ValueError("the number of reweighted stages is inconsistent")
+        made = cls(lam, len(snapshot.recursions))
+        made._recursions = [Reweighting.restored(lam, one) for one in snapshot.recursions]
+        parts = zip(snapshot.rows, snapshot.weights, snapshot.outputs, strict=True)
+        for k, (rows, weights, outputs) in enumerate(parts):
+            model = terms[k * (k + 1) // 2].model
+            made._stages.append(Descending.of(replace(model, rows=rows, weights=weights), outputs))
+        return made
 
     def __len__(self) -> int:
         return len(self._stages)
@@ -154,6 +209,25 @@ def _inner_product(new: KernelExpansion, column: int, old: Descending) -> float:
     if old.term.model.kernel is not new.kernel:
         return 0.0
     return float(new.weights[:, column] @ old.outputs[new.rows, column])
+
+
+def origins(n_stages: int) -> list[int]:
+    """For each term of reweighted stages, the number of the stage whose model it multiplies."""
+    return [origin for stage in range(n_stages) for origin in (stage, *range(stage))]
+
+
+def require_kept(workspace: Workspace, n_outputs: int, n_stages: int) -> float:
+    """Bytes that are kept of this number of stages: outputs and a column of G.
+
+    Raises
+    ------
+    InvalidParameter
+        The memory budget is smaller.
+    """
+    kept = 16.0 * workspace.n_rows * n_outputs * n_stages
+    what = f"reweighting {n_stages} stages on {workspace.n_rows} rows"
+    require_memory(kept + BYTES_BESIDE, workspace.memory, what, "stages (n_estimators)")
+    return kept
 
 
 def require_squared_error(gradients: Gradients, sample: RowSample) -> None:

@@ -54,6 +54,8 @@ class MachineSnapshot:
     components : list of ComponentSnapshot
     solver : SolverSnapshot or None
         For full stages.
+    reweighted : ReweightedSnapshot or None
+        For stages whose weights are set anew.
     """
 
     in_files: ClassVar[bool] = True
@@ -66,6 +68,50 @@ class MachineSnapshot:
     n_stages: int
     components: list[ComponentSnapshot]
     solver: SolverSnapshot | None = None
+    reweighted: ReweightedSnapshot | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RecursionSnapshot:
+    """The factors of the recursion for the weights of the stages, for one output.
+
+    Attributes
+    ----------
+    G : list of (n,) float64
+        A column for each stage.
+    L, M : (j, j) float64
+    """
+
+    in_files: ClassVar[bool] = True
+
+    G: list[Floats]
+    L: Floats
+    M: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ReweightedSnapshot:
+    """The stages whose weights are set anew after each stage.
+
+    Attributes
+    ----------
+    regularization : float
+        λ
+    recursions : list of RecursionSnapshot
+        One for each output.
+    rows : list of (m,) int64
+        Basis vectors of each stage.
+    weights : list of (m, r) float64
+    outputs : list of (n, r) float64
+    """
+
+    in_files: ClassVar[bool] = True
+
+    regularization: float
+    recursions: list[RecursionSnapshot]
+    rows: list[NDArray[np.int64]]
+    weights: list[Floats]
+    outputs: list[Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +197,9 @@ class SeveralSnapshot:
     descent : Descent
     made_by : (n_stages,) int64
     norms : (n_stages, n_kernels) float64
-    states : list of MachineSnapshot or None
-        ``None`` for machines that have not seen any gradients.
+    states : list of MachineSnapshot
+    reweighted : ReweightedSnapshot or None
+        For stages whose weights are set anew.
     """
 
     in_files: ClassVar[bool] = True
@@ -164,3 +211,4 @@ class SeveralSnapshot:
     made_by: NDArray[np.int64]
     norms: Floats
     states: list[MachineSnapshot]
+    reweighted: ReweightedSnapshot | None = None

@@ -24,14 +24,14 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.joint import refit
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.reweighting import ReweightedStages, require_squared_error
+from hilboost.learners.kernel_machine.reweighting import (
+    ReweightedStages,
+    require_kept,
+    require_squared_error,
+)
 from hilboost.learners.kernel_machine.rounding import unspoilt
 from hilboost.learners.kernel_machine.snapshots import MachineSnapshot
-from hilboost.learners.kernel_machine.stage_system import (
-    BYTES_BESIDE,
-    StageSolver,
-    fitted_on_subset,
-)
+from hilboost.learners.kernel_machine.stage_system import StageSolver, fitted_on_subset
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.workspace import Workspace
 
@@ -91,11 +91,7 @@ class SparseLearner(KernelLearner):
     length_scale_factors: tuple[float, ...] = ()
 
     name: ClassVar[str] = "sparse"
-
-    @property
-    def has_state(self) -> bool:  # type: ignore[override]
-        """Whether snapshots are supported: reweighting needs the outputs of all stages."""
-        return not self.reweight
+    has_state: ClassVar[bool] = True
 
     @property
     def stage_solver(self) -> StageSolver:
@@ -206,13 +202,7 @@ class SparseLearner(KernelLearner):
         """Bytes that reweighting keeps for all stages including this one."""
         if not self.reweight:
             return 0.0
-        n_stages = 1 + data.n_reweighted
-        # Of each stage, its outputs and a column of G.
-        kept = 16.0 * problem.n_rows * problem.n_outputs * n_stages
-        what = f"reweighting {n_stages} stages on {problem.n_rows} rows"
-        memory = data.workspace.memory
-        require_memory(kept + BYTES_BESIDE, memory, what, "stages (n_estimators)")
-        return kept
+        return require_kept(data.workspace, problem.n_outputs, 1 + data.n_reweighted)
 
     def _with_best_scale(
         self, data: SparseState, problem: StageProblem, subset: NDArray[np.int64]
@@ -255,10 +245,20 @@ class SparseState(MachineState):
         """The kernel of the choice, and that with other length scales."""
         return (*super().kernels, *self._scaled_kernels)
 
+    def snapshot(self) -> MachineSnapshot | None:
+        """What later stages need; the outputs of all stages if these are reweighted."""
+        found = super().snapshot()
+        if found is None or self._reweighted is None:
+            return found
+        return replace(found, reweighted=self._reweighted.snapshot())
+
     def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
         """Continue from a snapshot, with the same multiples of the length scales."""
         self._scaled_kernels = tuple(snapshot.kernels[1:])
-        return super().restore(snapshot, terms)
+        restored = super().restore(snapshot, terms)
+        if snapshot.reweighted is not None:
+            self._reweighted = ReweightedStages.restored(snapshot.reweighted, restored)
+        return restored
 
     def scaled_kernels(self, kernel: Kernel, factors: tuple[float, ...]) -> tuple[Kernel, ...]:
         """The kernel with multiples of its length scales: the same objects in every stage.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -293,6 +293,11 @@ class MachineState(ABC):
         self._proposed = steps
         return self._conversion.shown(steps)
 
+    @property
+    def proposed(self) -> tuple[Descending, ...]:
+        """The proposed steps, for the distinct rows."""
+        return self._proposed
+
     def withdraw(self) -> None:
         """Discard the proposed steps, because another kernel or learner made the stage."""
         self.n_stages += 1
@@ -300,15 +305,19 @@ class MachineState(ABC):
 
     def stage_added(self, stage: Stage) -> None:
         """Add the proposed steps with the coefficients that the rules set."""
-        for term, step in zip(stage.terms, self._proposed, strict=True):
+        if self.descent is not None:
+            (step,) = self._proposed
+            self.descent = self.descent.after(stage, step)
+        self.add(zip(stage.terms, self._proposed, strict=True))
+
+    def add(self, steps: Iterable[tuple[Term, Descending]]) -> None:
+        """Add steps with the coefficients of terms."""
+        for term, step in steps:
             model = step.term.model
             assert model.rows is not None
             assert step.outputs is not None
             component = self.component(model.kernel, len(term.coefficient))
             component.add(model.rows, model.weights, step.outputs, term.coefficient)
-        if self.descent is not None:
-            (step,) = self._proposed
-            self.descent = self.descent.after(stage, step)
         self.n_stages += 1
         self._proposed = ()
 

@@ -114,6 +114,7 @@ class VectorTreeLearner(SplittingLearner):
     layout: ClassVar[Literal["F", "C"]] = "C"
     constant_on_leaves: ClassVar[bool] = True
     takes_missing_values: ClassVar[bool] = True
+    resumable: ClassVar[bool] = True
 
     max_splits: int | None = 20
     max_depth: int | None = None

@@ -13,7 +13,7 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.rounding import check_predictions
-from hilboost.learners.kernel_machine.several import SeveralKernelsState
+from hilboost.learners.kernel_machine.several_state import SeveralKernelsState
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary

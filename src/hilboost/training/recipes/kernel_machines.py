@@ -195,13 +195,10 @@ def kernel_learner(p: KernelParameters, n: int, categorical: tuple[int, ...]) ->
     one = replace(p, kernel=kernels[0])
     if len(kernels) == 1:
         return _learner_of_one(one, n, categorical)
-    if p.reweight:
-        raise InvalidParameter(
-            "reweight=True requires one kernel, because the recursion (27) takes all earlier "
-            f"stages for functions of one kernel, and kernel lists {len(kernels)}; set "
-            "reweight=False, or use refit_every."
-        )
-    return SeveralKernelsLearner(_learner_of_one(one, n, categorical, len(kernels)), kernels)
+    stages = _stages(one, n, len(kernels))
+    one = replace(one, stages=stages, reweight=False)  # which is for all kernels together
+    stage = _learner_of_one(one, n, categorical, len(kernels))
+    return SeveralKernelsLearner(stage, kernels, p.reweight)
 
 
 def _learner_of_one(

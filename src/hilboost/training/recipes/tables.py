@@ -317,8 +317,7 @@ def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -
     if p["warm_start"] and not learner.continues:
         raise InvalidParameter(
             "warm_start is not supported by learners that penalize the norm of the whole model "
-            "and whose state cannot be kept, such as kernel machines with reweight=True; set "
-            "warm_start=False, or use another learner."
+            "and whose state cannot be kept; set warm_start=False, or use another learner."
         )
     _check_classes(learner, data)
     check_parts(p["learner"], learner, data.schema, "set learner='tree'")

@@ -1,0 +1,302 @@
+"""The state of several kernels in one model during a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.base_model import Stage, Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.gradients import Gradients
+from hilboost.core.row_sample import RowSample
+from hilboost.kernels import Kernel, Sum
+from hilboost.learners.kernel_machine.conversion import Conversion
+from hilboost.learners.kernel_machine.descending import Descending, Descent
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.reweighting import ReweightedStages, origins, require_kept
+from hilboost.learners.kernel_machine.snapshots import SeveralSnapshot
+from hilboost.learners.kernel_machine.stage_kernels import StageKernels
+from hilboost.learners.kernel_machine.state import MachineState, likely_amplitude
+from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice
+from hilboost.learners.kernel_machine.tuning.choose_several import SeveralChoice, choose_several
+from hilboost.learners.kernel_machine.tuning.shared import SharedChoice
+from hilboost.learners.kernel_machine.workspace import Workspace
+
+_PATIENCE = {"full": 1, "sparse": 5, "block": 5}
+_LEAST_FALL = 1e-7
+
+
+class SeveralKernelsState:
+    """The state of each kernel, and which one made which stage.
+
+    Its methods change it in place, as those of :class:`~.state.MachineState` do.
+
+    Attributes
+    ----------
+    workspace : Workspace
+        Shared by all kernels.
+    states : list of MachineState
+        One for each kernel; empty before the first stage.
+    choice : Choice or None
+        The sum of the kernels, and λ.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.states: list[MachineState] = []
+        self.choice: Choice | None = None
+        self._kernels: tuple[Kernel, ...] = ()
+        self._choose_penalty: PenaltyChoice | None = None
+        self._conversion: Conversion | None = None
+        self._shared: SharedChoice[SeveralChoice] | None = None
+        self._is_least_squares = False
+        self._descent = Descent(1)
+        self._best = 0
+        self._proposed: Descending | None = None
+        self._reweighted: ReweightedStages | None = None
+        self._steps: tuple[Descending, ...] = ()
+        self._made_by: list[int] = []
+        self._norms: list[Floats] = []
+
+    def for_member(self) -> SeveralKernelsState:
+        """The state of another member of an ensemble: the same rows, amplitudes and λ."""
+        if self._shared is None:
+            self._shared = SharedChoice()
+        team = ThreadTeam(self.workspace.team.n_threads)
+        member = SeveralKernelsState(replace(self.workspace, team=team))
+        member._shared = self._shared
+        return member
+
+    def choose_penalty_by(self, choose_penalty: PenaltyChoice) -> None:
+        """Let a function choose λ, if the user does not."""
+        self._choose_penalty = choose_penalty
+
+    def begin(
+        self,
+        stage: KernelLearner,
+        kernels: tuple[Kernel, ...],
+        gradients: Gradients,
+        sample: RowSample,
+    ) -> None:
+        """Choose the amplitudes of the kernels and λ; begin the machine of each kernel."""
+        self._conversion = Conversion.of(self.workspace.distinct, gradients)
+        self._is_least_squares = gradients.hessian is None
+        found = self._chosen(stage, kernels, gradients, sample)
+        self.choice = Choice(Sum(found.kernels), found.regularization, found.rows, found.predicted)
+        self._kernels = found.kernels
+        self._descent = Descent(_PATIENCE[stage.name or ""], _LEAST_FALL)
+        for state, kernel in zip(self._begun(stage), found.kernels, strict=True):
+            state.choice = Choice(kernel, found.regularization)
+
+    def _begun(self, stage: KernelLearner) -> list[MachineState]:
+        """Begin the machine of each kernel."""
+        memory = self.workspace.memory
+        if stage.name == "full":  # all Gram matrices are kept
+            memory /= len(self._kernels)
+        workspace = replace(self.workspace, memory=memory)
+        self.states += [stage.state(workspace) for _ in self._kernels]
+        return self.states
+
+    def snapshot(self) -> SeveralSnapshot | None:
+        """What later stages need; ``None`` before the first stage."""
+        states = [state.snapshot() for state in self.states]
+        known = [state for state in states if state is not None]
+        if not known or self._conversion is None or self.choice is None:
+            return None
+        return SeveralSnapshot(
+            self._conversion.unit,
+            self._is_least_squares,
+            self.choice,
+            self._descent,
+            np.array(self._made_by, dtype=np.int64),
+            np.reshape(self._norms, (-1, len(known))),
+            known,
+            None if self._reweighted is None else self._reweighted.snapshot(),
+        )
+
+    def restore(
+        self, stage: KernelLearner, snapshot: SeveralSnapshot, terms: Sequence[Term]
+    ) -> list[Term]:
+        """Continue from a snapshot; return the terms so far, as those of the machines."""
+        self._conversion = Conversion(self.workspace.distinct, snapshot.unit)
+        self._is_least_squares = snapshot.is_least_squares
+        self.choice, self._descent = snapshot.choice, snapshot.descent
+        self._kernels = tuple(state.choice.kernel for state in snapshot.states)
+        self._made_by, self._norms = snapshot.made_by.tolist(), list(snapshot.norms.copy())
+        makers = self._made_by
+        if snapshot.reweighted is not None:
+            makers = [makers[origin] for origin in origins(len(makers))]
+        if len(makers) != len(terms):
+            raise ValueError("the number of stages of several kernels is inconsistent")
+        restored = list(terms)
+        for k, (state, own) in enumerate(zip(self._begun(stage), snapshot.states, strict=True)):
+            places = [place for place, by in enumerate(makers) if by == k]
+            found = stage.restore(state, own, [terms[place] for place in places])
+            for place, term in zip(places, found, strict=True):
+                restored[place] = term
+        if snapshot.reweighted is not None:
+            self._reweighted = ReweightedStages.restored(snapshot.reweighted, restored)
+        return restored
+
+    def _chosen(
+        self,
+        stage: KernelLearner,
+        kernels: tuple[Kernel, ...],
+        gradients: Gradients,
+        sample: RowSample,
+    ) -> SeveralChoice:
+        """Choose from the rows of the stage, or once for all members from all rows."""
+        assert self._conversion is not None
+        rows = sample if self._shared is None else self.workspace.all_rows
+        seen, weight = self._conversion.seen(gradients, rows)
+
+        def choice() -> SeveralChoice:
+            return choose_several(
+                stage.setting,
+                kernels,
+                self.workspace,
+                seen,
+                weight,
+                stage.name == "full",
+                self._choose_penalty,
+            )
+
+        return choice() if self._shared is None else self._shared.settled(choice)
+
+    def take(self, proposals: Sequence[Descending]) -> Descending:
+        """The proposal with the largest decrease; the first of several."""
+        # At the minimum of a parabola, the decrease is half of what the slope promises: ½ g'H⁻¹g.
+        gains = np.array([0.5 * float(np.sum(step.descent)) for step in proposals])
+        gains[np.isnan(gains)] = -np.inf
+        self._best = int(np.argmax(gains))
+        self._proposed = proposals[self._best]
+        return self._proposed
+
+    def reweighted(self, gradients: Gradients, sample: RowSample) -> list[FittedTerm]:
+        """The best proposal with its weight, and the earlier stages with the change of theirs."""
+        assert self._conversion is not None
+        assert self.choice is not None
+        seen, weight = self._conversion.seen(gradients, sample)
+        (step,) = self.states[self._best].proposed
+        model = step.term.model
+        assert step.outputs is not None
+        problem = StageProblem(model.kernel, self.choice.regularization, seen, weight)
+        if self._reweighted is None:
+            self._reweighted = ReweightedStages(problem.regularization, problem.n_outputs)
+        require_kept(self.workspace, problem.n_outputs, 1 + len(self._reweighted))
+        self._steps = tuple(self._reweighted.add(model, step.outputs, problem))
+        return self._conversion.shown(self._steps)
+
+    def stage_added(self, stage: Stage) -> None:
+        """Add the stage to the function of its kernel, with the coefficients of the rules."""
+        assert self._proposed is not None
+        norms = self._norms[-1].copy() if self._norms else np.zeros(len(self.states))
+        changed = {self._best}
+        if self._steps:
+            changed = set(range(len(self.states)))
+            self._add_reweighted(stage)
+            # New weights decrease the penalized loss at least as much as the proposal.
+            stage = Stage((self._proposed.term,))
+        else:
+            for k, state in enumerate(self.states):
+                if k == self._best:
+                    state.stage_added(stage)
+                else:
+                    state.withdraw()
+        self._descent = self._descent.after(stage, self._proposed)
+        for k in changed:
+            norms[k] = self._squared_norm(self.states[k])
+        self._made_by.append(self._best)
+        self._norms.append(norms)
+        self._proposed = None
+
+    def _add_reweighted(self, stage: Stage) -> None:
+        """Add to the function of each kernel the terms that are functions of it."""
+        pairs = list(zip(stage.terms, self._steps, strict=True))
+        for state in self.states:
+            own = {id(kernel) for kernel in state.kernels}
+            state.add([pair for pair in pairs if id(pair[1].term.model.kernel) in own])
+        self._steps = ()
+
+    def withdraw(self) -> None:
+        """Discard the proposed steps, because another learner made the stage."""
+        for state in self.states:
+            state.withdraw()
+        self._proposed, self._steps = None, ()
+
+    def _squared_norm(self, state: MachineState) -> float:
+        """Weighted sum of the squared values of a function on the training rows."""
+        weight = self.workspace.weight
+        squares = _function(state) ** 2
+        return float(squares.sum() if weight is None else (weight[:, None] * squares).sum())
+
+    @property
+    def converged(self) -> bool:
+        """Whether no kernel decreases the penalized loss any more."""
+        return self._descent.has_ended
+
+    @property
+    def stage_kernels(self) -> StageKernels | None:
+        """Kernels of the stages so far."""
+        if not self._norms:
+            return None
+        chosen = np.array(self._made_by, dtype=np.int64)
+        return StageKernels(self._kernels, chosen, np.array(self._norms))
+
+    @property
+    def noise(self) -> Floats | None:
+        """Diagonal (n,) of the linear systems of the kernels, if there are any."""
+        found = [state.noise for state in self.states]
+        known = [noise for noise in found if noise is not None]
+        return np.max(known, axis=0) if len(known) == len(found) and known else None
+
+    @property
+    def trial(self) -> tuple[NDArray[np.int64], Floats] | None:
+        """Rows that the choice of amplitudes held out, and predictions of their first gradients."""
+        choice = self.choice
+        if choice is None or choice.rows is None or choice.predicted is None:
+            return None
+        assert self._conversion is not None
+        return self._conversion.predictions(choice.rows, choice.predicted)
+
+    def amplitude(self, residual: Floats) -> float:
+        """The maximum-likelihood factor of the kernels and the noise, under squared error.
+
+        ``λ y'(K + D)⁻¹y`` is twice the minimum of the penalized loss, for the sum ``K`` of the
+        kernels.  A function close to the minimizer has almost the same penalized loss.
+        """
+        if not self._norms or not self._is_least_squares or self.choice is None:
+            return 1.0
+        assert self._conversion is not None
+        function = np.sum([_function(state) for state in self.states], axis=0)
+        if function.shape[1] != residual.shape[1]:
+            return 1.0
+        left = (self._conversion.means(residual) - function) ** 2
+        weight, regularization = self.workspace.weight, max(self.choice.regularization, 1e-300)
+        loss = float((left if weight is None else left * weight[:, None]).sum())
+        norm = sum(
+            float((part.alpha * part.function).sum())
+            for state in self.states
+            for part in state.components
+        )
+        return likely_amplitude(
+            self._conversion, regularization, loss / regularization + norm, residual
+        )
+
+    def close(self) -> None:
+        """End the threads and release the Gram matrices."""
+        for state in self.states:
+            state.close()
+        self.workspace.team.__exit__()
+
+
+def _function(state: MachineState) -> Floats:
+    """Values of a function on the distinct training rows, (n, r); zero before its first stage."""
+    values = [component.function for component in state.components]
+    return values[0] if len(values) == 1 else np.sum(values, axis=0)
