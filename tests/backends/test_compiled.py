@@ -45,11 +45,11 @@ def folder(tmp_path, monkeypatch):
 
 
 def fresh(folder):
-    """The loop as a new process has it."""
+    """The module as a new process has it."""
     spec = importlib.util.spec_from_file_location(f"loops_{next(numbers)}", folder / "loops.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.total
+    return module
 
 
 def hits(total):
@@ -65,8 +65,8 @@ def files(folder, pattern):
 
 
 def test_a_second_process_compiles_nothing(folder):
-    assert hits(fresh(folder)) == 0
-    assert hits(fresh(folder)) == 2
+    assert hits(fresh(folder).total) == 0
+    assert hits(fresh(folder).total) == 2
 
 
 @pytest.mark.parametrize("make", [room.compiled, room.allocating])
@@ -88,7 +88,7 @@ def test_nobody_else_asks_numba_for_a_cache():
 
 def test_one_warning_in_all_and_none_before_something_is_compiled(folder, monkeypatch):
     monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
-    first, second = fresh(folder), fresh(folder)
+    first, second = fresh(folder).total, fresh(folder).total
     with pytest.warns(CacheWarning, match="Set the environment variable NUMBA_CACHE_DIR") as found:
         assert hits(first) == hits(second) == 0
     assert len(found) == 1
@@ -96,38 +96,38 @@ def test_one_warning_in_all_and_none_before_something_is_compiled(folder, monkey
 
 def test_signatures_that_two_processes_mixed_up(folder):
     """Both write a first file, each of its own signature, and one index wins."""
-    hits(fresh(folder))
+    hits(fresh(folder).total)
     first, second = files(folder, "*.nbc")
     content = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(content)
-    assert hits(fresh(folder)) == 0
-    assert hits(fresh(folder)) == 2  # mended
+    assert hits(fresh(folder).total) == 0
+    assert hits(fresh(folder).total) == 2  # mended
 
 
 @pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
 @pytest.mark.parametrize("length", [0, 100])
 def test_damaged_files_are_replaced(kind, length, folder):
-    hits(fresh(folder))
+    hits(fresh(folder).total)
     for path in files(folder, kind):
         path.write_bytes(path.read_bytes()[:length])
-    hits(fresh(folder))
-    assert hits(fresh(folder)) == 2
+    hits(fresh(folder).total)
+    assert hits(fresh(folder).total) == 2
 
 
 def test_files_of_another_user(folder):
     """In a folder that all may write to: files that cannot be read.  Folders stop root too."""
-    hits(fresh(folder))
+    hits(fresh(folder).total)
     for path in files(folder, "*.nbi"):
         path.unlink()
         path.mkdir()
     with pytest.warns(CacheWarning, match="NUMBA_CACHE_DIR") as found:
-        assert hits(fresh(folder)) == 0
+        assert hits(fresh(folder).total) == 0
     assert len(found) == 1
 
 
 def test_a_folder_that_is_gone_or_full(folder, monkeypatch):
-    total = fresh(folder)
+    total = fresh(folder).total
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -162,8 +162,53 @@ def test_two_processes_that_compile_at_once(folder):
     orders = ("f8", "f4"), ("f4", "f8")
     both = [start(code.format(str(folder), order), **environment) for order in orders]
     assert [finish(process) for process in both] == [("3.5 3.5\n", "")] * 2
-    hits(fresh(folder))
-    assert hits(fresh(folder)) == 2
+    hits(fresh(folder).total)
+    assert hits(fresh(folder).total) == 2
+
+
+CHAIN = """
+from hilboost.backends.compiled import compiled, inner
+
+@inner
+def third(x):
+    return x * x / 3.0
+
+@compiled
+def half(x):
+    return x / 2.0
+
+@inner
+def both(x):
+    return third(x) + half(x)
+
+@compiled
+def first(x):
+    return both(x) + 1.0
+
+@compiled
+def second(x):
+    return both(x) + 2.0
+"""
+
+
+def test_functions_that_compiled_functions_call_are_not_made_executable(folder):
+    """They are parts of their callers, also those that Python can call, and are cached as parts."""
+    (folder / "loops.py").write_text(CHAIN)
+    module = vars(fresh(folder))
+    assert module["first"](6.0) == 16.0
+    parts = module["third"], module["both"], module["half"]._part
+    for part in parts:
+        (compiled,) = part.overloads.values()
+        assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) == 0
+    assert not module["half"].overloads  # its way in from Python is compiled when it is needed
+    assert module["half"](3.0) == 1.5
+    names = {path.name.split("-")[0] for path in files(folder, "*.nbc")}
+    assert names == {"part", "loops.first", "loops.half"}
+
+    again = vars(fresh(folder))
+    assert again["second"](6.0) == 17.0
+    assert sum(again["both"].stats.cache_hits.values()) == 1
+    assert not again["third"].overloads  # contained in the cached part
 
 
 NOWHERE = """

@@ -9,18 +9,21 @@ With ``NUMBA_DISABLE_JIT=1`` the same functions run as Python, by the same rules
 
 from __future__ import annotations
 
+import gc
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Any
 
 import numpy as np
-from numba import config, njit
+from numba import config
 from numba.core.caching import FunctionCache, NullCache
+from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 
 from hilboost.backends.compile_notice import watch_compilation
+from hilboost.backends.parts import PartCompiler, PartFiles
 from hilboost.core.errors import CacheWarning
 
 _warned: set[str] = set()
@@ -75,9 +78,15 @@ class _Cache(FunctionCache):
             _warn(str(error))
 
 
-def _cache_of(function: Callable[..., Any]) -> FunctionCache | NullCache:
+class _PartCache(_Cache):
+    """Files of parts."""
+
+    _impl_class = PartFiles
+
+
+def _cache_of(function: Callable[..., Any], kind: type[_Cache]) -> FunctionCache | NullCache:
     try:
-        return _Cache(function)
+        return kind(function)
     except RuntimeError as error:  # Numba found no folder
         return _NoCache(str(error))
 
@@ -97,37 +106,69 @@ def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _decorator(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Compilation creates many objects that stay: collections would take an eighth of its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _Entry(CPUDispatcher):
+    """A function that Python calls; compiled functions that name it call its part instead."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        super().__init__(function, **options)
+        self._part = _part(function, options["targetoptions"])
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._part._numba_type_
+
+    def compile(self, sig: Any) -> Any:
+        with _without_garbage_collection():
+            return super().compile(sig)
+
+
+def _entry(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    dispatcher = _Entry(function, targetoptions=options)
+    dispatcher._cache = _cache_of(function, _Cache)
+    return dispatcher
+
+
+def _part(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    without_way_in = {**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    dispatcher = CPUDispatcher(function, targetoptions=without_way_in, pipeline_class=PartCompiler)
+    dispatcher._cache = _cache_of(function, _PartCache)
+    return dispatcher
+
+
+def _decorator(
+    make: Callable[[Callable[..., Any], dict[str, Any]], Any], **options: Any
+) -> Callable[[Callable[..., Any]], Any]:
     if INTERPRETED:
         return _interpreted
-    decorate = njit(nogil=True, error_model="numpy", **options)
-
     watch_compilation()
-
-    def compiler(function: Callable[..., Any]) -> Any:
-        dispatcher: Any = decorate(function)
-        dispatcher._cache = _cache_of(function)
-        return dispatcher
-
-    return compiler
+    common = {"nopython": True, "nogil": True, "error_model": "numpy"}
+    return lambda function: make(function, {**common, **options})
 
 
 # Without Numba's runtime (NRT) no references to arrays are counted, which would cost an atomic
 # addition for every array that is taken out of a record, contended where threads share the record.
 _NO_REFERENCES = {"_nrt": False}
-_NO_WAY_IN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-compiled = _decorator(**_NO_REFERENCES)
+compiled = _decorator(_entry, **_NO_REFERENCES)
 """For functions that Python calls, and that create no arrays."""
 
-allocating = _decorator()
+allocating = _decorator(_entry)
 """For functions that create arrays; these must not call others that return some."""
 
-inner = _decorator(**_NO_REFERENCES, **_NO_WAY_IN)
-"""For functions that only compiled functions call, and that create no arrays.
+inner = _decorator(_part, **_NO_REFERENCES)
+"""For functions that only compiled functions call, and that create no arrays."""
 
-To compile the way in from Python takes longer than the function where it takes large records.
-"""
-
-reordered = _decorator(**_NO_REFERENCES, **_NO_WAY_IN, fastmath={"reassoc", "contract", "nsz"})
+reordered = _decorator(_part, **_NO_REFERENCES, fastmath={"reassoc", "contract", "nsz"})
 """For short inner sums whose order the compiler may choose, so that they become vector code."""
