@@ -69,6 +69,6 @@ def test_names_beside_those_of_the_peers_are_parameters():
 def test_the_readme_has_exactly_two_commands():
     commands = re.findall(r"^python -m pip install .*$", README, re.MULTILINE)
     assert commands == [
-        "python -m pip install . && hilboost demo",
+        "python -m pip install '.[cli,report]' && hilboost demo",
         "python -m pip install '.[test]' && pytest",
     ]

@@ -147,7 +147,7 @@ def test_no_standard_output(monkeypatch):
 
 
 def test_closed_standard_input_of_a_shell(model):
-    command = f"exec {sys.executable} -m hilboost.cli.app predict {model} - <&-"
+    command = f"exec {sys.executable} -m hilboost predict {model} - <&-"
     environment = {**os.environ, "PYTHONPATH": str(Path(hilboost.__file__).parent.parent)}
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment)
     assert done.returncode == 1

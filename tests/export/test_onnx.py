@@ -265,7 +265,7 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(
         MissingPackage,
-        match="to_onnx requires the package onnx; install it with `pip install onnx`",
+        match=r"to_onnx requires the package onnx; .* `pip install 'hilboost\[export\]'`",
     ):
         to_onnx(BoostingRegressor(**SHORT).fit(X, Y))
     assert issubclass(MissingPackage, HilboostError)

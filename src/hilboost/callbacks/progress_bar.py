@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from hilboost.core.callback import Event
+from hilboost.core.packages import required
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,9 +27,15 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         Text next to the bar.
     console : rich.console.Console, optional
         Console for the bar; stderr by default.
+
+    Raises
+    ------
+    MissingPackage
+        The package rich is not installed.
     """
 
     def __init__(self, description: str = "fitting", console: Console | None = None) -> None:
+        required("rich", "ProgressBar")
         self._description = description
         self._console = console
         self._bar: Progress | None = None

@@ -10,6 +10,7 @@ import typer
 
 from hilboost.cli import model_commands, options
 from hilboost.cli.errors import one_line_errors
+from hilboost.core.packages import required
 
 __all__ = ["app", "main"]
 
@@ -188,6 +189,7 @@ def demo(
 ) -> None:
     """Compare hilboost with scikit-learn on bundled data and draw plots (under a minute)."""
     with one_line_errors(debug):
+        required("matplotlib", "hilboost demo")
         from hilboost.cli.demo import run_demo
 
         run_demo(out, quick=quick)
@@ -240,7 +242,3 @@ def reproduce(
 def main() -> None:
     """Run the command line."""
     app(prog_name="hilboost")
-
-
-if __name__ == "__main__":
-    main()

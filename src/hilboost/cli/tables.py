@@ -11,6 +11,7 @@ from hilboost.cli.csv_safety import open_csv, without_formulas
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.files import STDIN, check_input
 from hilboost.cli.looks import GZIP, HEAD, refuse_other_formats, refuse_other_separators
+from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def read_table(path: Path, text: Collection[str] = ()) -> "pd.DataFrame":
     pandas.DataFrame
         Empty fields are missing values.
     """
+    required("pandas", "reading a table")
     check_input(path)
     frame = _read_parquet(path) if path.suffix in PARQUET_SUFFIXES else _read_csv(path, text)
     if len(frame) == 0:

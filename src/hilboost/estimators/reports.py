@@ -36,6 +36,8 @@ class ReportMixin:
         ------
         InvalidData, InvalidParameter
             ``y`` does not match ``X``, or the file ``path`` cannot be created.
+        MissingPackage
+            The packages of the extra ``report`` are not installed.
 
         Notes
         -----

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
+from hilboost.core.packages import required
 from hilboost.export.estimators import fitted_record
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def plot_kernels(model: Any, names: Sequence[str] | None = None, *, ax: Axes | N
         The parameter ``kernel`` is not a list.
     InvalidParameter
         The number of names is wrong.
+    MissingPackage
+        The package matplotlib is not installed.
     """
     has_weights = hasattr(type(model), "kernel_weights_")
     fitted = fitted_record(model, "plot_kernels", _KINDS, has_weights)
@@ -58,7 +61,7 @@ def plot_kernels(model: Any, names: Sequence[str] | None = None, *, ax: Axes | N
             f"names must have one entry for each of the {n} kernels; got {len(labels)}."
         )
     if ax is None:
-        from matplotlib import pyplot
+        pyplot = required("matplotlib.pyplot", "plot_kernels")
 
         size = (6.0, 1.2 + _INCHES_A_BAR * n)
         ax = pyplot.figure(figsize=size, layout="constrained").add_subplot()

@@ -12,6 +12,7 @@ import numpy as np
 
 from hilboost.core.base_model import Term
 from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
+from hilboost.core.packages import required
 from hilboost.core.version import __version__
 from hilboost.export.columns import Columns
 from hilboost.export.estimators import fitted_record
@@ -20,7 +21,6 @@ from hilboost.export.onnx_graph import IR_VERSION, ML, ML_OPSET, OPSET, Graph
 from hilboost.export.onnx_kernels import add_expansion
 from hilboost.export.onnx_links import add_inverse_link
 from hilboost.export.onnx_trees import add_trees, constants_of
-from hilboost.export.packages import required
 from hilboost.export.scalar_trees import scalar_trees
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.expansion import merge

@@ -9,6 +9,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.packages import required
 from hilboost.export.columns import Columns, named
 from hilboost.export.scalar_trees import ScalarTree, fitted_trees
 from hilboost.export.tables import depths
@@ -57,13 +58,15 @@ def plot_tree(
         The base models are not trees.
     InvalidParameter
         The stage, output or tree does not exist.
+    MissingPackage
+        The package matplotlib is not installed.
     """
     chosen = _chosen(model, stage, output, tree)
     depth = depths(chosen)
     y = _heights(chosen)
     texts = _texts(chosen, Columns.of(model))
     if ax is None:
-        from matplotlib import pyplot
+        pyplot = required("matplotlib.pyplot", "plot_tree")
 
         a_level = 0.6 + _INCHES_A_LETTER * max(map(len, texts))
         size = (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hilboost.core.packages import required
 from hilboost.export.columns import Columns
 from hilboost.export.scalar_trees import ScalarTree, fitted_trees
 
@@ -41,9 +42,10 @@ def tree_table(model: Any) -> pandas.DataFrame:
         The estimator is not supported.
     IncompatibleParts
         The base models are not trees.
+    MissingPackage
+        The package pandas is not installed.
     """
-    import pandas as pd
-
+    pd = required("pandas", "tree_table")
     trees = fitted_trees(model, "tree_table", numbers_only=False)
     seen = Columns.of(model)
     frames = [_rows(tree, seen) for tree in trees]

@@ -65,6 +65,11 @@ def render(facts: dict[str, Any]) -> str:
     -------
     str
         Self-contained HTML.
+
+    Raises
+    ------
+    MissingPackage
+        The packages of the extra ``report`` are not installed.
     """
     from hilboost.report.page import render
 
@@ -88,9 +93,15 @@ def report(
     Returns
     -------
     Report
-    """
-    from hilboost.report.page import Report
 
+    Raises
+    ------
+    MissingPackage
+        The packages of the extra ``report`` are not installed.
+    """
+    from hilboost.report.page import Report, page_packages
+
+    page_packages()  # before the facts, which take time
     found = facts(model, X, y, title=title)
     page = Report(found, render(found))
     return page if path is None else page.save(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
 
 
@@ -71,6 +72,17 @@ class Report:
         return f"<Report: {self.facts['title']}, {len(self.html) // 1000} kB{where}>"
 
 
+def page_packages() -> Any:
+    """Return jinja2, if it and matplotlib are installed.
+
+    Raises
+    ------
+    MissingPackage
+    """
+    required("matplotlib", "a report")
+    return required("jinja2", "a report")
+
+
 def render(facts: dict[str, Any]) -> str:
     """Render the facts of :func:`hilboost.report.facts` as a page.
 
@@ -82,16 +94,20 @@ def render(facts: dict[str, Any]) -> str:
     -------
     str
         Self-contained HTML without scripts or network access.
-    """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    Raises
+    ------
+    MissingPackage
+        The packages of the extra ``report`` are not installed.
+    """
+    jinja2 = page_packages()
     from hilboost.report import charts
     from hilboost.report.table import number_text
 
-    environment = Environment(
-        loader=PackageLoader("hilboost.report"),
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("hilboost.report"),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )

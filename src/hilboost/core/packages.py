@@ -1,0 +1,47 @@
+"""Import of optional packages."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from hilboost.core.errors import MissingPackage
+
+# Extras of pyproject.toml that install a package
+EXTRAS = {
+    "jinja2": "report",
+    "matplotlib": "report",
+    "onnx": "export",
+    "pandas": "pandas",
+    "rich": "cli",
+    "typer": "cli",
+}
+
+
+def required(module: str, purpose: str) -> Any:
+    """Import a module of an optional package.
+
+    Parameters
+    ----------
+    module : str
+        Module of one of the packages of ``EXTRAS``.
+    purpose : str
+        The feature that requires the package.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    MissingPackage
+        The package is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingPackage(
+            f"{purpose} requires the package {package}; install it with "
+            f"`pip install 'hilboost[{EXTRAS[package]}]'`."
+        ) from error
