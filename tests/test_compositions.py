@@ -19,6 +19,7 @@ from tests.cases import OUTPUTS
 
 from hilboost import (
     BoostingClassifier,
+    BoostingRanker,
     BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
@@ -33,7 +34,11 @@ from hilboost import (
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
 from hilboost.core.gradients import Gradients
-from hilboost.losses.registry import classification_losses, regression_losses
+from hilboost.losses.registry import (
+    classification_losses,
+    ranking_losses,
+    regression_losses,
+)
 from hilboost.network import NetworkCompletion
 from hilboost.outputs import OUTPUT_NAMES
 
@@ -43,6 +48,11 @@ X = np.random.default_rng(0).normal(size=(N, 3))
 Y = np.exp(0.3 * X[:, 0] + np.sin(X[:, 1]))  # positive, for every loss
 CLASSES = np.digitize(Y, [0.7, 1.5])
 FEW = {"n_estimators": 3, "random_state": 0}
+MODELS = {
+    "regression": (BoostingRegressor, Y, {}),
+    "classes": (BoostingClassifier, CLASSES, {}),
+    "ranking": (BoostingRanker, CLASSES, {"groups": np.arange(N) // 8}),
+}
 GAUSSIAN = kernels.Gaussian(2.0)
 MACHINE = {"kernel": GAUSSIAN, "regularization": 0.1, "random_state": 0}
 
@@ -110,15 +120,14 @@ DISTANCES = {
 }
 
 
-def fit(model, *labels, rows=X):
-    model.fit(rows, *labels).predict(rows)
+def fit(model, *labels, rows=X, **more):
+    model.fit(rows, *labels, **more).predict(rows)
 
 
 def losses_and_learners(row, column):
     kind, name = row.split(": ")
-    is_number = kind == "regression"
-    model = BoostingRegressor if is_number else BoostingClassifier
-    fit(model(name, learner=LEARNERS[column], **FEW), Y if is_number else CLASSES)
+    model, labels, more = MODELS[kind]
+    fit(model(name, learner=LEARNERS[column], **FEW), labels, **more)
 
 
 def fits_in_two_parts(row, column):
@@ -317,7 +326,8 @@ def test_every_part_has_a_row():
     losses = {f"regression: {name}" for name in regression_losses()} | {
         f"classes: {name}" for name in classification_losses()
     }
-    assert found["Losses and learners"] == losses
+    rankings = {f"ranking: {name}" for name in ranking_losses()}
+    assert found["Losses and learners"] == losses | rankings
     assert found["Fits in two parts"] == set(CONTINUED)
     assert found["Losses and kernel machines"] == losses
     assert found["Kernels"] == set(KERNELS)

@@ -10,6 +10,7 @@ from hilboost.boosting.loop import (
 )
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, Turn
+from hilboost.boosting.scores import metric_value
 from hilboost.boosting.shards import Shard, deal_rows, shard_ranges
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.boosting.units import (
@@ -36,5 +37,6 @@ __all__ = [
     "in_own_units",
     "in_units",
     "losses_in_own_units",
+    "metric_value",
     "shard_ranges",
 ]

@@ -111,6 +111,12 @@ class Loss(ABC):
     classifier_name: ClassVar[str | None] = None
     """Name of a built-in loss in classifiers."""
 
+    ranker_name: ClassVar[str | None] = None
+    """Name of a built-in loss in rankers."""
+
+    survival_name: ClassVar[str | None] = None
+    """Name of a built-in loss in survival models."""
+
     n_classes_range: ClassVar[tuple[int, int | None]] = (1, None)
     """Minimum and maximum number of classes of a classification loss."""
 
@@ -123,7 +129,7 @@ class Loss(ABC):
         for name in _OF_THE_FORMULA:
             if name not in vars(cls):
                 setattr(cls, name, False)
-        for name in ("regressor_name", "classifier_name"):
+        for name in ("regressor_name", "classifier_name", "ranker_name", "survival_name"):
             if name not in vars(cls):
                 setattr(cls, name, None)
         declares, defines = (
@@ -135,7 +141,7 @@ class Loss(ABC):
 
     @classmethod
     def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
-        """Create the loss for a regressor with ``loss=regressor_name``, or with this class.
+        """Create the loss for a regressor, ranker or survival model, by its name or class.
 
         Parameters
         ----------

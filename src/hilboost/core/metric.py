@@ -65,6 +65,11 @@ class Metric(ABC):
         Returns
         -------
         MetricParts
+
+        Raises
+        ------
+        InvalidData, IncompatibleParts
+            The metric is not defined for these targets or predictions.
         """
 
     def of_mean(self, mean: float) -> float:

@@ -8,6 +8,7 @@ from hilboost.estimators.output_kernel_forest import (
     OutputKernelForestRegressor,
     OutputKernelTreeRegressor,
 )
+from hilboost.estimators.ranker import BoostingRanker
 from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
 from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
@@ -25,6 +26,7 @@ __all__ = [
     "AveragedKernelRidge",
     "BayesianCommitteeMachine",
     "BoostingClassifier",
+    "BoostingRanker",
     "BoostingRegressor",
     "ConvexKernelRidge",
     "KernelBoostingClassifier",

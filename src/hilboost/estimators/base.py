@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -37,6 +37,16 @@ from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult, train
 from hilboost.validation.inputs import Expected, check_inputs, is_plain
 from hilboost.validation.weights import check_weights
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that the user passed: inputs, labels, weights and groups, not yet validated."""
+
+    X: Any
+    y: Any
+    weight: Any = None
+    groups: Any = None
 
 
 @public_methods
@@ -91,6 +101,10 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
     def _weighted(self, target: Target, codec: TargetCodec) -> Target:
         """Apply class weights to the target, if there are any."""
         return target
+
+    def _arranged(self, X: Floats, target: Target, rows: Rows) -> tuple[Floats, Target]:
+        """Put rows into the order that the loss requires; by default, they keep theirs."""
+        return X, target
 
     def _categories(self) -> Any:
         """The categorical columns as specified by the user."""
@@ -163,15 +177,20 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
             The fit was interrupted.  If at least one stage is complete, the estimator is fitted
             with the completed stages, and a warning reports their number.
         """
+        held_out = Rows(X_val, y_val, sample_weight_val)
+        return self._fit(Rows(X, y, sample_weight), held_out, callbacks)
+
+    def _fit(self, rows: Rows, held_out: Rows, callbacks: Sequence[Callback]) -> Self:
+        """Fit the model to the rows that the user passed."""
         self._validate_params()
         check_callbacks(callbacks)
         self._check_callbacks(callbacks)
         relay = None
         if hasattr(self, "_skl_callbacks"):
-            relay = Relay(self, X=X, y=y, metadata={"sample_weight": sample_weight})
+            relay = Relay(self, X=rows.X, y=rows.y, metadata={"sample_weight": rows.weight})
             callbacks = (*callbacks, relay)
         before = self._continued()
-        data = self._training_data(X, y, sample_weight, (X_val, y_val, sample_weight_val), before)
+        data = self._training_data(rows, held_out, before)
         result = self._train(data, callbacks, before, relay)
         self.fitted_ = result.fitted
         result.raise_interrupt()
@@ -190,18 +209,13 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         return self.fitted_
 
     def _training_data(
-        self,
-        X: Any,
-        y: Any,
-        weight: Any,
-        held_out: tuple[Any, Any, Any],
-        before: FittedModel | None,
+        self, rows: Rows, held_out: Rows, before: FittedModel | None
     ) -> TrainingData:
         """Validate the training data and the held-out rows, if there are any."""
-        X_val, y_val, weight_val = held_out
-        if (X_val is None) != (y_val is None):
+        X, y, weight = rows.X, rows.y, rows.weight
+        if (held_out.X is None) != (held_out.y is None):
             raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
-        if weight_val is not None and X_val is None:
+        if held_out.weight is not None and held_out.X is None:
             raise InvalidData("sample_weight_val requires X_val and y_val; pass these too.")
         schema = None if before is None else before.schema
         in_blocks = self._reads_blocks()
@@ -216,6 +230,9 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         codec, encoded = self._learn_codec(y, n) if before is None else self._encode(before, y, n)
         weight = check_weights(weight, X)
         target = self._weighted(Target(encoded, weight), codec)
+        X, target = self._arranged(X, target, rows)
+        if target.groups is not None:
+            weight = target.weight
         if weight is not None and target.weight is not None:
             weight = weight[target.weight > 0]
         X, target = without_zero_weights(X, target)
@@ -228,23 +245,24 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         if before is not None:
             check_levels(schema, X)
         data = TrainingData(X, target, schema, codec, sample_weight=weight)
-        return data if X_val is None else self._with_validation(data, X_val, y_val, weight_val)
+        return data if held_out.X is None else self._with_validation(data, held_out)
 
     def _encode(self, before: FittedModel, y: Any, n: int) -> tuple[TargetCodec, Floats]:
         """Encode the labels of a continued fit."""
         return before.codec, before.codec.encode(y, n, self._takes_missing_targets())
 
-    def _with_validation(self, data: TrainingData, X: Any, y: Any, weight: Any) -> TrainingData:
+    def _with_validation(self, data: TrainingData, rows: Rows) -> TrainingData:
         """Add the user's validation rows to the data."""
         expected = Expected(data.schema, self._categories(), self._takes_sparse())
         with errors_of("X_val"):
-            X, _ = check_inputs(self, X, expected)
+            X, _ = check_inputs(self, rows.X, expected)
         with errors_of("y_val"):
-            encoded = data.codec.encode(y, len(X), self._takes_missing_targets())
+            encoded = data.codec.encode(rows.y, len(X), self._takes_missing_targets())
         with errors_of("sample_weight_val"):
-            weight = check_weights(weight, X)
-        held_out = without_zero_weights(X, Target(encoded, weight))
-        return replace(data, held_out=held_out)
+            target = Target(encoded, check_weights(rows.weight, X))
+        with errors_of("groups_val"):
+            X, target = self._arranged(X, target, rows)
+        return replace(data, held_out=without_zero_weights(X, target))
 
     def _train(
         self,

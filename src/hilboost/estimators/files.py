@@ -19,6 +19,7 @@ from hilboost.estimators.output_kernel_forest import (
     OutputKernelForestRegressor,
     OutputKernelTreeRegressor,
 )
+from hilboost.estimators.ranker import BoostingRanker
 from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
 from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
@@ -34,6 +35,7 @@ _CLASSES: dict[str, type[BoostingEstimator]] = {
     cls.__name__: cls
     for cls in (
         BoostingClassifier,
+        BoostingRanker,
         BoostingRegressor,
         KernelBoostingClassifier,
         KernelBoostingRegressor,

@@ -13,6 +13,7 @@ from hilboost.losses.registry import (
     classification_losses,
     distance_losses,
     make_classification_loss,
+    ranking_losses,
     regression_losses,
 )
 
@@ -26,6 +27,18 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """
     if isinstance(loss, str):
         loss = regression_losses()[_known(loss, regression_losses())]
+    return _made(loss, lambda cls: cls.for_regressor(parameters))
+
+
+def ranking_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
+    """Create the loss of a ranker from its parameters.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    if isinstance(loss, str):
+        loss = ranking_losses()[_known(loss, ranking_losses())]
     return _made(loss, lambda cls: cls.for_regressor(parameters))
 
 

@@ -47,6 +47,8 @@ _OF_TREES = (
     "sketch",
     "target_encoding",
 )
+_WITHOUT = {"multi_output": "separate", "sketch": None, "n_shards": 1}
+"""Parameters that estimators of one output for whole groups of rows do not have."""
 
 
 @public_methods
@@ -166,7 +168,7 @@ class TableBoosting(BoostingEstimator):
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         learner = chosen_learners(self, self.learner, len(data.X), data.schema.categories)
-        parameters = {**self.get_params(deep=False), "learner": learner}
+        parameters = {**_WITHOUT, **self.get_params(deep=False), "learner": learner}
         loss = self._make_loss(data.codec)
         recipe = table_recipe(parameters, loss, data, seed, continuation)
         self._check_tree_parameters()
@@ -194,7 +196,7 @@ class TableBoosting(BoostingEstimator):
     ) -> tuple[Loss, Learner]:
         columns = stored.schema.categories
         chosen = chosen_learners(self, self.learner, 1, columns, stored.stages)
-        parameters = {**self.get_params(deep=False), "learner": chosen}
+        parameters = {**_WITHOUT, **self.get_params(deep=False), "learner": chosen}
         learner = stored_learner(parameters, stored.resolved, stored.schema)
         return self._make_loss(codec), learner
 

@@ -12,10 +12,14 @@ from hilboost.losses.exponential import Exponential, MultinomialExponential
 from hilboost.losses.gamma import Gamma
 from hilboost.losses.hinge import Hinge
 from hilboost.losses.huber import Huber
+from hilboost.losses.lambda_rank import LambdaRank
+from hilboost.losses.listwise import CrossEntropyNDCG
 from hilboost.losses.log_loss import BinomialLogLoss, MultinomialLogLoss
 from hilboost.losses.one_hot import OneHotSquaredError
+from hilboost.losses.pairwise_logistic import PairwiseLogistic
 from hilboost.losses.poisson import Poisson
 from hilboost.losses.quantile import Quantile
+from hilboost.losses.query_rmse import QueryRMSE
 from hilboost.losses.squared_error import SquaredError
 from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.losses.tweedie import Tweedie
@@ -24,17 +28,21 @@ __all__ = [
     "AbsoluteError",
     "AdaptiveLoss",
     "BinomialLogLoss",
+    "CrossEntropyNDCG",
     "Exponential",
     "Gamma",
     "Hinge",
     "Huber",
+    "LambdaRank",
     "LeafLoss",
     "Loss",
     "MultinomialExponential",
     "MultinomialLogLoss",
     "OneHotSquaredError",
+    "PairwiseLogistic",
     "Poisson",
     "Quantile",
+    "QueryRMSE",
     "SquaredError",
     "SquaredHinge",
     "Tweedie",

@@ -23,7 +23,8 @@ def loss_classes() -> Mapping[str, type[Loss]]:
     """
     found: dict[str, type[Loss]] = {}
     for loss in classes_in("hilboost.losses", Loss):  # type: ignore[type-abstract]
-        if loss.regressor_name is None and loss.classifier_name is None:
+        names = loss.regressor_name, loss.classifier_name, loss.ranker_name, loss.survival_name
+        if names == (None, None, None, None):
             continue
         if loss.__name__ in found:
             raise RuntimeError(f"two losses are called {loss.__name__}; rename one.")
@@ -39,11 +40,38 @@ def regression_losses() -> Mapping[str, type[Loss]]:
     -------
     mapping of str to type
     """
+    return _by("regressor_name")
+
+
+@cache
+def ranking_losses() -> Mapping[str, type[Loss]]:
+    """Losses that rankers accept by name.
+
+    Returns
+    -------
+    mapping of str to type
+    """
+    return _by("ranker_name")
+
+
+@cache
+def survival_losses() -> Mapping[str, type[Loss]]:
+    """Losses that survival models accept by name.
+
+    Returns
+    -------
+    mapping of str to type
+    """
+    return _by("survival_name")
+
+
+def _by(declaration: str) -> Mapping[str, type[Loss]]:
+    """Losses by the name that they declare."""
     found: dict[str, type[Loss]] = {}
     for loss in loss_classes().values():
-        name = loss.regressor_name
+        name = getattr(loss, declaration)
         if name in found:
-            raise RuntimeError(f"two losses have the regressor_name {name!r}; rename one.")
+            raise RuntimeError(f"two losses have the {declaration} {name!r}; rename one.")
         if name is not None:
             found[name] = loss
     return MappingProxyType(found)

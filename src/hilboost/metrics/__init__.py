@@ -17,10 +17,12 @@ from hilboost.metrics.numbers import (
     MeanSquaredError,
     RootMeanSquaredError,
 )
+from hilboost.metrics.rankings import NDCG, MeanAveragePrecision, MeanReciprocalRank
 from hilboost.metrics.registry import metrics_by_name
 
 __all__ = [
     "AUC",
+    "NDCG",
     "R2",
     "Accuracy",
     "AveragePrecision",
@@ -30,6 +32,8 @@ __all__ = [
     "FunctionMetric",
     "MeanAbsoluteError",
     "MeanAbsolutePercentageError",
+    "MeanAveragePrecision",
+    "MeanReciprocalRank",
     "MeanSquaredError",
     "Metric",
     "MetricParts",

@@ -77,9 +77,11 @@ class FitFingerprint:
             "X": data.X,
             "y": data.target.y,
             "sample_weight": data.target.weight,
+            "groups": data.target.groups,
             "X_val": held_X,
             "y_val": None if held is None else held.y,
             "sample_weight_val": None if held is None else held.weight,
+            "groups_val": None if held is None else held.groups,
         }
         levels = data.schema.levels
         kept = {name: value for name, value in parameters.items() if name not in _WITHOUT_EFFECT}

@@ -90,3 +90,13 @@ def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
         return X, target
     rows = np.flatnonzero(target.weight > 0)
     return X[rows], target.rows(rows)
+
+
+def in_order_of_groups(
+    X: Floats, target: Target, numbers: NDArray[np.int64]
+) -> tuple[Floats, Target]:
+    """Put the rows of each group together, the groups in the order of their numbers (n,)."""
+    if (np.diff(numbers) < 0).any():
+        order = np.argsort(numbers, kind="stable")
+        X, target, numbers = X[order], target.rows(order), numbers[order]
+    return X, replace(target, groups=numbers)

@@ -24,6 +24,7 @@ def resolve(
     held_out: bool,
     leaf_loss: bool,
     two_classes: bool,
+    coupled: bool = False,
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
@@ -46,6 +47,8 @@ def resolve(
     two_classes : bool
         Whether the target is binary and the loss probabilistic, with a hessian of at most 1/4 per
         row.
+    coupled : bool
+        Whether the loss compares rows; its hessians are smaller than those of other losses.
 
     Notes
     -----
@@ -69,8 +72,8 @@ def resolve(
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
         "max_leaf_nodes": 63 if large and early else 15 if careful and two_classes else 31,
-        "min_samples_leaf": 20 if leaf_loss or large else 1 if careful else 5,
-        "l2_regularization": 10.0 if careful and not two_classes else 1.0,
+        "min_samples_leaf": 20 if leaf_loss or coupled or large else 1 if careful else 5,
+        "l2_regularization": 10.0 if careful and not (two_classes or coupled) else 1.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful and not two_classes else 1.0,
         "cv_folds": _n_folds(n * n_trees * d),

@@ -41,7 +41,9 @@ def out_of_fold(
     The cost is that of one prediction with one member.
     """
     folds, members, data = initial.state.folds, fitted.members, recipe.data
-    if folds is None or members is None or not _can_be_split(members):
+    if folds is None or members is None or recipe.loss.couples_rows:
+        return None
+    if not _can_be_split(members):
         return None
     raw = np.empty((len(folds), recipe.n_outputs))
     for k, (member, X) in enumerate(zip(members, initial.inputs, strict=True)):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.tables import as_array, is_missing_value
 
@@ -34,3 +35,31 @@ def check_groups(groups: Any, n: int) -> NDArray[Any]:
         raise InvalidData(f"row {missing[0]} of groups is missing; give every row a group.")
     # Objects become text or numbers, as they would in an array of their own kind.
     return np.array(found.tolist()) if found.dtype.kind == "O" else found
+
+
+def number_groups(groups: Any, weight: Floats | None, n: int) -> NDArray[np.int64]:
+    """Return the number of the group of each row, (n,), in the order of the sorted labels.
+
+    Raises
+    ------
+    InvalidData
+        ``groups`` is not a list of n labels, a label is missing, or the weights of a group differ.
+    """
+    if groups is None:
+        raise InvalidData(
+            "groups is None, but a ranking requires the group of each row, such as the number of "
+            "its query; call fit(X, y, groups=...)."
+        )
+    labels, numbers = np.unique(check_groups(groups, n), return_inverse=True)
+    if weight is not None:
+        first = np.zeros(len(labels))
+        first[numbers] = weight
+        other = np.flatnonzero(weight != first[numbers])
+        if len(other):
+            row = int(other[0])
+            raise InvalidData(
+                f"sample_weight must be the same for all rows of a group; group "
+                f"{labels.tolist()[numbers[row]]!r} has {weight[row]:g} and "
+                f"{first[numbers[row]]:g}."
+            )
+    return numbers.astype(np.int64)

@@ -135,6 +135,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         data.held_out is not None,
         loss.has_leaf_values,
         data.codec.n_classes == 2 and not loss.quadratic and gives_probabilities(loss),
+        loss.couples_rows,
     )
     return in_given_weights(resolved, p, scale)
 

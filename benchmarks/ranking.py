@@ -1,0 +1,277 @@
+"""Rankings: hilboost, LightGBM, XGBoost and CatBoost on the same queries.
+
+Run ``python benchmarks/ranking.py`` (``--sets``, ``--parts``, ``--seeds``).  *equal* gives all
+libraries the same rounds, learning rate, leaves and random samples; *defaults* leaves
+everything to the library except the loss.  Scores are those of ``hilboost.metrics.NDCG``: the
+mean over all queries of the test part, 1 for queries without a relevant row.  LightGBM requires
+labels that are integers; for fractions it receives their numbers, and the fractions as gains.
+An interrupted run goes on; delete the JSON file to start anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from _common import (
+    RESULTS,
+    data_folder,
+    environment,
+    environment_markdown,
+    markdown_table,
+    timed,
+    write_json,
+)
+from hilboost import BoostingRanker
+from hilboost.boosting import metric_value
+from hilboost.core.target import Target
+from hilboost.losses import LambdaRank
+from hilboost.metrics import NDCG
+
+ROUNDS, RATE, LEAVES, PER_LEAF, PART = 200, 0.1, 31, 20, 0.8
+POSITIONS = (1, 5, 10)
+SETS = {
+    "ltr_lightgbm_rank": "LightGBM's sample, 201 and 50 queries, 301 columns, gain `2**y - 1`",
+    "ltr_yandex_jmll": "Yandex, 666 and 2,668 queries, 50 columns, fractions as labels, gain `y`",
+}
+GAINS = {"ltr_lightgbm_rank": "exponential", "ltr_yandex_jmll": "linear"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows in the order of their queries, and the numbers of these."""
+
+    X: np.ndarray
+    y: np.ndarray
+    query: np.ndarray
+    gain: str
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.unique(self.query, return_counts=True)[1]
+
+    def scores(self, predicted: np.ndarray) -> list[float]:
+        target = Target(self.y[:, None].astype(np.float64), None, self.query)
+        parts = [(target, np.asarray(predicted, dtype=np.float64)[:, None])]
+        metrics = [NDCG(k, self.gain) for k in POSITIONS]
+        return [metric_value(metric, LambdaRank(), None, parts) for metric in metrics]
+
+
+def read(name: str) -> tuple[Table, Table]:
+    found = np.load(data_folder() / f"{name}.npz")
+    tables = []
+    for part in ("train", "test"):
+        X, y = found[f"X_{part}"], found[f"y_{part}"]
+        if f"qid_{part}" in found:
+            labels = found[f"qid_{part}"]
+        else:
+            sizes = found[f"group_{part}"]
+            labels = np.repeat(np.arange(len(sizes)), sizes)
+        query = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+        order = np.argsort(query, kind="stable")
+        tables.append(Table(X[order], y[order], query[order], GAINS[name]))
+    return tables[0], tables[1]
+
+
+def hilboost(loss: str, equal: bool) -> Callable[[Table, int, int], Any]:
+    settings: dict[str, Any] = {}
+    if equal:
+        settings = {
+            "n_estimators": ROUNDS,
+            "learning_rate": RATE,
+            "max_leaf_nodes": LEAVES,
+            "min_samples_leaf": PER_LEAF,
+            "subsample": PART,
+            "max_features": PART,
+            "early_stopping": False,
+        }
+
+    def fit(table: Table, seed: int, n_jobs: int) -> Any:
+        given = {"gain": table.gain, "random_state": seed, "n_jobs": n_jobs}
+        model = BoostingRanker(loss, **given, **settings)
+        return model.fit(table.X, table.y, groups=table.query).predict
+
+    return fit
+
+
+def lightgbm(loss: str, equal: bool) -> Callable[[Table, int, int], Any]:
+    import lightgbm as lgb
+
+    settings: dict[str, Any] = {}
+    if equal:
+        settings = {
+            "learning_rate": RATE,
+            "num_leaves": LEAVES,
+            "min_data_in_leaf": PER_LEAF,
+            "bagging_fraction": PART,
+            "bagging_freq": 1,
+            "feature_fraction_bynode": PART,
+        }
+
+    def fit(table: Table, seed: int, n_jobs: int) -> Any:
+        given = {"objective": loss, "seed": seed, "num_threads": n_jobs, "verbose": -1, **settings}
+        y = table.y
+        if table.gain == "linear":  # labels must be integers, but may have any gains
+            gains, y = np.unique(y, return_inverse=True)
+            given["label_gain"] = gains.tolist()
+        data = lgb.Dataset(table.X, y, group=table.sizes)
+        return lgb.train(given, data, ROUNDS if equal else 100).predict
+
+    return fit
+
+
+def xgboost(loss: str, equal: bool) -> Callable[[Table, int, int], Any]:
+    from xgboost import XGBRanker
+
+    settings: dict[str, Any] = {}
+    if equal:
+        settings = {
+            "n_estimators": ROUNDS,
+            "learning_rate": RATE,
+            "max_leaves": LEAVES,
+            "max_depth": 0,
+            "grow_policy": "lossguide",
+            "subsample": PART,
+            "colsample_bynode": PART,
+        }
+
+    def fit(table: Table, seed: int, n_jobs: int) -> Any:
+        given = {"objective": loss, "random_state": seed, "n_jobs": n_jobs}
+        model = XGBRanker(**given, ndcg_exp_gain=table.gain == "exponential", **settings)
+        return model.fit(table.X, table.y, qid=table.query).predict
+
+    return fit
+
+
+def catboost(loss: str, equal: bool) -> Callable[[Table, int, int], Any]:
+    from catboost import CatBoost, Pool
+
+    settings: dict[str, Any] = {}
+    if equal:
+        settings = {
+            "iterations": ROUNDS,
+            "learning_rate": RATE,
+            "bootstrap_type": "Bernoulli",
+            "subsample": PART,
+            "rsm": PART,
+        }
+
+    def fit(table: Table, seed: int, n_jobs: int) -> Any:
+        given = {
+            "loss_function": loss,
+            "random_seed": seed,
+            "thread_count": n_jobs,
+            "verbose": False,
+            "allow_writing_files": False,
+        }
+        model = CatBoost(given | settings)
+        model.fit(Pool(table.X, table.y, group_id=table.query))
+        return model.predict
+
+    return fit
+
+
+METHODS: dict[str, tuple[Callable[[str, bool], Any], str]] = {
+    **{
+        f"hilboost {loss}": (hilboost, loss)
+        for loss in ("lambdarank", "xendcg", "pairwise_logistic", "query_rmse")
+    },
+    "LightGBM lambdarank": (lightgbm, "lambdarank"),
+    "LightGBM rank_xendcg": (lightgbm, "rank_xendcg"),
+    "XGBoost rank:ndcg": (xgboost, "rank:ndcg"),
+    "XGBoost rank:pairwise": (xgboost, "rank:pairwise"),
+    "CatBoost YetiRank": (catboost, "YetiRank"),
+    "CatBoost QueryRMSE": (catboost, "QueryRMSE"),
+}
+DEFAULTS = (
+    "hilboost lambdarank",
+    "LightGBM lambdarank",
+    "XGBoost rank:ndcg",
+    "CatBoost YetiRank",
+)
+
+
+def measure(part: str, name: str, method: str, seed: int, threads: int) -> dict[str, Any]:
+    make, loss = METHODS[method]
+    train, test = read(name)
+    fit = make(loss, part == "equal")
+    seconds, predict = timed(lambda: fit(train, seed, threads))
+    return {
+        "part": part,
+        "set": name,
+        "method": method,
+        "seed": seed,
+        "seconds": seconds,
+        "ndcg": test.scores(predict(test.X)),
+    }
+
+
+def table_of(rows: list[dict[str, Any]]) -> str:
+    lines = []
+    for method in METHODS:
+        own = [row for row in rows if row["method"] == method]
+        if own:
+            scores = np.array([row["ndcg"] for row in own])
+            cells = [
+                f"{m:.4f} ± {s:.4f}" for m, s in zip(scores.mean(0), scores.std(0), strict=True)
+            ]
+            seconds = f"{np.median([row['seconds'] for row in own]):.2f}"
+            lines.append([method, *cells, seconds, str(len(own))])
+    return markdown_table(["method", *(f"NDCG@{k}" for k in POSITIONS), "fit, s", "seeds"], lines)
+
+
+def markdown(content: dict[str, Any]) -> str:
+    titles = {
+        "equal": f"### {ROUNDS} rounds, rate {RATE}, {LEAVES} leaves, {PER_LEAF} rows a leaf, "
+        f"{PART:.0%} of rows and columns",
+        "defaults": "### Defaults",
+    }
+    texts = ["# Rankings", "", __doc__.split("\n\n")[1].strip(), ""]
+    for part, title in titles.items():
+        for name, text in SETS.items():
+            rows = [r for r in content["rows"] if (r["part"], r["set"]) == (part, name)]
+            if rows:
+                texts += [f"{title}: {text}", "", table_of(rows), ""]
+    texts += [environment_markdown(content["environment"])]
+    return "\n".join(texts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("--parts", nargs="*", default=["equal", "defaults"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    path = RESULTS / "ranking.json"
+    content = json.loads(path.read_text()) if path.is_file() else {"rows": []}
+    content.setdefault("environment", environment(given.threads))
+    done = {(r["part"], r["set"], r["method"], r["seed"]) for r in content["rows"]}
+    for part in given.parts:
+        methods = list(METHODS) if part == "equal" else DEFAULTS
+        for name in given.sets:
+            for method in methods:  # compile, and load libraries, before the clock starts
+                if any((part, name, method, s) not in done for s in range(given.seeds)):
+                    small = read("ltr_lightgbm_rank")[0]
+                    METHODS[method][0](METHODS[method][1], part == "equal")(
+                        Table(small.X[:600], small.y[:600], small.query[:600], small.gain),
+                        0,
+                        given.threads,
+                    )
+            for seed in range(given.seeds):
+                for method in methods:
+                    if (part, name, method, seed) not in done:
+                        row = measure(part, name, method, seed, given.threads)
+                        content["rows"].append(row)
+                        print(row, flush=True)
+                        write_json(path, content)
+                        path.with_suffix(".md").write_text(markdown(content))
+
+
+if __name__ == "__main__":
+    main()

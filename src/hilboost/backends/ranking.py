@@ -1,0 +1,343 @@
+"""Loops over groups of rows that are ranked by their scores.
+
+The rows of a group are taken in descending order of the score and, for equal scores, of the gain.
+No sum depends on the order in which the rows are given, because rows that are equal in both are
+interchangeable.
+
+Rows with equal scores have their positions in random order, and what depends on the positions is
+replaced by its mean over all orders.  The positions of a tie::
+
+    position   0  1 | 2  3  4 | 5  6
+    score      9  9 | 7  7  7 | 4  4          a tie has the mean discount of its positions
+"""
+
+import numpy as np
+from numba import uint64
+
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.random_bits import bits_of
+
+
+@inner
+def _comes_first(scores, gains, a, b):
+    """Whether row ``a`` comes before row ``b``."""
+    return scores[a] > scores[b] or (scores[a] == scores[b] and gains[a] > gains[b])
+
+
+@inner
+def _sift(scores, gains, order, first, root, end):
+    """Move the root of a heap of ``order[first:first + end]`` down to its place."""
+    moved = order[first + root]
+    while True:
+        child = 2 * root + 1
+        if child >= end:
+            break
+        if child + 1 < end and _comes_first(
+            scores, gains, order[first + child], order[first + child + 1]
+        ):
+            child += 1
+        if not _comes_first(scores, gains, moved, order[first + child]):
+            break
+        order[first + root] = order[first + child]
+        root = child
+    order[first + root] = moved
+
+
+@inner
+def sort_group(scores, gains, order, first, last):
+    """Write the rows ``first`` to ``last - 1`` into these places of ``order``, the highest first.
+
+    scores, gains : (n,) float64; order : (n,) int64, written
+    """
+    for row in range(first, last):
+        order[row] = row
+    n = last - first
+    for root in range(n // 2 - 1, -1, -1):
+        _sift(scores, gains, order, first, root, n)
+    for end in range(n - 1, 0, -1):
+        order[first], order[first + end] = order[first + end], order[first]
+        _sift(scores, gains, order, first, 0, end)
+
+
+@inner
+def end_of_tie(scores, order, begin, last):
+    """The place after the tie that begins at a place of ``order``."""
+    end = begin + 1
+    while end < last and scores[order[end]] == scores[order[begin]]:
+        end += 1
+    return end
+
+
+@inner
+def ideal_dcg(gains, order, first, last, k, discounts):
+    """The largest discounted gain of the first ``k`` positions; ``order`` is overwritten."""
+    sort_group(gains, gains, order, first, last)
+    total = 0.0
+    for at in range(first, min(last, first + k)):
+        total += gains[order[at]] * discounts[at - first]
+    return total
+
+
+@compiled
+def group_ndcg(gains, scores, starts, k, discounts, order, result):
+    """NDCG@k of every group, the mean over all orders of tied rows; 1 if no order gains anything.
+
+    gains, scores : (n,) float64, gains at least 0; starts : (q + 1,) int64
+    discounts : (longest group,) float64; order : (n,) int64, working memory; result : (q,) float64
+    """
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        ideal = ideal_dcg(gains, order, first, last, k, discounts)
+        if ideal <= 0.0:
+            result[group] = 1.0
+            continue
+        sort_group(scores, gains, order, first, last)
+        total, begin = 0.0, first
+        while begin < min(last, first + k):
+            end = end_of_tie(scores, order, begin, last)
+            gained, discount = 0.0, 0.0
+            for at in range(begin, end):
+                gained += gains[order[at]]
+            for at in range(begin, min(end, first + k)):
+                discount += discounts[at - first]
+            total += gained / (end - begin) * discount
+            begin = end
+        result[group] = total / ideal
+
+
+@inner
+def _discounts_of_tie(begin, end, k, discounts):
+    """Means over the positions of a tie: discount, discount in the first k, part of the first k.
+
+    Also the mean, over two different positions, of the difference of their discounts, which is zero
+    unless one of them is one of the first k.
+    """
+    size = end - begin
+    total, early, apart, later = 0.0, 0.0, 0.0, 0.0
+    for position in range(end - 1, begin - 1, -1):
+        if position < k:
+            early += discounts[position]
+            apart += (end - 1 - position) * discounts[position] - later
+        later += discounts[position]
+        total += discounts[position]
+    pairs = 0.5 * size * (size - 1)
+    inside = max(0, min(end, k) - begin)
+    return total / size, early / size, inside / size, apart / pairs if size > 1 else 0.0
+
+
+@inner
+def _add_tie(gains, order, begin, end, factor, negative, hessian):
+    """Add the pairs of a tie, whose scores are equal; returns the sum of all gradients.
+
+    ``order[begin:end]`` is sorted by gain, so that sums over pairs are sums over rows.
+    """
+    size, before, total = end - begin, 0.0, 0.0
+    for at in range(begin, end):
+        total += gains[order[at]]
+    everything, distance = 0.0, 0.0
+    for at in range(begin, end):
+        gain, place = gains[order[at]], at - begin
+        if at == begin or gain != gains[order[at - 1]]:  # equal rows have equal bits
+            # The gains before are at least as large as this one, and those after it at most.
+            distance = (before - place * gain) + ((size - place) * gain - (total - before))
+        negative[order[at]] += 0.5 * factor * (size * gain - total)
+        hessian[order[at]] += 0.25 * factor * distance
+        everything += 0.5 * factor * distance
+        before += gain
+    return everything
+
+
+@compiled
+def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, negative, hessian):
+    """Negative gradients and hessians of LambdaMART: pairs by the change of NDCG@k if exchanged.
+
+    Only pairs that touch the first ``k`` positions count.
+
+    gains, scores : (n,) float64; starts : (q + 1,) int64; discounts : (longest group,) float64
+    normalized : bool, whether pairs with near scores count more, and groups count about equally
+    scratch : (order (n,) int64, powers (n,) float64, tie discounts (n,) float64)
+    negative, hessian : (n,) float64, written
+    """
+    order, powers, of_tie = scratch
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        for row in range(first, last):
+            negative[row], hessian[row] = 0.0, 0.0
+        ideal = ideal_dcg(gains, order, first, last, k, discounts)
+        lowest = gains[order[last - 1]]
+        if ideal <= 0.0 or lowest == gains[order[first]]:
+            continue
+        sort_group(scores, gains, order, first, last)
+        best = scores[order[first]]
+        by_distance = normalized and best != scores[order[last - 1]]
+        begin = first
+        while begin < last:
+            end = end_of_tie(scores, order, begin, last)
+            mean, _, _, _ = _discounts_of_tie(begin - first, end - first, k, discounts)
+            for at in range(begin, end):
+                of_tie[at] = mean
+                powers[at] = np.exp(max(scores[order[at]] - best, -600.0))
+            begin = end
+        total, begin = 0.0, first
+        while begin < min(last, first + k):
+            end = end_of_tie(scores, order, begin, last)
+            _, early, inside, apart = _discounts_of_tie(begin - first, end - first, k, discounts)
+            factor = apart / ideal * (100.0 if by_distance else 1.0)
+            total += _add_tie(gains, order, begin, end, factor, negative, hessian)
+            score, power = scores[order[begin]], powers[begin]
+            for other in range(begin, end):
+                row = order[other]
+                gain, slope, curvature = gains[row], 0.0, 0.0
+                for at in range(end, last):
+                    difference = gain - gains[order[at]]
+                    delta = abs(difference) * (early - inside * of_tie[at]) / ideal
+                    if by_distance:
+                        delta /= 0.01 + (score - scores[order[at]])
+                    low = powers[at] / (power + powers[at])  # the probability of the wrong order
+                    bend = delta * low * (1.0 - low)
+                    pull = delta * low if difference > 0.0 else delta * (low - 1.0)
+                    slope += pull
+                    curvature += bend
+                    total += 2.0 * abs(pull)
+                    negative[order[at]] -= pull
+                    hessian[order[at]] += bend
+                negative[row] += slope
+                hessian[row] += curvature
+            begin = end
+        if normalized and total > 0.0:
+            factor = np.log2(1.0 + total) / total
+            for row in range(first, last):
+                negative[row] *= factor
+                hessian[row] *= factor
+
+
+@compiled
+def listwise_gradients(gains, scores, starts, keys, order, values, negative, hessian):
+    """Cross-entropy between the shares of the gains, minus random numbers, and a softmax of scores.
+
+    The share of a row is that of ``gain + 1 - u``, where ``u`` is uniform between 0 and 1.  Rows
+    with equal scores and gains have the same ``u``.
+
+    gains, scores : (n,) float64; starts : (q + 1,) int64; order : (n,) int64, working memory
+    keys : (q,) uint64, of the random numbers of every group; 0 stands for ``u = 1 / 2``
+    values, negative, hessian : (n,) float64, written: the term of each row, and its derivatives
+    """
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        sort_group(scores, gains, order, first, last)
+        best, power, share, uniform = scores[order[first]], 0.0, 0.0, 0.5
+        for at in range(first, last):
+            row, before = order[at], order[max(first, at - 1)]
+            differs = scores[row] != scores[before] or gains[row] != gains[before]
+            if keys[group] != 0 and (at == first or differs):
+                uniform = (bits_of(keys[group], at - first) >> uint64(11)) * 2.0**-53
+            hessian[row] = gains[row] + 1.0 - uniform
+            negative[row] = np.exp(max(scores[row] - best, -600.0))
+            share += hessian[row]
+            power += negative[row]
+        normalizer = np.log(power) + best
+        for at in range(first, last):
+            row = order[at]
+            own, p = hessian[row] / share, negative[row] / power
+            values[row] = own * (normalizer - scores[row])
+            negative[row] = own - p
+            hessian[row] = p * (1.0 - p)
+
+
+@compiled
+def group_average_precision(relevant, scores, starts, k, order, result):
+    """Average precision among the first ``k`` rows of every group, the mean over orders of ties.
+
+    relevant : (n,) float64, 0 or 1; scores : (n,) float64; starts : (q + 1,) int64
+    order : (n,) int64, working memory; result : (q,) float64, 1 if no row is relevant
+    """
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        sort_group(scores, relevant, order, first, last)
+        total, found, begin = 0.0, 0.0, first
+        while begin < last:
+            end = end_of_tie(scores, order, begin, last)
+            size, hits = end - begin, 0.0
+            for at in range(begin, end):
+                hits += relevant[order[at]]
+            others = (hits - 1.0) / (size - 1.0) if size > 1 else 0.0
+            for at in range(begin, min(end, first + k)):
+                before = found + 1.0 + (at - begin) * others
+                total += hits / size * before / (at - first + 1)
+            found += hits
+            begin = end
+        result[group] = total / min(found, k) if found > 0.0 else 1.0
+
+
+@compiled
+def group_reciprocal_rank(relevant, scores, starts, k, order, result):
+    """Reciprocal position of the first relevant row of every group, the mean over orders of ties.
+
+    0 if it is not among the first ``k``, 1 if no row is relevant; the arguments as in
+    :func:`group_average_precision`.
+    """
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        sort_group(scores, relevant, order, first, last)
+        result[group], begin = 1.0, first
+        while begin < last:
+            end = end_of_tie(scores, order, begin, last)
+            hits = 0.0
+            for at in range(begin, end):
+                hits += relevant[order[at]]
+            if hits > 0.0:
+                # ``left`` is the probability that no relevant row has come before this position.
+                total, left = 0.0, 1.0
+                for at in range(begin, min(end, first + k)):
+                    here = min(1.0, hits / (end - at))
+                    total += left * here / (at - first + 1)
+                    left *= 1.0 - here
+                result[group] = total
+                break
+            begin = end
+
+
+@inner
+def _stride(size, most, k):
+    """The k-th of ``most`` distances between rows of a long group, spread over all distances."""
+    return 1 + (k * (size - 1)) // most
+
+
+@compiled
+def pairwise_gradients(gains, scores, starts, most, order, values, negative, hessian):
+    """Logistic loss of all pairs with different gains, divided by the rows of the group.
+
+    In groups of more than ``2 * most + 1`` rows, each row is compared with the rows at ``2 * most``
+    distances in the order of the scores, which are spread over all distances.
+
+    gains, scores : (n,) float64; starts : (q + 1,) int64; order : (n,) int64, working memory
+    values, negative, hessian : (n,) float64, written: half of the loss of its pairs for each row
+    """
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        size = last - first
+        sort_group(scores, gains, order, first, last)
+        for row in range(first, last):
+            values[row], negative[row], hessian[row] = 0.0, 0.0, 0.0
+        whole = size <= 2 * most + 1
+        n_distances = size - 1 if whole else most
+        share = 1.0 / size if whole else (size - 1.0) / (2.0 * most * size)
+        for place in range(size):
+            row = order[first + place]
+            for k in range(n_distances - place if whole else n_distances):
+                distance = k + 1 if whole else _stride(size // 2, most, k)
+                other = order[first + (place + distance) % size]
+                if gains[row] == gains[other]:
+                    continue
+                sign = 1.0 if gains[row] > gains[other] else -1.0
+                ahead = sign * (scores[row] - scores[other])
+                low = np.exp(-abs(ahead))
+                value = np.log1p(low) + max(-ahead, 0.0)
+                low = low / (1.0 + low) if ahead > 0.0 else 1.0 / (1.0 + low)
+                bend = share * low * (1.0 - low)
+                values[row] += 0.5 * share * value
+                values[other] += 0.5 * share * value
+                negative[row] += sign * share * low
+                negative[other] -= sign * share * low
+                hessian[row] += bend
+                hessian[other] += bend

@@ -1,0 +1,93 @@
+"""Common parts of the losses of rankings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.group_loss import GroupLoss
+from hilboost.core.target import Target
+
+GAINS = ("exponential", "linear")
+_LARGEST_EXPONENT = 500.0
+
+
+def discounts(target: Target) -> Floats:
+    """``1 / log2(2 + position)`` for the positions of the longest group."""
+    return 1 / np.log2(2 + np.arange(np.diff(target.starts).max(initial=0)))
+
+
+def gains_of(target: Target, kind: str) -> Floats:
+    """Gains of the rows: ``2 ** y - 1``, or ``y``, (n,)."""
+    y = np.ascontiguousarray(target.y[:, 0])
+    return y if kind == "linear" else np.exp2(y) - 1
+
+
+def check_gains(y: Floats, kind: str) -> None:
+    """Check that labels are not negative, and that their gains are finite.
+
+    Raises
+    ------
+    InvalidData
+    """
+    if y.min(initial=0) < 0:
+        row = int(np.flatnonzero(y[:, 0] < 0)[0])
+        raise InvalidData(
+            f"y contains {y[row, 0]:g}, but relevance labels must not be negative; add a constant "
+            "to all labels, or use loss='pairwise_logistic' or 'query_rmse'."
+        )
+    if kind == "exponential" and y.max(initial=0) > _LARGEST_EXPONENT:
+        raise InvalidData(
+            f"y contains {y.max():g}, and the gain 2**y - 1 is too large; set gain='linear'."
+        )
+
+
+class RankingLoss(GroupLoss):
+    """Base class of losses that compare the rows of a group; only differences of ``raw`` count."""
+
+    def check(self, target: Target) -> None:
+        """Check that there is a single column of labels."""
+        if target.y.shape[1] != 1:
+            raise InvalidData(
+                f"rankings support one column of relevance labels; y has {target.y.shape[1]}."
+            )
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Zero."""
+        return np.zeros(1)
+
+
+class GainLoss(RankingLoss):
+    """Base class of losses of relevance labels that are not negative.
+
+    Parameters
+    ----------
+    gain : {"exponential", "linear"}, default="exponential"
+        Gain of a label ``y``: ``2 ** y - 1`` or ``y``.
+
+    Raises
+    ------
+    InvalidParameter
+        If the gain has another name.
+    """
+
+    def __init__(self, gain: str = "exponential") -> None:
+        if gain not in GAINS:
+            raise InvalidParameter(f"gain must be 'exponential' or 'linear'; got {gain!r}.")
+        self.gain = gain
+
+    def check(self, target: Target) -> None:
+        """Check that labels are not negative."""
+        super().check(target)
+        check_gains(target.y, self.gain)
+
+
+def scores_of(raw: Floats) -> Floats:
+    """The single column of ``raw``."""
+    return np.ascontiguousarray(raw[:, 0])
+
+
+def spread(target: Target, values: Floats) -> Floats:
+    """Divide the value of each group (q,) equally among its rows, (n,)."""
+    return np.repeat(values / np.diff(target.starts), np.diff(target.starts))

@@ -1,0 +1,78 @@
+"""LambdaMART: pairs weighted by the change of NDCG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from hilboost.backends.ranking import group_ndcg, lambda_gradients
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.gradients import Gradients
+from hilboost.core.target import Target
+from hilboost.losses._ranking import GainLoss, discounts, gains_of, scores_of, spread
+
+
+class LambdaRank(GainLoss):
+    """Logistic loss of pairs, weighted by the change of NDCG@k if the rows are exchanged.
+
+    Only pairs that touch the first ``k`` positions count.  Rows with equal scores have their
+    positions in random order, and the weights are means over all orders.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of positions that count.
+    gain : {"exponential", "linear"}, default="exponential"
+        Gain of a label ``y``: ``2 ** y - 1`` or ``y``.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``k`` is less than 1, or the gain has another name.
+
+    Notes
+    -----
+    The weights depend on the scores, so that the gradients are not derivatives of a loss; the value
+    is ``1 - NDCG@k`` of the group.  As in LightGBM, a weight is divided by the distance of the
+    scores, and the gradients of a group with total ``s`` are multiplied by ``log2(1 + s) / s``.
+    The cost for a group of m rows is O(k m + m log m).
+
+    References
+    ----------
+    Burges, *From RankNet to LambdaRank to LambdaMART*, Microsoft Research, 2010.
+    """
+
+    ranker_name = "lambdarank"
+
+    def __init__(self, k: int = 10, gain: str = "exponential") -> None:
+        super().__init__(gain)
+        if k < 1:
+            raise InvalidParameter(f"k must be at least 1; got {k!r}.")
+        self.k = int(k)
+
+    @classmethod
+    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
+        """Create the loss for the parameters ``k`` and ``gain``."""
+        return cls(parameters.get("k", 10), parameters.get("gain", "exponential"))
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """``1 - NDCG@k`` of the group, divided equally among its rows, (n,)."""
+        order, result = np.empty(len(raw), dtype=np.int64), np.empty(len(target.starts) - 1)
+        gains, scores = gains_of(target, self.gain), scores_of(raw)
+        group_ndcg(gains, scores, target.starts, self.k, discounts(target), order, result)
+        return spread(target, 1 - result)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Sums over the pairs of each row."""
+        n = len(raw)
+        negative, hessian = np.empty(n), np.empty(n)
+        scratch = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
+        gains, scores = gains_of(target, self.gain), scores_of(raw)
+        ends = discounts(target)
+        lambda_gradients(
+            *(gains, scores, target.starts, self.k, ends, True, scratch, negative, hessian)
+        )
+        return Gradients(negative[:, None], hessian[:, None])

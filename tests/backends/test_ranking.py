@@ -1,0 +1,126 @@
+"""Compiled loops over groups of ranked rows against their naive twins and against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, ndcg_score
+from tests.reference import ranking as naive
+
+from hilboost.backends import ranking as compiled
+
+SEEDS = range(8)
+
+
+def draw(seed, largest=6, n_scores=4):
+    """Groups of 1 to ``largest`` rows with ties in scores and gains."""
+    rng = np.random.default_rng(seed)
+    starts = np.concatenate([[0], np.cumsum(rng.integers(1, largest + 1, size=12))])
+    n = starts[-1]
+    gains = np.exp2(rng.integers(0, 4, size=n)) - 1
+    gains[starts[3] : starts[4]] = 0.0
+    gains[starts[5] : starts[6]] = 3.0
+    scores = rng.choice(rng.normal(size=n_scores) * 3, size=n)
+    return rng, starts, gains, scores
+
+
+def both(function, *arguments, n_results, n):
+    found = []
+    for module in (compiled, naive):
+        results = [np.full(n, np.nan) for _ in range(n_results)]
+        getattr(module, function.__name__)(*arguments, *results)
+        found.append(results)
+    return found
+
+
+def discounts(starts):
+    return 1 / np.log2(2 + np.arange(np.diff(starts).max()))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_means_over_groups(seed, k):
+    _, starts, gains, scores = draw(seed)
+    order, n_groups = np.empty(len(gains), dtype=np.int64), len(starts) - 1
+    relevant = (gains > 1).astype(float)
+    for arguments in (
+        (compiled.group_ndcg, gains, scores, starts, k, discounts(starts), order),
+        (compiled.group_average_precision, relevant, scores, starts, k, order),
+        (compiled.group_reciprocal_rank, relevant, scores, starts, k, order),
+    ):
+        (ours,), (twin,) = both(*arguments, n_results=1, n=n_groups)
+        np.testing.assert_allclose(
+            ours, twin, rtol=1e-12, atol=1e-15, err_msg=arguments[0].__name__
+        )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("k", [1, 3, 10])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_lambda_gradients(seed, k, normalized):
+    _, starts, gains, scores = draw(seed)
+    n = len(gains)
+    scratch = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
+    arguments = gains, scores, starts, k, discounts(starts), normalized, scratch
+    ours, twin = both(compiled.lambda_gradients, *arguments, n_results=2, n=n)
+    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("most", [1, 2, 99])
+def test_pairwise_gradients(seed, most):
+    rng, starts, gains, scores = draw(seed, 9)
+    if most < 9:  # partners of tied rows depend on their order
+        scores = rng.normal(size=len(scores))
+    order = np.empty(len(gains), dtype=np.int64)
+    arguments = gains, scores, starts, most, order
+    ours, twin = both(compiled.pairwise_gradients, *arguments, n_results=3, n=len(gains))
+    np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_listwise_gradients(seed):
+    rng, starts, gains, scores = draw(seed)
+    order = np.empty(len(gains), dtype=np.int64)
+    keys = rng.integers(2**63, size=len(starts) - 1).astype(np.uint64)
+    keys[::2] = 0
+    arguments = gains, scores, starts, keys, order
+    ours, twin = both(compiled.listwise_gradients, *arguments, n_results=3, n=len(gains))
+    np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("k", [1, 5, 99])
+def test_ndcg_of_sklearn(seed, k):
+    """scikit-learn averages over ties, too."""
+    rng = np.random.default_rng(seed)
+    gains, scores = rng.uniform(size=40), rng.integers(9, size=40).astype(float)
+    starts, result = np.array([0, 40]), np.empty(1)
+    order = np.empty(40, dtype=np.int64)
+    compiled.group_ndcg(gains, scores, starts, k, discounts(starts), order, result)
+    assert result[0] == pytest.approx(ndcg_score(gains[None], scores[None], k=k))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_average_precision_of_sklearn(seed):
+    rng = np.random.default_rng(seed)
+    relevant, scores = rng.integers(2, size=40).astype(float), rng.normal(size=40)
+    result, order = np.empty(1), np.empty(40, dtype=np.int64)
+    compiled.group_average_precision(relevant, scores, np.array([0, 40]), 99, order, result)
+    assert result[0] == pytest.approx(average_precision_score(relevant, scores))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_order_of_the_rows_changes_no_bit(seed):
+    rng = np.random.default_rng(seed)
+    n = 60
+    gains, scores = rng.integers(4, size=n) / 3, rng.integers(9, size=n) / 7
+    starts, moved = np.array([0, n]), rng.permutation(n)
+    table = 1 / np.log2(2 + np.arange(n))
+    results = []
+    for order in (np.arange(n), moved):
+        g, s, found = gains[order], scores[order], np.empty((5, n))
+        work = np.empty(n, dtype=np.int64)
+        scratch = work, np.empty(n), np.empty(n)
+        compiled.lambda_gradients(g, s, starts, 7, table, True, scratch, found[0], found[1])
+        compiled.pairwise_gradients(g, s, starts, 99, work, *found[2:])
+        results.append(found)
+    np.testing.assert_array_equal(results[0][:, moved], results[1])

@@ -1,0 +1,250 @@
+"""Rankings: groups stay whole, their order has no effect, and every learner takes part."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.metrics import ndcg_score
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.tree import DecisionTreeRegressor
+from tests.cases import PLAIN, assert_same_model
+
+import hilboost
+from hilboost import BoostingRanker
+from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting import RowSampling, Turn
+from hilboost.callbacks import Checkpoint
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.target import Target
+from hilboost.losses import CrossEntropyNDCG, LambdaRank, PairwiseLogistic, QueryRMSE
+from hilboost.metrics import NDCG, MeanAveragePrecision
+from hilboost.model.codecs import NumberCodec
+from hilboost.tables import Schema
+from hilboost.training.data import TrainingData
+
+LOSSES = ("lambdarank", "xendcg", "pairwise_logistic", "query_rmse")
+SHORT = {name: value for name, value in PLAIN.items() if name != "multi_output"}
+SHORT |= {"n_estimators": 6, "early_stopping": False, "min_samples_leaf": 5}
+
+
+def draw(n_groups=40, seed=0, n_columns=4):
+    rng = np.random.default_rng(seed)
+    query = np.repeat(np.arange(n_groups), rng.integers(1, 12, size=n_groups))
+    X = rng.normal(size=(len(query), n_columns))
+    offset = rng.normal(size=n_groups)[query]  # says nothing about the order within a group
+    y = np.clip(np.round(X[:, 0] + 0.5 * X[:, 1] + 0.5 * rng.normal(size=len(X))) + 1, 0, 3)
+    X[:, 2] += offset
+    return X, y, query
+
+
+X, Y, QUERY = draw()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_order_of_groups_and_rows_has_no_effect(loss):
+    names = np.array([f"query {q:02}" for q in QUERY])
+    order = np.random.default_rng(1).permutation(len(X))
+    model = BoostingRanker(loss, **SHORT).fit(X, Y, groups=names)
+    moved = BoostingRanker(loss, **SHORT).fit(X[order], Y[order], groups=names[order])
+    assert_same_model(model, moved)
+    np.testing.assert_array_equal(model.history_.train, moved.history_.train)
+    assert model.score(X, Y, groups=names) == moved.score(X[order], Y[order], groups=names[order])
+    assert model.score(X, Y, groups=QUERY) > 0.8
+
+
+@pytest.mark.parametrize("loss", ["lambdarank", "pairwise_logistic", "query_rmse"])
+def test_weights_repeat_groups(loss):
+    times = np.random.default_rng(2).integers(0, 4, size=QUERY.max() + 1)
+    model = BoostingRanker(loss, **SHORT).fit(X, Y, groups=QUERY, sample_weight=times[QUERY])
+    rows = [np.flatnonzero(q == QUERY) for q, n in enumerate(times) for _ in range(n)]
+    groups = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+    rows = np.concatenate(rows)
+    repeated = BoostingRanker(loss, **SHORT).fit(X[rows], Y[rows], groups=groups)
+    np.testing.assert_array_equal(model.predict(X), repeated.predict(X))
+    np.testing.assert_array_equal(model.history_.train, repeated.history_.train)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_threads(loss):
+    Z, y, query = draw(3000, n_columns=16)
+    parameters = SHORT | {"n_estimators": 2, "subsample": 0.5}
+    one, two = (
+        BoostingRanker(loss, **parameters, n_jobs=n).fit(Z, y, groups=query) for n in (1, 2)
+    )
+    assert_same_model(one, two)
+
+
+@pytest.mark.parametrize(
+    "loss", [LambdaRank(), CrossEntropyNDCG(), PairwiseLogistic(), QueryRMSE()]
+)
+def test_gradients(loss):
+    """The gradients of each group add up to zero, and are derivatives except for LambdaRank."""
+    rng = np.random.default_rng(3)
+    target, raw = Target(Y[:, None], None, QUERY), rng.normal(size=(len(Y), 1))
+    found = loss.gradients(target, raw)
+    sums = np.add.reduceat(found.negative_gradient[:, 0], target.starts[:-1])
+    np.testing.assert_allclose(sums, 0, atol=1e-12)
+    value = loss.value(target, raw)
+    if isinstance(loss, LambdaRank):
+        assert ((value >= 0) & (value <= 1)).all()
+        return
+    for row in range(0, len(Y), 17):
+        step = np.zeros_like(raw)
+        step[row] = 1e-5
+        rise = loss.value(target, raw + step).sum() - loss.value(target, raw - step).sum()
+        assert -rise / 2e-5 == pytest.approx(found.negative_gradient[row, 0], abs=1e-6)
+
+
+def test_query_rmse_by_hand():
+    loss, target = QueryRMSE(), Target(Y[:, None], None, QUERY)
+    raw = np.random.default_rng(4).normal(size=(len(Y), 1))
+    residual = Y - raw[:, 0]
+    for q in range(3):
+        residual[q == QUERY] -= residual[q == QUERY].mean()
+    some = QUERY < 3
+    np.testing.assert_allclose(
+        loss.gradients(target, raw).negative_gradient[some, 0], residual[some]
+    )
+    np.testing.assert_allclose(loss.value(target, raw)[some], residual[some] ** 2 / 2)
+
+
+def test_score_is_that_of_sklearn():
+    model = BoostingRanker(**SHORT, k=3).fit(X, Y, groups=QUERY)
+    scores, found = model.predict(X), []
+    for q in np.unique(QUERY):
+        rows = q == QUERY
+        gains = np.exp2(Y[rows]) - 1
+        long = rows.sum() > 1 and gains.any()
+        found.append(ndcg_score(gains[None], scores[rows][None], k=3) if long else 1.0)
+    assert model.score(X, Y, groups=QUERY) == pytest.approx(np.mean(found))
+    weight = np.where(QUERY < 9, 2.0, 1.0)
+    expected = np.average(found, weights=np.where(np.arange(len(found)) < 9, 2.0, 1.0))
+    assert model.score(X, Y, groups=QUERY, sample_weight=weight) == pytest.approx(expected)
+
+
+def test_folds_and_held_out_parts_consist_of_whole_groups():
+    data = TrainingData(X, Target(Y[:, None], None, QUERY), Schema(4), NumberCodec(1, True))
+    part = data.hold_out(0.3, 0)
+    held = set(part.held_out[1].groups)
+    assert not held & set(part.target.groups)
+    assert len(held) == 12
+    model = BoostingRanker(**SHORT | {"early_stopping": True, "n_iter_no_change": 9}, cv_folds=3)
+    model.set_params(eval_metric=["ndcg@10", "map", "mrr"]).fit(X, Y, groups=QUERY)
+    history = model.history_
+    np.testing.assert_allclose(history.metrics["ndcg@10"], 1 - history.validation)
+    assert all(0 < v[-1] <= 1 for v in history.metrics.values())
+    assert model.n_estimators_ == np.argmax(history.metrics["ndcg@10"])
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+@pytest.mark.parametrize("part", [None, np.flatnonzero(QUERY % 3 > 0).astype(np.uint32)])
+def test_samples_consist_of_whole_groups(bootstrap, part):
+    target = Target(Y[:, None], None, QUERY)
+    sample = RowSampling(0.5, bootstrap).draw(target, part, Turn(0, 0), ThreadTeam())
+    rows = np.arange(len(Y)) if part is None else part
+    assert set(sample.rows) <= set(rows)
+    drawn = np.unique(QUERY[sample.rows])
+    assert len(sample.rows) == np.isin(QUERY[rows], drawn).sum()
+    n_groups = len(np.unique(QUERY[rows]))
+    if bootstrap:
+        counts = sample.weight[np.searchsorted(QUERY, drawn)]
+        assert counts.sum() == round(0.5 * n_groups)
+        np.testing.assert_array_equal(
+            sample.weight[sample.rows], counts[np.searchsorted(drawn, QUERY[sample.rows])]
+        )
+    else:
+        assert len(drawn) == round(0.5 * n_groups)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "learner",
+    ["kernel", "linear", ["tree", "linear"], DecisionTreeRegressor(max_depth=3)],
+    ids=["kernel", "linear", "mixed", "own"],
+)
+def test_learners(loss, learner):
+    model = BoostingRanker(loss, learner=learner, n_estimators=3, random_state=0)
+    assert model.fit(X, Y, groups=QUERY).score(X, Y, groups=QUERY) > 0.8
+
+
+def test_validation_groups_files_and_warm_start(tmp_path):
+    parameters = SHORT | {"early_stopping": True, "n_estimators": 30, "n_iter_no_change": 4}
+    held = draw(15, seed=1)
+    model = BoostingRanker(**parameters)
+    model.fit(X, Y, groups=QUERY, X_val=held[0], y_val=held[1], groups_val=held[2])
+    expected = 1 - model.score(held[0], held[1], groups=held[2])
+    assert model.history_.validation[model.n_estimators_] == pytest.approx(expected)
+    hilboost.save(model, tmp_path / "model")
+    loaded = hilboost.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.score(held[0], held[1], groups=held[2]) == model.score(
+        held[0], held[1], groups=held[2]
+    )
+    whole = BoostingRanker(**SHORT).fit(X, Y, groups=QUERY)
+    part = BoostingRanker(**SHORT | {"n_estimators": 2}, warm_start=True).fit(X, Y, groups=QUERY)
+    assert_same_model(part.set_params(n_estimators=6).fit(X, Y, groups=QUERY), whole)
+    kept = BoostingRanker(**SHORT).fit(X, Y, groups=QUERY, callbacks=[Checkpoint(tmp_path / "fit")])
+    assert_same_model(kept, whole)
+    with pytest.raises(InvalidData, match="different data"):
+        clone(kept).fit(X, Y, groups=QUERY // 2, callbacks=[Checkpoint(tmp_path / "fit")])
+
+
+def test_metadata_routing():
+    with config_context(enable_metadata_routing=True):
+        model = BoostingRanker(**SHORT).set_fit_request(groups=True).set_score_request(groups=True)
+        search = GridSearchCV(model, {"loss": ["query_rmse", "lambdarank"]}, cv=GroupKFold(3))
+        search.fit(X, Y, groups=QUERY)
+    assert search.best_score_ > 0.7
+
+
+def test_a_long_group_takes_little_memory():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(20_000, 2))
+    y = (Z[:, 0] > 1).astype(float)
+    for loss in LOSSES:
+        model = BoostingRanker(loss, **SHORT | {"n_estimators": 2})
+        assert model.fit(Z, y, groups=np.zeros(len(Z))).score(Z, y, groups=np.zeros(len(Z))) == 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_groups_that_say_nothing(loss):
+    """Groups of one row, and groups with equal labels, have no gradient."""
+    alone = BoostingRanker(loss, **SHORT).fit(X, Y, groups=np.arange(len(X)))
+    np.testing.assert_array_equal(alone.predict(X), 0)
+    if loss in ("lambdarank", "pairwise_logistic"):
+        alike = BoostingRanker(loss, **SHORT).fit(X, np.ones(len(X)), groups=QUERY)
+        np.testing.assert_array_equal(alike.predict(X), 0)
+        assert alike.score(X, np.zeros(len(X)), groups=QUERY) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"groups": None}, InvalidData, "requires the group of each row"),
+        ({"groups": QUERY[:-1]}, InvalidData, "one label for each"),
+        ({"sample_weight": np.arange(len(X)) + 1.0}, InvalidData, "same for all rows of a group"),
+        ({"y": Y - 2}, InvalidData, "must not be negative"),
+        ({"y": Y + 600}, InvalidData, "too large"),
+        ({"y": np.column_stack([Y, Y])}, InvalidData, "one column of relevance"),
+        ({"X_val": X, "y_val": Y}, InvalidData, "requires the group of each row"),
+    ],
+)
+def test_bad_input(change, error, message):
+    with pytest.raises(error, match=message):
+        BoostingRanker(**SHORT).fit(**{"X": X, "y": Y, "groups": QUERY} | change)
+
+
+def test_bad_parameters():
+    for k, make in ((0, LambdaRank), (0, NDCG), (0, MeanAveragePrecision)):
+        with pytest.raises(InvalidParameter, match="at least 1"):
+            make(k)
+    for make in (LambdaRank, CrossEntropyNDCG, NDCG):
+        with pytest.raises(InvalidParameter, match="'exponential' or 'linear'"):
+            make(gain="cubic")
+    with pytest.raises(InvalidParameter, match="Valid values: lambdarank"):
+        BoostingRanker("squared_error").fit(X, Y, groups=QUERY)
+    parameters = SHORT | {"early_stopping": True}
+    with pytest.raises(InvalidData, match="labels that are not negative"):
+        BoostingRanker("query_rmse", **parameters, eval_metric="ndcg").fit(X, Y - 9, groups=QUERY)
+    with pytest.raises(InvalidType, match="reports do not support"):
+        BoostingRanker(**SHORT).fit(X, Y, groups=QUERY).report(X, Y)
