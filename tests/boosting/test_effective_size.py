@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from hilboost import BoostingRegressor
 from hilboost.boosting.effective_size import common_unit, weight_scale
 from hilboost.core.target import Target
+from hilboost.reductions.sums import total_weight
 from hilboost.tables import SparseTable
 
 factors = st.sampled_from([2.0**-40, 1e-9, 0.37, 1.0, 3.0, 2.0**30, 1e12])
@@ -51,7 +52,7 @@ def test_the_scale_is_that_of_the_definition(seed, n, least, factor):
     assert found.plain_row == pytest.approx(expected * factor, rel=1e-12)
     sparse = weight_scale(SparseTable(csr_array(X)), Target(y, weight * factor))
     assert sparse.plain_row == pytest.approx(found.plain_row, rel=1e-12)
-    rows = found.divided(Target(y, weight * factor)).total_weight() / found.row
+    rows = total_weight(found.divided(Target(y, weight * factor))) / found.row
     assert rows == pytest.approx(weight.sum() / expected, rel=1e-12)
 
 

@@ -16,8 +16,9 @@ of the masses of the *distinct* rows that is invariant to a common factor:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
 from hilboost.core.target import Target
+from hilboost.reductions.sums import anywhere, counts, total_weight
 from hilboost.tables import BlockTable, DenseTable, SparseTable
 
 _PROBES = 8
@@ -65,9 +67,10 @@ class WeightScale:
             return target
         weight = target.weight / self.divisor
         whole = np.rint(weight)
-        if (np.abs(weight - whole) <= _WHOLE).all():
+        if not anywhere(bool((np.abs(weight - whole) > _WHOLE).any()), target.share):
             weight = whole
-        return replace(target, weight=None if (weight == 1).all() else weight)
+        is_plain = not anywhere(bool((weight != 1).any()), target.share)
+        return replace(target, weight=None if is_plain else weight)
 
     def in_rows(self, mass: Any) -> Any:
         """Convert a mass from original weights to a number of rows; ``"auto"`` is kept."""
@@ -109,19 +112,19 @@ def weight_scale(X: Floats | BlockTable, target: Target, balanced: bool = False)
     Cost O(n) if a few rows suffice to show that the unit is 1, as in most unweighted data;
     otherwise O(n d + n log n).
     """
+    weight, share = target.weight, target.share
+    if weight is None or not balanced:
+        fractional = weight is not None and bool((weight != np.rint(weight)).any())
+        if not anywhere(fractional, share) and _unit_is_one(X, target):
+            return WeightScale()
+    hashes, codes, weight = _of_all_rows(X, target)
     if target.weight is None:
-        if _unit_is_one(X, target.y, None):
-            return WeightScale()
-        ones = np.ones(len(target.y))
-        return WeightScale(row=_scale(_masses(_row_hashes(X, target.y), ones), ones).plain_row)
-    weight = target.weight
+        return WeightScale(row=_scale(_masses(hashes, weight), weight).plain_row)
     if not balanced:
-        if (weight == np.rint(weight)).all() and _unit_is_one(X, target.y, weight):
-            return WeightScale()
-        return _scale(_masses(_row_hashes(X, target.y), weight), weight)
-    hashes, total = _row_hashes(X, target.y), 0.0
-    for code in np.unique(target.y[:, 0]):
-        rows = target.y[:, 0] == code
+        return _scale(_masses(hashes, weight), weight)
+    total = 0.0
+    for code in np.unique(codes):
+        rows = codes == code
         masses = _masses(hashes[rows], weight[rows])
         total += _total(masses) / _scale(masses, weight[rows]).plain_row
     unit = _total(weight) / total
@@ -130,49 +133,87 @@ def weight_scale(X: Floats | BlockTable, target: Target, balanced: bool = False)
 
 def warn_of_uneven_weights(scale: WeightScale, target: Target, min_samples_leaf: float) -> None:
     """Warn if there are enough rows for two leaves but their effective number is too small."""
-    rows = target.total_weight() / scale.row
-    if target.weight is not None and rows < 2 * min_samples_leaf <= len(target.y):
+    rows = total_weight(target) / scale.row
+    if target.weight is not None and rows < 2 * min_samples_leaf <= target.n_rows:
         warnings.warn(
             f"sample_weight is so uneven that the effective number of rows is {rows:.3g}, not "
-            f"{len(target.y)}, and the model is a constant. Use weights that differ less, or set "
+            f"{target.n_rows}, and the model is a constant. Use weights that differ less, or set "
             "min_samples_leaf.",
             DataWarning,
             stacklevel=4,
         )
 
 
-def _unit_is_one(X: Floats | BlockTable, y: Floats, weight: Floats | None) -> bool:
+def _of_all_rows(
+    X: Floats | BlockTable, target: Target
+) -> tuple[NDArray[np.uint64], Floats, Floats]:
+    """Hashes, first labels and weights of the rows of all workers, (n,) each."""
+    y, share = target.y, target.share
+    weight = np.ones(len(y)) if target.weight is None else target.weight
+    hashes = _row_hashes(X, y, share is not None)
+    if share is None:
+        return hashes, y[:, 0], weight
+    found = (share.exchange.gathered(values) for values in (hashes, y[:, 0], weight))
+    hashes, codes, weight = found
+    return hashes, codes, weight
+
+
+def _unit_is_one(X: Floats | BlockTable, target: Target) -> bool:
     """Whether one of a few rows has weight 1 and no duplicate; weights are integers."""
+    y, weight, share = target.y, target.weight, target.share
     rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight == 1)
-    if not len(rows):
+    probes = np.empty(0, dtype=np.intp)
+    if len(rows):
+        probes = rows[np.unique(np.linspace(0, len(rows) - 1, _PROBES).astype(np.intp))]
+    if share is None:
+        return any(_n_alike(X, y, partial(_of_row, int(row)), 1) == 1 for row in probes)
+    if isinstance(X, SparseTable):
         return False
-    probes = np.unique(np.linspace(0, len(rows) - 1, _PROBES).astype(np.intp))
-    return any(_is_unique(X, y, int(row)) for row in rows[probes])
+    own = np.stack([column[probes] for column in _columns(X, y)], axis=1)
+    found = share.exchange.gathered(own.astype(np.float64))
+    here = [_n_alike(X, y, partial(_of_column, row), 0) for row in found]
+    n_alike = counts(np.array(here, dtype=np.int64), share)
+    return bool((n_alike == 1).any())
 
 
-def _is_unique(X: Floats | BlockTable, y: Floats, row: int) -> bool:
-    """Whether a row has no duplicate; for a sparse table only ``y`` is compared."""
-    alike = np.ones(len(y), dtype=bool)
-    for values in (y, X):
-        if isinstance(values, SparseTable):
-            return False
+def _columns(X: Floats | BlockTable, y: Floats) -> Iterator[Any]:
+    """The columns of ``y`` and ``X``, (n,) each; for a sparse table those of ``y`` only."""
+    for values in (y,) if isinstance(X, SparseTable) else (y, X):
         for k in range(values.shape[1]):
-            column: Any = values.column(k) if isinstance(values, DenseTable) else values[:, k]
-            alike &= _equal(column, column[row])
-            if np.count_nonzero(alike) == 1:
-                return True
-    return False
+            yield values.column(k) if isinstance(values, DenseTable) else values[:, k]
+
+
+def _of_row(row: int, column: Floats, _: int) -> float:
+    return float(column[row])
+
+
+def _of_column(values: Floats, _: Floats, k: int) -> float:
+    return float(values[k])
+
+
+def _n_alike(
+    X: Floats | BlockTable, y: Floats, value: Callable[[Floats, int], float], enough: int
+) -> int:
+    """Number of rows with given values, by column and its number; once it is ``enough``, that."""
+    alike = np.ones(len(y), dtype=bool)
+    for k, column in enumerate(_columns(X, y)):
+        alike &= _equal(column, value(column, k))
+        if np.count_nonzero(alike) <= enough:
+            break
+    return int(np.count_nonzero(alike))
 
 
 def _equal(values: Floats, value: float) -> NDArray[np.bool_]:
     return np.isnan(values) if np.isnan(value) else values == value
 
 
-def _row_hashes(X: Floats | BlockTable, y: Floats) -> NDArray[np.uint64]:
+def _row_hashes(
+    X: Floats | BlockTable, y: Floats, of_all_columns: bool = False
+) -> NDArray[np.uint64]:
     """Hash rows so that distinct rows differ, (n,), with as few columns as possible."""
     hashes, y = np.full(len(y), _FIRST_STATE, dtype=np.uint64), np.ascontiguousarray(y)
     hash_rows(y, _bits(y), 0, y.shape[1], hashes)
-    if _all_differ(hashes):
+    if not of_all_columns and _all_differ(hashes):
         return hashes
     if isinstance(X, SparseTable):
         values, columns, starts = X.arrays
@@ -182,7 +223,7 @@ def _row_hashes(X: Floats | BlockTable, y: Floats) -> NDArray[np.uint64]:
         if first < last:
             for rows, block in _blocks(X):
                 hash_rows(block, _bits(block), first, last, hashes[rows])
-            if last < X.shape[1] and _all_differ(hashes):
+            if not of_all_columns and last < X.shape[1] and _all_differ(hashes):
                 break
     return hashes
 

@@ -17,7 +17,6 @@ from hilboost.backends.exact_sums import (
     count_of,
     empty_sums,
     is_finite,
-    is_whole,
     merge_sums,
     quotient,
 )
@@ -31,15 +30,16 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.reductions.sums import is_whole, merged
 
 _BLOCK_CELLS = 32_768
 _ROWS_OF_GROUPS = 1024
 
 
 def blocks(n: int, r: int) -> list[slice]:
-    """Split rows into blocks of about 32,768 numbers each."""
+    """Split rows into blocks of about 32,768 numbers each; no rows are one block."""
     size = max(256, _BLOCK_CELLS // max(1, r))
-    return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
+    return [slice(begin, min(begin + size, n)) for begin in range(0, max(n, 1), size)]
 
 
 def row_ranges(loss: Loss, target: Target, r: int) -> list[slice]:
@@ -85,7 +85,7 @@ def loss_sums(
     """Sum up the loss and its weight exactly, (2, 5) int64."""
     none = np.empty(0)
     by_group = loss.couples_rows and target.groups is not None
-    whole = target.weight is None or is_whole(target.weight)
+    whole = is_whole(target.weight, target.share)
 
     def totals(rows: slice) -> NDArray[np.int64]:
         block = target.rows(rows)
@@ -102,7 +102,7 @@ def loss_sums(
             )
         if by_group and len(weight):
             weight = weight[block.starts[:-1]]
-        if len(weight):
+        if block.weight is not None:
             add_numbers(weight, none, whole, sums[1])
         else:
             sums[1] = count_of(block.n_units if by_group else len(value))
@@ -111,7 +111,7 @@ def loss_sums(
     first, *others = team.map(totals, row_ranges(loss, target, raw.shape[1]))
     for sums in others:
         merge_sums(first, sums)
-    return first
+    return merged(first, target.share)
 
 
 def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Gradients:
@@ -155,7 +155,7 @@ def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Fl
         raise IncompatibleParts(
             f"{where} with NaN or infinite entries; return finite numbers for every raw."
         )
-    if name == "hessian" and array.min() < 0:
+    if name == "hessian" and array.min(initial=0.0) < 0:
         raise IncompatibleParts(
             f"{where} with negative entries; return the diagonal of a convex upper bound, or None."
         )

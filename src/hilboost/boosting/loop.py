@@ -31,6 +31,7 @@ from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule, State
 from hilboost.core.target import Target
 from hilboost.model.snapshot import FitSnapshot, MemberSnapshot
+from hilboost.reductions.sums import anywhere
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,8 @@ def _add_stages(
     team: ThreadTeam,
     validation: Validation | None,
 ) -> None:
-    side_by_side = len(state.members) > 1
+    # Members that exchange sums with other workers do so in turn.
+    side_by_side = len(state.members) > 1 and target.share is None
     inner = ThreadTeam(1) if side_by_side else team
     if not state.train:
         _note_losses(config, target, state, team, validation)
@@ -212,7 +214,7 @@ def _add_stages(
         _note_losses(config, target, state, team, validation)
         _take_snapshot(config, data, state)
         state.seconds.append(time.perf_counter() - began)
-        if _ends(config, data, state):
+        if _ends(config, data, target, state):
             break
 
 
@@ -234,7 +236,8 @@ def _fit_stage(
         turn = Turn(config.seed, number, member)
         advance(config, data, rows, members[member], turn, inner)
 
-    team.map(step, range(len(members)))
+    in_turn = ThreadTeam(1) if inner is team else team
+    in_turn.map(step, range(len(members)))
     if shard is not None:
         shard.n_stages += 1
         _adapt_shards(config, state, test, team)
@@ -419,11 +422,12 @@ def _note_metrics(
         state.metrics.setdefault(metric.name, []).append(value)
 
 
-def _ends(config: BoostingConfig, data: Any, state: TrainingState) -> bool:
+def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingState) -> bool:
     held_out = state.validation[-1] if state.validation else None
     event = Event(len(state.train) - 1, config.n_stages, state.train[-1], held_out)
     asked = [callback(event) for callback in config.callbacks]
+    stops = anywhere(any(answer is True for answer in asked), target.share)
     learner_data = [data if member.data is None else member.data for member in state.members]
-    if any(answer is True for answer in asked) or all(map(config.learner.converged, learner_data)):
+    if stops or all(map(config.learner.converged, learner_data)):
         return True
     return config.stopping is not None and config.stopping.should_stop(config.watched(state))

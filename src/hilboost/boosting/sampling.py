@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.backends.row_draws import draw_rows, draw_with_replacement
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
+from hilboost.reductions.draws import draw_rows, draw_with_replacement
+from hilboost.reductions.sums import count
 
 
 @dataclass(frozen=True)
@@ -58,18 +59,16 @@ class RowSampling:
         if target.groups is not None:
             return self._draw_groups(target, rows, turn, team)
         n = len(target.y)
-        size_of_pool = n if rows is None else len(rows)
+        size_of_pool = count(n if rows is None else len(rows), target.share)
         size = max(1, round(self.fraction * size_of_pool))
         key = turn.key(Purpose.ROWS_OF_STAGE)
         if self.bootstrap:
-            counts = draw_with_replacement(key, size_of_pool, size, team)
-            if rows is not None:
-                counts = np.bincount(rows, counts, n)
+            counts = draw_with_replacement(key, n, rows, size, team, target.share)
             weight = counts if target.weight is None else counts * target.weight
             return RowSample(np.flatnonzero(counts).astype(dtypes.ROW), weight.astype(dtypes.RAW))
         if size == size_of_pool:
             return RowSample(rows, target.weight)
-        return RowSample(draw_rows(key, n if rows is None else rows, size, team), target.weight)
+        return RowSample(draw_rows(key, n, rows, size, team, target.share), target.weight)
 
     def _draw_groups(
         self, target: Target, rows: NDArray[np.uint32] | None, turn: Turn, team: ThreadTeam

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from hilboost.model import AdditiveModel
 
 def in_units(units: TargetUnits, target: Target) -> Target:
     """Express the target in units of the fit."""
-    return replace(target, y=target.y / units.size)
+    return target.with_y(target.y / units.size)
 
 
 def continued_in_units(units: TargetUnits, state: TrainingState, start: Floats) -> None:

@@ -12,7 +12,7 @@ from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_division import RowDivision
+from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
 
 
@@ -104,6 +104,15 @@ class Learner(ABC):
         Returns
         -------
         RowDivision or None
+        """
+        return None
+
+    def among_workers(self) -> AmongWorkers | None:
+        """Return what prepares the rows of one of several workers, if the learner supports it.
+
+        Returns
+        -------
+        AmongWorkers or None
         """
         return None
 

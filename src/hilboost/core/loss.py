@@ -54,6 +54,7 @@ _OF_THE_FORMULA = (
     "gaussian",
     "symmetric",
     "of_distance",
+    "divides_rows",
 )
 
 
@@ -98,6 +99,13 @@ class Loss(ABC):
 
     of_distance: ClassVar[bool] = False
     """Whether only the length of ``y - raw`` counts, so that one step length serves all outputs."""
+
+    divides_rows: bool = False
+    """Whether the rows may be divided among workers.
+
+    All sums and quantiles over rows are then those of :mod:`hilboost.reductions`, with
+    ``target.share``.
+    """
 
     degree: ClassVar[float | None] = None
     """Degree of homogeneity: ``value(c y, c raw) = c ** degree * value(y, raw)`` for ``c > 0``.

@@ -1,10 +1,13 @@
-"""Division of the prepared data of a learner by rows."""
+"""Division of the prepared data of a learner by rows: among shards, and among workers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
 
 
 class RowDivision(ABC):
@@ -41,4 +44,29 @@ class RowDivision(ABC):
         Returns
         -------
         object
+        """
+
+
+class AmongWorkers(ABC):
+    """Base class of what prepares the rows of one worker, where other workers have the others."""
+
+    @abstractmethod
+    def prepared(
+        self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
+    ) -> Any:
+        """Perform the computations on the inputs that all stages share, as ``prepare`` does.
+
+        Parameters
+        ----------
+        X : (n, d) float64
+            The rows that are here.
+        weight : (n,) float64 or None
+        seed : int
+        n_threads : int
+        share : RowShare
+
+        Returns
+        -------
+        object
+            Passed to the other methods of the learner as ``data``.
         """

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,15 @@ class Target:
     groups : (n,) int64 or None
         Number of the group of each row, ascending: the rows of a group follow each other.  ``None``
         if rows are not grouped.  The rows of a group have the same weight.
+    share : RowShare or None
+        Which rows of the table these are, if other workers have the others; ``None`` if all rows
+        are here.
     """
 
     y: Floats
     weight: Floats | None = None
     groups: NDArray[np.int64] | None = None
+    share: RowShare | None = None
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -60,6 +64,24 @@ class Target:
         """
         return values if self.groups is None else np.repeat(values, np.diff(self.starts))
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the whole table."""
+        return len(self.y) if self.share is None else self.share.n_rows
+
+    def with_y(self, y: Floats) -> Target:
+        """Return a target of the same rows with other labels.
+
+        Parameters
+        ----------
+        y : (n, c) float64
+
+        Returns
+        -------
+        Target
+        """
+        return replace(self, y=y)
+
     def rows(self, index: Any) -> Target:
         """Return the target of a subset of the rows.
 
@@ -76,10 +98,11 @@ class Target:
             self.y[index],
             None if self.weight is None else self.weight[index],
             None if self.groups is None else self.groups[index],
+            self.share and self.share.rows(index),
         )
 
     def followed_by(self, other: Target) -> Target:
-        """Return the target of the rows of both.
+        """Return the target of the rows of both, all of which are here.
 
         Parameters
         ----------
@@ -94,12 +117,3 @@ class Target:
         if self.weight is None or other.weight is None:
             return Target(y)
         return Target(y, np.concatenate([self.weight, other.weight]))
-
-    def total_weight(self) -> float:
-        """Return the sum of the weights, rounded once, in whatever order they are.
-
-        Returns
-        -------
-        float
-        """
-        return float(len(self.y)) if self.weight is None else math.fsum(self.weight.tolist())

@@ -1,29 +1,20 @@
-"""Weighted means and quantiles, by column or by leaf."""
+"""Units of location losses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import mass_of, quotient, sum_of
-from hilboost.backends.trees.leaves import leaf_quantiles, weighted_quantile
-from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
+from hilboost.reductions.sums import largest as largest_of_all
 
 _LARGEST_EXPONENT = 256
 """Targets with an absolute value between 2^-256 and 2^256 are not scaled."""
 _LARGEST_VALUE = 1016
 """Logarithm to base 2 of the largest loss of a row, with some room for several columns."""
-
-
-def mean(target: Target) -> Floats:
-    """Compute the weighted mean of every column of ``y``, (c,), from exact sums."""
-    mass = mass_of(target.weight, len(target.y))
-    return np.array([quotient(sum_of(y, target.weight), mass) for y in target.y.T])
 
 
 def extreme_units(
@@ -50,7 +41,7 @@ def extreme_units(
     """
     if "degree" not in vars(type(loss)) or loss.degree is None:
         return None
-    largest = float(np.abs(target.y).max())
+    largest = largest_of_all(float(np.abs(target.y).max(initial=0.0)), target.share)
     exponent = int(np.frexp(largest)[1])
     if largest == 0 or abs(exponent) <= _LARGEST_EXPONENT:
         return None
@@ -62,22 +53,3 @@ def extreme_units(
     unit = 2.0**exponent
     size = np.full(target.y.shape[1], unit)
     return TargetUnits(loss, scaled(unit), size, factor=unit, value=unit**loss.degree)
-
-
-def quantile(values: Floats, weight: Floats | None, level: float) -> float:
-    """Compute the weighted quantile of ``values`` (n,); equal weights and level 1/2: the median."""
-    order = np.argsort(values, kind="stable")
-    weights = np.ones(len(values)) if weight is None else weight[order]
-    return float(weighted_quantile(values[order], weights, level))
-
-
-def quantiles_of_leaves(
-    residual: Floats,
-    weight: Floats | None,
-    leaves: NDArray[np.int32],
-    n_leaves: int,
-    level: float,
-) -> Floats:
-    """Compute the weighted quantile of the residuals (n,) in every leaf, (n_leaves,)."""
-    weights = np.empty(0) if weight is None else weight
-    return leaf_quantiles(np.ascontiguousarray(residual), weights, leaves, n_leaves, level)

@@ -12,7 +12,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.link import LogLink
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
-from hilboost.losses import _location
+from hilboost.reductions.sums import mean
 
 _LARGEST_EXPONENT = 300.0
 LARGEST_LOGARITHM = 709.0
@@ -58,7 +58,7 @@ class LogLinkLoss(Loss):
         """Column means as units; values of the loss stay in the original units of the target."""
         if "value_degree" not in vars(type(self)):
             return None  # a derived class may compute anything
-        size = _location.mean(target)
+        size = mean(target)
         loss = copy(self)
         loss._column_factors = size**self.value_degree
         return TargetUnits(self, loss, size, shift=np.log(size))
@@ -75,14 +75,14 @@ class LogLinkLoss(Loss):
                 f"the {self.name} loss requires {kind} targets; row {row} has {y[row].min():g}. "
                 "Remove such rows or choose another loss, such as 'squared_error'."
             )
-        if not (_location.mean(target) > 0).all():
+        if not (mean(target) > 0).all():
             raise InvalidData(
                 f"the {self.name} loss requires a target that is not zero in every row."
             )
 
     def initial_raw(self, target: Target) -> Floats:
         """Logarithm of the mean."""
-        return np.log(_location.mean(target))
+        return np.log(mean(target))
 
     @property
     def link(self) -> LogLink:

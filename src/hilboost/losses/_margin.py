@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import empty_sums, is_whole, prefix_sums, sums_of_groups
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
 from hilboost.core.link import ScoresLink
 from hilboost.core.loss import LeafLoss
 from hilboost.core.target import Target
@@ -139,12 +140,24 @@ class MarginLoss(LeafLoss):
         weight = np.ones(len(raw)) if target.weight is None else target.weight
         found = []
         for signs, own in zip(self._signs(target)[:, columns].T, raw[:, columns].T, strict=True):
-            rows = SortedLeaves.of(signs, own, weight, leaves, n_leaves)
+            columns_of_all = self._of_all(target.share, signs, own, weight, leaves)
+            rows = SortedLeaves.of(*columns_of_all, n_leaves)
             if len(rows.kinks):
                 found.append(np.where(rows.is_empty, 0.0, self._constants(rows)))
             else:
                 found.append(np.zeros(n_leaves))
         return np.column_stack(found)
+
+    @staticmethod
+    def _of_all(
+        share: RowShare | None, *columns: NDArray[Any]
+    ) -> tuple[Floats, Floats, Floats, NDArray[np.int32]]:
+        """Gather the rows of all workers: the kinks are sorted together; columns are (n,)."""
+        signs, own, weight, leaves = columns
+        if share is not None:
+            rows = share.exchange.gathered(np.stack(columns, axis=1).astype(np.float64))
+            signs, own, weight, leaves = np.ascontiguousarray(rows.T)
+        return signs, own, weight, leaves.astype(np.int32)
 
     @property
     def link(self) -> ScoresLink:

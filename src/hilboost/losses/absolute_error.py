@@ -13,6 +13,7 @@ from hilboost.core.loss import LeafLoss, Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
+from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 
 
 class AbsoluteError(LeafLoss):
@@ -25,6 +26,7 @@ class AbsoluteError(LeafLoss):
 
     regressor_name = "absolute_error"
     symmetric = True
+    divides_rows = True
     degree = 1.0
 
     @property
@@ -38,7 +40,7 @@ class AbsoluteError(LeafLoss):
 
     def initial_raw(self, target: Target) -> Floats:
         """The weighted median."""
-        return np.array([_location.quantile(y, target.weight, 0.5) for y in target.y.T])
+        return np.array([quantile(y, target.weight, 0.5, target.share) for y in target.y.T])
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
@@ -64,7 +66,7 @@ class AbsoluteError(LeafLoss):
         residuals = (target.y[:, columns] - raw[:, columns]).T
         return np.column_stack(
             [
-                _location.quantiles_of_leaves(r, target.weight, leaves, n_leaves, 0.5)
+                quantiles_of_groups(r, target.weight, leaves, n_leaves, 0.5, target.share)
                 for r in residuals
             ]
         )

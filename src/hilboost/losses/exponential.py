@@ -7,14 +7,13 @@ from typing import Self
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses import _location
 from hilboost.losses._log_link import safe_exp
+from hilboost.reductions.sums import masses_of_groups, mean
 
 _SMALLEST_PROBABILITY = 1e-15
 
@@ -24,10 +23,11 @@ class Exponential(Loss):
 
     classifier_name = "exponential"
     n_classes_range = (2, 2)
+    divides_rows = True
 
     def initial_raw(self, target: Target) -> Floats:
         """Half the logit of the weighted frequency of class 1."""
-        p = np.clip(_location.mean(target), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
+        p = np.clip(mean(target), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
         return 0.5 * logit(p)
 
     def value(self, target: Target, raw: Floats) -> Floats:
@@ -75,6 +75,7 @@ class MultinomialExponential(Loss):
 
     classifier_name = "exponential"
     n_classes_range = (3, None)
+    divides_rows = True
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
@@ -87,7 +88,7 @@ class MultinomialExponential(Loss):
     def initial_raw(self, target: Target) -> Floats:
         """``C - 1`` times the centered logarithms of the weighted class frequencies."""
         codes = target.y[:, 0].astype(np.intp)
-        mass = masses_of_groups(codes, target.weight, self.n_classes)
+        mass = masses_of_groups(codes, target.weight, self.n_classes, target.share)
         start = np.log(np.maximum(mass / mass.sum(), _SMALLEST_PROBABILITY))
         return (self.n_classes - 1) * (start - start.mean())
 

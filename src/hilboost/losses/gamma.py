@@ -14,6 +14,7 @@ class Gamma(LogLinkLoss):
     """``y e^-F + F - log(y) - 1`` for ``y > 0``; ``F`` is the logarithm of the mean."""
 
     name = regressor_name = "gamma"
+    divides_rows = True
     allows_zero = False
     value_degree = 0.0
 

@@ -8,9 +8,10 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
 from hilboost.losses._margin import MarginLoss, SortedLeaves
+from hilboost.reductions.quantiles import quantile
+from hilboost.reductions.sums import anywhere, mean
 
 _TIE = 1e-12  # of the weight of a leaf
 _AT_KINK = 1e-5  # of the smallest width
@@ -38,11 +39,12 @@ class Hinge(MarginLoss):
     """
 
     classifier_name = "hinge"
+    divides_rows = True
 
     def initial_raw(self, target: Target) -> Floats:
         """The sign of the majority, 0 if both signs have the same weight."""
-        share = _location.mean(Target(self._signs(target), target.weight))
-        return np.where(np.abs(share) <= _TIE, 0.0, np.sign(share))
+        balance = mean(target.with_y(self._signs(target)))
+        return np.where(np.abs(balance) <= _TIE, 0.0, np.sign(balance))
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
@@ -63,16 +65,16 @@ class Hinge(MarginLoss):
         It falls from stage to stage as support vectors settle at the kink.  A width that is narrow
         from the beginning holds rows at the kink that have to cross it.
         """
-        signs = Target(self._signs(target), target.weight)
+        signs = target.with_y(self._signs(target))
         size = np.abs(signs.y - raw)
         least = width_of_kink(signs, raw)
         is_far = size > _AT_KINK * least
-        if not is_far.any():
+        if not anywhere(bool(is_far.any()), target.share):
             return least
         weight = None
         if target.weight is not None:
             weight = np.broadcast_to(target.weight[:, None], size.shape)[is_far]
-        return max(least, 0.5 * _location.quantile(size[is_far], weight, _SHARE_NEAR_KINK))
+        return max(least, 0.5 * quantile(size[is_far], weight, _SHARE_NEAR_KINK, target.share))
 
     def _constants(self, rows: SortedLeaves) -> Floats:
         """Weighted quantiles of the kinks; the middle where the minimizer is an interval."""

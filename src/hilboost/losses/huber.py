@@ -6,14 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from hilboost.backends.exact_sums import masses_of_groups, rounded, sum_of, sums_of_groups
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized
+from hilboost.reductions.quantiles import quantile, quantiles_of_groups
+from hilboost.reductions.sums import anywhere, largest, masses_of_groups, sums_of_groups, total
 
 _PRECISION = 1e-15
 
@@ -39,6 +41,7 @@ class Huber(AdaptiveLoss, LeafLoss):
 
     regressor_name = "huber"
     symmetric = True
+    divides_rows = True
     degree = 2.0
 
     def __init__(self, delta: float | None = None, alpha: float = 0.9) -> None:
@@ -56,25 +59,29 @@ class Huber(AdaptiveLoss, LeafLoss):
             return self
         size = np.abs(target.y - raw)
         weight = None if target.weight is None else np.repeat(target.weight, size.shape[1])
-        return Huber(self.adapted_delta(size.ravel(), weight))
+        return Huber(self.adapted_delta(size.ravel(), weight, target.share))
 
-    def adapted_delta(self, size: Floats, weight: Floats | None) -> float:
+    def adapted_delta(
+        self, size: Floats, weight: Floats | None, share: RowShare | None = None
+    ) -> float:
         """Compute the ``alpha`` quantile of the sizes, of the positive sizes if that is zero.
 
         Parameters
         ----------
         size : (n,) float64
         weight : (n,) float64 or None
+        share : RowShare or None
+            Which rows these are, if other workers have the others.
 
         Returns
         -------
         float
         """
-        delta = _location.quantile(size, weight, self.alpha)
-        if delta == 0 and size.any():
+        delta = quantile(size, weight, self.alpha, share)
+        if delta == 0 and anywhere(bool(size.any()), share):
             above = size > 0
             weight = None if weight is None else weight[above]
-            delta = _location.quantile(size[above], weight, self.alpha)
+            delta = quantile(size[above], weight, self.alpha, share)
         return delta if delta > 0 else 1.0
 
     def units(self, target: Target) -> TargetUnits | None:
@@ -91,17 +98,21 @@ class Huber(AdaptiveLoss, LeafLoss):
 
     def initial_raw(self, target: Target) -> Floats:
         """The constant at which the clipped residuals sum to zero."""
-        median = np.array([_location.quantile(y, target.weight, 0.5) for y in target.y.T])
+        share = target.share
+        median = np.array([quantile(y, target.weight, 0.5, share) for y in target.y.T])
         delta = self._at(target, np.broadcast_to(median, target.y.shape))
         result = median.copy()
         for k, y in enumerate(target.y.T):
-            low, high = float(y.min()), float(y.max())
+            low = -largest(float((-y).max(initial=-np.inf)), share)
+            high = largest(float(y.max(initial=-np.inf)), share)
             if low < high:
                 span = high - low
                 # In units of the span and delta: precision does not depend on the scale of y.
                 fraction = brentq(
-                    lambda fraction, y=y, low=low, span=span: _total(
-                        np.clip((y - (low + fraction * span)) / delta, -1.0, 1.0), target.weight
+                    lambda fraction, y=y, low=low, span=span: total(
+                        np.clip((y - (low + fraction * span)) / delta, -1.0, 1.0),
+                        target.weight,
+                        share,
                     ),
                     0.0,
                     1.0,
@@ -138,15 +149,11 @@ class Huber(AdaptiveLoss, LeafLoss):
         """Take one step from the median (Friedman 2001, Algorithm 4)."""
         delta = self._at(target, raw)
         weight = target.weight
-        mass = masses_of_groups(leaves, weight, n_leaves)
+        mass = masses_of_groups(leaves, weight, n_leaves, target.share)
         result = []
         for residual in (target.y[:, columns] - raw[:, columns]).T:
-            median = _location.quantiles_of_leaves(residual, weight, leaves, n_leaves, 0.5)
+            median = quantiles_of_groups(residual, weight, leaves, n_leaves, 0.5, target.share)
             step = np.clip(residual - median[leaves], -delta, delta)
-            total = sums_of_groups(leaves, step, weight, n_leaves)
-            result.append(median + total / np.maximum(mass, np.finfo(float).tiny))
+            sums = sums_of_groups(leaves, step, weight, n_leaves, target.share)
+            result.append(median + sums / np.maximum(mass, np.finfo(float).tiny))
         return np.column_stack(result)
-
-
-def _total(values: Floats, weight: Floats | None) -> float:
-    return float(rounded(sum_of(values, weight)))

@@ -7,13 +7,12 @@ from typing import Self
 import numpy as np
 from scipy.special import expit, logit
 
-from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses import _location
+from hilboost.reductions.sums import masses_of_groups, mean
 
 _SMALLEST_PROBABILITY = 1e-15
 
@@ -23,11 +22,12 @@ class BinomialLogLoss(Loss):
 
     classifier_name = "log_loss"
     n_classes_range = (2, 2)
+    divides_rows = True
     bounded_hessian = True
 
     def initial_raw(self, target: Target) -> Floats:
         """Logit of the weighted frequency of class 1."""
-        p = np.clip(_location.mean(target), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
+        p = np.clip(mean(target), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
         return logit(p)
 
     def value(self, target: Target, raw: Floats) -> Floats:
@@ -65,6 +65,7 @@ class MultinomialLogLoss(Loss):
 
     classifier_name = "log_loss"
     n_classes_range = (3, None)
+    divides_rows = True
     bounded_hessian = True
 
     def __init__(self, n_classes: int) -> None:
@@ -78,7 +79,7 @@ class MultinomialLogLoss(Loss):
     def initial_raw(self, target: Target) -> Floats:
         """Logarithms of the weighted class frequencies, centered."""
         codes = target.y[:, 0].astype(np.intp)
-        mass = masses_of_groups(codes, target.weight, self.n_classes)
+        mass = masses_of_groups(codes, target.weight, self.n_classes, target.share)
         start = np.log(np.maximum(mass / mass.sum(), _SMALLEST_PROBABILITY))
         return start - start.mean()
 

@@ -9,14 +9,18 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
+from hilboost.reductions.sums import anywhere, counts
 
 
-def with_missing_targets(loss: Loss, *ys: Floats) -> Loss:
+def with_missing_targets(loss: Loss, share: RowShare | None, *ys: Floats) -> Loss:
     """Return the loss, wrapped in :class:`MaskedLoss` if any target (n, c) is missing."""
-    missing = loss.additive_over_targets and any(np.isnan(y).any() for y in ys)
+    if not loss.additive_over_targets:
+        return loss
+    missing = anywhere(any(bool(np.isnan(y).any()) for y in ys), share)
     return MaskedLoss(loss) if missing else loss
 
 
@@ -33,6 +37,7 @@ class MaskedLoss(Loss):
 
     def __init__(self, loss: Loss, losses: Sequence[Loss] = ()) -> None:
         self.loss, self._losses = loss, losses
+        self.divides_rows = loss.divides_rows
 
     @property
     def of_complete_targets(self) -> Loss:
@@ -48,7 +53,7 @@ class MaskedLoss(Loss):
         """Units of each column, from the rows where its target is known."""
         if self.loss.degree is not None:
             # A location loss has one unit for all columns, which zeros do not change.
-            found = self.loss.units(Target(_filled(target.y, 0.0), target.weight))
+            found = self.loss.units(target.with_y(_filled(target.y, 0.0)))
             return found and replace(found, plain=self, loss=MaskedLoss(found.loss))
         columns = range(target.y.shape[1])
         units = [self.loss.units(_known(target, k)) for k in columns]
@@ -65,14 +70,15 @@ class MaskedLoss(Loss):
 
     def check(self, target: Target) -> None:
         """Reject columns without any known target, and whatever the loss itself rejects."""
-        nowhere = np.flatnonzero(np.isnan(target.y).all(axis=0))
+        n_known = counts((~np.isnan(target.y)).sum(axis=0), target.share)
+        nowhere = np.flatnonzero(n_known == 0)
         if len(nowhere):
             raise InvalidData(
                 f"target {nowhere[0]} of y is missing in every row of positive weight; remove it "
                 "from y."
             )
         # Check all rows first so that messages have the right row numbers; every loss accepts 1.
-        self.loss.check(Target(_filled(target.y, 1.0), target.weight))
+        self.loss.check(target.with_y(_filled(target.y, 1.0)))
         for column in range(target.y.shape[1]):
             self.loss.check(_known(target, column))
 
@@ -109,7 +115,7 @@ def _known(target: Target, k: int) -> Target:
 
 
 def _column(target: Target, k: int) -> Target:
-    return Target(target.y[:, k : k + 1], target.weight)
+    return target.with_y(target.y[:, k : k + 1])
 
 
 def _filled(y: Floats, value: float) -> Floats:

@@ -8,13 +8,12 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses import _location
+from hilboost.reductions.sums import mean, total
 
 _SHARPNESS = 8.0
 _LOG_SHARPNESS = (-2.0, 5.0)
@@ -40,6 +39,7 @@ class OneHotSquaredError(Loss):
     classifier_name = "squared_error"
     n_classes_range = (2, None)
     quadratic = True
+    divides_rows = True
     bounded_hessian = True
     sharpness: float
 
@@ -80,7 +80,7 @@ class OneHotSquaredError(Loss):
         def log_loss(log_sharpness: float) -> float:
             p = OneHotSquaredError(self.n_classes, np.exp(log_sharpness)).inverse_link(raw)
             own = np.maximum(p[np.arange(len(codes)), codes], _SMALLEST_PROBABILITY)
-            return -float(rounded(sum_of(np.log(own), target.weight)))
+            return -total(np.log(own), target.weight, target.share)
 
         found = minimize_scalar(log_loss, bounds=_LOG_SHARPNESS, method="bounded")
         return OneHotSquaredError(self.n_classes, float(np.exp(found.x)))
@@ -94,7 +94,7 @@ class OneHotSquaredError(Loss):
 
     def initial_raw(self, target: Target) -> Floats:
         """Weighted class frequencies; for two classes, the frequency of class 1 minus ½."""
-        return _location.mean(Target(self._indicators(target), target.weight))
+        return mean(target.with_y(self._indicators(target)))
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""

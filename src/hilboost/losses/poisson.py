@@ -16,6 +16,7 @@ class Poisson(LogLinkLoss):
     """``e^F - y F + y log(y) - y`` for counts ``y >= 0``; ``F`` is the logarithm of the mean."""
 
     name = regressor_name = "poisson"
+    divides_rows = True
     allows_zero = True
     value_degree = 1.0
 

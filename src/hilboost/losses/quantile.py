@@ -16,6 +16,7 @@ from hilboost.core.loss import LeafLoss, Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
+from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 
 
 class Quantile(LeafLoss):
@@ -40,6 +41,7 @@ class Quantile(LeafLoss):
 
     regressor_name = "quantile"
     degree = 1.0
+    divides_rows = True
 
     def __init__(self, levels: float | Sequence[float] = 0.5) -> None:
         self.levels = np.atleast_1d(np.asarray(levels, dtype=np.float64))
@@ -89,7 +91,7 @@ class Quantile(LeafLoss):
     def initial_raw(self, target: Target) -> Floats:
         """The weighted quantiles."""
         y = target.y[:, 0]
-        return np.array([_location.quantile(y, target.weight, q) for q in self.levels])
+        return np.array([quantile(y, target.weight, q, target.share) for q in self.levels])
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
@@ -125,7 +127,7 @@ class Quantile(LeafLoss):
         residuals = (target.y - raw[:, columns]).T
         return np.column_stack(
             [
-                _location.quantiles_of_leaves(r, target.weight, leaves, n_leaves, q)
+                quantiles_of_groups(r, target.weight, leaves, n_leaves, q, target.share)
                 for r, q in zip(residuals, self.levels[columns], strict=True)
             ]
         )

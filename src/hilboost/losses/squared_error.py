@@ -7,6 +7,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
+from hilboost.reductions.sums import mean
 
 
 class SquaredError(Loss):
@@ -17,6 +18,7 @@ class SquaredError(Loss):
 
     regressor_name = "squared_error"
     quadratic = True
+    divides_rows = True
     gaussian = True
     bounded_hessian = True
     additive_over_targets = True
@@ -29,7 +31,7 @@ class SquaredError(Loss):
 
     def initial_raw(self, target: Target) -> Floats:
         """The mean."""
-        return _location.mean(target)
+        return mean(target)
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""

@@ -7,8 +7,8 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses import _location
 from hilboost.losses._margin import MarginLoss, SortedLeaves
+from hilboost.reductions.sums import mean
 
 
 class SquaredHinge(MarginLoss):
@@ -34,6 +34,7 @@ class SquaredHinge(MarginLoss):
     """
 
     classifier_name = "squared_hinge"
+    divides_rows = True
 
     def __init__(self, n_classes: int, shares_curvature: bool = False) -> None:
         super().__init__(n_classes)
@@ -41,7 +42,7 @@ class SquaredHinge(MarginLoss):
 
     def initial_raw(self, target: Target) -> Floats:
         """The mean sign: every row is within the margin of any constant between -1 and 1."""
-        return _location.mean(Target(self._signs(target), target.weight))
+        return mean(target.with_y(self._signs(target)))
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""

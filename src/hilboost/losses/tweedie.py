@@ -29,6 +29,7 @@ class Tweedie(LogLinkLoss):
     """
 
     name = regressor_name = "tweedie"
+    divides_rows = True
     allows_zero = True
 
     additive_over_targets = True

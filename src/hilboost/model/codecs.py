@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,13 +13,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from hilboost.backends.exact_sums import masses_of_groups, rounded, sum_of
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, first_few, shown
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
 from hilboost.outputs.spanning import spanning_rows
+from hilboost.reductions.sums import masses_of_groups, total
 from hilboost.tables import as_array, without_mask
 from hilboost.validation.targets import check_labels, check_length, check_regression_target
 
@@ -97,6 +97,25 @@ class TargetCodec(ABC):
             A label is invalid.  The message names the row.
         """
 
+    def united(self, other: TargetCodec) -> TargetCodec:
+        """Return the codec of the labels of two tables.
+
+        Parameters
+        ----------
+        other : TargetCodec
+            Of the same kind.
+
+        Returns
+        -------
+        TargetCodec
+
+        Raises
+        ------
+        InvalidData
+            They cannot be labels of one table.
+        """
+        raise InvalidData("labels in an output space cannot be divided among workers.")
+
     def strata(self, target: Target) -> NDArray[Any] | None:
         """Return strata whose proportions a split of the rows preserves.
 
@@ -163,6 +182,13 @@ class NumberCodec(TargetCodec):
             )
         return encoded
 
+    def united(self, other: TargetCodec) -> NumberCodec:
+        """Return the codec itself."""
+        n_targets = other.of_numbers().n_targets
+        if n_targets != self.n_targets:
+            raise InvalidData(f"y has {n_targets} target columns instead of {self.n_targets}.")
+        return self
+
     def shaped(self, predicted: Floats) -> Floats:
         """Give predictions (n, c) the shape of ``y``."""
         return predicted[:, 0] if predicted.shape[1] == 1 and self.flat else predicted
@@ -196,6 +222,13 @@ class ClassCodec(TargetCodec):
         """Return the codec itself."""
         return self
 
+    def united(self, other: TargetCodec) -> ClassCodec:
+        """Return the codec of the classes of both."""
+        classes = other.of_classes().classes
+        if (classes.dtype.kind in "OUS") != (self.classes.dtype.kind in "OUS"):
+            raise InvalidData("the classes of y are text in some rows and numbers in others.")
+        return ClassCodec(np.unique(np.concatenate([self.classes, classes])))
+
     def n_outputs(self, loss: Loss) -> int:
         """Return one for two classes, or else one for each class."""
         return 1 if self.n_classes == 2 else self.n_classes
@@ -219,7 +252,10 @@ class ClassCodec(TargetCodec):
 
     def check(self, target: Target) -> None:
         """Check that at least two classes have positive weight."""
-        present = np.unique(target.y)
+        n_rows = masses_of_groups(
+            target.y[:, 0].astype(np.int64), None, self.n_classes, target.share
+        )
+        present = np.flatnonzero(n_rows)
         if len(present) < 2:
             only = self.classes.tolist()[int(present[0])]
             raise InvalidData(
@@ -240,12 +276,14 @@ class ClassCodec(TargetCodec):
         weight = np.ones(len(codes)) if target.weight is None else target.weight
         if class_weight == "balanced":
             # Use weighted frequencies, so that a weight of 2 is equivalent to repeating the row.
-            mass = masses_of_groups(codes, weight, int(codes.max()) + 1)
-            total = float(rounded(sum_of(weight)))
-            factor = (total / (np.count_nonzero(mass) * np.maximum(mass, 1e-300)))[codes]
+            mass = masses_of_groups(codes, weight, self.n_classes, target.share)
+            of_all = total(weight, None, target.share)
+            factor = (of_all / (np.count_nonzero(mass) * np.maximum(mass, 1e-300)))[codes]
+        elif not len(codes):
+            factor = np.ones(0)
         else:
             factor = compute_sample_weight(class_weight, self.classes[codes])
-        return Target(target.y, weight * factor)
+        return replace(target, weight=weight * factor)
 
 
 def _labels(y: Any, n: int) -> NDArray[Any]:

@@ -32,7 +32,7 @@ def draw_rows(n: int, most: int) -> NDArray[np.intp]:
 
 def loss_of_rows(model: Any, codes: Floats, raw: Floats) -> Floats:
     """Compute the training loss of each row, (n,), for encoded targets and ``raw``."""
-    loss: Loss = with_missing_targets(model.loss_, codes)
+    loss: Loss = with_missing_targets(model.loss_, None, codes)
     target = Target(codes)
     if loss.adaptive:
         # Use the loss parameter from before the first stage.

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.base_model import Stage
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import State
+from hilboost.reductions.sums import masses_of_groups
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ReestimateLeaves:
                 target, state.raw, leaves, len(model.values), term.columns
             )
             if fitted.order is not None:
-                mass = masses_of_groups(leaves, target.weight, len(values))
+                mass = masses_of_groups(leaves, target.weight, len(values), target.share)
                 values = fitted.order.nearest(values, mass[:, None])
             terms.append(term.with_model(model.with_values(values)))
         return Stage(tuple(terms))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import State
+from hilboost.reductions.sums import total
 
 _LONGEST_STEP = 2.0**20
 _SHORTEST_STEP = 2.0**-50
@@ -73,7 +73,7 @@ class LineSearch:
                 moved[:, column] = state.raw[:, column] + length * direction
             negative = state.loss.gradients(state.target, moved).negative_gradient
             return sum(
-                float(rounded(sum_of(part * negative[:, column], weight)))
+                total(part * negative[:, column], weight, state.target.share)
                 for column, part in zip(columns, learned, strict=True)
             )
 
@@ -111,5 +111,5 @@ def _of_the_sample(direction: Floats, state: State) -> Floats:
 def _length_to_zero(state: State, slope: float) -> float:
     """Length at which the loss would reach zero if it kept its initial slope."""
     values = np.asarray(state.loss.value(state.target, state.raw), dtype=np.float64)
-    total = float(rounded(sum_of(values, state.sample.weight)))
-    return total / slope if total > 0 else 1.0
+    loss = total(values, state.sample.weight, state.target.share)
+    return loss / slope if loss > 0 else 1.0

@@ -196,7 +196,7 @@ def _plain(value: Any) -> Level:
         return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    return int(value) if isinstance(value, Integral) else float(value)
+    return int(value) if isinstance(value, Integral) else float(value) + 0.0  # one zero
 
 
 def _codes(labels: Labels, levels: tuple[Level, ...]) -> Floats:

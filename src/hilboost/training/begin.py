@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.backends.row_draws import assign_folds
 from hilboost.boosting import (
     EnsembleMember,
     Shard,
@@ -29,6 +28,7 @@ from hilboost.encoders import Encoding
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel
 from hilboost.model.snapshot import FitSnapshot
+from hilboost.reductions.draws import assign_folds
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.snapshots import taken_up
@@ -73,11 +73,12 @@ def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
 def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
     """Check the targets and return the loss, masked where some targets are missing."""
     held_out = [] if data.held_out is None else [data.held_out[1].y]
-    loss = with_missing_targets(loss, data.target.y, *held_out)
+    loss = with_missing_targets(loss, data.target.share, data.target.y, *held_out)
     loss.check(data.target)
     if held_out:
         # Check together with the training target: all held-out counts may be zero.
-        loss.check(Target(np.concatenate([*held_out, data.target.y])))
+        y = np.concatenate([*held_out, data.target.y])
+        loss.check(Target(y, share=data.target.share))
     return loss
 
 
@@ -186,7 +187,8 @@ def _fold_rows(
         return None, [None]
     target = recipe.data.target
     key = key_of(recipe.seed, Purpose.FOLDS)
-    folds = target.of_units(assign_folds(key, recipe.data.strata, recipe.n_folds))
+    of_units = assign_folds(key, recipe.data.strata, recipe.n_folds, target.share)
+    folds = target.of_units(of_units)
     return folds, [np.flatnonzero(folds != k).astype(np.uint32) for k in range(recipe.n_folds)]
 
 

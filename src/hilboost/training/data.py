@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.backends.row_draws import hold_out
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
+from hilboost.reductions.draws import hold_out, renumbered
+from hilboost.reductions.sums import count
 from hilboost.tables import DenseTable, Schema
 
 
@@ -53,11 +54,12 @@ class TrainingData:
 
         With ``in_place``, the training rows are not copied, but remain rows of a larger table.
         """
-        n = self.target.n_units
+        share = self.target.share
+        n = count(self.target.n_units, share)
         if n < 2:
             return self
         size = min(max(1, ceil(fraction * n)), n - 1)
-        is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), self.strata, size)
+        is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), self.strata, size, share)
         is_held = self.target.of_units(is_held)
         learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
         X, held = self.X, self.X[hold]
@@ -66,10 +68,11 @@ class TrainingData:
             X = table
         elif isinstance(X, DenseTable):
             held = held.array()
+        target = self.target.rows(learn)
         return replace(
             self,
             X=X[learn],
-            target=self.target.rows(learn),
+            target=replace(target, share=share and renumbered(share, learn)),
             held_out=(held, self.target.rows(hold)),
             sample_weight=None if self.sample_weight is None else self.sample_weight[learn],
         )

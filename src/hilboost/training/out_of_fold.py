@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.boosting.effective_size import weight_scale
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.exchange import RowShare
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
@@ -53,18 +58,33 @@ def out_of_fold(
     scores = _scores(fitted.codec, fitted.loss, y, raw)
     if scores is None:
         return None
-    return Calibration(scores, rows_counted(data.X, y, data.sample_weight), folds)
+    target = replace(data.target, y=y, weight=data.sample_weight)
+    counted = rows_counted(data.X, target)
+    share = target.share
+    if share is None:
+        return Calibration(scores, counted, folds)
+    return Calibration(
+        _of_all(scores, share),
+        None if counted is None else _of_all(counted, share),
+        _of_all(folds, share),
+    )
 
 
-def rows_counted(X: Floats, y: Floats, weight: Floats | None) -> Floats | None:
-    """Convert sample weights (n,) to the numbers of rows that the rows count as.
+def _of_all(values: NDArray[Any], share: RowShare) -> NDArray[Any]:
+    """Gather the values (n, ...) of the rows of all workers, in the order of the table."""
+    numbers = share.exchange.gathered(share.numbers)
+    return share.exchange.gathered(values)[np.argsort(numbers)]
+
+
+def rows_counted(X: Floats, target: Target) -> Floats | None:
+    """Convert the weights of a target to the numbers of rows that the rows count as.
 
     A common factor of all weights changes nothing, and integer weights count repeated rows; see
     :mod:`hilboost.boosting.effective_size`.
     """
-    if weight is None:
+    if target.weight is None:
         return None
-    return weight / weight_scale(X, Target(y, weight)).plain_row
+    return target.weight / weight_scale(X, target).plain_row
 
 
 def _can_be_split(members: tuple[AdditiveModel, ...]) -> bool:

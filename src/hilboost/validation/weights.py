@@ -23,6 +23,20 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
     """
     if sample_weight is None:
         return None
+    weight = check_not_negative(sample_weight, X)
+    if not (weight > 0).any():
+        raise InvalidData("sample_weight is zero for every row; at least one must be positive.")
+    return None if (weight == 1).all() else weight
+
+
+def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
+    """Return weights (n,) float64, of which none is negative.
+
+    Raises
+    ------
+    InvalidData
+        A weight is negative.
+    """
     weight = _check_sample_weight(as_array(sample_weight, "sample_weight"), X, dtype=np.float64)
     if (weight < 0).any():
         row = int(np.flatnonzero(weight < 0)[0])
@@ -30,9 +44,7 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
             f"sample_weight must not be negative; row {row} has {weight[row]:g}. "
             "Use 0 to exclude a row."
         )
-    if not (weight > 0).any():
-        raise InvalidData("sample_weight is zero for every row; at least one must be positive.")
-    return None if (weight == 1).all() else weight
+    return np.asarray(weight)
 
 
 def warn_of_light_weights(weight: Floats | None, min_samples_leaf: float) -> None:

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.backends.row_draws import draw_rows
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.binning import BinTable, pack_bins
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
+from hilboost.reductions.draws import draw_rows
+from hilboost.reductions.sums import count, masses_of_groups
 from hilboost.tables import BlockTable, DenseTable, SparseTable
 
 SAMPLE_ROWS = 200_000
@@ -94,6 +95,7 @@ def bin_table(
     seed: int,
     team: ThreadTeam,
     levels: Mapping[int, int] | None = None,
+    share: RowShare | None = None,
 ) -> BinnedTable:
     """Find the bins of every column from a sample of the rows, and bin all rows.
 
@@ -110,6 +112,8 @@ def bin_table(
     levels : mapping from int to int, optional
         Numbers of levels of the columns that contain category codes 0, 1, …; every code has its own
         bin.
+    share : RowShare, optional
+        Which rows these are, if other workers have the others; all of them find the same bins.
 
     Notes
     -----
@@ -118,12 +122,17 @@ def bin_table(
     """
     n, d = X.shape
     rows = None
-    if n > SAMPLE_ROWS:
-        rows = draw_rows(key_of(seed, Purpose.ROWS_FOR_BINS), n, SAMPLE_ROWS, team)
+    if count(n, share) > SAMPLE_ROWS:
+        key = key_of(seed, Purpose.ROWS_FOR_BINS)
+        rows = draw_rows(key, n, None, SAMPLE_ROWS, team, share)
     sample_weight = weight if weight is None or rows is None else weight[rows]
     sample = X if rows is None else X[rows]
     if isinstance(sample, DenseTable):
         sample = sample.array()
+    if share is not None and isinstance(sample, np.ndarray):
+        sample = share.exchange.gathered(sample)
+        if sample_weight is not None:
+            sample_weight = share.exchange.gathered(sample_weight)
     column, levels = _columns_of(sample), levels or {}
 
     def edges_of(k: int) -> Floats:
@@ -188,7 +197,7 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
         mass = counts.astype(np.float64)
     else:
         distinct, inverse = np.unique(values[present], return_inverse=True)
-        mass = masses_of_groups(inverse, weight[present], len(distinct))
+        mass = masses_of_groups(inverse, weight[present], len(distinct), None)
     if len(distinct) <= 1:
         return np.empty(0)
     cuts = np.arange(len(distinct) - 1)

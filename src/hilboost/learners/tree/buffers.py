@@ -17,6 +17,7 @@ from hilboost.backends.trees.nodes import empty_nodes, open_root
 from hilboost.backends.trees.partition import RowBuffers
 from hilboost.backends.trees.split_search import NodeSums, SearchScratch
 from hilboost.core import dtypes
+from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.binning import BinnedTable
 
 HISTOGRAM_BUDGET = 2**29
@@ -158,8 +159,17 @@ class TreeBuffers:
 
 @dataclass
 class TreeData:
-    """A binned table, the threads of a fit, and the memory reused for successive trees."""
+    """A binned table, the threads of a fit, and the memory reused for successive trees.
+
+    ``share`` says which rows of the whole table these are, if other workers have the others.
+    """
 
     table: BinnedTable
     team: ThreadTeam
     buffers: dict[tuple[int, ...], list[TreeBuffers]]
+    share: RowShare | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the whole table."""
+        return self.table.n_rows if self.share is None else self.share.n_rows

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from hilboost.backends.sync import Threads
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.trees.grow import Growth, grow
+from hilboost.backends.trees.grow import (
+    Growth,
+    awaited,
+    decide,
+    divide,
+    grow,
+    sum_histograms,
+)
+from hilboost.backends.trees.nodes import N_LEFT, N_LEFT_HERE, N_ROWS, NODE
+from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.reductions.sums import count
 
 
 def grow_together(growth: Growth, space: TreeBuffers, team: ThreadTeam) -> None:
@@ -20,3 +34,36 @@ def grow_together(growth: Growth, space: TreeBuffers, team: ThreadTeam) -> None:
             grow(Threads(thread, n_threads, space.sync), growth)
 
     team.run(work, on_error=space.abort)
+
+
+def grow_among_workers(
+    growth: Growth, space: TreeBuffers, team: ThreadTeam, share: RowShare
+) -> None:
+    """Grow one tree in steps, between which workers add up counts of rows and histograms."""
+    control, n_threads = growth.nodes.control, space.n_threads
+
+    def together(step: Callable[[Threads, Growth], None]) -> None:
+        if n_threads == 1:
+            step(Threads(0, 1, space.sync), growth)
+            return
+
+        def work(thread: int) -> None:
+            if thread < n_threads:
+                step(Threads(thread, n_threads, space.sync), growth)
+
+        team.run(work, on_error=space.abort)
+
+    growth.nodes.fields[0, N_ROWS] = count(int(growth.nodes.fields[0, N_ROWS]), share)
+    while True:
+        together(divide)
+        if control[NODE] >= 0:
+            control[N_LEFT] = count(int(control[N_LEFT_HERE]), share)
+        together(sum_histograms)
+        found = awaited(growth)
+        if found:
+            sums = share.exchange.sum(np.concatenate(found))
+            for histogram, part in zip(found, np.split(sums, len(found)), strict=True):
+                histogram[:] = part
+        together(decide)
+        if control[NODE] < 0:
+            return

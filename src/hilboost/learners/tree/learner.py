@@ -18,16 +18,17 @@ from hilboost.backends.trees.split_search import SplitRules
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import SplittingLearner
-from hilboost.core.row_division import RowDivision
+from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.buffers import TreeBuffers, TreeData
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.constraints import MonotonicOrder, constraints_of
-from hilboost.learners.tree.growth import grow_together
+from hilboost.learners.tree.growth import grow_among_workers, grow_together
 from hilboost.learners.tree.leaves import (
     leaf_gradients,
     leaf_of_rows,
@@ -51,7 +52,7 @@ UNLIMITED = 2**31
 
 
 @dataclass(frozen=True)
-class TreeLearner(SplittingLearner, RowDivision):
+class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
     """Learner of histogram trees, grown best first.
 
     Parameters
@@ -209,6 +210,24 @@ class TreeLearner(SplittingLearner, RowDivision):
         levels = dict(self.categorical)
         return TreeData(bin_table(X, weight, self.max_bins, seed, team, levels), team, {})
 
+    def among_workers(self) -> AmongWorkers | None:
+        """Return the learner itself; random projections round differently for other rows."""
+        return self if self.sketch is None else None
+
+    def prepared(
+        self,
+        X: Floats | BlockTable,
+        weight: Floats | None,
+        seed: int,
+        n_threads: int,
+        share: RowShare,
+    ) -> TreeData:
+        """Bin the rows that are here, by the quantiles of those of all workers."""
+        team = ThreadTeam(n_threads)
+        levels = dict(self.categorical)
+        table = bin_table(X, weight, self.max_bins, seed, team, levels, share)
+        return TreeData(table, team, {}, share)
+
     def row_division(self) -> RowDivision:
         """Return the learner itself."""
         return self
@@ -236,7 +255,8 @@ class TreeLearner(SplittingLearner, RowDivision):
         r = gradients.negative_gradient.shape[1]
         groups = [slice(0, r)] if self.shared else [slice(k, k + 1) for k in range(r)]
         seeds = rng.integers(2**62, size=len(groups)).tolist()
-        if not self.shared and one_thread_each(r, data.team.n_threads):
+        apart = not self.shared and data.share is None
+        if apart and one_thread_each(r, data.team.n_threads):
             return self._fit_separately(data, gradients, sample, seeds)
         return [
             self._fit_tree(data, data.team, gradients, columns, sample, seed)
@@ -292,17 +312,20 @@ class TreeLearner(SplittingLearner, RowDivision):
         rng = np.random.default_rng(seed)
         space = self._borrow(data, team, sample)
         try:
-            packed = self._pack(space, negative, hessian, weight, sample, team, rng)
+            packed = self._pack(space, negative, hessian, weight, sample, data, rng)
             growth = self._growth(table, space, packed, rng)
-            grow_together(growth, space, team)
+            if data.share is None:
+                grow_together(growth, space, team)
+            else:
+                grow_among_workers(growth, space, team, data.share)
             nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
             tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, growth.categories)
             leaf_of_row = leaf_of_rows(team, nodes, leaves, space.rows, table.n_rows)
             if sample.rows is not None:
                 leaves_of_others(team, table.bins, nodes, tree, growth.categories, leaf_of_row)
-            exact = leaf_gradients(negative, hessian, weight, self.l2_regularization)
-            values = newton_steps(team, nodes, leaves, space.rows, exact)
+            exact = leaf_gradients(negative, hessian, weight, self.l2_regularization, data.share)
+            values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
             order = None
             if self.monotonic:
                 order = MonotonicOrder.of(tree, self.monotonic)
@@ -319,7 +342,7 @@ class TreeLearner(SplittingLearner, RowDivision):
     def _borrow(self, data: TreeData, team: ThreadTeam, sample: RowSample) -> TreeBuffers:
         table = data.table
         m = table.n_rows if sample.rows is None else len(sample.rows)
-        leaves = min(self.max_leaf_nodes, table.n_rows)
+        leaves = min(self.max_leaf_nodes, data.n_rows)
         if self.max_depth is not None:
             leaves = min(leaves, 2 ** min(self.max_depth, 31))
         space = TreeBuffers.borrow(
@@ -341,7 +364,7 @@ class TreeLearner(SplittingLearner, RowDivision):
         hessian: Floats,
         weight: Floats,
         sample: RowSample,
-        team: ThreadTeam,
+        data: TreeData,
         rng: np.random.Generator,
     ) -> Packed:
         r = negative.shape[1]
@@ -350,11 +373,12 @@ class TreeLearner(SplittingLearner, RowDivision):
             projection = rng.normal(size=(r, k)) / np.sqrt(k)
             negative, hessian = np.ascontiguousarray(negative @ projection), hessian[:, :0]
         if sample.rows is None:
-            space.learn_from_all(team)
+            space.learn_from_all(data.team)
         else:
             space.rows[0] = sample.rows
         sampled = sample.rows is not None
-        return pack(space, negative, hessian, weight, sampled, int(rng.integers(2**62)), team)
+        seed = int(rng.integers(2**62))
+        return pack(space, negative, hessian, weight, sampled, seed, data.team, data.share)
 
     def _growth(
         self, table: BinnedTable, space: TreeBuffers, packed: Packed, rng: np.random.Generator

@@ -8,17 +8,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import CHUNK, FIELDS, is_whole
+from hilboost.backends.exact_sums import CHUNK, FIELDS, empty_sums, rounded
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.binned_leaves import BinnedTree, binned_leaves
 from hilboost.backends.trees.binning import BinTable
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.grown_tree import GrownTree, empty_tree, write_tree
-from hilboost.backends.trees.leaves import LeafGradients, mark_leaves, newton_leaves
+from hilboost.backends.trees.leaves import LeafGradients, leaf_sums, mark_leaves, newton_leaves
+from hilboost.backends.trees.nodes import N_ROWS
 from hilboost.backends.trees.traverse import mark_left_leaves
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.tree import Tree
+from hilboost.reductions.sums import anywhere, is_whole
 
 _BLOCK_ROWS = 2**15
 
@@ -99,13 +102,16 @@ def binned_tree(nodes: NDArray[np.int64], tree: Tree) -> BinnedTree:
     return BinnedTree(nodes, tree.leaf_number, masks, in_order)
 
 
-def leaf_gradients(negative: Floats, hessian: Floats, weight: Floats, l2: float) -> LeafGradients:
+def leaf_gradients(
+    negative: Floats, hessian: Floats, weight: Floats, l2: float, share: RowShare | None
+) -> LeafGradients:
     """Collect what leaf values are computed from.
 
     negative : (n, r); hessian : (n, r), or (n, 0) for ones; weight : (n,), or (0,) for ones
     """
     weights = weight[:, None]
-    return LeafGradients(negative, hessian, weights, weights[:0], is_whole(weight), float(l2))
+    whole = is_whole(weight, share)
+    return LeafGradients(negative, hessian, weights, weights[:0], whole, float(l2))
 
 
 def newton_steps(
@@ -114,10 +120,42 @@ def newton_steps(
     leaves: NDArray[np.int64],
     rows: NDArray[np.uint32],
     learned: LeafGradients,
+    share: RowShare | None,
 ) -> Floats:
     """Compute the Newton step of every leaf from exact sums, (n_leaves, r)."""
+    if share is not None:
+        return _steps_of_all(team, nodes, leaves, rows, learned, share)
     n_threads, shape = team.n_threads, (len(leaves), learned.gradients.shape[1])
     values, sums = np.empty(shape), np.empty((2, *shape, FIELDS), dtype=np.int64)
     given = nodes, leaves, rows, learned, np.empty((n_threads, 2, CHUNK)), sums, values
     team.run(lambda thread: newton_leaves(thread, n_threads, *given))
     return values
+
+
+def _steps_of_all(
+    team: ThreadTeam,
+    nodes: NDArray[np.int64],
+    leaves: NDArray[np.int64],
+    rows: NDArray[np.uint32],
+    learned: LeafGradients,
+    share: RowShare,
+) -> Floats:
+    """The same from the rows of all workers."""
+    gradients, hessians, weights, ones, whole, l2 = learned
+    scratch = np.empty((team.n_threads, 2, CHUNK))
+
+    def sums_of(values: Floats, weights: Floats) -> Floats:
+        sums = empty_sums(len(leaves), values.shape[1])
+        given = nodes, leaves, rows, values, weights, whole, scratch, sums
+        team.run(lambda thread: leaf_sums(thread, team.n_threads, *given))
+        return rounded(share.exchange.merged(sums))
+
+    top = sums_of(gradients, weights)
+    if hessians.shape[1]:
+        bottom = sums_of(hessians, weights)
+    elif anywhere(len(weights) > 0, share):
+        bottom = sums_of(weights, ones)
+    else:
+        bottom = nodes[leaves, N_ROWS, None].astype(np.float64)
+    bottom = np.broadcast_to(bottom + l2, top.shape)
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)

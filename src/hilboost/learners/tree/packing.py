@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, log2
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import CHUNK, empty_sums, is_whole, merge_sums, rounded
+from hilboost.backends.exact_sums import CHUNK, empty_sums, merge_sums, rounded
 from hilboost.backends.fixed_point import (
     Rounding,
     TreeGradients,
@@ -23,8 +25,10 @@ from hilboost.backends.fixed_point import (
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.column_splits import Packing
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.reductions.sums import anywhere, count, is_whole, largest, merged
 
 _BLOCK_ROWS = 32_768
 _MOST_REPETITIONS = 2**27
@@ -81,6 +85,7 @@ def pack(
     sampled: bool,
     seed: int,
     team: ThreadTeam,
+    share: RowShare | None = None,
 ) -> Packed:
     """Choose a layout for the gradients and round them.
 
@@ -97,27 +102,52 @@ def pack(
         Whether the training rows of the tree differ from all rows in their order.
     seed : int
     team : ThreadTeam
+    share : RowShare or None
+        Which rows of the table these are, if other workers have the others.
     """
     rows = space.rows[0] if sampled else space.rows[0, :0]
     learned = WeightedGradients(negative, hessian, weight, rows)
     m, r = space.rows.shape[1], negative.shape[1]
-    blocks = [(b, min(b + _BLOCK_ROWS, m)) for b in range(0, m, _BLOCK_ROWS)]
-    packing, rounding = _choose(learned, _totals(learned, blocks, team), m, seed)
+    blocks = [(b, min(b + _BLOCK_ROWS, m)) for b in range(0, max(m, 1), _BLOCK_ROWS)]
+    found = _totals(learned, blocks, team, share)
+    packing, rounding = _choose(learned, found, count(m, share), seed)
     n_channels = r + (packing.count_mask == 0)
     values, ordered = space.packed(n_channels), space.ordered(n_channels)[0]
     straight = n_channels == 1 and not sampled and not len(weight)
 
     def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
-        if straight:
-            pack_one(learned, packing, rounding, *block, ordered)
-        else:
-            pack_gradients(learned, packing, rounding, *block, values, ordered)
+        for part, first_row in _numbered(block, rows, share if rounding.salt else None):
+            placed = rounding._replace(first_row=first_row)
+            if straight:
+                pack_one(learned, packing, placed, *part, ordered)
+            else:
+                pack_gradients(learned, packing, placed, *part, values, ordered)
         here, totals = slice(*block), np.empty(n_channels, dtype=np.int64)
         packed_sums(values, ordered[here], space.rows[0, here], totals)
         return totals
 
     totals = np.sum(team.map(round_block, blocks), axis=0)
-    return Packed(values, totals, r, packing, float(weight.max()) if len(weight) else 1.0)
+    totals = totals if share is None else share.exchange.sum(totals)
+    max_weight = largest(float(weight.max(initial=0.0)), share) or 1.0
+    return Packed(values, totals, r, packing, max_weight)
+
+
+def _numbered(
+    block: tuple[int, int], rows: NDArray[np.uint32], share: RowShare | None
+) -> Iterator[tuple[tuple[int, int], int]]:
+    """Divide a block into rows that follow each other in the whole table.
+
+    Each part has the difference between the number of a row there and its number here.
+    """
+    if share is None:
+        yield block, 0
+        return
+    begin, end = block
+    here = rows[begin:end].astype(np.int64) if len(rows) else np.arange(begin, end)
+    first_rows = share.numbers[here].astype(np.int64) - here
+    starts = np.flatnonzero(np.diff(first_rows, prepend=-1))
+    for start, stop in pairwise([*starts.tolist(), end - begin]):
+        yield (begin + start, begin + stop), int(first_rows[start])
 
 
 class _Totals(NamedTuple):
@@ -132,10 +162,15 @@ class _Totals(NamedTuple):
     whole: bool
 
 
-def _totals(learned: WeightedGradients, blocks: list[tuple[int, int]], team: ThreadTeam) -> _Totals:
+def _totals(
+    learned: WeightedGradients,
+    blocks: list[tuple[int, int]],
+    team: ThreadTeam,
+    share: RowShare | None,
+) -> _Totals:
     """Add the learned rows, exactly: fields and scales must not depend on the rows' order."""
     r = learned.gradients.shape[1]
-    whole = is_whole(learned.weights)
+    whole = is_whole(learned.weights, share)
 
     def sums_of(block: tuple[int, int]) -> NDArray[np.int64]:
         sums = empty_sums(2 * r + 1)
@@ -145,8 +180,9 @@ def _totals(learned: WeightedGradients, blocks: list[tuple[int, int]], team: Thr
     first, *others = team.map(sums_of, blocks)
     for sums in others:
         merge_sums(first, sums)
-    found = rounded(first)
-    weight = float(found[-1]) if len(learned.weights) else float(blocks[-1][1])
+    found = rounded(merged(first, share))
+    weighted = anywhere(len(learned.weights) > 0, share)
+    weight = float(found[-1]) if weighted else float(count(blocks[-1][1], share))
     return _Totals(max(found[:r].max(), 1e-300), max(found[r : 2 * r].max(), 1e-300), weight, whole)
 
 

@@ -207,8 +207,8 @@ class VectorTreeLearner(SplittingLearner):
         values, categories = growth.sums.values[:found], growth.categories
         tree, leaves = tree_of(nodes, growth.nodes.gains, values, categories)
         leaf_of_row = leaf_of_rows(team, nodes, leaves, rows, n)
-        exact = leaf_gradients(negative, np.empty((n, 0)), weight, 0.0)
-        tree = tree.with_values(newton_steps(team, nodes, leaves, rows, exact))
+        exact = leaf_gradients(negative, np.empty((n, 0)), weight, 0.0, None)
+        tree = tree.with_values(newton_steps(team, nodes, leaves, rows, exact, None))
         if sample.rows is not None:
             others = np.flatnonzero(leaf_of_row < 0)
             if len(others):

@@ -27,6 +27,7 @@ from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.reductions.sums import count, total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import Schema, category_columns
 from hilboost.training.begin import Start, start_in_units
@@ -95,7 +96,7 @@ def table_recipe(
     metrics = _metrics(p, resolved, data)
     data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
     plan = ShardPlan.of(
-        *(parameters["n_shards"], resolved, learner, len(data.X), n_folds),
+        *(parameters["n_shards"], resolved, learner, data.target.n_rows, n_folds),
         continued=continuation is not None,
     )
     data, resolved = plan.arranged(data, seed), replace(resolved, n_shards=plan.now)
@@ -129,7 +130,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
     loss, data = begun.loss, begun.data
     resolved = resolve(
         in_rows(p, scale),
-        data.target.total_weight() / scale.row,
+        total_weight(data.target) / scale.row,
         data.X.shape[1],
         1 if p["multi_output"] == "shared" else len(begun.initial_raw),
         data.held_out is not None,
@@ -150,7 +151,8 @@ def _with_held_out_rows(
     """Hold out rows for early stopping if necessary; also return the number of folds."""
     if not resolved.early_stopping or data.held_out is not None:
         return data, 1
-    n_folds = min(resolved.cv_folds, data.target.n_units) if learner.works_on_folds else 1
+    n_units = count(data.target.n_units, data.target.share)
+    n_folds = min(resolved.cv_folds, n_units) if learner.works_on_folds else 1
     if n_folds > 1:
         return data, n_folds
     in_place = learner.reads_blocks and not data.schema.categories

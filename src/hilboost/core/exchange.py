@@ -1,0 +1,116 @@
+"""Rows that are divided among workers, and what the workers exchange."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+
+
+class Exchange(ABC):
+    """Base class of the exchange between workers that train one model together.
+
+    All workers run the same program, each on its own rows, and call the same methods in the same
+    order.  Each method returns the same result to every worker.
+    """
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """Number of this worker."""
+
+    @property
+    @abstractmethod
+    def n_workers(self) -> int:
+        """Number of workers."""
+
+    @abstractmethod
+    def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum of an array over all workers.
+
+        Parameters
+        ----------
+        values : int64 array
+            Of the same shape in every worker.
+
+        Returns
+        -------
+        int64 array
+        """
+
+    @abstractmethod
+    def merged(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the exact sums over the rows of all workers.
+
+        Parameters
+        ----------
+        sums : (..., 5) int64
+            Over the rows that are here; see :mod:`hilboost.backends.exact_sums`.
+
+        Returns
+        -------
+        (..., 5) int64
+        """
+
+    @abstractmethod
+    def largest(self, values: Floats) -> Floats:
+        """Return the largest values over all workers.
+
+        Parameters
+        ----------
+        values : float64 array
+            Of the same shape in every worker.
+
+        Returns
+        -------
+        float64 array
+        """
+
+    @abstractmethod
+    def gathered(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows of all workers, those of worker 0 first.
+
+        Parameters
+        ----------
+        rows : (m, ...) array
+
+        Returns
+        -------
+        (n, ...) array
+        """
+
+
+@dataclass(frozen=True)
+class RowShare:
+    """The rows of a table that are here, where other workers have the others.
+
+    Attributes
+    ----------
+    exchange : Exchange
+    n_rows : int
+        Number of rows of the whole table.
+    numbers : (n,) uint32
+        Numbers of the rows that are here, ascending.
+    """
+
+    exchange: Exchange
+    n_rows: int
+    numbers: NDArray[np.uint32]
+
+    def rows(self, index: Any) -> RowShare:
+        """Return the share of some of the rows, which keep their numbers.
+
+        Parameters
+        ----------
+        index : slice or index array
+
+        Returns
+        -------
+        RowShare
+        """
+        return replace(self, numbers=self.numbers[index])

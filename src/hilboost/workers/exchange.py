@@ -1,0 +1,116 @@
+"""Exchange between workers that are arranged in a tree, over any kind of connection.
+
+Worker ``k`` has the children ``2 k + 1`` and ``2 k + 2``.  Each adds up what its children send,
+sends the sum to its parent, and receives the sum over all workers::
+
+    sums      3 → 1 → 0 ← 2        every arrow is one message
+    result    3 ← 1 ← 0 → 2
+
+Only integers are added, so the result does not depend on the tree.
+"""
+
+from __future__ import annotations
+
+import pickle
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.exact_sums import FIELDS, merge_sums
+from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import Exchange
+
+Message = list[NDArray[Any]]
+
+
+class WorkerLost(Exception):
+    """Another worker does not answer, or has failed."""
+
+
+class TreeExchange(Exchange):
+    """Base class of exchanges, which add connections to neighbors in the tree.
+
+    Parameters
+    ----------
+    rank, n_workers : int
+    """
+
+    def __init__(self, rank: int, n_workers: int) -> None:
+        self._rank, self._n_workers = rank, n_workers
+        self.n_messages = 0
+        self.n_bytes = 0
+
+    @property
+    def rank(self) -> int:
+        """Number of this worker."""
+        return self._rank
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers."""
+        return self._n_workers
+
+    @abstractmethod
+    def send(self, rank: int, message: Message) -> None:
+        """Send arrays to a neighbor; raises :class:`WorkerLost`."""
+
+    @abstractmethod
+    def receive(self, rank: int) -> Message:
+        """Receive arrays from a neighbor; raises :class:`WorkerLost`."""
+
+    def _send(self, rank: int, message: Message) -> None:
+        self.n_messages += 1
+        self.n_bytes += sum(array.nbytes for array in message)
+        self.send(rank, message)
+
+    def _reduced(self, own: Message, joined: Callable[[Message, Message], Message]) -> Message:
+        children, parent = neighbors(self.rank, self.n_workers)
+        for child in children:
+            own = joined(own, self.receive(child))
+        if parent is not None:
+            self._send(parent, own)
+            own = self.receive(parent)
+        for child in children:
+            self._send(child, own)
+        return own
+
+    def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum of an array over all workers."""
+        return self._reduced([values], lambda own, other: [own[0] + other[0]])[0]
+
+    def merged(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the exact sums over the rows of all workers."""
+
+        def joined(own: Message, other: Message) -> Message:
+            total = own[0].reshape(-1, FIELDS).copy()
+            merge_sums(total, np.ascontiguousarray(other[0].reshape(-1, FIELDS)))
+            return [total.reshape(sums.shape)]
+
+        return self._reduced([sums], joined)[0]
+
+    def largest(self, values: Floats) -> Floats:
+        """Return the largest values over all workers."""
+        return self._reduced([values], lambda own, other: [np.maximum(own[0], other[0])])[0]
+
+    def gathered(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows of all workers, those of worker 0 first."""
+        tagged = [np.array([self.rank]), rows]
+        found = self._reduced(tagged, lambda own, other: [*own, *other])
+        order = np.argsort([int(rank[0]) for rank in found[::2]])
+        return np.concatenate([found[2 * k + 1] for k in order])
+
+    def objects(self, own: Any) -> list[Any]:
+        """Return objects of all workers, that of worker 0 first."""
+        content = np.frombuffer(pickle.dumps(own), dtype=np.uint8)
+        lengths = self.gathered(np.array([len(content)]))
+        ends = np.cumsum(lengths)[:-1]
+        return [pickle.loads(part.tobytes()) for part in np.split(self.gathered(content), ends)]
+
+
+def neighbors(rank: int, n_workers: int) -> tuple[list[int], int | None]:
+    """Return the children of a worker, and its parent, if it has one."""
+    children = [child for child in (2 * rank + 1, 2 * rank + 2) if child < n_workers]
+    return children, (rank - 1) // 2 if rank else None

@@ -1,0 +1,254 @@
+"""The fit of one of several workers: the ordinary fit, on its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hilboost.core.callback import Callback
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.exchange import RowShare
+from hilboost.core.target import Target
+from hilboost.model.codecs import TargetCodec
+from hilboost.model.fitted import FittedModel
+from hilboost.reductions.draws import renumbered
+from hilboost.reductions.sums import anywhere
+from hilboost.tables import Schema, without_unused_levels
+from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.train import train
+from hilboost.workers.exchange import TreeExchange
+from hilboost.workers.partitions import (
+    CheckedPartition,
+    Partition,
+    agreed,
+    check_each,
+    common_schema,
+    numbers_of,
+    recoded,
+    united_codec,
+)
+
+
+@dataclass(frozen=True)
+class WorkerTask:
+    """What all workers of a fit are told.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Not fitted.
+    seed : int
+    n_threads : int
+    weighted : bool
+        Whether partitions have sample weights.
+    """
+
+    estimator: Any
+    seed: int
+    n_threads: int = 1
+    weighted: bool = False
+
+
+def check_supported(estimator: Any) -> None:
+    """Reject estimators and parameters that several workers do not support.
+
+    Raises
+    ------
+    InvalidType, InvalidParameter
+    """
+    name = type(estimator).__name__
+    if not getattr(estimator, "is_tabular", False):
+        raise InvalidType(
+            f"several workers can only fit BoostingRegressor and BoostingClassifier, not {name}."
+        )
+    estimator._validate_params()
+    parameters = estimator.get_params(deep=False)
+    if parameters["learner"] not in ("tree", "auto"):
+        raise InvalidParameter("several workers only support trees; set learner='tree'.")
+    for parameter, value in (("n_shards", 1), ("sketch", None), ("warm_start", False)):
+        if parameters[parameter] != value:
+            raise InvalidParameter(
+                f"{parameter}={parameters[parameter]!r} is not supported by several workers; set "
+                f"{parameter}={value!r}."
+            )
+
+
+def fit_share(
+    task: WorkerTask,
+    partitions: Sequence[Partition],
+    held_out: Sequence[Partition],
+    exchange: TreeExchange,
+    callbacks: Sequence[Callback] = (),
+    continuation: Continuation | None = None,
+    observer: Callable[[Recipe], None] | None = None,
+) -> tuple[FittedModel, Schema]:
+    """Fit the model of all partitions; every worker calls with its own, and has the same result.
+
+    Parameters
+    ----------
+    task : WorkerTask
+    partitions, held_out : sequence of Partition
+        Training rows, and validation rows.
+    exchange : TreeExchange
+    callbacks : sequence of Callback
+    continuation : Continuation, optional
+        Stages that an earlier session has finished.
+    observer : callable, optional
+        Called with the recipe before the first stage.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter, InvalidType
+        The same error in all workers.
+    WorkerLost
+        Another worker does not answer.
+    """
+    data = training_data(task, partitions, held_out, exchange)
+    model = clone(task.estimator).set_params(learner="tree")
+    loss = model._make_loss(data.codec)
+    if not loss.divides_rows:
+        raise InvalidParameter(
+            f"{type(loss).__name__} does not declare that its rows may be divided among workers; "
+            "compute its sums over rows with hilboost.reductions, and set divides_rows = True."
+        )
+    seed = task.seed if continuation is None else continuation.seed
+    recipe = model._recipe(data, seed, continuation)
+    _check_recipe(recipe)
+    if observer is not None:
+        observer(recipe)
+    result = train(recipe, task.n_threads, callbacks, continuation)
+    return result.fitted, data.schema
+
+
+def _check_recipe(recipe: Recipe) -> None:
+    encoder = recipe.encoder
+    if encoder is not None and (encoder.sources or encoder.encoding.kept):
+        raise InvalidParameter(
+            "target encoding, and category columns with more than 255 levels, are not supported by "
+            "several workers; set target_encoding=False, and merge rare levels."
+        )
+    if recipe.metrics:
+        raise InvalidParameter(
+            "eval_metric is not supported by several workers; set eval_metric=None, and early "
+            "stopping uses the loss."
+        )
+    if recipe.learner.among_workers() is None:
+        raise InvalidParameter(
+            f"{type(recipe.learner).__name__} is not supported by several workers; set "
+            "learner='tree'."
+        )
+
+
+def training_data(
+    task: WorkerTask,
+    partitions: Sequence[Partition],
+    held_out: Sequence[Partition],
+    exchange: TreeExchange,
+) -> TrainingData:
+    """Validate the partitions of all workers, and collect those that are here."""
+    estimator = task.estimator
+    partitions = sorted(partitions, key=lambda partition: partition.number)
+    checked = agreed(exchange, lambda: check_each(estimator, partitions))
+    codec = _codec(exchange, checked)
+    kept, target, weight = _target(task, codec, checked, exchange)
+    schema, single = common_schema(exchange, kept)
+    X = _together([recoded(p, schema) for p in kept], schema.n_columns, single)
+    if len(X) != len(target.y):
+        raise InvalidData("X and y have different numbers of rows; pass one target for each row.")
+    data = TrainingData(X, target, schema, codec, sample_weight=weight)
+    codec.check(target)
+    if not any(exchange.objects(len(held_out))):
+        return data
+    return _with_validation(task, data, held_out, exchange)
+
+
+def _codec(exchange: TreeExchange, checked: Sequence[CheckedPartition]) -> TargetCodec:
+    own = [(p.number, p.codec) for p in checked if p.codec is not None]
+    found = [one for part in exchange.objects(own) for one in part]
+    if not found:
+        raise InvalidData("all partitions are empty; at least one must have rows.")
+    return united_codec(sorted(found, key=lambda one: one[0]))
+
+
+def _target(
+    task: WorkerTask,
+    codec: TargetCodec,
+    checked: Sequence[CheckedPartition],
+    exchange: TreeExchange,
+) -> tuple[list[CheckedPartition], Target, Floats | None]:
+    """Encode the labels; return them with the partitions and weights of the rows that count."""
+    numbers, n_rows = numbers_of(exchange, [(p.number, len(p.X)) for p in checked])
+    share = RowShare(exchange, n_rows, numbers)
+    weight = _weights(task, checked, share)
+    target = Target(_labels(task, codec, checked), weight, share=share)
+    target = task.estimator._weighted(target, codec)
+    counting = np.ones(len(numbers), bool) if target.weight is None else target.weight > 0
+    if not anywhere(not counting.all(), share):
+        return list(checked), target, weight
+    rows = np.flatnonzero(counting)
+    target = replace(target.rows(rows), share=renumbered(share, rows))
+    ends = np.cumsum([0, *(len(p.X) for p in checked)])
+    kept = [
+        _some(p, counting[slice(*here)]) for p, here in zip(checked, pairwise(ends), strict=True)
+    ]
+    return kept, target, None if weight is None else weight[rows]
+
+
+def _some(partition: CheckedPartition, here: NDArray[np.bool_]) -> CheckedPartition:
+    """Some rows of a partition (n,), whose other levels do not count."""
+    X, schema = without_unused_levels(partition.X[here], partition.schema)
+    return replace(partition, X=X, schema=schema)
+
+
+def _labels(task: WorkerTask, codec: TargetCodec, checked: Sequence[CheckedPartition]) -> Floats:
+    allows = task.estimator._takes_missing_targets()
+    parts = [codec.encode(p.y, len(p.X), allows) for p in checked if len(p.X)]
+    width = codec.of_numbers().n_targets if codec.kind == "numbers" else 1
+    return np.concatenate([np.empty((0, width)), *parts])
+
+
+def _with_validation(
+    task: WorkerTask, data: TrainingData, held_out: Sequence[Partition], exchange: TreeExchange
+) -> TrainingData:
+    """Add the validation rows of all workers."""
+    held_out = sorted(held_out, key=lambda partition: partition.number)
+    checked = agreed(exchange, lambda: check_each(task.estimator, held_out, data.schema))
+    numbers, n_rows = numbers_of(exchange, [(p.number, len(p.X)) for p in checked])
+    if not n_rows:
+        raise InvalidData("all partitions of X_val are empty; at least one must have rows.")
+    single = all(exchange.objects(all(p.X.dtype == np.float32 for p in checked if len(p.X))))
+    X = _together([p.X for p in checked], data.schema.n_columns, single)
+    share = RowShare(exchange, n_rows, numbers)
+    target = Target(_labels(task, data.codec, checked), share=share)
+    return replace(data, held_out=(X, target))
+
+
+def _weights(
+    task: WorkerTask, checked: Sequence[CheckedPartition], share: RowShare
+) -> Floats | None:
+    if not task.weighted:
+        return None
+    weight = np.concatenate([np.empty(0), *(p.weight for p in checked if p.weight is not None)])
+    if not anywhere(bool((weight > 0).any()), share):
+        raise InvalidData("sample_weight is zero for every row; at least one must be positive.")
+    return weight if anywhere(bool((weight != 1).any()), share) else None
+
+
+def _together(parts: Sequence[Floats], d: int, single: bool) -> Floats:
+    dtype = np.float32 if single else np.float64
+    if len(parts) == 1:
+        return np.ascontiguousarray(parts[0], dtype=dtype)
+    X = np.empty((sum(map(len, parts)), d), dtype=dtype)
+    begin = 0
+    for part in parts:
+        X[begin : begin + len(part)] = part
+        begin += len(part)
+    return X

@@ -1,0 +1,256 @@
+"""Validation of partitions, each by the worker that has it, and agreement on their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.model.codecs import TargetCodec
+from hilboost.tables import Level, Schema
+from hilboost.validation.inputs import Expected, check_inputs
+from hilboost.validation.weights import check_not_negative
+from hilboost.workers.exchange import TreeExchange
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    number : int
+        From 0; rows are numbered in the order of the partitions.
+    X : array or data frame (n, d)
+    y : array-like (n,) or (n, c)
+    weight : array-like (n,) or None
+    """
+
+    number: int
+    X: Any
+    y: Any
+    weight: Any = None
+
+
+@dataclass(frozen=True)
+class CheckedPartition:
+    """A partition as numbers.
+
+    Attributes
+    ----------
+    number : int
+    X : (n, d) float32 or float64
+        Category codes are those of ``schema``.
+    schema : Schema
+        Columns of this partition.
+    y : (n, ...) array
+        Labels as given.
+    codec : TargetCodec or None
+        Encoding of these labels alone; ``None`` without rows.
+    weight : (n,) float64 or None
+    """
+
+    number: int
+    X: Floats
+    schema: Schema
+    y: Any
+    codec: TargetCodec | None
+    weight: Floats | None
+
+
+def agreed(exchange: TreeExchange, work: Callable[[], Any]) -> Any:
+    """Return the result of some work, or raise the error of the first partition on all workers."""
+    result, failure = None, None
+    try:
+        result = work()
+    except PartitionError as error:
+        failure = error
+    found = [error for error in exchange.objects(failure) if error is not None]
+    if found:
+        raise min(found, key=lambda error: error.number).plain()
+    return result
+
+
+class PartitionError(Exception):
+    """An error in a partition."""
+
+    def __init__(self, number: int, error: Exception) -> None:
+        super().__init__(number, error)
+        self.number, self.error = number, error
+
+    def plain(self) -> Exception:
+        """Return an error of the same kind, whose message names the partition."""
+        kind = InvalidType if isinstance(self.error, TypeError) else InvalidData
+        return kind(f"partition {self.number}: {self.error}")
+
+
+def check_each(
+    estimator: Any, partitions: Sequence[Partition], before: Schema | None = None
+) -> list[CheckedPartition]:
+    """Convert partitions to numbers.
+
+    ``before`` has the columns of the training rows, if these partitions are validation rows.
+
+    Raises
+    ------
+    PartitionError
+    """
+    return [_in_place(estimator, p, before) for p in partitions]
+
+
+def _in_place(estimator: Any, partition: Partition, before: Schema | None) -> CheckedPartition:
+    try:
+        return _checked(estimator, partition, before)
+    except (ValueError, TypeError) as error:
+        raise PartitionError(partition.number, error) from error
+
+
+def _checked(estimator: Any, partition: Partition, before: Schema | None) -> CheckedPartition:
+    n = int(np.shape(partition.X)[0]) if hasattr(partition.X, "shape") else len(partition.X)
+    model, X, weight = clone(estimator), partition.X, partition.weight
+    if n == 0:
+        d, names = _columns_without_rows(partition.X)
+        X, weight = np.empty((0, d)), None if weight is None else np.empty(0)
+        return CheckedPartition(partition.number, X, Schema(d, names), None, None, weight)
+    if before is not None:
+        model.n_features_in_ = before.n_columns
+        if before.names is not None:
+            model.feature_names_in_ = np.asarray(before.names, dtype=object)
+    X, schema = check_inputs(model, X, Expected(before, model._categories()))
+    y = np.asarray(partition.y)
+    codec, _ = model._learn_codec(y, n)
+    if weight is not None:
+        weight = np.asarray(weight)
+        # scikit-learn would reject a partition in which all weights are zero.
+        is_nothing = weight.shape == (n,) and not weight.any()
+        weight = np.zeros(n) if is_nothing else check_not_negative(weight, X)
+    return CheckedPartition(partition.number, X, schema, y, codec, weight)
+
+
+def _columns_without_rows(X: Any) -> tuple[int, tuple[str, ...] | None]:
+    names = getattr(X, "columns", None)
+    if names is None:
+        return int(np.shape(X)[1]), None
+    names = [str(name) for name in names]
+    return len(names), tuple(names)
+
+
+def common_schema(
+    exchange: TreeExchange, checked: Sequence[CheckedPartition]
+) -> tuple[Schema, bool]:
+    """Return the columns of all partitions, and whether all of them are float32.
+
+    Raises
+    ------
+    InvalidData
+        Partitions have different columns.  The message names one of them.
+    """
+    own = [
+        (p.number, p.schema, len(p.X), p.X.dtype == np.float32, _empty_columns(p)) for p in checked
+    ]
+    found = sorted((one for part in exchange.objects(own) for one in part), key=lambda one: one[0])
+    with_rows = [one for one in found if one[2]]
+    if not with_rows:
+        raise InvalidData("all partitions are empty; at least one must have rows.")
+    first_number, first = with_rows[0][0], with_rows[0][1]
+    categories = sorted({k for one in with_rows for k in one[1].categories})
+    for number, schema, n, _, empty in found:
+        _compare(first_number, first, number, schema)
+        for k in categories:
+            if n and k not in schema.categories and k not in empty:
+                name = first.names[k] if first.names else k
+                raise InvalidData(
+                    f"partition {number}: column {name!r} contains numbers, but in another "
+                    "partition it contains categories; convert it to the same dtype in all "
+                    "partitions."
+                )
+    levels = tuple((k, _united(k, with_rows, first)) for k in categories)
+    return replace(first, levels=levels), all(one[3] for one in with_rows)
+
+
+def _empty_columns(partition: CheckedPartition) -> set[int]:
+    """Columns without any value."""
+    return set(np.flatnonzero(np.isnan(partition.X).all(axis=0)).tolist())
+
+
+def _compare(first_number: int, first: Schema, number: int, schema: Schema) -> None:
+    if schema.n_columns != first.n_columns:
+        raise InvalidData(
+            f"partition {number}: X has {schema.n_columns} columns, but partition {first_number} "
+            f"has {first.n_columns}; all partitions must have the same columns."
+        )
+    if schema.names != first.names:
+        raise InvalidData(
+            f"partition {number}: the columns of X are {schema.names}, but those of partition "
+            f"{first_number} are {first.names}; all partitions must have the same columns in the "
+            "same order."
+        )
+
+
+def _united(k: int, found: Sequence[Any], first: Schema) -> tuple[Level, ...]:
+    """Levels of a column in all partitions, ascending."""
+    levels: set[Any] = set()
+    for number, schema, *_ in found:
+        own = dict(schema.levels).get(k, ())
+        if own and levels and isinstance(own[0], str) != isinstance(next(iter(levels)), str):
+            name = first.names[k] if first.names else k
+            raise InvalidData(
+                f"partition {number}: the categories of column {name!r} are text in some "
+                "partitions and numbers in others; convert them to one dtype."
+            )
+        levels |= set(own)
+    if any(type(level) is float for level in levels):
+        levels = {float(level) for level in levels}
+    return tuple(sorted(levels))
+
+
+def recoded(partition: CheckedPartition, schema: Schema) -> Floats:
+    """Return the rows of a partition with the category codes of all partitions."""
+    X, own = partition.X, dict(partition.schema.levels)
+    for k, levels in schema.levels:
+        if not own.get(k):
+            continue
+        place = {level: code for code, level in enumerate(levels)}
+        codes = np.array([place[level] for level in own[k]], dtype=X.dtype)
+        known = ~np.isnan(X[:, k])
+        X[known, k] = codes[X[known, k].astype(np.int64)]
+    return X
+
+
+def united_codec(codecs: Sequence[tuple[int, TargetCodec]]) -> TargetCodec:
+    """Return the codec of the labels of all partitions, given with their numbers.
+
+    Raises
+    ------
+    InvalidData
+        Partitions have different numbers of targets.
+    """
+    first_number, result = codecs[0]
+    for number, codec in codecs[1:]:
+        try:
+            result = result.united(codec)
+        except InvalidData as error:
+            raise InvalidData(
+                f"partition {number}: {error} Partition {first_number} is different."
+            ) from error
+    return result
+
+
+def numbers_of(
+    exchange: TreeExchange, sizes: Sequence[tuple[int, int]]
+) -> tuple[NDArray[np.uint32], int]:
+    """Return the numbers of the rows of some partitions, and how many rows all of them have.
+
+    ``sizes`` gives the number and the length of each partition.
+    """
+    everything = sorted(one for part in exchange.objects(list(sizes)) for one in part)
+    ends = np.cumsum([n for _, n in everything])
+    begins = {number: end - n for (number, n), end in zip(everything, ends, strict=True)}
+    parts = [np.arange(begins[number], begins[number] + n, dtype=np.uint32) for number, n in sizes]
+    return np.concatenate([np.empty(0, np.uint32), *parts]), int(ends[-1]) if len(ends) else 0

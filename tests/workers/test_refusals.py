@@ -1,0 +1,102 @@
+"""Bad partitions and unsupported parameters: one sentence, and the same error for all workers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cases import PLAIN
+from tests.workers.together import fit_together, partitions_of
+
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
+from hilboost.core.errors import HilboostError
+from hilboost.losses import SquaredError
+from hilboost.workers.partitions import Partition
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(60, 3)), RNG.normal(size=60)
+MODEL = BoostingRegressor(**PLAIN | {"n_estimators": 2, "random_state": 0})
+
+
+class OwnLoss(SquaredError):
+    """A loss that does not say how its sums are divided."""
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (KernelBoostingRegressor(), "only fit BoostingRegressor and BoostingClassifier"),
+        (BoostingRegressor(learner="linear"), "only support trees"),
+        (BoostingRegressor(n_shards="auto"), "n_shards='auto' is not supported"),
+        (BoostingRegressor(warm_start=True), "warm_start=True is not supported"),
+        (BoostingRegressor(multi_output="shared", sketch=1), "sketch=1 is not supported"),
+        (BoostingRegressor(OwnLoss(), random_state=0), "OwnLoss does not declare"),
+        (
+            BoostingRegressor(eval_metric="mean_absolute_error", early_stopping=True),
+            "eval_metric is not supported",
+        ),
+    ],
+)
+def test_unsupported(model, message):
+    with pytest.raises((HilboostError, ValueError), match=message):
+        fit_together(model, partitions_of(X, Y, cuts=[20, 40]), [0, 1, 0])
+
+
+def changed(**columns):
+    """Three partitions of a table, the last of which is different."""
+    frame = pd.DataFrame(X, columns=list("abc"))
+    parts = partitions_of(frame, Y, cuts=[20, 40])
+    last = parts[2]
+    return [*parts[:2], Partition(2, columns.get("X", last.X), columns.get("y", last.y))]
+
+
+FRAME = pd.DataFrame(X[40:], columns=list("abc"))
+BAD_Y = np.where(np.arange(20) == 3, np.nan, Y[40:])
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (changed(X=FRAME[["a", "b"]]), "partition 2: X has 2 columns, but partition 0 has 3"),
+        (changed(X=FRAME[["a", "c", "b"]]), "partition 2: the columns of X are"),
+        (changed(X=FRAME.assign(c="red")), "partition [012]: column 'c' contains numbers"),
+        (changed(X=FRAME.assign(c=np.inf)), "partition 2: Input X contains infinity"),
+        (changed(y=BAD_Y), "partition 2: Input y contains NaN in row 3"),
+        (changed(y=Y[:19]), "partition 2: X and y have inconsistent"),
+        (changed(y=np.stack([Y[:20]] * 2, axis=1)), "partition 2: y has 2 target columns"),
+        ([Partition(0, X[:0], Y[:0]), Partition(1, X[:0], Y[:0])], "all partitions are empty"),
+    ],
+)
+def test_bad_partitions(parts, message):
+    for owners in ([0, 1, 0], [1, 0, 2]):
+        with pytest.raises(HilboostError, match=message):
+            fit_together(MODEL, parts, owners[: len(parts)], n_workers=3)
+
+
+def test_levels_of_one_dtype():
+    frame = pd.DataFrame({"a": ["x", "y"] * 30})
+    parts = partitions_of(frame, Y, cuts=[30])
+    bad = Partition(1, pd.DataFrame({"a": pd.Categorical([1, 2] * 15)}), Y[30:])
+    with pytest.raises(HilboostError, match="partition 1: the categories of column 'a' are text"):
+        fit_together(MODEL, [parts[0], bad], [0, 1])
+
+
+def test_classes_of_one_kind():
+    model = BoostingClassifier(**PLAIN | {"n_estimators": 2, "random_state": 0})
+    y = np.array(["a", "b"] * 15)
+    with pytest.raises(HilboostError, match="partition 1: the classes of y are text"):
+        fit_together(
+            model, [Partition(0, X[:30], y), Partition(1, X[30:], (Y[30:] > 0) * 1)], [0, 1]
+        )
+    only = [Partition(0, X[:30], np.zeros(30, int))]
+    with pytest.raises(HilboostError, match="only one class"):
+        fit_together(model, [*only, Partition(1, X[30:], np.zeros(30, int))], [0, 1])
+
+
+def test_many_levels_and_weights():
+    many = pd.DataFrame({"a": [f"level {i % 40}" for i in range(400)]})
+    y = RNG.normal(size=400)
+    with pytest.raises(HilboostError, match="target encoding"):
+        fit_together(MODEL, partitions_of(many, y, cuts=[100]), [0, 1])
+    with pytest.raises(HilboostError, match="sample_weight is zero for every row"):
+        fit_together(MODEL, partitions_of(X, Y, np.zeros(60), cuts=[20]), [0, 1])
+    with pytest.raises(HilboostError, match="partition 0: sample_weight must not be negative"):
+        fit_together(MODEL, partitions_of(X, Y, -np.ones(60), cuts=[20]), [0, 1])

@@ -1,0 +1,58 @@
+"""Fits by threads as pretended workers, and the bytes of saved models."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+
+from hilboost.workers.fit import WorkerTask, check_supported, fit_share
+from hilboost.workers.partitions import Partition
+from hilboost.workers.threads import run_together
+
+
+def partitions_of(X, y, weight=None, cuts=()):
+    """Cut a table after the given rows; cuts may be equal, which makes empty partitions."""
+    ends = [0, *sorted(cuts), len(y)]
+    parts = []
+    for number, (begin, end) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        rows = slice(begin, end)
+        part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        parts.append(Partition(number, part, y[rows], None if weight is None else weight[rows]))
+    return parts
+
+
+def fit_together(model, parts, owners, held_out=(), n_workers=None):
+    """Fit by several threads; ``owners`` gives the worker of each partition.
+
+    Returns the models of all workers.
+    """
+    check_supported(model)
+    task = WorkerTask(model, model._seed(), 1, any(p.weight is not None for p in parts))
+    n_workers = n_workers or max(owners) + 1
+
+    def work(exchange):
+        own = [p for p, owner in zip(parts, owners, strict=True) if owner == exchange.rank]
+        held = [p for p in held_out if p.number % n_workers == exchange.rank]
+        return fit_share(task, own, held, exchange)
+
+    results = []
+    for fitted, schema in run_together(n_workers, work):
+        found = clone(model)
+        found.fitted_ = fitted
+        found.n_features_in_ = schema.n_columns
+        if schema.names is not None:
+            found.feature_names_in_ = np.asarray(schema.names, dtype=object)
+        results.append(found)
+    return results
+
+
+def saved(model):
+    """The bytes of the model file; its header may list the same entries in any order."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        model.save(path)
+        content = path.read_bytes()
+    size = 8 + int.from_bytes(content[:8], "little")
+    return json.dumps(json.loads(content[8:size]), sort_keys=True), content[size:]
