@@ -246,7 +246,7 @@ def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog, name):
     monkeypatch.setattr(compile_notice.event, "_registered", defaultdict(list))
     compile_notice.event.register("numba:compile", CompileNotice(patience=0.0))
     for _ in range(2):
-        total = fresh(folder)
+        total = fresh(folder).total
         total.py_func.__module__ = name
         hits(total)
         for cached in files(folder, "*.nb*"):
@@ -260,12 +260,12 @@ def test_short_compilations_are_silent(folder, monkeypatch, caplog):
     monkeypatch.setattr(compile_notice.event, "_registered", defaultdict(list))
     notice = CompileNotice(patience=100.0)
     compile_notice.event.register("numba:compile", notice)
-    total = fresh(folder)
+    total = fresh(folder).total
     total.py_func.__module__ = "hilboost.loops"
     hits(total)
     assert not caplog.records
     assert 0 < notice.left < 100
-    hits(fresh(folder))  # from the cache: nothing is compiled
+    hits(fresh(folder).total)  # from the cache: nothing is compiled
     assert not caplog.records
 
 

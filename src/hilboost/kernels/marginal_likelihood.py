@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import log_softmax
 
 from hilboost.backends import array_api
 from hilboost.core.dtypes import Floats
@@ -76,6 +77,14 @@ def negative_log_likelihood(
     return value, np.append(0.5 * kernel.parameter_gradient(X, W), by_noise)
 
 
+class Prior(Protocol):
+    """A prior on the logarithms of hyperparameters and noise."""
+
+    def penalty(self, theta: Floats) -> tuple[float, Floats]:
+        """Compute the negative log density up to a constant, and its gradient (p,)."""
+        ...
+
+
 @dataclass(frozen=True)
 class LogScalePrior:
     """A Gaussian prior on logarithms of length scales, centered at the mean of their group.
@@ -112,13 +121,51 @@ class LogScalePrior:
         return value, gradient
 
 
+@dataclass(frozen=True, eq=False)
+class SharePrior:
+    """A Dirichlet prior on the shares of several kernels in their sum: the product of the shares.
+
+    It keeps kernels that a few rows cannot tell apart, whose most likely shares are often 0.  Its
+    influence falls with the number of rows.
+
+    Attributes
+    ----------
+    equal : (k,) float64
+        Logarithms of the amplitudes, the first hyperparameters, at which all shares are equal.
+    strength : float
+        Factor of the logarithm of the density.
+    """
+
+    equal: Floats
+    strength: float = 1.0
+
+    def penalty(self, theta: Floats) -> tuple[float, Floats]:
+        """Compute the negative log density up to a constant, and its gradient.
+
+        Parameters
+        ----------
+        theta : (p,) float64
+            Logarithms of the hyperparameters.
+
+        Returns
+        -------
+        value : float
+        gradient : (p,) float64
+        """
+        k = len(self.equal)
+        logs = log_softmax(theta[:k] - self.equal)
+        gradient = np.zeros_like(theta)
+        gradient[:k] = self.strength * (k * np.exp(logs) - 1.0)
+        return -self.strength * float(logs.sum()), gradient
+
+
 def maximize(
     kernel: AnyKernel,
     noise: float,
     X: Floats,
     Y: Floats,
     max_iterations: int = 50,
-    prior: LogScalePrior | None = None,
+    prior: Prior | None = None,
 ) -> Evidence[AnyKernel]:
     """Maximize the likelihood, or the posterior density, by L-BFGS from one start.
 
@@ -130,7 +177,7 @@ def maximize(
         Initial noise variance.
     X, Y : (n, d), (n, c) float64
     max_iterations : int
-    prior : LogScalePrior, optional
+    prior : Prior, optional
         The value of the evidence then includes its penalty.
 
     Returns

@@ -18,7 +18,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel, Precomputed, Scaled, Sum
 from hilboost.kernels.gram import evaluate, mean_diagonal
-from hilboost.kernels.marginal_likelihood import maximize
+from hilboost.kernels.marginal_likelihood import SharePrior, maximize
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning.choose import (
     PenaltyChoice,
@@ -32,6 +32,7 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     Candidate,
     Sampled,
     best_lambda,
+    by_error,
     leave_one_out,
 )
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
@@ -73,7 +74,8 @@ def choose_several(
     """Choose what the user left open, from the gradients of the first stage.
 
     If λ is given, the kernels are used as they are.  Otherwise their amplitudes maximize the
-    marginal likelihood of the sum on 500 rows, and λ minimizes its leave-one-out error.  With
+    posterior density of the sum on 500 rows, the marginal likelihood times a prior in favor of
+    equal shares, and λ minimizes the leave-one-out error of the sum.  With
     ``tuning="marginal_likelihood"``, the hyperparameters of the kernels are fitted as well.
 
     Parameters
@@ -137,7 +139,7 @@ def _unit_sum(kernels: Sequence[Kernel], X: Floats) -> Sum:
 def _by_amplitudes(
     kernels: Sequence[Kernel], sampled: Sampled, floor: float, team: ThreadTeam
 ) -> Candidate[Kernel]:
-    """The sum of the kernels with the most likely amplitudes, and the best λ."""
+    """The sum of the kernels with the most probable amplitudes, and the best λ."""
     start = _unit_sum(kernels, sampled.X)
     if not sampled.Y.any() or len(sampled) < 3:
         return Candidate(start, 1e-2)
@@ -149,12 +151,26 @@ def _by_amplitudes(
             for part in start.parts
         )
     )
-    found = maximize(looked_up, START_NOISE, numbers, rows.Y)
+    # The likelihood counts every target; correlated ones tell less about the kernels.
+    strength = rows.Y.shape[1] / effective_number(rows.Y)
+    prior = SharePrior(looked_up.log_parameters, strength)
+    found = maximize(looked_up, START_NOISE, numbers, rows.Y, prior=prior)
     factors = [part.factor for part in found.kernel.parts]
     parts = [Scaled(kernel, factor) for kernel, factor in zip(kernels, factors, strict=True)]
     rows = sampled.first(ROWS_OF_LEAVE_ONE_OUT)
-    candidate = Candidate[Kernel](Sum(tuple(parts)), max(found.noise, floor))
-    return best_lambda(leave_one_out(candidate, rows), rows, leave_one_out, floor, team)
+    total = Sum(tuple(parts))
+    # The most likely noise of a few rows can be almost 0, from where the search goes not far.
+    starts = [
+        leave_one_out(Candidate[Kernel](total, max(noise, floor)), rows)
+        for noise in (found.noise, START_NOISE)
+    ]
+    return best_lambda(min(starts, key=by_error), rows, leave_one_out, floor, team)
+
+
+def effective_number(Y: Floats) -> float:
+    """The participation ratio of the targets (n, c): c if they are uncorrelated, 1 if all equal."""
+    squares = (Y.T @ Y) if Y.shape[1] <= len(Y) else (Y @ Y.T)
+    return float(np.trace(squares) ** 2 / np.maximum((squares**2).sum(), 1e-300))
 
 
 def _canonical_order(kernels: Sequence[Kernel], sampled: Sampled) -> list[int]:
