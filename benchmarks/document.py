@@ -49,6 +49,8 @@ PARTS = (
         "devices",
         "multiple_kernels",
         "mixed_learners",
+        "ranking",
+        "survival",
         "memory",
         "tree_memory",
     ),

@@ -190,9 +190,12 @@ METHODS: dict[str, tuple[Callable[[str, bool], Any], str]] = {
 }
 DEFAULTS = (
     "hilboost lambdarank",
+    "hilboost pairwise_logistic",
+    "hilboost query_rmse",
     "LightGBM lambdarank",
     "XGBoost rank:ndcg",
     "CatBoost YetiRank",
+    "CatBoost QueryRMSE",
 )
 
 
@@ -231,7 +234,7 @@ def markdown(content: dict[str, Any]) -> str:
         f"{PART:.0%} of rows and columns",
         "defaults": "### Defaults",
     }
-    texts = ["# Rankings", "", __doc__.split("\n\n")[1].strip(), ""]
+    texts = ["# Learning to rank", "", __doc__.split("\n\n")[1].strip(), ""]
     for part, title in titles.items():
         for name, text in SETS.items():
             rows = [r for r in content["rows"] if (r["part"], r["set"]) == (part, name)]

@@ -46,15 +46,20 @@ from hilboost.learners.tree import VectorTreeLearner
 from hilboost.losses import (
     AbsoluteError,
     BinomialLogLoss,
+    Cox,
+    CrossEntropyNDCG,
     Exponential,
     Gamma,
     Hinge,
     Huber,
+    LambdaRank,
     MultinomialExponential,
     MultinomialLogLoss,
     OneHotSquaredError,
+    PairwiseLogistic,
     Poisson,
     Quantile,
+    QueryRMSE,
     SquaredError,
     SquaredHinge,
     Tweedie,
@@ -248,6 +253,34 @@ LOSSES = [
         3,
         BoostingClassifier,
     ),
+]
+
+
+@dataclass(frozen=True)
+class GroupLossCase:
+    """A built-in loss that couples rows: those of groups, or all of them."""
+
+    id: str
+    make: Callable[[], Any]
+    draw: Callable[[np.random.Generator, int], np.ndarray] | None = None
+    has_groups: bool = True
+    differentiable: bool = True
+
+
+def _times(rng, n):
+    time = rng.integers(1, 9, size=n).astype(float)
+    upper = np.where(rng.uniform(size=n) < 0.6, time, np.inf)
+    return np.column_stack([time, upper, np.floor(0.5 * time), rng.integers(2, size=n)])
+
+
+GROUP_LOSSES = [
+    GroupLossCase("lambdarank", LambdaRank, differentiable=False),
+    GroupLossCase("lambdarank-linear", partial(LambdaRank, 3, "linear"), differentiable=False),
+    GroupLossCase("pairwise_logistic", PairwiseLogistic),
+    GroupLossCase("query_rmse", QueryRMSE),
+    GroupLossCase("xendcg", CrossEntropyNDCG),
+    GroupLossCase("cox", Cox, _times, has_groups=False),
+    GroupLossCase("cox-efron", partial(Cox, "efron"), _times, has_groups=False),
 ]
 
 

@@ -21,6 +21,7 @@ from hilboost import (
     BoostingClassifier,
     BoostingRanker,
     BoostingRegressor,
+    BoostingSurvival,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     Loss,
@@ -38,6 +39,7 @@ from hilboost.losses.registry import (
     classification_losses,
     ranking_losses,
     regression_losses,
+    survival_losses,
 )
 from hilboost.network import NetworkCompletion
 from hilboost.outputs import OUTPUT_NAMES
@@ -51,6 +53,7 @@ FEW = {"n_estimators": 3, "random_state": 0}
 MODELS = {
     "regression": (BoostingRegressor, Y, {}),
     "classes": (BoostingClassifier, CLASSES, {}),
+    "survival": (BoostingSurvival, np.column_stack([Y, np.where(X[:, 2] < 1, Y, np.inf)]), {}),
     "ranking": (BoostingRanker, CLASSES, {"groups": np.arange(N) // 8}),
 }
 GAUSSIAN = kernels.Gaussian(2.0)
@@ -327,7 +330,8 @@ def test_every_part_has_a_row():
         f"classes: {name}" for name in classification_losses()
     }
     rankings = {f"ranking: {name}" for name in ranking_losses()}
-    assert found["Losses and learners"] == losses | rankings
+    times = {f"survival: {name}" for name in survival_losses()}
+    assert found["Losses and learners"] == losses | rankings | times
     assert found["Fits in two parts"] == set(CONTINUED)
     assert found["Losses and kernel machines"] == losses
     assert found["Kernels"] == set(KERNELS)

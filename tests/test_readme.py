@@ -25,7 +25,7 @@ PAGES = {
     path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
     for path in sorted(DOCS.rglob("*.md"))
 }
-GOES_ON = ("index.md", "howto/", "ranking.md")
+GOES_ON = ("index.md", "howto/", "ranking.md", "survival.md")
 """Pages to be read from the top: their code goes on from block to block."""
 
 

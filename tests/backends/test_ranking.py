@@ -40,9 +40,9 @@ def discounts(starts):
 def test_means_over_groups(seed, k):
     _, starts, gains, scores = draw(seed)
     order, n_groups = np.empty(len(gains), dtype=np.int64), len(starts) - 1
-    relevant = (gains > 1).astype(float)
+    relevant, scratch = (gains > 1).astype(float), (order, np.empty(len(gains)))
     for arguments in (
-        (compiled.group_ndcg, gains, scores, starts, k, discounts(starts), order),
+        (compiled.group_ndcg, gains, scores, starts, k, discounts(starts), scratch),
         (compiled.group_average_precision, relevant, scores, starts, k, order),
         (compiled.group_reciprocal_rank, relevant, scores, starts, k, order),
     ):
@@ -64,14 +64,27 @@ def test_lambda_gradients(seed, k, normalized):
     np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
 
 
+def test_long_groups():
+    """They are sorted in another way."""
+    rng = np.random.default_rng(0)
+    starts, n = np.array([0, 150, 210]), 210
+    gains, scores = rng.integers(4, size=n).astype(float), rng.normal(size=n)
+    scratch = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
+    arguments = gains, scores, starts, 9, discounts(starts)
+    ours, twin = both(compiled.lambda_gradients, *arguments, True, scratch, n_results=2, n=n)
+    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
+    ours, twin = both(compiled.group_ndcg, *arguments, scratch[:2], n_results=1, n=2)
+    np.testing.assert_allclose(ours, twin, rtol=1e-12)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("most", [1, 2, 99])
 def test_pairwise_gradients(seed, most):
     rng, starts, gains, scores = draw(seed, 9)
     if most < 9:  # partners of tied rows depend on their order
         scores = rng.normal(size=len(scores))
-    order = np.empty(len(gains), dtype=np.int64)
-    arguments = gains, scores, starts, most, order
+    scratch = np.empty(len(gains), dtype=np.int64), np.empty(len(gains))
+    arguments = gains, scores, starts, most, True, scratch
     ours, twin = both(compiled.pairwise_gradients, *arguments, n_results=3, n=len(gains))
     np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-14)
 
@@ -94,8 +107,8 @@ def test_ndcg_of_sklearn(seed, k):
     rng = np.random.default_rng(seed)
     gains, scores = rng.uniform(size=40), rng.integers(9, size=40).astype(float)
     starts, result = np.array([0, 40]), np.empty(1)
-    order = np.empty(40, dtype=np.int64)
-    compiled.group_ndcg(gains, scores, starts, k, discounts(starts), order, result)
+    scratch = np.empty(40, dtype=np.int64), np.empty(40)
+    compiled.group_ndcg(gains, scores, starts, k, discounts(starts), scratch, result)
     assert result[0] == pytest.approx(ndcg_score(gains[None], scores[None], k=k))
 
 
@@ -121,6 +134,6 @@ def test_order_of_the_rows_changes_no_bit(seed):
         work = np.empty(n, dtype=np.int64)
         scratch = work, np.empty(n), np.empty(n)
         compiled.lambda_gradients(g, s, starts, 7, table, True, scratch, found[0], found[1])
-        compiled.pairwise_gradients(g, s, starts, 99, work, *found[2:])
+        compiled.pairwise_gradients(g, s, starts, 99, True, scratch[:2], *found[2:])
         results.append(found)
     np.testing.assert_array_equal(results[0][:, moved], results[1])

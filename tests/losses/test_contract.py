@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from tests.cases import LOSSES, ids
+from tests.cases import GROUP_LOSSES, LOSSES, ids
 
 import hilboost.losses
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
+from hilboost.losses import AFT
 from hilboost.losses.registry import classification_losses, loss_classes, regression_losses
-from hilboost.testing import LossContract
+from hilboost.testing import GroupLossContract, LossContract
 
 all_losses = pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
 
@@ -34,6 +35,24 @@ def test_contract(case, check):
     getattr(OfCase(case), check)()
 
 
+class OfGroupCase(GroupLossContract):
+    def __init__(self, case):
+        self.case, self.has_groups = case, case.has_groups
+        self.differentiable = case.differentiable
+
+    def make(self):
+        return self.case.make()
+
+    def targets(self, rng, n):
+        return super().targets(rng, n) if self.case.draw is None else self.case.draw(rng, n)
+
+
+@pytest.mark.parametrize("case", GROUP_LOSSES, ids=ids(GROUP_LOSSES))
+@pytest.mark.parametrize("check", GroupLossContract.checks())
+def test_contract_of_losses_over_groups(case, check):
+    getattr(OfGroupCase(case), check)()
+
+
 def test_every_public_loss_has_a_row():
     public = {
         value
@@ -41,7 +60,8 @@ def test_every_public_loss_has_a_row():
         if issubclass(value := getattr(hilboost.losses, name), Loss)
     } - {Loss, AdaptiveLoss, LeafLoss}
     registered = set(loss_classes().values())
-    assert public <= registered == {type(case.make()) for case in LOSSES}
+    rows = {type(case.make()) for case in LOSSES} | {type(case.make()) for case in GROUP_LOSSES}
+    assert public <= registered == rows | {AFT}  # see test_survival.py
 
 
 @pytest.mark.parametrize(

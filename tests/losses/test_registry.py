@@ -29,6 +29,8 @@ from hilboost.losses.registry import (
     regression_losses,
 )
 
+NAMES = {"regressor_name", "classifier_name", "ranker_name", "survival_name"}
+
 
 def test_every_class_with_a_name_is_found():
     named = set()
@@ -36,7 +38,7 @@ def test_every_class_with_a_name_is_found():
         for value in vars(import_module(f"hilboost.losses.{module.name}")).values():
             if isinstance(value, type) and issubclass(value, Loss):
                 own = vars(value)
-                if {"regressor_name", "classifier_name"} & {k for k in own if own[k] is not None}:
+                if NAMES & {k for k in own if own[k] is not None}:
                     named.add(value)
     assert named == set(loss_classes().values())
 

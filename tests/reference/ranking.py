@@ -25,7 +25,7 @@ def _mean_over_orders(starts, scores, result, value):
         result[group] = np.mean(found)
 
 
-def group_ndcg(gains, scores, starts, k, discounts, order, result):
+def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
     def value(rows):
         ideal = np.sort(gains[rows])[::-1][:k] @ discounts[: len(rows)][:k]
         return gains[rows][:k] @ discounts[: len(rows)][:k] / ideal if ideal > 0 else 1.0
@@ -85,7 +85,9 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
             hessian[rows] *= math.log2(1 + total) / total
 
 
-def pairwise_gradients(gains, scores, starts, most, order, values, negative, hessian):
+def pairwise_gradients(
+    gains, scores, starts, most, with_values, scratch, values, negative, hessian
+):
     values[:], negative[:], hessian[:] = 0.0, 0.0, 0.0
     for first, last in _groups(starts):
         size = last - first

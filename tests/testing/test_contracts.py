@@ -17,10 +17,11 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.row_division import RowDivision
 from hilboost.kernels import Gaussian, Kernel
-from hilboost.losses import AbsoluteError, BinomialLogLoss, Quantile, SquaredError
+from hilboost.losses import AbsoluteError, BinomialLogLoss, Quantile, QueryRMSE, SquaredError
 from hilboost.outputs import Candidates, Rankings, decode
 from hilboost.testing import (
     Contract,
+    GroupLossContract,
     LossContract,
     check_kernel,
     check_learner,
@@ -103,6 +104,87 @@ def test_mistakes_of_losses_are_found(loss, check, options, monkeypatch):
     check_loss(loss.__mro__[1](), **{"hessian": "exact"} | options)
     with pytest.raises(AssertionError, match=rf"^{loss.__name__} fails .*{check}"):
         check_loss(loss(), **options)
+
+
+class Coupled(QueryRMSE):
+    """Derives value and gradient from the residuals, which mistakes change."""
+
+    couples_rows = True
+
+    def residuals(self, target, raw):
+        return super().gradients(target, raw).negative_gradient[:, 0]
+
+    def value(self, target, raw):
+        return 0.5 * self.residuals(target, raw) ** 2
+
+    def gradients(self, target, raw):
+        return Gradients(self.residuals(target, raw)[:, None])
+
+
+class Undeclared(Coupled):
+    couples_rows = False
+
+
+class Flat(Coupled):
+    def value(self, target, raw):
+        return super().value(target, raw)[:, None]
+
+
+class InPlace(Coupled):
+    def value(self, target, raw):
+        raw += 1
+        return super().value(target, raw)
+
+
+class Doubled(Coupled):
+    def value(self, target, raw):
+        return 2 * super().value(target, raw)
+
+
+class OfAllRows(Coupled):
+    def residuals(self, target, raw):
+        residual = target.y[:, 0] - raw[:, 0]
+        return residual - residual.mean()
+
+
+class FirstRowCounts(Coupled):
+    def residuals(self, target, raw):
+        residual = target.y[:, 0] - raw[:, 0]
+        first = residual[target.starts[:-1]]
+        return residual - np.repeat(first, np.diff(target.starts))
+
+
+class Huge(Coupled):
+    def value(self, target, raw):
+        return super().value(target, raw) + 0 * np.exp(np.abs(raw[:, 0]))
+
+
+class HeedsZeroWeights(OfAllRows):
+    """All rows are coupled, and weights ignored."""
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in exp", "ignore:invalid value")
+@pytest.mark.parametrize(
+    ("loss", "check", "has_groups"),
+    [
+        (Undeclared, "test_the_declaration", True),
+        (Flat, "test_shapes", True),
+        (InPlace, "test_inputs_are_not_changed", True),
+        (Doubled, "test_gradient_is_the_derivative", True),
+        (OfAllRows, "test_a_group_depends_on_itself", True),
+        (FirstRowCounts, "test_order_of_the_rows|test_gradient_is", True),
+        (HeedsZeroWeights, "test_rows_of_zero_weight", False),
+        (Huge, "test_far_away", True),
+    ],
+)
+def test_mistakes_of_losses_over_groups_are_found(loss, check, has_groups):
+    class Own(GroupLossContract):
+        def make(self):
+            return loss()
+
+    Own.has_groups = has_groups
+    with pytest.raises(AssertionError, match=rf"^{loss.__name__} fails .*({check})"):
+        Own().run()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,13 @@ import pytest
 from tests.cases import PLAIN
 from tests.workers.together import fit_together, partitions_of
 
-from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
+from hilboost import (
+    BoostingClassifier,
+    BoostingRanker,
+    BoostingRegressor,
+    BoostingSurvival,
+    KernelBoostingRegressor,
+)
 from hilboost.core.errors import HilboostError
 from hilboost.losses import SquaredError
 from hilboost.workers.partitions import Partition
@@ -24,6 +30,8 @@ class OwnLoss(SquaredError):
     ("model", "message"),
     [
         (KernelBoostingRegressor(), "only fit BoostingRegressor and BoostingClassifier"),
+        (BoostingRanker(), "only fit BoostingRegressor and BoostingClassifier"),
+        (BoostingSurvival(), "only fit BoostingRegressor and BoostingClassifier"),
         (BoostingRegressor(learner="linear"), "only support trees"),
         (BoostingRegressor(n_shards="auto"), "n_shards='auto' is not supported"),
         (BoostingRegressor(warm_start=True), "warm_start=True is not supported"),

@@ -17,6 +17,8 @@ from numba import uint64
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.random_bits import bits_of
 
+_SHORT = 48  # groups of at most so many rows are sorted by insertion
+
 
 @inner
 def _comes_first(scores, gains, a, b):
@@ -49,9 +51,17 @@ def sort_group(scores, gains, order, first, last):
 
     scores, gains : (n,) float64; order : (n,) int64, written
     """
+    n = last - first
+    if n <= _SHORT:
+        for row in range(first, last):
+            at = row
+            while at > first and _comes_first(scores, gains, row, order[at - 1]):
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = row
+        return
     for row in range(first, last):
         order[row] = row
-    n = last - first
     for root in range(n // 2 - 1, -1, -1):
         _sift(scores, gains, order, first, root, n)
     for end in range(n - 1, 0, -1):
@@ -69,25 +79,48 @@ def end_of_tie(scores, order, begin, last):
 
 
 @inner
-def ideal_dcg(gains, order, first, last, k, discounts):
-    """The largest discounted gain of the first ``k`` positions; ``order`` is overwritten."""
-    sort_group(gains, gains, order, first, last)
+def ideal_dcg(gains, first, last, k, discounts, largest):
+    """The largest discounted gain of the first ``k`` positions.
+
+    largest : (n,) float64, working memory
+    """
+    n_kept = 0
+    for row in range(first, last):
+        gain = gains[row]
+        if n_kept == k and gain <= largest[first + k - 1]:
+            continue
+        at = first + min(n_kept, k - 1)
+        n_kept = min(n_kept + 1, k)
+        while at > first and largest[at - 1] < gain:
+            largest[at] = largest[at - 1]
+            at -= 1
+        largest[at] = gain
     total = 0.0
-    for at in range(first, min(last, first + k)):
-        total += gains[order[at]] * discounts[at - first]
+    for position in range(n_kept):
+        total += largest[first + position] * discounts[position]
     return total
 
 
+@inner
+def _all_equal(gains, first, last):
+    equal = True
+    for row in range(first + 1, last):
+        equal = equal and gains[row] == gains[first]
+    return equal
+
+
 @compiled
-def group_ndcg(gains, scores, starts, k, discounts, order, result):
+def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
     """NDCG@k of every group, the mean over all orders of tied rows; 1 if no order gains anything.
 
     gains, scores : (n,) float64, gains at least 0; starts : (q + 1,) int64
-    discounts : (longest group,) float64; order : (n,) int64, working memory; result : (q,) float64
+    discounts : (longest group,) float64; result : (q,) float64
+    scratch : (order (n,) int64, largest (n,) float64), working memory
     """
+    order, largest = scratch
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
-        ideal = ideal_dcg(gains, order, first, last, k, discounts)
+        ideal = ideal_dcg(gains, first, last, k, discounts, largest)
         if ideal <= 0.0:
             result[group] = 1.0
             continue
@@ -163,9 +196,8 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
         first, last = starts[group], starts[group + 1]
         for row in range(first, last):
             negative[row], hessian[row] = 0.0, 0.0
-        ideal = ideal_dcg(gains, order, first, last, k, discounts)
-        lowest = gains[order[last - 1]]
-        if ideal <= 0.0 or lowest == gains[order[first]]:
+        ideal = ideal_dcg(gains, first, last, k, discounts, powers)
+        if ideal <= 0.0 or _all_equal(gains, first, last):
             continue
         sort_group(scores, gains, order, first, last)
         best = scores[order[first]]
@@ -304,21 +336,27 @@ def _stride(size, most, k):
 
 
 @compiled
-def pairwise_gradients(gains, scores, starts, most, order, values, negative, hessian):
+def pairwise_gradients(
+    gains, scores, starts, most, with_values, scratch, values, negative, hessian
+):
     """Logistic loss of all pairs with different gains, divided by the rows of the group.
 
     In groups of more than ``2 * most + 1`` rows, each row is compared with the rows at ``2 * most``
     distances in the order of the scores, which are spread over all distances.
 
-    gains, scores : (n,) float64; starts : (q + 1,) int64; order : (n,) int64, working memory
+    gains, scores : (n,) float64; starts : (q + 1,) int64
+    with_values : bool, whether ``values`` are written
+    scratch : (order (n,) int64, powers (n,) float64), working memory
     values, negative, hessian : (n,) float64, written: half of the loss of its pairs for each row
     """
+    order, powers = scratch
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         size = last - first
         sort_group(scores, gains, order, first, last)
         for row in range(first, last):
             values[row], negative[row], hessian[row] = 0.0, 0.0, 0.0
+            powers[row] = np.exp(max(scores[row] - scores[order[first]], -600.0))
         whole = size <= 2 * most + 1
         n_distances = size - 1 if whole else most
         share = 1.0 / size if whole else (size - 1.0) / (2.0 * most * size)
@@ -329,15 +367,15 @@ def pairwise_gradients(gains, scores, starts, most, order, values, negative, hes
                 other = order[first + (place + distance) % size]
                 if gains[row] == gains[other]:
                     continue
-                sign = 1.0 if gains[row] > gains[other] else -1.0
-                ahead = sign * (scores[row] - scores[other])
-                low = np.exp(-abs(ahead))
-                value = np.log1p(low) + max(-ahead, 0.0)
-                low = low / (1.0 + low) if ahead > 0.0 else 1.0 / (1.0 + low)
+                better, worse = (row, other) if gains[row] > gains[other] else (other, row)
+                low = powers[worse] / (powers[better] + powers[worse])
                 bend = share * low * (1.0 - low)
-                values[row] += 0.5 * share * value
-                values[other] += 0.5 * share * value
-                negative[row] += sign * share * low
-                negative[other] -= sign * share * low
+                negative[better] += share * low
+                negative[worse] -= share * low
                 hessian[row] += bend
                 hessian[other] += bend
+                if with_values:
+                    ahead = scores[better] - scores[worse]
+                    value = np.log1p(np.exp(-abs(ahead))) + max(-ahead, 0.0)
+                    values[row] += 0.5 * share * value
+                    values[other] += 0.5 * share * value

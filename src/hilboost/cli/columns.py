@@ -145,24 +145,24 @@ def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any,
     ----------
     column : pandas.Series
         The target, without missing values.
-    task : {"regression", "classification"}
+    task : {"regression", "classification", "ranking", "survival"}
         The task.
 
     Returns
     -------
     numpy.ndarray of shape (n_rows,)
-        Floats for regression; booleans, numbers, or fixed-width text for classification.
+        Booleans, numbers, or fixed-width text for classification; otherwise floats.
     """
     from pandas.api import types
 
     if types.is_numeric_dtype(column):
-        return column.to_numpy(dtype=float) if task == "regression" else column.to_numpy()
+        return column.to_numpy() if task == "classification" else column.to_numpy(dtype=float)
     if task == "classification":
         return column.astype(str).to_numpy(dtype=str)
     row, value = _first_text(column)
     raise CliError(
         f"The target '{column.name}' contains text ('{value}' in data row {row}), which is not "
-        "supported in regression; remove the regression --task or --loss, or choose another target."
+        f"supported in {task}; remove the --task or --loss of {task}, or choose another target."
     )
 
 

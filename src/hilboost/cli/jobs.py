@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from hilboost.cli.aside import split_aside, survival_target
 from hilboost.cli.columns import (
     align_columns,
     features_for_fit,
@@ -37,7 +38,7 @@ class FitJob:
     table: Path | None = None
     target: str | None = None
     out: Path | None = None
-    task: Literal["auto", "regression", "classification"] = "auto"
+    task: Literal["auto"] | TaskName = "auto"
     family: Literal["tree", "kernel"] = "tree"
     loss: str | None = None
     quantile: tuple[float, ...] = ()
@@ -46,6 +47,8 @@ class FitJob:
     random_state: int | None = None
     threads: int | None = None
     weights: str | None = None
+    group: str | None = None
+    event: str | None = None
     ignore: tuple[str, ...] = ()
     valid: Path | None = None
     metric: tuple[str, ...] = ()
@@ -71,6 +74,11 @@ class _Rows:
     X: "pd.DataFrame"
     y: "np.ndarray[Any, Any]"
     weights: "np.ndarray[Any, Any] | None"
+    groups: "np.ndarray[Any, Any] | None" = None
+
+    def more(self, suffix: str = "") -> dict[str, Any]:
+        """Return the groups by the name of the argument, if there are any."""
+        return {} if self.groups is None else {f"groups{suffix}": self.groups}
 
 
 class TimeLimit:
@@ -103,7 +111,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     features, column = split_target(read_table(path), target)
     # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
-    task = choose_task(column, job.task, job.loss or "")
+    task = choose_task(column, job.task, job.loss or "", job.group, job.event)
     note(f"{task.name}, because {task.reason}.")
     rows = _rows(features, column, job, task.name)
     for sentence in numbers_as_text(rows.X):
@@ -112,7 +120,8 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     if job.valid is not None:
         text = [str(name) for name, dtype in rows.X.dtypes.items() if dtype.kind != "f"]
         held_out, held_column = split_target(read_table(job.valid, text), target)
-        needed = [*rows.X.columns, *([job.weights] if job.weights else [])]
+        aside = (job.weights, job.group, job.event)
+        needed = [*rows.X.columns, *(name for name in aside if name)]
         valid = _rows(align_columns(held_out, needed)[0], held_column, job, task.name)
 
     import hilboost
@@ -125,9 +134,15 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
         callbacks = (progress.callback("fitting"), *limit)
-        model.fit(rows.X, rows.y, rows.weights, callbacks=callbacks, **_held_out(valid))
+        held_out = _held_out(valid)
+        model.fit(rows.X, rows.y, rows.weights, callbacks=callbacks, **rows.more(), **held_out)
     seconds = time.perf_counter() - start
-    scores = None if valid is None else chosen_scores(model, valid.X, valid.y, job.metric)
+    scores = None
+    if valid is not None and task.name in ("ranking", "survival"):
+        score = {"ranking": "ndcg@10", "survival": "concordance"}[task.name]
+        scores = {score: model.score(valid.X, valid.y, valid.weights, **valid.more())}
+    elif valid is not None:
+        scores = chosen_scores(model, valid.X, valid.y, job.metric)
     hilboost.save(model, out)
     return _told(job, model, rows, seconds, scores, as_json)
 
@@ -158,13 +173,19 @@ def _complete(job: FitJob) -> tuple[Path, str, Path]:
 
 def _rows(features: "pd.DataFrame", column: "pd.Series[Any]", job: FitJob, task: TaskName) -> _Rows:
     features, weights = split_weights(features, job.weights)
-    return _Rows(features_for_fit(features), prepare_target(column, task), weights)
+    features, groups = split_aside(features, job.group, "--group")
+    features, event = split_aside(features, job.event, "--event")
+    y = prepare_target(column, task)
+    if event is not None:
+        assert job.event is not None
+        y = survival_target(y, event, job.event)
+    return _Rows(features_for_fit(features), y, weights, groups)
 
 
 def _held_out(valid: _Rows | None) -> dict[str, Any]:
     if valid is None:
         return {}
-    found = {"X_val": valid.X, "y_val": valid.y}
+    found = {"X_val": valid.X, "y_val": valid.y, **valid.more("_val")}
     return found if valid.weights is None else {**found, "sample_weight_val": valid.weights}
 
 
@@ -232,7 +253,15 @@ def _new_model(job: FitJob, task: TaskName) -> Any:
         ("tree", "classification"): "BoostingClassifier",
         ("kernel", "regression"): "KernelBoostingRegressor",
         ("kernel", "classification"): "KernelBoostingClassifier",
+        ("tree", "ranking"): "BoostingRanker",
+        ("tree", "survival"): "BoostingSurvival",
     }
+    if (job.family, task) not in names:
+        raise UsageError(
+            f"--family kernel does not support --task {task}; use --set learner=kernel instead."
+        )
+    if job.metric and task in ("ranking", "survival"):
+        raise UsageError(f"--metric does not support --task {task}; use --set eval_metric=NAME.")
     estimator = getattr(hilboost, names[job.family, task])
     seed = job.random_state
     if seed is None and "random_state" not in job.settings:

@@ -34,11 +34,23 @@ Config = Annotated[
     ),
 ]
 TaskChoice = Annotated[
-    Literal["auto", "regression", "classification"] | None,
+    Literal["auto", "regression", "classification", "ranking", "survival"] | None,
     Option(
         metavar="TASK",
-        help="auto, regression, or classification. auto selects classification if the target "
-        "is text, boolean, or has at most 20 distinct integers.",
+        help="auto, regression, classification, ranking, or survival. auto selects ranking with "
+        "--group, survival with --event, and classification if the target is text, boolean, or "
+        "has at most 20 distinct integers.",
+    ),
+]
+Group = Annotated[
+    str | None,
+    Option(metavar="COLUMN", help="Column of the groups whose rows are ranked, such as a query."),
+]
+Event = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="Column of events, 1 or 0 where censored; the target is the time.",
     ),
 ]
 Family = Annotated[
@@ -53,7 +65,8 @@ Loss = Annotated[
     Option(
         metavar="NAME",
         help="squared_error, absolute_error, huber, quantile, poisson, gamma, or tweedie for "
-        "regression; log_loss, exponential, hinge or squared_hinge for classification.",
+        "regression; log_loss, exponential, hinge or squared_hinge for classification; "
+        "lambdarank, xendcg, pairwise_logistic or query_rmse for ranking; cox or aft for survival.",
     ),
 ]
 Quantile = Annotated[

@@ -21,6 +21,8 @@ _KEYS: dict[str, str] = {
     "target": _TEXT,
     "out": _TEXT,
     "weights": _TEXT,
+    "group": _TEXT,
+    "event": _TEXT,
     "ignore": _TEXTS,
     "valid": _TEXT,
     "task": _TEXT,
@@ -36,7 +38,7 @@ _KEYS: dict[str, str] = {
 }
 _PATHS = ("table", "out", "valid")
 _CHOICES = {
-    "task": ("auto", "regression", "classification"),
+    "task": ("auto", "regression", "classification", "ranking", "survival"),
     "family": ("tree", "kernel"),
 }
 

@@ -1,14 +1,16 @@
-"""Regression or classification, chosen from the target."""
+"""Regression, classification, ranking or survival, chosen from the target and the options."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from hilboost.cli.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Task", "TaskName", "choose_task"]
 
-TaskName = Literal["regression", "classification"]
+TaskName = Literal["regression", "classification", "ranking", "survival"]
 
 # An integer target with more distinct values than this is treated as numeric.
 MAX_INTEGER_CLASSES = 20
@@ -23,18 +25,24 @@ class Task:
 
 
 def choose_task(
-    column: "pd.Series[Any]", requested: Literal["auto", "regression", "classification"], loss: str
+    column: "pd.Series[Any]",
+    requested: Literal["auto"] | TaskName,
+    loss: str,
+    group: str | None = None,
+    event: str | None = None,
 ) -> Task:
-    """Choose between regression and classification.
+    """Choose between regression, classification, ranking and survival.
 
     Parameters
     ----------
     column : pandas.Series
         The target, without missing values.
-    requested : {"auto", "regression", "classification"}
+    requested : {"auto", "regression", "classification", "ranking", "survival"}
         The requested task.
     loss : str
         Name of the requested loss, or "".
+    group, event : str or None
+        Columns of rankings and of survival models.
 
     Returns
     -------
@@ -46,8 +54,17 @@ def choose_task(
     from hilboost.losses.registry import classification_losses, regression_losses
 
     name = column.name
+    for own, option, given in (("ranking", "--group", group), ("survival", "--event", event)):
+        if requested == own and given is None:
+            raise UsageError(f"--task {own} requires {option} COLUMN.")
+        if given is not None and requested not in ("auto", own):
+            raise UsageError(f"{option} requires --task {own}; remove {option}, or set the task.")
     if requested != "auto":
         return Task(requested, f"--task {requested} was given")
+    if group is not None:
+        return Task("ranking", "--group was given")
+    if event is not None:
+        return Task("survival", "--event was given")
     if loss in regression_losses():
         return Task("regression", f"--loss {loss} is for regression")
     if loss in classification_losses():

@@ -20,6 +20,7 @@ from hilboost.estimators.subset_ensembles import (
     MixtureOfKernelExperts,
     StackedKernelRidge,
 )
+from hilboost.estimators.survival import BoostingSurvival
 
 __all__ = [
     "AdaBoostKernelClassifier",
@@ -28,6 +29,7 @@ __all__ = [
     "BoostingClassifier",
     "BoostingRanker",
     "BoostingRegressor",
+    "BoostingSurvival",
     "ConvexKernelRidge",
     "KernelBoostingClassifier",
     "KernelBoostingRegressor",

@@ -23,6 +23,7 @@ from hilboost.estimators.ranker import BoostingRanker
 from hilboost.estimators.regressor import BoostingRegressor
 from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
 from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
+from hilboost.estimators.survival import BoostingSurvival
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import n_columns
 from hilboost.persistence import container
@@ -37,6 +38,7 @@ _CLASSES: dict[str, type[BoostingEstimator]] = {
         BoostingClassifier,
         BoostingRanker,
         BoostingRegressor,
+        BoostingSurvival,
         KernelBoostingClassifier,
         KernelBoostingRegressor,
         OutputKernelBoostingRegressor,

@@ -15,6 +15,7 @@ from hilboost.losses.registry import (
     make_classification_loss,
     ranking_losses,
     regression_losses,
+    survival_losses,
 )
 
 
@@ -39,6 +40,18 @@ def ranking_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """
     if isinstance(loss, str):
         loss = ranking_losses()[_known(loss, ranking_losses())]
+    return _made(loss, lambda cls: cls.for_regressor(parameters))
+
+
+def survival_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
+    """Create the loss of a survival model from its parameters.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    if isinstance(loss, str):
+        loss = survival_losses()[_known(loss, survival_losses())]
     return _made(loss, lambda cls: cls.for_regressor(parameters))
 
 

@@ -47,8 +47,13 @@ _OF_TREES = (
     "sketch",
     "target_encoding",
 )
-_WITHOUT = {"multi_output": "separate", "sketch": None, "n_shards": 1}
-"""Parameters that estimators of one output for whole groups of rows do not have."""
+_WITHOUT = {
+    "multi_output": "separate",
+    "sketch": None,
+    "n_shards": 1,
+    "target_encoding": False,
+}
+"""Parameters that estimators of one output, or of targets without a mean, do not have."""
 
 
 @public_methods

@@ -8,6 +8,8 @@ from typing import Any
 
 from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
 from hilboost.losses.absolute_error import AbsoluteError
+from hilboost.losses.aft import AFT
+from hilboost.losses.cox import Cox
 from hilboost.losses.exponential import Exponential, MultinomialExponential
 from hilboost.losses.gamma import Gamma
 from hilboost.losses.hinge import Hinge
@@ -25,9 +27,11 @@ from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.losses.tweedie import Tweedie
 
 __all__ = [
+    "AFT",
     "AbsoluteError",
     "AdaptiveLoss",
     "BinomialLogLoss",
+    "Cox",
     "CrossEntropyNDCG",
     "Exponential",
     "Gamma",

@@ -60,9 +60,10 @@ class LambdaRank(GainLoss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """``1 - NDCG@k`` of the group, divided equally among its rows, (n,)."""
-        order, result = np.empty(len(raw), dtype=np.int64), np.empty(len(target.starts) - 1)
+        n, result = len(raw), np.empty(len(target.starts) - 1)
+        scratch = np.empty(n, dtype=np.int64), np.empty(n)
         gains, scores = gains_of(target, self.gain), scores_of(raw)
-        group_ndcg(gains, scores, target.starts, self.k, discounts(target), order, result)
+        group_ndcg(gains, scores, target.starts, self.k, discounts(target), scratch, result)
         return spread(target, 1 - result)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:

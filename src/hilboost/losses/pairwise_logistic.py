@@ -32,16 +32,20 @@ class PairwiseLogistic(RankingLoss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Half of the loss of its pairs for each row, (n,)."""
-        return self._computed(target, raw)[0]
+        return self._computed(target, raw, True)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
-        _, negative, hessian = self._computed(target, raw)
+        _, negative, hessian = self._computed(target, raw, False)
         return Gradients(negative[:, None], hessian[:, None])
 
-    def _computed(self, target: Target, raw: Floats) -> tuple[Floats, Floats, Floats]:
+    def _computed(
+        self, target: Target, raw: Floats, with_values: bool
+    ) -> tuple[Floats, Floats, Floats]:
         n = len(raw)
         found = np.empty(n), np.empty(n), np.empty(n)
-        gains, order = np.ascontiguousarray(target.y[:, 0]), np.empty(n, dtype=np.int64)
-        pairwise_gradients(gains, scores_of(raw), target.starts, _MOST, order, *found)
+        gains, scratch = np.ascontiguousarray(target.y[:, 0]), (np.empty(n, np.int64), np.empty(n))
+        pairwise_gradients(
+            gains, scores_of(raw), target.starts, _MOST, with_values, scratch, *found
+        )
         return found

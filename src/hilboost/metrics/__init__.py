@@ -19,6 +19,7 @@ from hilboost.metrics.numbers import (
 )
 from hilboost.metrics.rankings import NDCG, MeanAveragePrecision, MeanReciprocalRank
 from hilboost.metrics.registry import metrics_by_name
+from hilboost.metrics.survival import Concordance
 
 __all__ = [
     "AUC",
@@ -29,6 +30,7 @@ __all__ = [
     "BalancedAccuracy",
     "Brier",
     "ClassLogLoss",
+    "Concordance",
     "FunctionMetric",
     "MeanAbsoluteError",
     "MeanAbsolutePercentageError",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends.ranking import (
     group_average_precision,
@@ -18,6 +19,11 @@ from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
 
 _GAINS = ("exponential", "linear")
+
+
+def _order(rows: Floats) -> NDArray[np.int64]:
+    """Working memory for the order of the rows, (n,)."""
+    return np.empty(len(rows), dtype=np.int64)
 
 
 class _OfGroups(Metric):
@@ -47,10 +53,9 @@ class _OfGroups(Metric):
     ) -> MetricParts:
         """Call ``compute`` with one number of each row, and use the weights of the groups."""
         starts, result = target.starts, np.empty(len(target.starts) - 1)
-        order = np.empty(len(predicted), dtype=np.int64)
         k = len(predicted) if self.k is None else self.k
         scores = np.ascontiguousarray(predicted[:, 0])
-        compute(values, scores, starts, k, *more, order, result)
+        compute(values, scores, starts, k, *more, result)
         weight = target.weight
         return MetricParts(result, None if weight is None else weight[starts[:-1]])
 
@@ -93,7 +98,9 @@ class NDCG(_OfGroups):
             )
         gains = y if self.gain == "linear" else np.exp2(y) - 1
         discounts = 1 / np.log2(2 + np.arange(np.diff(target.starts).max(initial=0)))
-        return self._parts(target, predicted, group_ndcg, gains, discounts)
+        return self._parts(
+            target, predicted, group_ndcg, gains, discounts, (_order(y), np.empty(len(y)))
+        )
 
 
 class MeanAveragePrecision(_OfGroups):
@@ -120,7 +127,7 @@ class MeanAveragePrecision(_OfGroups):
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
         """Average precision of each group."""
         relevant = (target.y[:, 0] > 0).astype(np.float64)
-        return self._parts(target, predicted, group_average_precision, relevant)
+        return self._parts(target, predicted, group_average_precision, relevant, _order(relevant))
 
 
 class MeanReciprocalRank(_OfGroups):
@@ -146,4 +153,4 @@ class MeanReciprocalRank(_OfGroups):
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
         """Reciprocal rank of each group."""
         relevant = (target.y[:, 0] > 0).astype(np.float64)
-        return self._parts(target, predicted, group_reciprocal_rank, relevant)
+        return self._parts(target, predicted, group_reciprocal_rank, relevant, _order(relevant))

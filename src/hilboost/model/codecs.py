@@ -29,7 +29,7 @@ _ROUNDING = 1e-9  # of squared lengths, between a kernel and its factor
 class TargetCodec(ABC):
     """Base class of fitted label encodings."""
 
-    kind: ClassVar[Literal["numbers", "classes", "structured"]]
+    kind: ClassVar[Literal["numbers", "classes", "structured", "survival"]]
 
     @property
     def n_classes(self) -> int | None:

@@ -21,6 +21,7 @@ from hilboost.model.conformal import Calibration
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.snapshot import KeptState
 from hilboost.model.stage_learners import StageLearners
+from hilboost.model.survival_curves import SurvivalCurves
 from hilboost.tables import Schema
 
 
@@ -54,6 +55,8 @@ class FittedModel:
         Scores that prediction intervals and sets are computed from.
     kept : KeptState or None
         With ``warm_start=True``, the state of learners that cannot be continued from their stages.
+    survival : SurvivalCurves or None
+        What turns the risks of a survival model into survival functions.
     row_draws : int
         Version of the random draws of rows; the first one was not noted.
     """
@@ -71,6 +74,7 @@ class FittedModel:
     kernel_machine: KernelMachineSummary | None = None
     calibration: Calibration | None = None
     kept: KeptState | None = None
+    survival: SurvivalCurves | None = None
     row_draws: int = 1
 
     @property

@@ -15,7 +15,14 @@ from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
-from hilboost.persistence import calibrations, categories, kernel_machines, output_spaces
+from hilboost.model.survival import SurvivalCodec
+from hilboost.persistence import (
+    calibrations,
+    categories,
+    kernel_machines,
+    output_spaces,
+    survival,
+)
 from hilboost.persistence.labels import label_dtype, read_labels
 from hilboost.persistence.require import Arrays, positive, require
 from hilboost.persistence.stored import Header, StoredModel
@@ -83,6 +90,9 @@ def from_file(
             header["machine"], arrays, additive, schema.n_columns, reader
         )
     resolved = _resolved_from_file(header["chosen"]) if "chosen" in header else None
+    curves = None
+    if isinstance(codec, SurvivalCodec):
+        curves = survival.curves_from_file(header, arrays, codec)
     return StoredModel(
         model=additive,
         schema=schema,
@@ -95,6 +105,7 @@ def from_file(
         calibration=calibrations.from_file(header, arrays, additive, codec),
         stages=stages,
         sharpness=positive(header["sharpness"], "sharpness") if "sharpness" in header else None,
+        survival=curves,
     )
 
 
@@ -112,6 +123,9 @@ def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Ar
     if fitted.codec.kind == "classes":
         dtype = label_dtype(fitted.classes).str
         return {"classes": fitted.classes.tolist(), "classes_dtype": dtype}, {}
+    if isinstance(fitted.codec, SurvivalCodec):
+        assert fitted.survival is not None
+        return survival.to_file(fitted.codec, fitted.survival)
     if fitted.codec.kind == "numbers":
         return {"n_targets": fitted.numbers.n_targets, "flat": fitted.numbers.flat}, {}
     fields, arrays = output_spaces.to_arrays(fitted.output.embedding, _span(fitted.output), writer)
@@ -134,6 +148,8 @@ def _read_codec(
         outside = header["output"].get("outside", False)
         require(type(outside) is bool, "outside")
         return OutputCodec(embedding, *span, outside), stages_from_file(header["output"])
+    if "survival" in header:
+        return survival.codec_from_file(header["survival"]), stages_from_file(header)
     if "classes" in header:
         classes = read_labels(header["classes"], header["classes_dtype"], "classes")
         require(len(classes) >= 2, "classes")

@@ -15,6 +15,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.survival_curves import SurvivalCurves
 from hilboost.tables import Schema
 
 
@@ -37,6 +38,7 @@ class StoredModel:
         Name of the learner of kernel stages.
     sharpness : float or None
         Sharpness of least-squares classification.
+    survival : SurvivalCurves or None
     """
 
     model: AdditiveModel
@@ -50,6 +52,7 @@ class StoredModel:
     calibration: Calibration | None = None
     stages: str | None = None
     sharpness: float | None = None
+    survival: SurvivalCurves | None = None
 
     def fitted(self, loss: Loss, learner: Learner) -> FittedModel:
         """Create the record with the loss and learner that the parameters specify."""
@@ -66,6 +69,7 @@ class StoredModel:
             resolved=self.resolved,
             kernel_machine=self.kernel_machine,
             calibration=self.calibration,
+            survival=self.survival,
         )
 
 

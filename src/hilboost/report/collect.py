@@ -87,10 +87,9 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Columns, Floats, Floats]:
     if not hasattr(model, "report_facts"):
         raise InvalidType(f"a report requires a hilboost estimator; got {type(model).__name__}.")
     check_is_fitted(model)
-    if model.loss_.couples_rows:
+    if model.loss_.couples_rows or model.fitted_.codec.kind == "survival":
         raise InvalidType(
-            f"reports do not support {type(model).__name__}, whose loss compares rows; use score, "
-            "or hilboost.metrics."
+            f"reports do not support {type(model).__name__}; use score, or hilboost.metrics."
         )
     columns = Columns.of(model, X)
     raw = model.predict_raw(columns.source)

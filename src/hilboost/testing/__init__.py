@@ -7,6 +7,7 @@ the same checks without pytest.  Both raise ``AssertionError`` if a check fails.
 from hilboost.testing.comparisons import PairedTest, paired_test
 from hilboost.testing.contract import Contract
 from hilboost.testing.given import check_kernel, check_learner, check_loss, check_output_space
+from hilboost.testing.group_losses import GroupLossContract
 from hilboost.testing.kernels import KernelContract
 from hilboost.testing.learners import LearnerContract
 from hilboost.testing.losses import LossContract
@@ -16,6 +17,7 @@ from hilboost.testing.outputs import OutputSpaceContract
 __all__ = [
     "BoostingContract",
     "Contract",
+    "GroupLossContract",
     "KernelContract",
     "LearnerContract",
     "LossContract",

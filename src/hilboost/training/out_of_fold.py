@@ -23,10 +23,10 @@ from hilboost.training.begin import InitialState
 from hilboost.training.recipe import Recipe
 
 
-def out_of_fold(
+def raw_out_of_fold(
     fitted: FittedModel, initial: InitialState, recipe: Recipe, n_threads: int
-) -> Calibration | None:
-    """Score each training row by the member that did not learn from it.
+) -> Floats | None:
+    """Predict each training row by the member that did not learn from it.
 
     Parameters
     ----------
@@ -38,22 +38,48 @@ def out_of_fold(
 
     Returns
     -------
-    Calibration or None
-        ``None`` without folds, or if the predictions cannot be compared with the targets.
+    (n, r) float64 or None
+        ``None`` without folds.
 
     Notes
     -----
     The cost is that of one prediction with one member.
     """
-    folds, members, data = initial.state.folds, fitted.members, recipe.data
-    if folds is None or members is None or recipe.loss.couples_rows:
-        return None
-    if not _can_be_split(members):
+    folds, members = initial.state.folds, fitted.members
+    if folds is None or members is None:
         return None
     raw = np.empty((len(folds), recipe.n_outputs))
     for k, (member, X) in enumerate(zip(members, initial.inputs, strict=True)):
         rows = np.flatnonzero(folds == k)
         raw[rows] = member.predict_raw(X[rows], n_threads)
+    return raw
+
+
+def out_of_fold(
+    fitted: FittedModel, initial: InitialState, recipe: Recipe, raw: Floats | None
+) -> Calibration | None:
+    """Score each training row by the member that did not learn from it.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+    initial : InitialState
+        The folds.
+    recipe : Recipe
+    raw : (n, r) float64 or None
+        Result of :func:`raw_out_of_fold`.
+
+    Returns
+    -------
+    Calibration or None
+        ``None`` without folds, or if the predictions cannot be compared with the targets.
+    """
+    folds, members, data = initial.state.folds, fitted.members, recipe.data
+    compares = recipe.loss.couples_rows or data.codec.kind == "survival"
+    if raw is None or folds is None or members is None or compares:
+        return None
+    if not _can_be_split(members):
+        return None
     y = data.target.y if recipe.units is None else data.target.y * recipe.units.size
     scores = _scores(fitted.codec, fitted.loss, y, raw)
     if scores is None:

@@ -20,6 +20,7 @@ from hilboost.boosting import (
 )
 from hilboost.callbacks.time_budget import TimeBudget
 from hilboost.core.callback import Callback, History
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import FitWarning
 from hilboost.core.learner import Learner
 from hilboost.core.target import Target
@@ -32,7 +33,7 @@ from hilboost.rules import Shrinkage
 from hilboost.training.begin import InitialState, begin
 from hilboost.training.categories import placed
 from hilboost.training.checkpoints import Resumable
-from hilboost.training.out_of_fold import out_of_fold
+from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
 from hilboost.training.race import best_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
@@ -43,10 +44,15 @@ Observer = Callable[[Callable[[], FittedModel]], None]
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """A fitted model, and the interrupt that ended its fit early, raised after saving it."""
+    """A fitted model, and the interrupt that ended its fit early, raised after saving it.
+
+    ``out_of_fold`` (n, r) holds predictions of the training rows by members that did not learn from
+    them, if there are folds.
+    """
 
     fitted: FittedModel
     interrupt: KeyboardInterrupt | None = None
+    out_of_fold: Floats | None = None
 
     def raise_interrupt(self) -> None:
         """Raise the interrupt, if any, after a warning about the stages that were kept."""
@@ -127,9 +133,10 @@ def train(
     outcome = recipe.finish(_outcome(recipe, config, data, state))
     _keep_best(config, outcome.state)
     fitted = _fitted(recipe, initial, outcome)
-    calibration = out_of_fold(fitted, initial, recipe, n_threads)
+    raw = raw_out_of_fold(fitted, initial, recipe, n_threads)
+    calibration = out_of_fold(fitted, initial, recipe, raw)
     fitted = replace(fitted, calibration=calibration, kept=kept(state, belongs_to))
-    return TrainingResult(fitted, state.interrupt)
+    return TrainingResult(fitted, state.interrupt, raw)
 
 
 def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> BoostingConfig:

@@ -65,7 +65,9 @@ def check_supported(estimator: Any) -> None:
     InvalidType, InvalidParameter
     """
     name = type(estimator).__name__
-    if not getattr(estimator, "is_tabular", False):
+    # Estimators without shards keep groups of rows together.
+    tabular = getattr(estimator, "is_tabular", False)
+    if not tabular or "n_shards" not in estimator.get_params(deep=False):
         raise InvalidType(
             f"several workers can only fit BoostingRegressor and BoostingClassifier, not {name}."
         )

@@ -1,0 +1,214 @@
+"""Survival times: hilboost, scikit-survival and XGBoost, each at its defaults.
+
+Run ``python benchmarks/survival.py`` (``--sets``, ``--methods``).  Five folds of the data sets of
+scikit-survival, stratified by event, and the published training and test parts of those of
+DeepSurv.  Every method gets the same matrix: categories as indicators, missing values as medians.
+*C* is Harrell's concordance.  *IBS* is the integrated Brier score of scikit-survival between the
+10th and 90th percentile of the times of the test events, weighted by the censoring of the training
+rows; XGBoost's Cox model has no survival function.  The seconds are those of the fit, with one
+thread.  An interrupted run goes on; delete the JSON file to start anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import StratifiedKFold
+from sksurv import datasets
+from sksurv.ensemble import GradientBoostingSurvivalAnalysis, RandomSurvivalForest
+from sksurv.linear_model import CoxPHSurvivalAnalysis
+from sksurv.metrics import concordance_index_censored, integrated_brier_score
+
+from _common import (
+    RESULTS,
+    data_folder,
+    environment,
+    environment_markdown,
+    markdown_table,
+    timed,
+    write_json,
+)
+from hilboost import BoostingSurvival
+
+FOLDS, SEED = 5, 0
+SPLITS = ("gbsg", "metabric", "support")
+FOLDED: dict[str, Callable[[], Any]] = {
+    "veteran": datasets.load_veterans_lung_cancer,
+    "whas500": datasets.load_whas500,
+    "GBSG2": datasets.load_gbsg2,
+    "actg320": lambda: datasets.load_aids(endpoint="aids"),
+    "flchain": datasets.load_flchain,
+}
+Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def labels(event: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Structured array of events and times, which are positive."""
+    y = np.empty(len(time), dtype=[("event", bool), ("time", float)])
+    y["event"], y["time"] = event, np.maximum(time, 1e-3)
+    return y
+
+
+def matrix(table: pd.DataFrame) -> np.ndarray:
+    """Numbers: indicators of categories, and medians for missing values."""
+    table = table.drop(columns=[c for c in table if c == "chapter"])  # flchain: the cause of death
+    table = pd.get_dummies(table, drop_first=True).astype(float)
+    return table.fillna(table.median()).to_numpy()
+
+
+def splits(name: str) -> Iterator[Split]:
+    if name in SPLITS:
+        found = np.load(data_folder() / "survival_deepsurv.npz")
+        parts = []
+        for part in ("train", "test"):
+            X, e, t = (found[f"{name}_{kind}_{part}"] for kind in "xet")
+            parts += [X.astype(np.float64), labels(e > 0, t)]
+        yield parts[0], parts[1], parts[2], parts[3]
+        return
+    table, y = FOLDED[name]()
+    first, second = y.dtype.names
+    X, y = matrix(table), labels(y[first], y[second])
+    for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(X, y["event"]):
+        yield X[train], y[train], X[test], y[test]
+
+
+def xgboost(loss: str) -> Callable[[np.ndarray, np.ndarray], Any]:
+    import xgboost as xgb
+
+    def fit(X: np.ndarray, y: np.ndarray) -> Any:
+        data = xgb.DMatrix(X)
+        if loss == "survival:cox":
+            data.set_label(np.where(y["event"], y["time"], -y["time"]))
+        else:
+            data.set_float_info("label_lower_bound", y["time"])
+            data.set_float_info("label_upper_bound", np.where(y["event"], y["time"], np.inf))
+        model = xgb.train({"objective": loss, "nthread": 1}, data, 100)
+        sign = 1 if loss == "survival:cox" else -1
+        return lambda rows, times: (sign * model.predict(xgb.DMatrix(rows)), None)
+
+    return fit
+
+
+def of_scikit_survival(make: Callable[[], Any]) -> Callable[[np.ndarray, np.ndarray], Any]:
+    def fit(X: np.ndarray, y: np.ndarray) -> Any:
+        model = make().fit(X, y)
+
+        def predict(rows: np.ndarray, times: np.ndarray) -> Any:
+            functions = model.predict_survival_function(rows)
+            return model.predict(rows), np.array([f(times) for f in functions])
+
+        return predict
+
+    return fit
+
+
+def hilboost(**parameters: Any) -> Callable[[np.ndarray, np.ndarray], Any]:
+    def fit(X: np.ndarray, y: np.ndarray) -> Any:
+        model = BoostingSurvival(random_state=0, n_jobs=1, **parameters).fit(X, y)
+        return lambda rows, times: (
+            model.predict_raw(rows)[:, 0],
+            model.predict_survival_function(rows, times),
+        )
+
+    return fit
+
+
+METHODS: dict[str, Callable[[], Any]] = {
+    "hilboost cox": lambda: hilboost(),
+    "hilboost aft": lambda: hilboost(loss="aft"),
+    "scikit-survival boosting": lambda: of_scikit_survival(
+        lambda: GradientBoostingSurvivalAnalysis(random_state=0)
+    ),
+    "scikit-survival forest": lambda: of_scikit_survival(
+        lambda: RandomSurvivalForest(n_jobs=1, random_state=0, low_memory=False)
+    ),
+    "scikit-survival Cox": lambda: of_scikit_survival(lambda: CoxPHSurvivalAnalysis(alpha=1e-3)),
+    "XGBoost cox": lambda: xgboost("survival:cox"),
+    "XGBoost aft": lambda: xgboost("survival:aft"),
+}
+
+
+def measure(name: str, method: str, number: int, split: Split) -> dict[str, Any]:
+    X, y, X_test, y_test = split
+    seconds, predict = timed(lambda: METHODS[method]()(X, y))
+    times = np.percentile(y_test["time"][y_test["event"]], np.linspace(10, 90, 50))
+    times = np.unique(np.clip(times, None, min(y["time"].max(), y_test["time"].max()) - 1e-9))
+    risk, survival = predict(X_test, times)
+    row = {"set": name, "method": method, "split": number, "seconds": seconds}
+    row["C"] = concordance_index_censored(y_test["event"], y_test["time"], risk)[0]
+    if survival is not None:
+        inside = y_test["time"] < y["time"].max()  # where the weights of censoring are known
+        row["IBS"] = integrated_brier_score(y, y_test[inside], survival[inside], times)
+    return row
+
+
+def table_of(rows: list[dict[str, Any]], key: str, names: list[str]) -> str:
+    best = min if key in ("IBS", "seconds") else max
+    found = {
+        (method, name): np.mean(values)
+        for method in METHODS
+        for name in names
+        if (
+            values := [
+                r[key] for r in rows if (r["method"], r["set"]) == (method, name) and key in r
+            ]
+        )
+    }
+    lines = []
+    for method in METHODS:
+        cells = [f"{found[method, n]:.4f}" if (method, n) in found else "" for n in names]
+        ranks = [
+            1
+            + sum(
+                (found[o, n] != v) and best(found[o, n], v) == found[o, n]
+                for o in METHODS
+                if (o, n) in found
+            )
+            for n in names
+            if (v := found.get((method, n))) is not None
+        ]
+        lines.append([method, *cells, f"{np.mean(ranks):.2f}" if ranks else ""])
+    return markdown_table([key, *names, "mean rank"], lines)
+
+
+def markdown(content: dict[str, Any]) -> str:
+    rows = content["rows"]
+    names = [name for name in (*FOLDED, *SPLITS) if any(r["set"] == name for r in rows)]
+    texts = ["# Survival times", "", __doc__.split("\n\n")[1].strip(), ""]
+    for key in ("C", "IBS", "seconds"):
+        texts += [table_of(rows, key, names), ""]
+    return "\n".join([*texts, environment_markdown(content["environment"])])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="*", default=[*FOLDED, *SPLITS])
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    path = RESULTS / "survival.json"
+    content = json.loads(path.read_text()) if path.is_file() else {"rows": []}
+    content.setdefault("environment", environment(1))
+    done = {(r["set"], r["method"], r["split"]) for r in content["rows"]}
+    X, y, *_ = next(splits("veteran"))
+    for method in given.methods:
+        METHODS[method]()(X, y)  # compile, and load libraries, before the clock starts
+    for name in given.sets:
+        for number, split in enumerate(splits(name)):
+            for method in given.methods:
+                if (name, method, number) not in done:
+                    row = measure(name, method, number, split)
+                    content["rows"].append(row)
+                    print(row, flush=True)
+                    write_json(path, content)
+                    path.with_suffix(".md").write_text(markdown(content))
+
+
+if __name__ == "__main__":
+    main()

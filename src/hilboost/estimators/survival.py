@@ -1,0 +1,385 @@
+"""Gradient boosting for survival times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from hilboost.boosting import metric_value
+from hilboost.core.callback import Callback
+from hilboost.core.dtypes import Floats
+from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
+from hilboost.estimators.base import Rows
+from hilboost.estimators.losses import survival_loss
+from hilboost.estimators.signatures import public_fit
+from hilboost.estimators.sklearn_callbacks import Relay
+from hilboost.estimators.table_boosting import TableBoosting
+from hilboost.metrics import Concordance
+from hilboost.model.codecs import TargetCodec
+from hilboost.model.fitted import FittedModel
+from hilboost.model.survival import SurvivalCodec
+from hilboost.model.survival_curves import SurvivalCurves, baseline, event_times
+from hilboost.training.data import TrainingData
+from hilboost.training.train import TrainingResult
+from hilboost.validation.survival import SurvivalLabels
+from hilboost.validation.weights import check_weights
+
+
+@dataclass(frozen=True)
+class StepFunction:
+    """A function that is constant between its steps, like scikit-survival's.
+
+    Attributes
+    ----------
+    x : (u,) float64
+        Times of the steps, ascending.
+    y : (u,) float64
+        Values from these times on.
+    start : float
+        Value before the first step.
+    """
+
+    x: Floats
+    y: Floats
+    start: float = 1.0
+
+    def __call__(self, x: Any) -> Any:
+        """Evaluate the function.
+
+        Parameters
+        ----------
+        x : float or array-like (m,)
+            Times.
+
+        Returns
+        -------
+        float or (m,) float64
+        """
+        place = np.searchsorted(self.x, x, side="right")
+        return np.append(self.start, self.y)[place]
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """Range of times in which the function is estimated."""
+        return 0.0, float(self.x[-1])
+
+
+class BoostingSurvival(TableBoosting):
+    """Gradient boosting for times until an event, some of which are censored.
+
+    Parameters
+    ----------
+    loss : str, Loss or Loss class, default="cox"
+        ``"cox"`` (proportional hazards: partial likelihood), ``"aft"`` (accelerated failure
+        times), or a custom loss.
+    ties : {"breslow", "efron"}, default="breslow"
+        Approximation of ``"cox"`` for events at the same time.
+    distribution : {"normal", "logistic", "extreme"}, default="normal"
+        Distribution of the noise of ``"aft"``, whose scale is estimated.
+    learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
+min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
+subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
+early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, eval_metric, warm_start, \
+random_state, n_jobs, verbose : optional
+        See :class:`BoostingRegressor`.  The metric is ``"concordance"`` (Harrell's C).
+
+    Attributes
+    ----------
+    event_times_ : (u,) ndarray
+        Times of the events in the training rows, ascending.
+    model_, history_, n_estimators_, n_features_in_, feature_names_in_, feature_importances_
+        See :class:`BoostingRegressor`.
+
+    References
+    ----------
+    Cox, *Regression models and life-tables*, Journal of the Royal Statistical Society B 34, 1972.
+    Ridgeway, *The state of boosting*, Computing Science and Statistics 31, 1999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hilboost import BoostingSurvival
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 4))
+    >>> time, end = rng.exponential(np.exp(-X[:, 0])), rng.exponential(2.0, size=500)
+    >>> y = np.array(list(zip(time <= end, np.minimum(time, end))), dtype="?,f8")
+    >>> model = BoostingSurvival(random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.7)
+    True
+    """
+
+    _kind = "survival"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TableBoosting._parameter_constraints,
+        "ties": [StrOptions({"breslow", "efron"})],
+        "distribution": [StrOptions({"normal", "logistic", "extreme"})],
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss | type[Loss] = "cox",
+        *,
+        ties: str = "breslow",
+        distribution: str = "normal",
+        learner: str | Learner | Any = "tree",
+        learning_rate: float | str = "auto",
+        n_estimators: int | str = "auto",
+        max_leaf_nodes: int | str | None = "auto",
+        max_depth: int | None = None,
+        min_samples_leaf: float | str = "auto",
+        min_hessian: float = 1e-3,
+        l2_regularization: float | str = "auto",
+        min_gain: float = 0.0,
+        max_features: float | str = "auto",
+        max_features_per_tree: float = 1.0,
+        max_bins: int = 255,
+        subsample: float | str = "auto",
+        bootstrap: bool = False,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        line_search: bool | str = "auto",
+        early_stopping: bool | str = "auto",
+        cv_folds: int | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | str = "auto",
+        tol: float = 0.0,
+        eval_metric: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        super().__init__(
+            loss,
+            learner=learner,
+            learning_rate=learning_rate,
+            n_estimators=n_estimators,
+            max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            min_hessian=min_hessian,
+            l2_regularization=l2_regularization,
+            min_gain=min_gain,
+            max_features=max_features,
+            max_features_per_tree=max_features_per_tree,
+            max_bins=max_bins,
+            subsample=subsample,
+            bootstrap=bootstrap,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
+            categorical_features=categorical_features,
+            line_search=line_search,
+            early_stopping=early_stopping,
+            cv_folds=cv_folds,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            tol=tol,
+            eval_metric=eval_metric,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.ties = ties
+        self.distribution = distribution
+
+    @public_fit
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        entry: Any = None,
+        strata: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        entry_val: Any = None,
+        strata_val: Any = None,
+        sample_weight_val: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix (n, d)
+            Inputs; see :meth:`BoostingRegressor.fit`.
+        y : structured array (n,), or array-like (n, 2)
+            An event (bool) and a time, as in scikit-survival; the time of a row without event is
+            that of its censoring.  Or a lower and an upper bound of the time: both are the same for
+            an exact time, and the upper one is infinite or NaN for a censored row.  Bounds of
+            intervals require ``loss="aft"``.
+        sample_weight : array-like (n,), optional
+            A row with weight 2 is equivalent to two rows, except with ``ties="efron"``.
+        entry : array-like (n,), optional
+            Time from which on a row is observed, for ``loss="cox"``.
+        strata : array-like (n,), optional
+            Label of the stratum of each row, for ``loss="cox"``: each has its own baseline hazard.
+        X_val, y_val, entry_val, strata_val, sample_weight_val : array-like, optional
+            Validation data for early stopping, used instead of held-out rows.
+        callbacks : sequence of callables
+            See :meth:`BoostingRegressor.fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            Invalid parameters or data.  The message names the problem and suggests a fix.
+        KeyboardInterrupt
+            See :meth:`BoostingRegressor.fit`.
+        """
+        labels = None if y is None else SurvivalLabels(y, entry, strata)
+        held = None if y_val is None else SurvivalLabels(y_val, entry_val, strata_val)
+        held_out = Rows(X_val, held, sample_weight_val)
+        return self._fit(Rows(X, labels, sample_weight), held_out, callbacks)
+
+    def _train(
+        self,
+        data: TrainingData,
+        callbacks: Sequence[Callback],
+        before: FittedModel | None,
+        relay: Relay | None,
+    ) -> TrainingResult:
+        """Train, and estimate what survival functions require.
+
+        In cross-validated ensembles, each row has the risk that the model without it predicts:
+        risks of rows that a model has learned from are too far apart.
+        """
+        result = super()._train(data, callbacks, before, relay)
+        raw = result.out_of_fold
+        if raw is None:
+            raw = result.fitted.predict_raw(data.X, 1)
+        curves = self._curves(data, result.fitted.loss, raw)
+        return replace(result, fitted=replace(result.fitted, survival=curves))
+
+    def _curves(self, data: TrainingData, loss: Loss, raw: Floats) -> SurvivalCurves:
+        adapted: Any = loss.adapted(data.target, raw)
+        if loss.adaptive:
+            times = event_times(data.target)
+            return SurvivalCurves(times, None, adapted.distribution, float(adapted.scale))
+        labels = self._codec(data.codec).strata_labels
+        return baseline(data.target, raw[:, 0], self.ties, 1 if labels is None else len(labels))
+
+    @staticmethod
+    def _codec(codec: Any) -> SurvivalCodec:
+        found: SurvivalCodec = codec
+        return found
+
+    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+        return SurvivalCodec.learn(y, n)
+
+    def _make_loss(self, codec: TargetCodec) -> Loss:
+        return survival_loss(self.loss, self.get_params(deep=False))
+
+    def _takes_missing_targets(self) -> bool:
+        return False
+
+    @property
+    def event_times_(self) -> Floats:
+        """Times of the events in the training rows, (u,)."""
+        return self._survival().times
+
+    @property
+    def _predict_risk_score(self) -> bool:
+        """Whether ``predict`` returns risks rather than times; scikit-survival reads it."""
+        return self._survival().distribution is None
+
+    def _survival(self) -> SurvivalCurves:
+        curves = self.fitted_.survival
+        assert curves is not None
+        return curves
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the logarithm of the relative hazard, or the median time with ``loss="aft"``.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n,) float64
+        """
+        risk = self.predict_raw(X)[:, 0]
+        return risk if self._predict_risk_score else self._survival().median(risk)
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, times: Any = None, *, strata: Any = None
+    ) -> Any:
+        """Predict cumulative hazards.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        times : array-like (m,), optional
+            Times at which the functions are evaluated.
+        strata : array-like (n,), optional
+            Required if the model was fitted with strata.
+
+        Returns
+        -------
+        (n,) array of StepFunction, or (n, m) float64
+            Functions with steps at ``event_times_``, or their values at ``times``.
+        """
+        return self._functions(X, times, strata, lambda hazard: hazard, 0.0)
+
+    def predict_survival_function(self, X: Any, times: Any = None, *, strata: Any = None) -> Any:
+        """Predict probabilities that the event happens after some times.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        times : array-like (m,), optional
+            Times at which the functions are evaluated.
+        strata : array-like (n,), optional
+            Required if the model was fitted with strata.
+
+        Returns
+        -------
+        (n,) array of StepFunction, or (n, m) float64
+            Functions with steps at ``event_times_``, or their values at ``times``.
+        """
+        return self._functions(X, times, strata, lambda hazard: np.exp(-hazard), 1.0)
+
+    def _functions(self, X: Any, times: Any, strata: Any, convert: Any, start: float) -> Any:
+        risk, curves = self.predict_raw(X)[:, 0], self._survival()
+        numbers = self._codec(self.fitted_.codec).strata_numbers(strata, len(risk))
+        if times is not None:
+            at = np.asarray(times, dtype=np.float64)
+            return convert(curves.cumulative_hazard(risk, numbers, at))
+        values = convert(curves.cumulative_hazard(risk, numbers, curves.times))
+        functions = np.empty(len(risk), dtype=object)
+        functions[:] = [StepFunction(curves.times, row, start) for row in values]
+        return functions
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, strata: Any = None) -> float:
+        """Compute Harrell's C of the predicted risks; rows are compared within their stratum.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : structured array (n,), or array-like (n, 2)
+            See :meth:`fit`.
+        sample_weight : array-like (n,), optional
+        strata : array-like (n,), optional
+            Required if the model was fitted with strata.
+
+        Returns
+        -------
+        float
+        """
+        raw = self.predict_raw(X)
+        encoded = self.fitted_.codec.encode(SurvivalLabels(y, None, strata), len(raw))
+        target = Target(encoded, check_weights(sample_weight, raw))
+        return metric_value(Concordance(), self.loss_, None, [(target, raw)])

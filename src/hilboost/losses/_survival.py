@@ -1,0 +1,57 @@
+"""Common parts of the losses of survival times.
+
+The encoded target has the columns ``lower``, ``upper``, ``entry`` and ``stratum``: the time of the
+event lies between ``lower`` and ``upper``; both are the time of an exact event, and ``upper`` is
+infinite for a censored row.  The row is observed from ``entry`` on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
+from hilboost.core.target import Target
+
+LOWER, UPPER, ENTRY, STRATUM = range(4)
+
+
+def check_columns(target: Target) -> None:
+    """Check that the target consists of survival times.
+
+    Raises
+    ------
+    InvalidData
+    """
+    if target.y.shape[1] != 4:
+        raise InvalidData(
+            "losses of survival times require encoded times; use BoostingSurvival, whose y holds "
+            "events and times."
+        )
+
+
+def check_right_censored(target: Target, name: str) -> None:
+    """Check that there are exact and right-censored times only, and at least one event.
+
+    Raises
+    ------
+    InvalidData
+    """
+    lower, upper = target.y[:, LOWER], target.y[:, UPPER]
+    other = np.flatnonzero((upper != lower) & np.isfinite(upper))
+    if len(other):
+        row = int(other[0])
+        raise InvalidData(
+            f"loss={name!r} supports exact and right-censored times; row {row} of y has an event "
+            f"between {lower[row]:g} and {upper[row]:g}. Use loss='aft'."
+        )
+
+
+def is_event(target: Target) -> np.ndarray:
+    """Rows with an event at a known time, (n,) bool."""
+    return np.isfinite(target.y[:, UPPER]) & (target.y[:, LOWER] == target.y[:, UPPER])
+
+
+def weights_of(target: Target) -> Floats:
+    """Weights of all rows, (n,)."""
+    return np.ones(len(target.y)) if target.weight is None else target.weight

@@ -1,0 +1,145 @@
+"""Accelerated failure times: the logarithm of the time is a prediction plus scaled noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from hilboost.backends.exact_sums import rounded, sum_of
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.gradients import Gradients
+from hilboost.core.loss import AdaptiveLoss
+from hilboost.core.target import Target
+from hilboost.losses._lifetimes import DISTRIBUTIONS, Lifetimes, likelihood
+from hilboost.losses._survival import UPPER, check_columns
+
+_SCALES = np.log(1e-2), np.log(1e2)
+_ALTERNATIONS = 6
+_LARGEST = 15.0
+_SMALLEST_HESSIAN = 1e-6
+
+
+class AFT(AdaptiveLoss):
+    """Negative log likelihood of the time ``T`` with ``log T = -F + scale * Z``.
+
+    ``F`` is a risk: the larger it is, the earlier is the event.
+
+    Parameters
+    ----------
+    distribution : {"normal", "logistic", "extreme"}, default="normal"
+        Distribution of ``Z``.  "extreme" is that of the smallest of many values, so that ``T`` has
+        a Weibull distribution.
+    scale : float or None, default=None
+        ``None`` estimates it before each stage, by maximum likelihood.
+
+    Raises
+    ------
+    InvalidParameter
+        If the distribution has another name.
+
+    Notes
+    -----
+    Times may be exact, right-censored, left-censored, or known to lie in an interval.  The
+    densities are log-concave, so that the loss is convex.  As in XGBoost, gradients and hessians
+    are bounded.  Entry times and strata are not supported.
+    """
+
+    survival_name = "aft"
+
+    def __init__(self, distribution: str = "normal", scale: float | None = None) -> None:
+        if distribution not in DISTRIBUTIONS:
+            raise unknown_name("distribution", distribution, DISTRIBUTIONS)
+        self.distribution, self.scale = distribution, scale
+
+    @classmethod
+    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
+        """Create the loss for the parameter ``distribution``."""
+        return cls(parameters.get("distribution", "normal"))
+
+    @property
+    def lifetimes(self) -> Lifetimes:
+        """The distribution of ``Z``."""
+        return DISTRIBUTIONS[self.distribution]
+
+    def check(self, target: Target) -> None:
+        """Check that there are times of events, all positive, without entry times and strata."""
+        check_columns(target)
+        upper = target.y[:, UPPER]
+        if not np.isfinite(upper).any():
+            raise InvalidData(
+                "y contains no event, so that times cannot be estimated; pass rows with events."
+            )
+        if (upper <= 0).any():
+            raise InvalidData(
+                f"row {int(np.argmax(upper <= 0))} of y has an event at time 0, whose logarithm is "
+                "infinite; add a small number, or use loss='cox'."
+            )
+        if (target.y[:, 2:] != 0).any():
+            raise InvalidData(
+                "loss='aft' does not support entry times and strata; use loss='cox', or pass "
+                "neither."
+            )
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Maximum likelihood, together with the scale."""
+        known = target.y[:, :2][(target.y[:, :2] > 0) & np.isfinite(target.y[:, :2])]
+        ends = float(np.log(known.min())) - 1.0, float(np.log(known.max())) + 1.0
+        best, scale = -float(np.log(known).mean()), self.scale
+
+        def total(start: float) -> float:
+            raw = np.full((len(target.y), 1), start)
+            return _total(self.distribution, scale or 1.0, target, raw)
+
+        for _ in range(_ALTERNATIONS):
+            raw = np.full((len(target.y), 1), best)
+            scale = self.scale or best_scale(self.distribution, target, raw)
+            best = float(minimize_scalar(total, bounds=(-ends[1], -ends[0]), method="bounded").x)
+        return np.array([best])
+
+    def adapted(self, target: Target, raw: Floats) -> AFT:
+        """Return the loss with the scale that maximizes the likelihood."""
+        if self.scale is not None:
+            return self
+        return AFT(self.distribution, best_scale(self.distribution, target, raw))
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Loss of every row, (n,)."""
+        return likelihood(self.distribution, self.scale or 1.0, target.y, raw[:, 0])[0]
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Derivatives of the log likelihood, bounded."""
+        scale = self.scale or 1.0
+        _, negative, hessian = likelihood(self.distribution, scale, target.y, raw[:, 0])
+        negative = np.clip(negative, -_LARGEST / scale, _LARGEST / scale)
+        hessian = np.clip(hessian, _SMALLEST_HESSIAN, _LARGEST / scale**2)
+        return Gradients(negative[:, None], hessian[:, None])
+
+
+def _total(distribution: str, scale: float, target: Target, raw: Floats) -> float:
+    values, _, _ = likelihood(distribution, scale, target.y, raw[:, 0])
+    return float(rounded(sum_of(values, target.weight)))
+
+
+def best_scale(distribution: str, target: Target, raw: Floats) -> float:
+    """Return the scale that maximizes the likelihood, between 0.01 and 100, to one percent.
+
+    Parameters
+    ----------
+    distribution : str
+    target : Target
+    raw : (n, 1) float64
+
+    Returns
+    -------
+    float
+    """
+
+    def total(logarithm: float) -> float:
+        return _total(distribution, float(np.exp(logarithm)), target, raw)
+
+    found = minimize_scalar(total, bounds=_SCALES, method="bounded", options={"xatol": 1e-2})
+    return float(np.exp(found.x))

@@ -1,0 +1,82 @@
+"""Survival models: the encoding of times, and what turns risks into survival functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
+from hilboost.model.codecs import TargetCodec
+from hilboost.validation.survival import (
+    SurvivalLabels,
+    check_entry,
+    check_strata,
+    check_times,
+)
+
+
+@dataclass(frozen=True)
+class SurvivalCodec(TargetCodec):
+    """Codec of survival times: lower and upper bound, entry time, and number of the stratum.
+
+    Attributes
+    ----------
+    strata_labels : (s,) array or None
+        Labels of the strata, sorted; ``None`` without strata.
+    """
+
+    kind = "survival"
+    strata_labels: NDArray[Any] | None = None
+
+    @classmethod
+    def learn(cls, y: SurvivalLabels, n: int) -> tuple[SurvivalCodec, Floats]:
+        """Return the codec and the encoded training target."""
+        labels = None if y.strata is None else np.unique(check_strata(y.strata, n))
+        codec = cls(labels)
+        return codec, codec.encode(y, n)
+
+    def n_outputs(self, loss: Loss) -> int:
+        """Return one."""
+        return 1
+
+    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
+        """Return bounds, entry times and strata, (n, 4)."""
+        y = y if isinstance(y, SurvivalLabels) else SurvivalLabels(y)
+        lower, upper = check_times(y.times, n)
+        entry = np.zeros(n) if y.entry is None else check_entry(y.entry, lower, n)
+        return np.column_stack([lower, upper, entry, self.strata_numbers(y.strata, n)])
+
+    def strata_numbers(self, strata: Any, n: int) -> Floats:
+        """Return the number of the stratum of each row, (n,).
+
+        Raises
+        ------
+        InvalidData
+            Strata are missing, or not those of the fit.
+        """
+        if self.strata_labels is None:
+            if strata is not None:
+                raise InvalidData("the model was fitted without strata; pass none.")
+            return np.zeros(n)
+        if strata is None:
+            raise InvalidData("the model was fitted with strata; pass the stratum of each row.")
+        found = check_strata(strata, n)
+        places = np.searchsorted(self.strata_labels, found)
+        places = np.minimum(places, len(self.strata_labels) - 1)
+        unknown = self.strata_labels[places] != found
+        if unknown.any():
+            raise InvalidData(
+                f"strata contains {found[unknown].tolist()[0]!r}, which is not one of the strata "
+                f"of the fit, {self.strata_labels.tolist()}."
+            )
+        return places.astype(np.float64)
+
+    def strata(self, target: Target) -> NDArray[Any]:
+        """Use events and censored rows as strata of held-out parts."""
+        return np.isfinite(target.y[:, 1]).astype(np.float64)

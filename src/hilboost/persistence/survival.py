@@ -1,0 +1,68 @@
+"""Survival functions in model files.
+
+Header: ``survival`` with ``distribution`` and ``scale``; ``strata`` and ``strata_dtype`` if there
+are strata.  Arrays: ``survival.times`` (u,) and, for proportional hazards, ``survival.hazard``
+(s, u).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hilboost.losses._lifetimes import DISTRIBUTIONS
+from hilboost.model.survival import SurvivalCodec
+from hilboost.model.survival_curves import SurvivalCurves
+from hilboost.persistence.labels import label_dtype, read_labels
+from hilboost.persistence.require import Arrays, positive, require, require_finite
+from hilboost.persistence.stored import Header
+
+_TIMES, _HAZARD = "survival.times", "survival.hazard"
+
+
+def to_file(codec: SurvivalCodec, curves: SurvivalCurves) -> tuple[Header, Arrays]:
+    """Convert to fields and arrays."""
+    fields: Header = {"distribution": curves.distribution, "scale": curves.scale}
+    labels = codec.strata_labels
+    if labels is not None:
+        fields |= {"strata": labels.tolist(), "strata_dtype": label_dtype(labels, "stratum").str}
+    arrays = {_TIMES: np.ascontiguousarray(curves.times)}
+    if curves.hazard is not None:
+        arrays[_HAZARD] = np.ascontiguousarray(curves.hazard)
+    return {"survival": fields}, arrays
+
+
+def codec_from_file(fields: Header) -> SurvivalCodec:
+    """Read the labels of the strata.
+
+    Raises
+    ------
+    KeyError, ValueError, TypeError
+        Something is missing or invalid.
+    """
+    require(isinstance(fields, dict), "survival")
+    if "strata" not in fields:
+        return SurvivalCodec()
+    labels = read_labels(fields["strata"], fields["strata_dtype"], "strata")
+    require(bool((labels[1:] > labels[:-1]).all()), "strata")
+    return SurvivalCodec(labels)
+
+
+def curves_from_file(header: Header, arrays: Arrays, codec: SurvivalCodec) -> SurvivalCurves:
+    """Read what turns risks into survival functions.
+
+    Raises
+    ------
+    KeyError, ValueError, TypeError
+        Something is missing or invalid.
+    """
+    fields, times = header["survival"], require_finite(arrays, _TIMES)
+    require(bool((np.diff(times) > 0).all()) and len(times) > 0, _TIMES)
+    if fields["distribution"] is not None:
+        require(fields["distribution"] in DISTRIBUTIONS, "distribution")
+        scale = positive(fields["scale"], "scale")
+        return SurvivalCurves(times, None, fields["distribution"], scale)
+    hazard = require_finite(arrays, _HAZARD, 2)
+    labels = codec.strata_labels
+    require(hazard.shape == (1 if labels is None else len(labels), len(times)), _HAZARD)
+    require(bool((hazard >= 0).all() and (np.diff(hazard, axis=1) >= 0).all()), _HAZARD)
+    return SurvivalCurves(times, hazard)

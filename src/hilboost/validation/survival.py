@@ -1,0 +1,117 @@
+"""Validation of survival times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
+from hilboost.tables import as_array
+from hilboost.validation.groups import check_groups
+from hilboost.validation.targets import check_length
+
+_FORMS = (
+    "y must be a structured array with an event (bool) and a time, as in scikit-survival, or have "
+    "two columns, the lower and upper bound of the time"
+)
+
+
+@dataclass(frozen=True)
+class SurvivalLabels:
+    """Survival times as the user passed them, with entry times and strata, if there are any."""
+
+    times: Any
+    entry: Any = None
+    strata: Any = None
+
+
+def check_times(y: Any, n: int) -> tuple[Floats, Floats]:
+    """Return the lower and upper bounds of the times, (n,) each.
+
+    Parameters
+    ----------
+    y : structured array (n,), or array-like (n, 2)
+        Event and time, or lower and upper bounds.
+    n : int
+
+    Raises
+    ------
+    InvalidData
+        The times are negative, missing, or not in one of these forms.
+    """
+    found = np.asarray(as_array(y, "y"))
+    check_length(found, n)
+    if found.dtype.names is not None:
+        lower, upper = _of_events(found)
+    else:
+        lower, upper = _of_bounds(found)
+    _refuse(np.isnan(lower), lower, "is missing; remove the row, or pass its lower bound")
+    _refuse(~np.isfinite(lower), lower, "is infinite; a lower bound must be finite")
+    _refuse(lower < 0, lower, "is negative; times must be 0 or more")
+    _refuse(upper < lower, upper, "is an upper bound below the lower one; exchange them")
+    return lower, upper
+
+
+def _of_events(y: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Event and time, in either order."""
+    names = y.dtype.names or ()
+    kinds = [y.dtype[name].kind for name in names]
+    if len(names) != 2 or "b" not in kinds or not set(kinds) <= set("biuf"):
+        raise InvalidData(f"{_FORMS}; got a structured array of {y.dtype}.")
+    event = y[names[kinds.index("b")]]
+    lower = y[names[1 - kinds.index("b")]].astype(np.float64)
+    return lower, np.where(event, lower, np.inf)
+
+
+def _of_bounds(y: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Lower and upper bounds; an upper bound may be infinite or NaN."""
+    if y.ndim != 2 or y.shape[1] != 2 or y.dtype.kind not in "iuf":
+        raise InvalidData(f"{_FORMS}; got an array of shape {y.shape} and dtype {y.dtype}.")
+    lower, upper = y.astype(np.float64).T
+    return lower.copy(), np.where(np.isnan(upper), np.inf, upper)
+
+
+def _refuse(bad: NDArray[np.bool_], values: Floats, why: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidData(f"the time of row {row} of y, {values[row]:g}, {why}.")
+
+
+def check_entry(entry: Any, lower: Floats, n: int) -> Floats:
+    """Return entry times, (n,), each before the time of its row.
+
+    Raises
+    ------
+    InvalidData
+    """
+    found = np.asarray(as_array(entry, "entry"), dtype=np.float64)
+    if found.shape != (n,):
+        raise InvalidData(
+            f"entry must hold one time for each of the {n} rows of X; got an array of shape "
+            f"{found.shape}."
+        )
+    bad = ~(found >= 0) | ~(found < lower)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidData(
+            f"the entry time of row {row}, {found[row]:g}, must be 0 or more and before its time, "
+            f"{lower[row]:g}."
+        )
+    return found
+
+
+def check_strata(strata: Any, n: int) -> NDArray[Any]:
+    """Return the label of the stratum of each row, (n,).
+
+    Raises
+    ------
+    InvalidData
+    """
+    try:
+        return check_groups(strata, n)
+    except InvalidData as error:
+        raise InvalidData(f"{error}".replace("groups", "strata")) from error

@@ -1,0 +1,91 @@
+"""`hilboost fit` for rankings and survival times."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.test_fit_predict import folder, refused, run, write  # noqa: F401
+
+import hilboost
+from hilboost import BoostingRanker, BoostingSurvival
+
+FAST = ("--n-estimators", 5)
+
+
+def pages(seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(240, 3)), columns=["a", "b", "c"])
+    frame["query"] = [f"q{k}" for k in rng.integers(24, size=240)]
+    frame["relevance"] = np.clip(np.round(frame["a"] + 1), 0, 3).astype(int)
+    return frame
+
+
+def machines(seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(240, 3)), columns=["a", "b", "c"])
+    time, end = rng.exponential(np.exp(-frame["a"])), rng.exponential(2.0, size=240)
+    frame["failed"], frame["hours"] = (time <= end).astype(int), np.minimum(time, end) + 0.01
+    return frame
+
+
+@pytest.mark.usefixtures("folder")
+def test_ranking():
+    write(pages(), "train.csv")
+    write(pages(1), "valid.csv")
+    start = ("fit", "train.csv", "--target", "relevance", "--out", "model", *FAST)
+    done = run(*start, "--group", "query", "--valid", "valid.csv", "--json")
+    assert done.exit_code == 0, done.output
+    frame, held = pages(), pages(1)
+    model = BoostingRanker(n_estimators=5, random_state=0).fit(
+        frame[["a", "b", "c"]], frame["relevance"], groups=frame["query"],
+        X_val=held[["a", "b", "c"]], y_val=held["relevance"], groups_val=held["query"],
+    )  # fmt: skip
+    score = model.score(held[["a", "b", "c"]], held["relevance"], groups=held["query"])
+    assert json.loads(done.stdout)["scores"] == {"ndcg@10": pytest.approx(score)}
+    assert run("predict", "model", "train.csv", "--out", "p.csv").exit_code == 0
+    found = pd.read_csv("p.csv")["prediction"]
+    np.testing.assert_allclose(found, model.predict(frame[["a", "b", "c"]]))
+
+
+@pytest.mark.usefixtures("folder")
+def test_survival():
+    write(machines(), "train.csv")
+    write(machines(1), "valid.csv")
+    start = ("fit", "train.csv", "--target", "hours", "--out", "model", "--loss", "aft", *FAST)
+    done = run(*start, "--event", "failed", "--task", "survival", "--valid", "valid.csv")
+    assert done.exit_code == 0, done.output
+    assert "concordance" in done.stdout
+    model = hilboost.load("model")
+    assert isinstance(model, BoostingSurvival)
+    assert run("predict", "model", "train.csv", "--out", "p.csv").exit_code == 0
+    np.testing.assert_allclose(
+        pd.read_csv("p.csv")["prediction"], model.predict(machines()[["a", "b", "c"]])
+    )
+
+
+def misused(*arguments):
+    """What stderr says about options that do not go together."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    return " ".join(result.stderr.split())
+
+
+@pytest.mark.usefixtures("folder")
+def test_refusals():
+    frame = machines()
+    frame["empty"], frame["other"] = np.where(np.arange(240) == 3, np.nan, 1.0), 7
+    write(frame, "t.csv")
+    start = ("fit", "t.csv", "--target", "hours", "--out", "model")
+    other = (*start, "--task", "regression", "--group", "other")
+    assert "--task ranking requires --group" in misused(*start, "--task", "ranking")
+    assert "--group requires --task ranking" in misused(*other)
+    assert "no column 'evnt' for --event" in refused(*start, "--event", "evnt")
+    assert "empty in data row 4" in refused(*start, "--event", "empty")
+    assert "must be 0 and 1" in refused(*start, "--event", "other")
+    kernel = (*start, "--event", "failed", "--family", "kernel")
+    assert "--set learner=kernel" in misused(*kernel)
+    metric = (*start, "--event", "failed", "--valid", "t.csv", "--metric", "rmse")
+    assert "--set eval_metric" in misused(*metric)
+    write(frame[["hours", "failed"]], "t.csv")
+    assert "leaves no feature" in refused(*start, "--event", "failed")

@@ -1,0 +1,210 @@
+"""Survival models: their functions, learners, files, and invalid times."""
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeRegressor
+from tests.cases import PLAIN, assert_same_model
+
+import hilboost
+from hilboost import BoostingSurvival
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+
+SHORT = {name: value for name, value in PLAIN.items() if name != "multi_output"}
+SHORT |= {"min_samples_leaf": 5}
+
+
+def draw(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    time = rng.weibull(1.5, size=n) * np.exp(-0.8 * X[:, 0])
+    end = rng.exponential(2.0, size=n)
+    y = np.empty(n, dtype=[("event", bool), ("time", float)])
+    y["event"], y["time"] = time <= end, np.minimum(time, end) + 1e-3
+    return X, y
+
+
+X, Y = draw()
+KINDS = [{"loss": "cox"}, {"loss": "cox", "ties": "efron"}] + [
+    {"loss": "aft", "distribution": name} for name in ("normal", "logistic", "extreme")
+]
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda k: "-".join(k.values()))
+
+
+@kinds
+def test_fits_predict_risks_and_survival(kind):
+    model = BoostingSurvival(**kind, **SHORT | {"n_estimators": 30}).fit(X, Y)
+    assert model.score(X, Y) > 0.72
+    predicted = model.predict(X)
+    sign = 1 if kind["loss"] == "cox" else -1
+    assert model._predict_risk_score == (sign == 1)
+    assert np.corrcoef(sign * predicted, X[:, 0])[0, 1] > 0.5
+    times = np.array([0.0, 0.5, 1.0, 2.0])
+    survival = model.predict_survival_function(X, times)
+    hazard = model.predict_cumulative_hazard_function(X, times)
+    np.testing.assert_allclose(survival, np.exp(-hazard))
+    assert (np.diff(survival, axis=1) <= 0).all()
+    np.testing.assert_array_equal(survival[:, 0], 1)
+    functions = model.predict_survival_function(X[:2])
+    np.testing.assert_array_equal(functions[0].x, model.event_times_)
+    at = functions[1](model.event_times_[[3, 7]])
+    np.testing.assert_allclose(
+        at, model.predict_survival_function(X[1:2], functions[0].x)[0, [3, 7]]
+    )
+    assert functions[0](0.0) == 1
+    assert functions[0].domain == (0.0, model.event_times_[-1])
+    if sign < 0:  # half of the events happen before the median
+        median = [
+            model.predict_survival_function(X[k : k + 1], predicted[k : k + 1])[0, 0]
+            for k in (0, 1)
+        ]
+        np.testing.assert_allclose(median, 0.5)
+
+
+@kinds
+def test_calibration(kind):
+    """On other rows, the expected number of events is about the number of events."""
+    model = BoostingSurvival(**kind, n_estimators=200, random_state=0).fit(X, Y)
+    new, labels = draw(1000, seed=1)
+    hazards = model.predict_cumulative_hazard_function(new, labels["time"])
+    assert 0.8 < labels["event"].sum() / np.diag(hazards).sum() < 1.25
+
+
+def test_baseline_by_hand():
+    model = BoostingSurvival(**SHORT).fit(X, Y)
+    risk, total, found = np.exp(model.predict(X)), 0.0, []
+    for t in model.event_times_:
+        total += (Y["event"] & (Y["time"] == t)).sum() / risk[Y["time"] >= t].sum()
+        found.append(total)
+    np.testing.assert_allclose(model.fitted_.survival.hazard[0], found, rtol=1e-12)
+
+
+def test_forms_of_the_times():
+    upper = np.where(Y["event"], Y["time"], np.inf)
+    bounds = np.column_stack([Y["time"], upper])
+    missing = np.where(np.isinf(bounds), np.nan, bounds)
+    other = Y[["time", "event"]]
+    one = BoostingSurvival(**SHORT).fit(X, Y)
+    for y in (bounds, missing, other):
+        assert_same_model(one, BoostingSurvival(**SHORT).fit(X, y))
+        assert one.score(X, y) == one.score(X, Y)
+
+
+def test_weights_entry_and_strata():
+    times = np.random.default_rng(2).integers(0, 3, size=len(X))
+    entry, strata = 0.3 * Y["time"], np.where(X[:, 1] > 0, "b", "a")
+    given = {"entry": entry, "strata": strata}
+    weighted = BoostingSurvival(**SHORT).fit(X, Y, times, **given)
+    rows = np.repeat(np.arange(len(X)), times)
+    repeated = BoostingSurvival(**SHORT).fit(
+        X[rows], Y[rows], entry=entry[rows], strata=strata[rows]
+    )
+    np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
+    survival = weighted.predict_survival_function(X[:9], [1.0], strata=strata[:9])
+    np.testing.assert_array_equal(
+        survival, repeated.predict_survival_function(X[:9], [1.0], strata=strata[:9])
+    )
+    assert len(np.unique(weighted.fitted_.survival.hazard[:, -1])) == 2
+    assert weighted.score(X, Y, strata=strata) > 0.7
+
+
+@pytest.mark.parametrize("loss", ["cox", "aft"])
+@pytest.mark.parametrize("cv_folds", [1, 3])
+def test_held_out_rows(loss, cv_folds):
+    parameters = SHORT | {"early_stopping": True, "n_estimators": 40, "n_iter_no_change": 5}
+    model = BoostingSurvival(loss, **parameters, cv_folds=cv_folds, eval_metric="concordance")
+    model.fit(X, Y)
+    found = model.history_.metrics["concordance"]
+    assert found[0] == 0.5
+    assert model.n_estimators_ == np.argmax(found)
+    assert found.max() > 0.65
+
+
+def test_rows_of_the_user_and_files(tmp_path):
+    held = draw(seed=3)
+    strata, strata_val = X[:, 1] > 0, held[0][:, 1] > 0
+    for loss, given in (("cox", {"strata": strata}), ("aft", {})):
+        val = {"strata_val": strata_val} if given else {}
+        model = BoostingSurvival(loss, **SHORT, eval_metric="c_index")
+        model.fit(X, Y, X_val=held[0], y_val=held[1], **given, **val)
+        more = {"strata": strata_val} if given else {}
+        assert model.history_.metrics["concordance"][-1] == model.score(*held, **more)
+        hilboost.save(model, tmp_path / loss)
+        loaded = hilboost.load(tmp_path / loss)
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        np.testing.assert_array_equal(
+            loaded.predict_survival_function(held[0], [0.5, 2.0], **more),
+            model.predict_survival_function(held[0], [0.5, 2.0], **more),
+        )
+
+
+def test_warm_start():
+    whole = BoostingSurvival(**SHORT).fit(X, Y)
+    part = BoostingSurvival(**SHORT | {"n_estimators": 4}, warm_start=True).fit(X, Y)
+    assert_same_model(part.set_params(n_estimators=10).fit(X, Y), whole)
+
+
+@pytest.mark.parametrize("loss", ["cox", "aft"])
+@pytest.mark.parametrize(
+    "learner",
+    ["kernel", "linear", ["tree", "linear"], DecisionTreeRegressor(max_depth=2)],
+    ids=["kernel", "linear", "mixed", "own"],
+)
+def test_learners(loss, learner):
+    model = BoostingSurvival(loss, learner=learner, n_estimators=5, random_state=0)
+    assert model.fit(X, Y).score(X, Y) > 0.7
+
+
+def test_concordance_is_that_of_scikit_survival():
+    metrics = pytest.importorskip("sksurv.metrics")
+    model = BoostingSurvival(**SHORT | {"n_estimators": 2}).fit(X, Y)
+    time = np.ceil(4 * Y["time"])
+    y = np.array(list(zip(Y["event"], time, strict=True)), dtype=Y.dtype)
+    expected = metrics.concordance_index_censored(Y["event"], time, model.predict(X))[0]
+    assert model.score(X, y) == pytest.approx(expected, rel=1e-12)
+
+
+def test_defined_results():
+    alike = np.array([(True, 1.0)] * 300, dtype=Y.dtype)
+    model = BoostingSurvival(**SHORT).fit(X, alike)
+    np.testing.assert_array_equal(model.predict(X), 0)
+    np.testing.assert_allclose(
+        model.predict_survival_function(X[:1], [0.5, 1.0]), [[1, np.exp(-1)]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": Y["time"]}, "structured array"),
+        ({"y": np.column_stack([Y["time"]] * 3)}, "structured array"),
+        ({"y": np.zeros(300, dtype="f8,f8")}, "structured array"),
+        ({"y": Y[:-1]}, "inconsistent numbers of rows"),
+        ({"y": np.array([(True, -1.0)] * 300, dtype=Y.dtype)}, "negative"),
+        ({"y": np.array([(True, np.nan)] * 300, dtype=Y.dtype)}, "missing"),
+        ({"y": np.array([(False, np.inf)] * 300, dtype=Y.dtype)}, "infinite"),
+        ({"y": np.tile([2.0, 1.0], (300, 1))}, "exchange"),
+        ({"y": np.array([(False, 1.0)] * 300, dtype=Y.dtype)}, "no event"),
+        ({"y": None}, "requires y"),
+        ({"entry": Y["time"]}, "entry time of row 0"),
+        ({"entry": Y["time"][:-1]}, "entry must hold"),
+        ({"strata": Y["time"][:-1]}, "strata must hold"),
+    ],
+)
+def test_bad_times(change, message):
+    with pytest.raises(InvalidData, match=message):
+        BoostingSurvival(**SHORT).fit(**{"X": X, "y": Y} | change)
+
+
+def test_bad_use():
+    model = BoostingSurvival(**SHORT).fit(X, Y)
+    with pytest.raises(InvalidData, match="without strata"):
+        model.predict_survival_function(X, strata=Y["event"])
+    with pytest.raises(InvalidType, match="reports do not support"):
+        model.report(X, Y)
+    with pytest.raises(InvalidParameter, match="Valid values: aft, cox"):
+        BoostingSurvival("log_loss").fit(X, Y)
+    model.fit(X, Y, strata=Y["event"])
+    with pytest.raises(InvalidData, match="pass the stratum"):
+        model.predict_survival_function(X)
+    with pytest.raises(InvalidData, match="not one of the strata"):
+        model.predict_survival_function(X, strata=np.full(300, 7))
