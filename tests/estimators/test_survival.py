@@ -108,6 +108,22 @@ def test_weights_entry_and_strata():
 
 
 @pytest.mark.parametrize("loss", ["cox", "aft"])
+def test_order_of_the_rows_and_repetition_change_no_bit(loss):
+    rng = np.random.default_rng(4)
+    times, order = rng.integers(0, 3, size=len(X)), rng.permutation(len(X))
+    weighted = BoostingSurvival(loss, **SHORT).fit(X, Y, times)
+    moved = BoostingSurvival(loss, **SHORT).fit(X[order], Y[order], times[order])
+    assert_same_model(weighted, moved)
+    rows = np.repeat(np.arange(len(X)), times)
+    repeated = BoostingSurvival(loss, **SHORT).fit(X[rows], Y[rows])
+    for name in ("predict", "predict_survival_function"):
+        arguments = (X, [0.5, 1.0])[: 1 + (name != "predict")]
+        expected = getattr(weighted, name)(*arguments)
+        np.testing.assert_array_equal(getattr(repeated, name)(*arguments), expected)
+        np.testing.assert_array_equal(getattr(moved, name)(*arguments), expected)
+
+
+@pytest.mark.parametrize("loss", ["cox", "aft"])
 @pytest.mark.parametrize("cv_folds", [1, 3])
 def test_held_out_rows(loss, cv_folds):
     parameters = SHORT | {"early_stopping": True, "n_estimators": 40, "n_iter_no_change": 5}

@@ -13,7 +13,9 @@ from tests.cases import KERNELS, LOSSES, ids
 
 from hilboost import (
     BoostingClassifier,
+    BoostingRanker,
     BoostingRegressor,
+    BoostingSurvival,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     Loss,
@@ -225,6 +227,17 @@ class Declared(SquaredError):
 
 class MyPoisson(Poisson):
     """The link of the base class, with its inverse link."""
+
+
+def test_rankings_and_survival_models():
+    ranker = BoostingRanker(**SHORT).fit(GAPS, LABELS, groups=np.arange(150) // 10)
+    (scores,) = session(ranker).run(["prediction"], {"X": NEW})
+    np.testing.assert_allclose(scores, ranker.predict(NEW), rtol=1e-12, atol=1e-15)
+    times = np.column_stack([np.exp(Y), np.where(X[:, 2] < 1, np.exp(Y), np.inf)])
+    for loss in ("cox", "aft"):
+        model = BoostingSurvival(loss, **SHORT).fit(GAPS, times)
+        (risk,) = session(model).run(["risk"], {"X": NEW})
+        np.testing.assert_allclose(risk, model.predict_raw(NEW)[:, 0], rtol=1e-12, atol=1e-15)
 
 
 def test_declared_and_inherited_links_are_exported():

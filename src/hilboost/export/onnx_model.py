@@ -30,6 +30,8 @@ from hilboost.persistence.atomic import atomic_path
 _KINDS = (
     "BoostingRegressor",
     "BoostingClassifier",
+    "BoostingRanker",
+    "BoostingSurvival",
     "KernelBoostingRegressor",
     "KernelBoostingClassifier",
     "SparseKernelRidge",
@@ -43,10 +45,11 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     Parameters
     ----------
     model : estimator
-        Fitted: ``BoostingRegressor`` or ``BoostingClassifier`` with trees or ``learner="kernel"``,
-        ``KernelBoostingRegressor``, ``KernelBoostingClassifier``, ``SparseKernelRidge`` or
-        ``SparseKernelClassifier`` with hilboost's own kernels.  The loss is a built-in one, or a
-        custom one that declares its ``link`` or does not define ``inverse_link``.
+        Fitted: ``BoostingRegressor``, ``BoostingClassifier``, ``BoostingRanker`` or
+        ``BoostingSurvival`` with trees or ``learner="kernel"``, ``KernelBoostingRegressor``,
+        ``KernelBoostingClassifier``, ``SparseKernelRidge`` or ``SparseKernelClassifier`` with
+        hilboost's own kernels.  The loss is a built-in one, or a custom one that declares its
+        ``link`` or does not define ``inverse_link``.
     path : str or Path, optional
         File to write atomically.
     dtype : {"float64", "float32"}, default="float64"
@@ -66,7 +69,8 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
 
         Regressors have the output ``prediction``, (n,) or (n, c) float64, as ``predict`` returns.
         Classifiers have ``label`` (n,) and ``probabilities`` (n, n_classes) float64, or ``scores``
-        with ``loss="hinge"`` or ``"squared_hinge"``.
+        with ``loss="hinge"`` or ``"squared_hinge"``.  Survival models have ``risk``, (n,) float64,
+        the column that ``predict_raw`` returns.
 
     Raises
     ------
@@ -187,6 +191,9 @@ def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
     from onnx import TensorProto, helper
 
     info, double = helper.make_tensor_value_info, TensorProto.DOUBLE
+    if model.fitted_.codec.kind == "survival":
+        graph.rename(graph.add("Squeeze", predicted, graph.integers(1)), "risk")
+        return [info("risk", double, ["n"])]
     if model.fitted_.codec.kind == "numbers":
         r = len(model.model_.initial_raw)
         flat = r == 1 and model.fitted_.numbers.flat

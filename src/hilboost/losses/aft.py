@@ -18,7 +18,7 @@ from hilboost.losses._lifetimes import DISTRIBUTIONS, Lifetimes, likelihood
 from hilboost.losses._survival import UPPER, check_columns
 
 _SCALES = np.log(1e-2), np.log(1e2)
-_ALTERNATIONS = 6
+_ALTERNATIONS = 10
 _LARGEST = 15.0
 _SMALLEST_HESSIAN = 1e-6
 
@@ -88,7 +88,7 @@ class AFT(AdaptiveLoss):
         """Maximum likelihood, together with the scale."""
         known = target.y[:, :2][(target.y[:, :2] > 0) & np.isfinite(target.y[:, :2])]
         ends = float(np.log(known.min())) - 1.0, float(np.log(known.max())) + 1.0
-        best, scale = -float(np.log(known).mean()), self.scale
+        best, scale = -0.5 * (ends[0] + ends[1]), self.scale
 
         def total(start: float) -> float:
             raw = np.full((len(target.y), 1), start)

@@ -13,6 +13,7 @@ from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.validation.choices import is_name
 
 _SMALLEST_EARLY = 200
+_SMALLEST_SCALED = 40
 _LARGE = 50_000
 
 
@@ -25,6 +26,7 @@ def resolve(
     leaf_loss: bool,
     two_classes: bool,
     coupled: bool = False,
+    scaled: bool = False,
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
@@ -49,6 +51,9 @@ def resolve(
         row.
     coupled : bool
         Whether the loss compares rows; its hessians are smaller than those of other losses.
+    scaled : bool
+        Whether a scale is estimated from the residuals, which requires rows that a model has not
+        learned from.
 
     Notes
     -----
@@ -63,7 +68,7 @@ def resolve(
     early = parameters["early_stopping"]
     if early == "auto":
         asked = held_out or parameters.get("eval_metric") is not None
-        early = asked or (trees and n >= _SMALLEST_EARLY)
+        early = asked or (trees and n >= (_SMALLEST_SCALED if scaled else _SMALLEST_EARLY))
     large = n > _LARGE
     careful = early and not large
     automatic = 20 if kernel else (1000 if large else 1500) if early else 100

@@ -137,6 +137,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         loss.has_leaf_values,
         data.codec.n_classes == 2 and not loss.quadratic and gives_probabilities(loss),
         loss.couples_rows,
+        loss.adaptive and data.codec.kind == "survival",
     )
     return in_given_weights(resolved, p, scale)
 
