@@ -30,7 +30,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
 from hilboost.core.target import Target
 from hilboost.reductions.sums import anywhere, counts, total_weight
-from hilboost.tables import BlockTable, DenseTable, SparseTable
+from hilboost.tables import BlockTable, SparseTable
 
 _PROBES = 8
 _FEWEST_FOR_PROPORTIONS = 50.0
@@ -180,7 +180,7 @@ def _columns(X: Floats | BlockTable, y: Floats) -> Iterator[Any]:
     """The columns of ``y`` and ``X``, (n,) each; for a sparse table those of ``y`` only."""
     for values in (y,) if isinstance(X, SparseTable) else (y, X):
         for k in range(values.shape[1]):
-            yield values.column(k) if isinstance(values, DenseTable) else values[:, k]
+            yield values.column(k) if isinstance(values, BlockTable) else values[:, k]
 
 
 def _of_row(row: int, column: Floats, _: int) -> float:

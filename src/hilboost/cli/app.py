@@ -39,6 +39,8 @@ FIT_EXAMPLES = """[bold]Examples[/bold]
 
   hilboost fit houses.csv --target price --out houses.model --set max_depth=4
 
+  hilboost fit huge.parquet --target price --out huge.model --stream
+
   zcat houses.csv.gz | hilboost fit - --target price --out houses.model
 
   hilboost fit --config fit.toml --random-state 1"""
@@ -120,6 +122,8 @@ def fit(
     time_budget: options.TimeBudget = None,
     random_state: options.RandomState = None,
     threads: options.Threads = None,
+    stream: options.Stream = None,
+    dask: options.Dask = None,
     settings: options.Settings = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,
@@ -148,8 +152,15 @@ def fit(
             "time_budget": time_budget,
             "random_state": random_state,
             "threads": threads,
+            "stream": stream,
+            "dask": dask,
         }
         job = FitJob(**options_of_fit(given, config, settings or ()))
+        if job.stream or job.dask is not None:
+            from hilboost.cli.large import run_large_fit
+
+            typer.echo(run_large_fit(job, as_json=as_json))
+            return
         typer.echo(run_fit(job, as_json=as_json))
 
 

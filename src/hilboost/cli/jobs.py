@@ -28,7 +28,17 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = ["FitJob", "PredictJob", "chosen_scores", "model_columns", "run_fit", "run_predict"]
+__all__ = [
+    "FitJob",
+    "PredictJob",
+    "chosen_scores",
+    "completed",
+    "model_columns",
+    "new_model",
+    "run_fit",
+    "run_predict",
+    "told",
+]
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,8 @@ class FitJob:
     valid: Path | None = None
     metric: tuple[str, ...] = ()
     time_budget: float | None = None
+    stream: bool = False
+    dask: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -107,7 +119,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     str
         Summary of the fit: sentences, or one JSON object.
     """
-    path, target, out = _complete(job)
+    path, target, out = completed(job)
     features, column = split_target(read_table(path), target)
     # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
@@ -127,7 +139,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     import hilboost
     from hilboost.cli.progress import StageProgress
 
-    model = _new_model(job, task.name)
+    model = new_model(job, task.name)
     limit = [TimeLimit(job.time_budget)] if job.time_budget and job.family == "tree" else []
     if limit and "max_features" not in job.settings:
         model.set_params(max_features=1.0)  # "auto" would use up the time with trial fits
@@ -144,11 +156,20 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     elif valid is not None:
         scores = chosen_scores(model, valid.X, valid.y, job.metric)
     hilboost.save(model, out)
-    return _told(job, model, rows, seconds, scores, as_json)
+    return told(job, model, rows.X.shape, seconds, scores, as_json)
 
 
-def _complete(job: FitJob) -> tuple[Path, str, Path]:
-    """Validate a job, and return its table, target, and output."""
+def completed(job: FitJob) -> tuple[Path, str, Path]:
+    """Validate a job, and return its table, target, and output.
+
+    Parameters
+    ----------
+    job : FitJob
+
+    Returns
+    -------
+    table, target, out : Path, str, Path
+    """
     for name, value in (("a TABLE", job.table), ("--target", job.target), ("--out", job.out)):
         if value is None:
             raise UsageError(
@@ -210,22 +231,37 @@ def chosen_scores(
     return {name: found[name] for name in metrics} if metrics else found
 
 
-def _told(
+def told(
     job: FitJob,
     model: Any,
-    rows: _Rows,
+    shape: tuple[int, int],
     seconds: float,
     scores: dict[str, float | None] | None,
     as_json: bool,
 ) -> str:
+    """Summarize a fit to a table of this shape.
+
+    Parameters
+    ----------
+    job : FitJob
+    model : estimator
+    shape : (int, int)
+    seconds : float
+    scores : dict or None
+    as_json : bool
+
+    Returns
+    -------
+    str
+    """
     stages, loss = model.n_estimators_, float(model.history_.train[model.n_estimators_])
     if as_json:
         return json.dumps(
             {
                 "model": str(job.out),
                 "class": type(model).__name__,
-                "rows": len(rows.X),
-                "columns": rows.X.shape[1],
+                "rows": shape[0],
+                "columns": shape[1],
                 "stages": stages,
                 "seconds": round(seconds, 3),
                 "training_loss": loss,
@@ -234,7 +270,7 @@ def _told(
         )
     rounds = "1 round" if stages == 1 else f"{stages} rounds"
     text = (
-        f"Fitted {rounds} on {len(rows.X)} rows and {rows.X.shape[1]} columns in "
+        f"Fitted {rounds} on {shape[0]} rows and {shape[1]} columns in "
         f"{seconds:.1f} s (training loss {loss:.4g}). Saved the model to '{job.out}'."
     )
     if scores is not None:
@@ -245,7 +281,18 @@ def _told(
     return text
 
 
-def _new_model(job: FitJob, task: TaskName) -> Any:
+def new_model(job: FitJob, task: TaskName) -> Any:
+    """Create the estimator of a job.
+
+    Parameters
+    ----------
+    job : FitJob
+    task : {"regression", "classification"}
+
+    Returns
+    -------
+    estimator
+    """
     import hilboost
 
     names = {

@@ -94,6 +94,16 @@ TimeBudget = Annotated[
 ]
 RandomState = Annotated[int | None, Option(metavar="SEED", help="Random seed; default 0.")]
 Threads = Annotated[int | None, Option(metavar="N", help="Number of threads; default all cores.")]
+Stream = Annotated[
+    bool | None,
+    Option(
+        "--stream", help="Leave a Parquet table, or a folder of them, on disk.", show_default=False
+    ),
+]
+Dask = Annotated[
+    str | None,
+    Option("--dask", metavar="ADDRESS", help="Fit a Parquet table on this Dask cluster."),
+]
 Settings = Annotated[
     list[str] | None,
     Option("--set", metavar="NAME=VALUE", help="Set any parameter of the estimator; repeatable."),

@@ -44,6 +44,10 @@ class InvalidModelFile(HilboostError, ValueError):
     """A model file is damaged, or is not a hilboost model file."""
 
 
+class FitError(HilboostError, RuntimeError):
+    """A fit on several machines cannot go on, because too many of them were lost."""
+
+
 class MissingPackage(HilboostError, ImportError):
     """An optional package, named in the message, is not installed."""
 

@@ -9,10 +9,12 @@ from hilboost.core.errors import MissingPackage
 
 # Extras of pyproject.toml that install a package
 EXTRAS = {
+    "distributed": "dask",
     "jinja2": "report",
     "matplotlib": "report",
     "onnx": "export",
     "pandas": "pandas",
+    "pyarrow": "stream",
     "rich": "cli",
     "typer": "cli",
 }

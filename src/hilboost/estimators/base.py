@@ -29,7 +29,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.stage_learners import StageLearners
 from hilboost.persistence.stored import StoredModel
-from hilboost.tables import without_unused_levels
+from hilboost.tables import of_used_levels
 from hilboost.training.categories import check_levels
 from hilboost.training.checkpoints import Resumable, checkpoint_among
 from hilboost.training.data import TrainingData, without_zero_weights
@@ -237,7 +237,7 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
             weight = weight[target.weight > 0]
         X, target = without_zero_weights(X, target)
         if len(X) < n and before is None and schema.categories:
-            X, schema = without_unused_levels(X, schema)
+            X, schema = of_used_levels(X, schema)
         if self._merges_equal_rows:
             X, target = merge_equal_rows(X, target)
             weight = target.weight

@@ -22,6 +22,7 @@ from hilboost.tables.encoding import (
     learn_array,
     without_unused_levels,
 )
+from hilboost.tables.files import FileTable, of_used_levels
 from hilboost.tables.reading import Table, as_array, read_table
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 from hilboost.tables.sparse import SparseTable, is_sparse
@@ -31,6 +32,7 @@ __all__ = [
     "BlockTable",
     "Column",
     "DenseTable",
+    "FileTable",
     "Level",
     "Schema",
     "SparseTable",
@@ -48,6 +50,7 @@ __all__ = [
     "learn",
     "learn_array",
     "n_rows",
+    "of_used_levels",
     "place",
     "read_table",
     "refuse_dates_and_complex",

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from hilboost.boosting import BoostingConfig, EnsembleMember, TrainingState
 from hilboost.callbacks import Checkpoint
@@ -125,6 +125,21 @@ class FitFingerprint:
                 f"{path} is the checkpoint of a fit to different data ({', '.join(others)}). "
                 f"{_WAYS_OUT}"
             )
+
+
+class StageKeeper(Protocol):
+    """What keeps the stages of a fit while it runs, such as a file."""
+
+    def check_learner(self, learner: Learner) -> None:
+        """Reject learners whose stages cannot be kept."""
+
+    def check_width(self, width: int) -> None:
+        """Reject stages that refer to columns of a wider table."""
+
+    def writing(
+        self, config: BoostingConfig, recipe: Recipe, state: TrainingState, n_columns: int
+    ) -> BoostingConfig:
+        """Return the configuration with a callback that keeps the stages."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
 from hilboost.reductions.draws import hold_out, renumbered
 from hilboost.reductions.sums import count
-from hilboost.tables import DenseTable, Schema
+from hilboost.tables import DenseTable, FileTable, Schema
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class TrainingData:
         is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), self.strata, size, share)
         is_held = self.target.of_units(is_held)
         learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
-        X, held = self.X, self.X[hold]
+        X: Any = self.X
+        held = X[hold]
         if in_place and isinstance(X, np.ndarray):
-            table: Any = DenseTable(X)
-            X = table
-        elif isinstance(X, DenseTable):
+            X = DenseTable(X)
+        elif isinstance(X, DenseTable | FileTable):
             held = held.array()
         target = self.target.rows(learn)
         return replace(

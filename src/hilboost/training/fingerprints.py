@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 
 from hilboost.core.errors import InvalidParameter
-from hilboost.tables import DenseTable, SparseTable
+from hilboost.tables import DenseTable, FileTable, SparseTable
 
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -42,14 +42,14 @@ def plain_value(name: str, value: Any) -> Any:
         ) from error
 
 
-def fingerprint(array: np.ndarray | DenseTable | SparseTable | None) -> str:
+def fingerprint(array: np.ndarray | DenseTable | FileTable | SparseTable | None) -> str:
     """Hash an array; cost O(size), one or two seconds per gigabyte."""
     if array is None:
         return "none"
     if isinstance(array, SparseTable):
         d = array.shape[1]
         return f"sparse {d} " + " ".join(fingerprint(part) for part in array.arrays)
-    if isinstance(array, DenseTable):
+    if isinstance(array, DenseTable | FileTable):
         columns = np.arange(array.shape[1])
         blocks: Iterable[np.ndarray] = (block for _, block in array.row_blocks(columns))
     else:

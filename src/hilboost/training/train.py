@@ -32,7 +32,7 @@ from hilboost.model.resolved import ResolvedParameters
 from hilboost.rules import Shrinkage
 from hilboost.training.begin import InitialState, begin
 from hilboost.training.categories import placed
-from hilboost.training.checkpoints import Resumable
+from hilboost.training.checkpoints import StageKeeper
 from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
 from hilboost.training.race import best_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
@@ -71,7 +71,7 @@ def train(
     n_threads: int = 1,
     callbacks: Sequence[Callback] = (),
     continuation: Continuation | None = None,
-    resumable: Resumable | None = None,
+    resumable: StageKeeper | None = None,
     observer: Observer | None = None,
     keeps_state: bool = False,
 ) -> TrainingResult:
@@ -85,8 +85,8 @@ def train(
     callbacks : sequence of Callback
     continuation : Continuation, optional
         Earlier fit to continue.
-    resumable : Resumable, optional
-        The file to which the fit is saved while it runs.
+    resumable : StageKeeper, optional
+        What keeps the stages while the fit runs.
     observer : callable, optional
     keeps_state : bool
         Whether the fitted model is to be continued, as with ``warm_start=True``.

@@ -15,6 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.tables import (
     DenseTable,
+    FileTable,
     Schema,
     SparseTable,
     Table,
@@ -81,6 +82,8 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     ValueError, TypeError
         Errors of scikit-learn: wrong number or order of columns, no rows.
     """
+    if isinstance(X, FileTable):
+        return _check_files(estimator, X, expected)
     if is_sparse(X):
         return _check_sparse(estimator, X, expected)
     X = without_mask(X)
@@ -110,6 +113,18 @@ def is_plain(estimator: Any, X: Any, schema: Schema) -> bool:
         return False
     with np.errstate(over="ignore", invalid="ignore"):
         return isfinite(X.sum(dtype=np.float64))
+
+
+def _check_files(estimator: Any, X: FileTable, expected: Expected) -> tuple[Floats, Schema]:
+    """Check a table on disk, whose values are checked when they are read."""
+    if not expected.blocks or expected.schema is not None:
+        raise InvalidType(
+            "tables on disk are only supported in new fits of trees; set learner='tree' and "
+            "warm_start=False."
+        )
+    check_columns(estimator, X.schema.names, X.shape[1], reset=True)
+    table: Any = X
+    return table, X.schema
 
 
 def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floats, Schema]:

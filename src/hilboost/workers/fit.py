@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -35,6 +35,7 @@ from hilboost.workers.partitions import (
     recoded,
     united_codec,
 )
+from hilboost.workers.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def fit_share(
     exchange: TreeExchange,
     callbacks: Sequence[Callback] = (),
     continuation: Continuation | None = None,
-    observer: Callable[[Recipe], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[FittedModel, Schema]:
     """Fit the model of all partitions; every worker calls with its own, and has the same result.
 
@@ -103,8 +104,8 @@ def fit_share(
     callbacks : sequence of Callback
     continuation : Continuation, optional
         Stages that an earlier session has finished.
-    observer : callable, optional
-        Called with the recipe before the first stage.
+    progress : Progress, optional
+        Sends records of the stages.
 
     Raises
     ------
@@ -124,9 +125,7 @@ def fit_share(
     seed = task.seed if continuation is None else continuation.seed
     recipe = model._recipe(data, seed, continuation)
     _check_recipe(recipe)
-    if observer is not None:
-        observer(recipe)
-    result = train(recipe, task.n_threads, callbacks, continuation)
+    result = train(recipe, task.n_threads, callbacks, continuation, progress)
     return result.fitted, data.schema
 
 

@@ -18,7 +18,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.reductions.draws import draw_rows
 from hilboost.reductions.sums import count, masses_of_groups
-from hilboost.tables import BlockTable, DenseTable, SparseTable
+from hilboost.tables import BlockTable, DenseTable, FileTable, SparseTable
 
 SAMPLE_ROWS = 200_000
 _BLOCK_ROWS = 1024
@@ -127,7 +127,7 @@ def bin_table(
         rows = draw_rows(key, n, None, SAMPLE_ROWS, team, share)
     sample_weight = weight if weight is None or rows is None else weight[rows]
     sample = X if rows is None else X[rows]
-    if isinstance(sample, DenseTable):
+    if isinstance(sample, DenseTable | FileTable):
         sample = sample.array()
     if share is not None and isinstance(sample, np.ndarray):
         sample = share.exchange.gathered(sample)
@@ -147,9 +147,17 @@ def bin_table(
     thresholds = np.full((d, 2 ** int(n_steps.max())), np.inf)
     for k, cuts in enumerate(edges):
         thresholds[k, : len(cuts)] = cuts
-    words = np.empty((-(-d // 8), n), dtype=dtypes.WORD)
+    shape = -(-d // 8), n
+    words = _empty_words(X, shape)
     _pack(X, BinEdges(thresholds, n_steps, n_bins - 1), words, team)
     return BinnedTable(words, thresholds, n_values, n_bins)
+
+
+def _empty_words(X: Floats | BlockTable, shape: tuple[int, int]) -> NDArray[np.uint64]:
+    """Memory for the bins, which are on disk if the table is."""
+    if isinstance(X, FileTable):
+        return X.on_disk(shape, dtypes.WORD)
+    return np.empty(shape, dtype=dtypes.WORD)
 
 
 def _columns_of(X: Floats | BlockTable) -> Callable[[int], Floats]:
@@ -173,6 +181,16 @@ def _pack(
             pack_bins(values, *edges.of_columns(first, last), begin, words[w : w + 1])
 
         team.map(pack_columns, list(product(range(len(words)), range(0, n, _SPARSE_BLOCK_ROWS))))
+        return
+
+    if isinstance(X, FileTable):
+        for first, batch in X.batches():
+
+            def pack_part(begin: int, first: int = first, batch: Floats = batch) -> None:
+                values = batch[begin : begin + _BLOCK_ROWS]
+                pack_bins(values, *edges, first + begin, words)
+
+            team.map(pack_part, range(0, len(batch), _BLOCK_ROWS))
         return
 
     def pack_rows(begin: int) -> None:

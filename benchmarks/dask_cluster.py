@@ -1,0 +1,219 @@
+"""Trees on a Dask cluster of two single-thread processes: hilboost, XGBoost and LightGBM.
+
+Run ``python benchmarks/dask_cluster.py``.  The large table has 1,000,000 × 28 numbers (float32) in
+eight partitions; every library grows 100 trees of 31 leaves.  The small one has 50,000 rows, which
+are divided in five ways; models are different if predictions for 1,000 rows differ in any bit.
+Last, a worker is killed in mid-fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import time
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+import dask
+from _common import (
+    RESULTS,
+    environment,
+    environment_markdown,
+    peak_memory_mb,
+    reset_peak_memory,
+    timed,
+    write_json,
+)
+
+N_COLUMNS, N_PARTS = 28, 8
+DIVISIONS = ([25, 25], [50], [10, 40], [5, 5, 5, 35], [12, 13, 12, 13])  # thousands of rows
+
+
+def rows(part: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the inputs and targets of a partition."""
+    rng = np.random.default_rng(part)
+    X = rng.normal(size=(n, N_COLUMNS)).astype(np.float32)
+    y = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] + rng.normal(size=n)
+    return X, y.astype(np.float32)
+
+
+def large_table(client: Client, n: int) -> tuple[da.Array, da.Array]:
+    """Draw the partitions on the workers, and keep them there."""
+    size = n // N_PARTS
+    parts = [dask.delayed(rows, nout=2)(part, size) for part in range(N_PARTS)]
+    X = da.concatenate([da.from_delayed(p[0], (size, N_COLUMNS), np.float32) for p in parts])
+    y = da.concatenate([da.from_delayed(p[1], (size,), np.float32) for p in parts])
+    X, y = client.persist([X, y])
+    client.gather(client.compute([X[-1], y[-1]]))
+    return X, y
+
+
+def divided(X: np.ndarray, y: np.ndarray, sizes: list[int]) -> tuple[da.Array, da.Array]:
+    """Cut a small table into partitions of so many thousands of rows."""
+    chunks = tuple(1000 * size for size in sizes)
+    return da.from_array(X, chunks=(chunks, (-1,))), da.from_array(y, chunks=(chunks,))
+
+
+def hilboost_model(X: Any, y: Any, client: Client, n_trees: int, callbacks: Any = ()) -> Any:
+    import hilboost.dask
+    from hilboost import BoostingRegressor
+
+    model = BoostingRegressor(
+        learner="tree",
+        n_estimators=n_trees,
+        learning_rate=0.1,
+        max_leaf_nodes=31,
+        min_samples_leaf=20,
+        l2_regularization=0.0,
+        subsample=1.0,
+        max_features=1.0,
+        early_stopping=False,
+        random_state=0,
+    )
+    return hilboost.dask.fit(model, X, y, client=client, callbacks=callbacks)
+
+
+def xgboost_model(X: Any, y: Any, client: Client, n_trees: int) -> Any:
+    from xgboost.dask import DaskXGBRegressor
+
+    model = DaskXGBRegressor(
+        n_estimators=n_trees,
+        learning_rate=0.1,
+        tree_method="hist",
+        grow_policy="lossguide",
+        max_leaves=31,
+        max_depth=0,
+        min_child_weight=20,
+        reg_lambda=0.0,
+        n_jobs=1,
+    )
+    model.client = client
+    model.fit(X, y)
+    from xgboost import DMatrix
+
+    booster = model.get_booster()
+    return type("Plain", (), {"predict": lambda _, X: booster.predict(DMatrix(X))})()
+
+
+def lightgbm_model(X: Any, y: Any, client: Client, n_trees: int) -> Any:
+    from lightgbm import DaskLGBMRegressor
+
+    model = DaskLGBMRegressor(
+        client=client,
+        n_estimators=n_trees,
+        learning_rate=0.1,
+        num_leaves=31,
+        min_child_samples=20,
+        tree_learner="data",
+        n_jobs=1,
+        verbose=-1,
+    )
+    return model.fit(X, y).to_local()
+
+
+LIBRARIES = {"hilboost": hilboost_model, "XGBoost": xgboost_model, "LightGBM": lightgbm_model}
+
+
+class Traffic(logging.Handler):
+    """Remembers what the last fit of hilboost has sent."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.sent = record.args
+
+
+def measure(client: Client, n: int) -> list[dict[str, Any]]:
+    """Time one fit of each library to the large table, and count models of the small one."""
+    X, y = large_table(client, n)
+    X_test, y_test = rows(100, 20_000)
+    X_small, y_small = rows(101, 50_000)
+    traffic = Traffic()
+    logging.getLogger("hilboost").addHandler(traffic)
+    logging.getLogger("hilboost").setLevel("INFO")
+    results = []
+    for name, fit in LIBRARIES.items():
+        fit(*divided(X_small, y_small, [25, 25]), client, 5)  # compiles, loads
+        client.run(reset_peak_memory)
+        seconds, model = timed(lambda fit=fit: fit(X, y, client, 100))
+        peak = max(client.run(peak_memory_mb).values())
+        error = float(np.mean((model.predict(X_test) - y_test) ** 2))
+        found = set()
+        for sizes in DIVISIONS:
+            small = fit(*divided(X_small, y_small, sizes), client, 20)
+            found.add(small.predict(X_test[:1000]).tobytes())
+        one = {"library": name, "seconds": seconds, "peak_mib": peak, "test_mse": error}
+        one["models_of_5_divisions"] = len(found)
+        if name == "hilboost":
+            one["n_bytes"], one["n_messages"] = traffic.sent[1:]  # of the last small fit
+        results.append(one)
+        print(one, flush=True)
+    return results
+
+
+def killed(client: Client) -> dict[str, Any]:
+    """Kill a worker in mid-fit; return how long the fit takes with and without."""
+    X, y = rows(101, 50_000)
+    table = divided(X, y, [12, 13, 12, 13])
+    plain_s, alone = timed(lambda: hilboost_model(*table, client, 60))
+    results: dict[str, Any] = {"plain_s": plain_s, "killed_s": [], "same": []}
+    for victim in (0, 1):
+        client.wait_for_workers(2)
+        hilboost_model(*table, client, 3)  # a new process loads compiled code
+        pids = list(client.run(os.getpid).values())
+        seen: list[float] = []
+
+        def kill(event: Any, pids: Any = pids, victim: int = victim, seen: Any = seen) -> None:
+            if event.stage >= 20 and not seen:
+                seen.append(time.perf_counter())
+                os.kill(pids[victim], signal.SIGKILL)
+
+        seconds, model = timed(lambda: hilboost_model(*table, client, 60, [kill]))
+        results["killed_s"].append(seconds)
+        results["same"].append(bool((model.predict(X) == alone.predict(X)).all()))
+    return results
+
+
+def main() -> None:
+    """Measure, and write JSON and Markdown."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    n = parser.parse_args().rows
+    about = environment(2)
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        results = measure(client, n)
+        lost = killed(client)
+    write_json(
+        RESULTS / "dask_cluster.json",
+        {"environment": about, "rows": n, "results": results, "killed": lost},
+    )
+    lines = [
+        "# Trees on a Dask cluster",
+        "",
+        f"{n:,} × {N_COLUMNS}, two workers with one thread each, 100 trees of 31 leaves; one run.",
+        "",
+        "| library | seconds | peak memory of a worker (MiB) | test MSE | models of 5 divisions |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {r['library']} | {r['seconds']:.1f} | {r['peak_mib']:.0f} | {r['test_mse']:.4f} "
+        f"| {r['models_of_5_divisions']} |"
+        for r in results
+    ]
+    plain, after = lost["plain_s"], ", ".join(f"{s:.1f}" for s in lost["killed_s"])
+    lines += [
+        "",
+        f"A fit of 60 trees to 50,000 rows took {plain:.1f} s, and {after} s with a worker killed "
+        f"after 20 trees; the models are the same: {all(lost['same'])}.",
+        "",
+        environment_markdown(about),
+    ]
+    (RESULTS / "dask_cluster.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Implementation of ``hilboost fit --stream`` and ``hilboost fit --dask``."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hilboost.cli.errors import CliError, UsageError, note
+from hilboost.cli.jobs import FitJob, completed, new_model, told
+from hilboost.cli.task import choose_task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["run_large_fit"]
+
+
+def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:
+    """Fit a model on a Parquet table that stays on disk, or on a Dask cluster, and save it.
+
+    Parameters
+    ----------
+    job : FitJob
+        With ``stream`` or ``dask``.
+    as_json : bool
+        Return JSON instead of sentences.
+
+    Returns
+    -------
+    str
+        Summary of the fit.
+    """
+    path, target, out = completed(job)
+    _refuse(job, path)
+
+    import hilboost
+    from hilboost.cli.progress import StageProgress
+
+    column = _target(path, target)
+    task = choose_task(column, job.task, job.loss or "")
+    note(f"{task.name}, because {task.reason}.")
+    model = new_model(job, task.name)
+    start = time.perf_counter()
+    with StageProgress("fitting") as progress:
+        fit = _fit_on_cluster if job.dask is not None else _fit_from_disk
+        fit(job, model, path, target, progress.callback("fitting"))
+    seconds = time.perf_counter() - start
+    hilboost.save(model, out)
+    return told(job, model, (len(column), model.n_features_in_), seconds, None, as_json)
+
+
+def _refuse(job: FitJob, path: Path) -> None:
+    """Reject options that large tables do not support."""
+    option = "--stream" if job.stream else "--dask"
+    if job.stream and job.dask is not None:
+        raise UsageError("--stream and --dask exclude each other; use one of them.")
+    for name, is_given in (
+        ("--valid", job.valid is not None),
+        ("--time-budget", job.time_budget is not None),
+        ("--family kernel", job.family == "kernel"),
+    ):
+        if is_given:
+            raise UsageError(f"{name} is not supported with {option}; remove it.")
+    if not path.is_dir() and path.suffix not in (".parquet", ".pq"):
+        raise CliError(
+            f"{option} requires a Parquet file or a folder of them; '{path}' is neither."
+        )
+
+
+def _target(path: Path, target: str) -> "pd.Series[Any]":
+    import pandas as pd
+
+    from hilboost.stream.source import dataset_of, values_of
+
+    column = pd.Series(values_of(dataset_of(path, path), target), name=target)
+    if column.isna().any():
+        row = int(column.isna().to_numpy().argmax())
+        raise CliError(f"The target '{target}' is empty in data row {row}; remove such rows.")
+    return column
+
+
+def _fit_from_disk(job: FitJob, model: Any, path: Path, target: str, callback: Any) -> None:
+    import hilboost.stream
+
+    hilboost.stream.fit(
+        model,
+        path,
+        target=target,
+        sample_weight=job.weights,
+        ignore=[name for name in job.ignore if name != job.weights],
+        callbacks=[callback],
+    )
+
+
+def _fit_on_cluster(job: FitJob, model: Any, path: Path, target: str, callback: Any) -> None:
+    import dask.dataframe as dd
+    from distributed import Client
+
+    import hilboost.dask
+
+    with Client(job.dask) as client:
+        table = dd.read_parquet(path)
+        without = [target, *job.ignore, *([job.weights] if job.weights else [])]
+        weight = None if job.weights is None else table[job.weights]
+        X = table.drop(columns=list(dict.fromkeys(without)))
+        hilboost.dask.fit(
+            model, X, table[target], sample_weight=weight, client=client, callbacks=[callback]
+        )

@@ -1,0 +1,57 @@
+"""Partitions of Dask collections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dask
+import numpy as np
+
+from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.workers.partitions import Partition
+
+
+def partitions_of(X: Any, y: Any, weight: Any, names: Sequence[str]) -> list[Any]:
+    """Return one delayed :class:`Partition` for each partition of ``X``.
+
+    Parameters
+    ----------
+    X, y, weight : Dask DataFrame, Array or sequence of delayed objects
+        ``weight`` may be ``None``.
+    names : (str, str, str)
+        Names of the three for messages.
+
+    Raises
+    ------
+    InvalidType
+        One of them is not a Dask collection.
+    InvalidData
+        Their partitions are different.
+    """
+    given = [(name, value) for name, value in zip(names, (X, y, weight), strict=True)]
+    parts = [_delayed(value, name) for name, value in given if value is not None]
+    n = len(parts[0])
+    for (name, _), found in zip(given[1:], parts[1:], strict=False):
+        if len(found) != n:
+            raise InvalidData(
+                f"{names[0]} has {n} partitions, but {name} has {len(found)}; divide the rows of "
+                "both in the same way."
+            )
+    rows = zip(*parts, strict=True)
+    return [dask.delayed(Partition)(number, *of_part) for number, of_part in enumerate(rows)]
+
+
+def _delayed(collection: Any, name: str) -> list[Any]:
+    """Delayed partitions of a collection."""
+    if isinstance(collection, list | tuple):
+        if collection and all(hasattr(part, "key") for part in collection):
+            return [dask.delayed(part) for part in collection]
+    elif hasattr(collection, "to_delayed"):
+        if len(getattr(collection, "shape", ())) == 2 and hasattr(collection, "rechunk"):
+            collection = collection.rechunk({1: -1})
+        return np.ravel(np.array(collection.to_delayed(), dtype=object)).tolist()
+    raise InvalidType(
+        f"{name} must be a Dask DataFrame, a Dask Array or a list of delayed partitions, not "
+        f"{type(collection).__name__}; for data in memory, use the method fit of the estimator."
+    )

@@ -1,0 +1,89 @@
+"""Lazy predictions, partition by partition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask
+import numpy as np
+import pandas as pd
+from dask.array import concatenate, from_delayed
+
+from hilboost.core.errors import InvalidType
+
+
+def predict(model: Any, X: Any) -> Any:
+    """Predict the target, partition by partition, when the result is computed.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X : Dask DataFrame or Dask Array (n, d)
+
+    Returns
+    -------
+    Dask Series, or Dask Array (n,) or (n, c)
+        A data frame gives a series if there is one target, and otherwise an array.
+    """
+    return _lazy(model, X, "predict")
+
+
+def predict_proba(model: Any, X: Any) -> Any:
+    """Predict the probabilities of the classes, partition by partition.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted.
+    X : Dask DataFrame or Dask Array (n, d)
+
+    Returns
+    -------
+    Dask Array (n, n_classes)
+    """
+    return _lazy(model, X, "predict_proba")
+
+
+def _lazy(model: Any, X: Any, method: str) -> Any:
+    if not hasattr(X, "to_delayed"):
+        raise InvalidType(
+            f"X must be a Dask DataFrame or a Dask Array, not {type(X).__name__}; for data in "
+            "memory, use the methods of the model."
+        )
+    codec, is_array = model.fitted_.codec, hasattr(X, "rechunk")
+    width: int | None = None
+    if codec.kind == "classes":
+        dtype = codec.classes.dtype if method == "predict" else np.dtype(np.float64)
+        width = None if method == "predict" else len(codec.classes)
+    else:
+        dtype, width = np.dtype(np.float64), None if codec.flat else codec.n_targets
+    if not is_array and width is None:
+        return X.map_partitions(_predicted_series, model, method, dtype, meta=(None, dtype))
+    if not is_array:
+        parts = [
+            dask.delayed(_predicted)(part, model, method, dtype, width) for part in X.to_delayed()
+        ]
+        shapes = [(np.nan,) if width is None else (np.nan, width)] * len(parts)
+        arrays = [from_delayed(p, s, dtype) for p, s in zip(parts, shapes, strict=True)]
+        return concatenate(arrays, allow_unknown_chunksizes=True)
+    blocks, given = X.rechunk({1: -1}), (model, method, dtype, width)
+    if width is None:
+        return blocks.map_blocks(
+            _predicted, *given, drop_axis=1, dtype=dtype, meta=np.empty(0, dtype)
+        )
+    chunks = (blocks.chunks[0], (width,))
+    return blocks.map_blocks(
+        _predicted, *given, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype)
+    )
+
+
+def _predicted(part: Any, model: Any, method: str, dtype: Any, width: int | None) -> Any:
+    """Predict the rows of a partition, which may have none."""
+    if not len(part):
+        return np.empty((0,) if width is None else (0, width), dtype=dtype)
+    return getattr(model, method)(part)
+
+
+def _predicted_series(part: Any, model: Any, method: str, dtype: Any) -> Any:
+    return pd.Series(_predicted(part, model, method, dtype, None), index=part.index, dtype=dtype)

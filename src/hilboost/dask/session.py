@@ -1,0 +1,108 @@
+"""The session of a fit on one Dask worker."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from distributed import get_worker, secede
+from distributed.comm import get_address_host
+
+from hilboost.workers.exchange import WorkerLost
+from hilboost.workers.fit import WorkerTask, fit_share
+from hilboost.workers.partitions import Partition
+from hilboost.workers.progress import Progress, StageRecord
+from hilboost.workers.sockets import SocketExchange
+
+# By fit and worker: several workers may live in one process.
+_listeners: dict[tuple[bytes, str], socket.socket] = {}
+_exchanges: dict[tuple[bytes, str], SocketExchange] = {}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a session has ended: with a result, with an error, or because a worker was lost.
+
+    ``n_bytes`` and ``n_messages`` count what this worker has sent.
+    """
+
+    result: Any = None
+    error: Exception | None = None
+    lost: str | None = None
+    n_bytes: int = 0
+    n_messages: int = 0
+
+
+def listen(token: bytes, dask_worker: Any) -> tuple[str, int]:
+    """Open a port of the worker; return its address."""
+    address = dask_worker.address
+    host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, 0), family=family)
+    _listeners[token, address] = listener
+    return host, int(listener.getsockname()[1])
+
+
+def abandon(token: bytes, dask_worker: Any) -> None:
+    """Close everything of a fit; a session that still runs ends when it next waits."""
+    key = token, dask_worker.address
+    listener, exchange = _listeners.pop(key, None), _exchanges.get(key)
+    if listener is not None:
+        listener.close()
+    if exchange is not None:
+        exchange.close()
+
+
+def run_session(
+    task: WorkerTask,
+    token: bytes,
+    rank: int,
+    addresses: list[tuple[str, int]],
+    partitions: list[Partition],
+    held_out: list[Partition],
+    continuation: bytes | None,
+    timeout: float,
+) -> Outcome:
+    """Fit with the other workers; only worker 0 returns the model."""
+    worker = get_worker()
+    secede()  # the other workers of this fit, and other fits, must be able to start
+    key = token, worker.address
+    listener = _listeners.get(key)
+    exchange: SocketExchange | None = None
+    try:
+        if listener is None:
+            raise WorkerLost("the worker was started again.")
+        contexts = _contexts(worker.security)
+        exchange = SocketExchange(rank, addresses, listener, token, timeout, contexts)
+        _exchanges[key] = exchange
+
+        def send(record: StageRecord) -> None:
+            worker.log_event(token.hex(), pickle.dumps(record))
+
+        task = replace(task, n_threads=worker.state.nthreads)
+        resumed = None if continuation is None else pickle.loads(continuation)
+        progress = Progress(None if rank else send)
+        found = fit_share(
+            task, partitions, held_out, exchange, continuation=resumed, progress=progress
+        )
+        return Outcome(None if rank else found, None, None, exchange.n_bytes, exchange.n_messages)
+    except WorkerLost as error:
+        return Outcome(lost=str(error))
+    except Exception as error:
+        return Outcome(error=error)
+    finally:
+        if exchange is not None:
+            exchange.close()
+        _exchanges.pop(key, None)
+        with suppress(KeyError):
+            _listeners.pop(key).close()
+
+
+def _contexts(security: Any) -> Any:
+    """Encryption of the cluster, if it has any: for incoming and for outgoing connections."""
+    incoming = security.get_listen_args("worker").get("ssl_context")
+    outgoing = security.get_connection_args("worker").get("ssl_context")
+    return None if incoming is None or outgoing is None else (incoming, outgoing)

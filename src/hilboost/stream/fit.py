@@ -1,0 +1,96 @@
+"""Fits to tables on disk."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hilboost.core.callback import Callback
+from hilboost.core.errors import InvalidParameter, InvalidType
+from hilboost.stream.source import dataset_of, table_of, values_of
+
+Estimator = TypeVar("Estimator")
+
+
+def fit(
+    model: Estimator,
+    source: Any,
+    *,
+    target: str | Sequence[str],
+    sample_weight: str | None = None,
+    ignore: Sequence[str] = (),
+    X_val: Any = None,
+    y_val: Any = None,
+    callbacks: Sequence[Callback] = (),
+    folder: str | Path | None = None,
+) -> Estimator:
+    """Fit a model of trees to a table on disk: the model of the table in memory, bit for bit.
+
+    Parameters
+    ----------
+    model : BoostingRegressor or BoostingClassifier
+    source : str, Path, pyarrow Dataset or Table, or iterable of pyarrow.RecordBatch
+        A Parquet or Arrow file, a folder of them, or batches.
+    target : str, or sequence of str
+        Names of the target columns; all other columns are inputs.
+    sample_weight : str, optional
+        Name of the column with sample weights.
+    ignore : sequence of str
+        Names of columns that are no inputs.
+    X_val, y_val : array-like, optional
+        Validation data in memory for early stopping, used instead of held-out rows.
+    callbacks : sequence of callables
+        As in the method ``fit`` of the estimator.
+    folder : str or Path, optional
+        Folder for temporary files: one byte for each cell, and the batches of an iterable.  By
+        default, the folder for temporary files of the system.
+
+    Returns
+    -------
+    estimator
+        ``model`` itself, fitted.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter, InvalidType
+        The table or the parameters are invalid.
+
+    Notes
+    -----
+    Targets and weights are read first, then a sample of the rows from which the bins are computed,
+    then all rows, which become one byte for each cell in a memory-mapped file.  In memory remain
+    about 60 bytes for each row and output, and the held-out rows.
+    """
+    parameters = _checked_parameters(model)
+    estimator: Any = model
+    names = [target] if isinstance(target, str) else list(target)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="hilboost_") as place:
+        dataset = dataset_of(source, Path(place))
+        columns = [values_of(dataset, name) for name in names]
+        weight = None if sample_weight is None else values_of(dataset, sample_weight)
+        without = [*names, *ignore, *([] if sample_weight is None else [sample_weight])]
+        y = columns[0] if isinstance(target, str) else np.column_stack(columns)
+        categorical = parameters["categorical_features"]
+        X = table_of(dataset, without, categorical, len(y), Path(place))
+        estimator.fit(X, y, weight, X_val=X_val, y_val=y_val, callbacks=callbacks)
+    return model
+
+
+def _checked_parameters(model: Any) -> dict[str, Any]:
+    # Estimators without shards need groups of rows.
+    tabular = getattr(model, "is_tabular", False)
+    if not tabular or "n_shards" not in model.get_params(deep=False):
+        raise InvalidType(
+            "tables on disk are only supported by BoostingRegressor and BoostingClassifier, not "
+            f"{type(model).__name__}."
+        )
+    parameters: dict[str, Any] = model.get_params(deep=False)
+    if parameters["learner"] not in ("tree", "auto"):
+        raise InvalidParameter("tables on disk are only supported by trees; set learner='tree'.")
+    if parameters["n_shards"] != 1:
+        raise InvalidParameter("n_shards is not supported by tables on disk; set n_shards=1.")
+    return parameters

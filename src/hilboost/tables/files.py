@@ -1,0 +1,161 @@
+"""Tables that stay on disk and are read in order, a batch of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core import dtypes
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
+from hilboost.tables.blocks import BlockTable
+from hilboost.tables.encoding import encode, without_unused_levels
+from hilboost.tables.reading import read_table
+from hilboost.tables.schema import Schema, place
+
+Reader = Callable[[Sequence[str]], Iterator[Any]]
+"""Yields Arrow tables with the named columns, in the order of the rows; may be called again."""
+
+
+class FileTable(BlockTable):
+    """Some rows of a table on disk.
+
+    Parameters
+    ----------
+    read : callable
+    schema : Schema
+        With names.
+    n_rows : int
+        Number of rows on disk.
+    folder : Path
+        For arrays that are as long as the table.
+    single : bool
+        Whether all columns are float32.
+    rows : (m,) uint32 or None
+        Ascending; ``None`` means all rows.
+    """
+
+    def __init__(
+        self,
+        read: Reader,
+        schema: Schema,
+        n_rows: int,
+        folder: Path,
+        single: bool = False,
+        rows: NDArray[np.uint32] | None = None,
+    ) -> None:
+        self._read, self.schema, self._n_rows = read, schema, n_rows
+        self._folder, self._single, self._rows = folder, single, rows
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 if all columns are float32, otherwise float64."""
+        return np.dtype(np.float32 if self._single else np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n, d)``"""
+        n = self._n_rows if self._rows is None else len(self._rows)
+        return n, self.schema.n_columns
+
+    def __getitem__(self, rows: Any) -> FileTable:
+        if self._rows is None:
+            known = np.arange(self._n_rows, dtype=dtypes.ROW)[rows]
+        else:
+            known = self._rows[rows]
+        given = self._read, self.schema, self._n_rows, self._folder, self._single
+        return FileTable(*given, known)
+
+    def batches(self, columns: Sequence[int] | None = None) -> Iterator[tuple[int, Floats]]:
+        """Yield the number of the first row and the values (m, n_columns) of batches of rows.
+
+        Raises
+        ------
+        InvalidData
+            A column contains infinity, or text instead of numbers.
+        """
+        chosen = range(self.schema.n_columns) if columns is None else columns
+        names = [self._names[k] for k in chosen]
+        levels = dict(self.schema.levels)
+        found = tuple((i, levels[k]) for i, k in enumerate(chosen) if k in levels)
+        part = Schema(len(names), tuple(names), found)
+        first, begin = 0, 0
+        for batch in self._read(names):
+            n = int(batch.num_rows)
+            rows: Any = slice(None)
+            if self._rows is not None:
+                low, high = np.searchsorted(self._rows, [first, first + n])
+                rows = self._rows[low:high] - dtypes.ROW(first)
+            first += n
+            if self._rows is not None and not len(rows):
+                continue
+            table = read_table(batch)
+            assert table is not None
+            values = encode(table, part)
+            _refuse_infinity(values, names)
+            values = values.astype(self.dtype, copy=False)[rows]
+            yield begin, np.ascontiguousarray(values)
+            begin += len(values)
+
+    @property
+    def _names(self) -> Sequence[str]:
+        assert self.schema.names is not None
+        return self.schema.names
+
+    def column(self, k: int) -> Floats:
+        """Return column ``k``, (n,) float64 or float32."""
+        parts = [values[:, 0] for _, values in self.batches([k])]
+        return np.concatenate([np.empty(0, self.dtype), *parts])
+
+    def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
+        """Yield dense blocks (m, n_columns) of all rows, for ascending ``columns``."""
+        for begin, values in self.batches(columns.tolist()):
+            yield slice(begin, begin + len(values)), values
+
+    def array(self) -> Floats:
+        """Return the whole table as a new array (n, d)."""
+        matrix = np.empty(self.shape, dtype=self.dtype)
+        for begin, values in self.batches():
+            matrix[begin : begin + len(values)] = values
+        return matrix
+
+    def of_used_levels(self) -> FileTable:
+        """Return the table without the levels that do not occur in its rows."""
+        found = []
+        for k, levels in self.schema.levels:
+            codes = np.unique(self.column(k))
+            used = codes[~np.isnan(codes)].astype(np.int64)
+            found.append((k, tuple(levels[code] for code in used)))
+        schema = replace(self.schema, levels=tuple(found))
+        given = self._n_rows, self._folder, self._single, self._rows
+        return FileTable(self._read, schema, *given)
+
+    def on_disk(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """Return an array in a file of its own, for which there is no room in memory."""
+        path = self._folder / f"array_{len(list(self._folder.iterdir()))}"
+        return np.asarray(np.memmap(path, dtype=dtype, mode="w+", shape=shape))
+
+
+def of_used_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
+    """Drop the levels that do not occur, as :func:`without_unused_levels`, also on disk."""
+    table: Any = X
+    if not isinstance(table, FileTable):
+        return without_unused_levels(X, schema)
+    table = table.of_used_levels()
+    return table, table.schema
+
+
+def _refuse_infinity(values: Floats, names: Sequence[str]) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()) or not np.isinf(values).any():
+            return
+    name = names[int(np.isinf(values).any(axis=0).argmax())]
+    raise InvalidData(
+        f"Input X contains infinity or a value too large in {place(name)}. Replace it by a finite "
+        "number, or by NaN if the value is missing."
+    )

@@ -1,0 +1,74 @@
+"""``hilboost fit --stream`` and ``--dask``: the model of the ordinary command."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.workers.together import saved
+from typer.testing import CliRunner
+
+import hilboost
+from hilboost.cli.app import app
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
+    frame["k"] = rng.choice(["x", "y", "z"], 400)
+    frame["w"] = rng.integers(1, 3, 400)
+    frame["y"] = frame["a"] + (frame["k"] == "x") + 0.1 * rng.normal(size=400)
+    frame.to_parquet(tmp_path / "table.parquet")
+    return tmp_path / "table.parquet"
+
+
+def fitted(table, *options):
+    out = table.parent / "one.model"
+    given = ["--target", "y", "--out", str(out), "--n-estimators", "5", *options]
+    done = RUN.invoke(app, ["fit", str(table), *given, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout.strip().splitlines()[-1])
+    return (told["rows"], told["columns"]), saved(hilboost.load(out))
+
+
+def test_stream(table):
+    options = ["--weights", "w", "--ignore", "c", "--set", "min_samples_leaf=3"]
+    assert fitted(table, *options, "--stream") == fitted(table, *options)
+
+
+@pytest.mark.filterwarnings("default")
+def test_dask(table):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, processes=False, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        assert fitted(table, "--dask", address, "--ignore", "w") == fitted(table, "--ignore", "w")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--stream", "--dask", "tcp://x:1"], "exclude each other"),
+        (["--stream", "--family", "kernel"], "--family kernel is not supported"),
+        (["--stream", "--time-budget", "3"], "--time-budget is not supported"),
+    ],
+)
+def test_refusals(table, options, message):
+    given = ["--target", "y", "--out", str(table.parent / "one.model"), *options]
+    done = RUN.invoke(app, ["fit", str(table), *given])
+    assert done.exit_code != 0
+    assert message in done.output
+
+
+def test_only_parquet_tables_without_empty_targets(table):
+    rows = pd.read_parquet(table)
+    rows.to_csv(table.with_suffix(".csv"))
+    out = ["--target", "y", "--out", str(table.parent / "one.model"), "--stream"]
+    done = RUN.invoke(app, ["fit", str(table.with_suffix(".csv")), *out])
+    assert "requires a Parquet file" in done.output
+    rows.loc[7, "y"] = np.nan
+    rows.to_parquet(table)
+    done = RUN.invoke(app, ["fit", str(table), *out])
+    assert "is empty in data row 7" in done.output

@@ -1,0 +1,111 @@
+"""Fits to tables on disk: the bytes of the table in memory."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+from tests.cases import PLAIN
+from tests.workers.together import saved
+
+import hilboost.stream
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
+from hilboost.core.errors import HilboostError
+from hilboost.learners.tree import binning
+from hilboost.stream import source
+
+N = 2000
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(N, 3)), 2)
+    X[rng.uniform(size=X.shape) < 0.05] = np.nan
+    frame = pd.DataFrame(X, columns=list("abc")).assign(d=rng.choice(["p", "q", None], N))
+    frame["w"] = rng.integers(0, 3, N).astype(float)
+    frame["y"] = np.nan_to_num(frame["a"]) * (frame["d"] == "p") + rng.normal(size=N)
+    return frame
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(source, "BATCH_ROWS", 300)
+
+
+REGRESSOR = BoostingRegressor(**PLAIN | {"n_estimators": 6, "random_state": 0})
+FITS = [
+    REGRESSOR,
+    clone(REGRESSOR).set_params(early_stopping=True, cv_folds=1, max_features="auto"),
+    clone(REGRESSOR).set_params(early_stopping=True, cv_folds=2, subsample=0.5),
+    clone(REGRESSOR).set_params(loss="huber", max_bins=20),
+]
+
+
+@pytest.mark.parametrize("model", FITS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_parquet_file_saves_the_bytes_of_the_table_in_memory(
+    model, weighted, frame, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(binning, "SAMPLE_ROWS", 700)
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "table.parquet", row_group_size=450)
+    weight = frame["w"] if weighted else None
+    if not weighted:
+        frame = frame.drop(columns="w")
+        pq.write_table(pa.Table.from_pandas(frame), tmp_path / "table.parquet", row_group_size=450)
+    inputs = frame.drop(columns=["y", "w"], errors="ignore")
+    alone = clone(model).fit(inputs, frame["y"], weight)
+    found = hilboost.stream.fit(
+        clone(model),
+        tmp_path / "table.parquet",
+        target="y",
+        sample_weight="w" if weighted else None,
+        folder=tmp_path,
+    )
+    assert saved(found) == saved(alone)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
+
+
+def test_folders_batches_and_classes(frame, tmp_path):
+    frame = frame.drop(columns="w").astype({"a": "float32", "b": "float32", "c": "float32"})
+    frame["y"] = np.where(frame["y"] > 0, "up", "down")
+    model = BoostingClassifier(**PLAIN | {"n_estimators": 4, "random_state": 0})
+    alone = saved(clone(model).fit(frame.drop(columns="y"), frame["y"]))
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    for k in range(3):
+        part = table.slice(k * 700, 700)
+        pq.write_table(part, tmp_path / f"part_{k}.parquet")
+    batches = (batch for batch in table.to_batches(max_chunksize=333))
+    for given in (str(tmp_path), table, batches):
+        assert saved(hilboost.stream.fit(clone(model), given, target="y")) == alone
+
+
+def test_several_targets(frame, tmp_path):
+    table = frame[["a", "b", "y", "w"]].fillna(0.0)
+    alone = clone(REGRESSOR).fit(table[["a", "b"]], table[["y", "w"]].to_numpy())
+    found = hilboost.stream.fit(clone(REGRESSOR), pa.Table.from_pandas(table), target=["y", "w"])
+    assert saved(found) == saved(alone)
+
+
+def test_refusals(frame, tmp_path):
+    table = pa.Table.from_pandas(frame)
+    infinite = pa.Table.from_pandas(frame.assign(b=np.inf))
+    for model, given, target, message in [
+        (KernelBoostingRegressor(), table, "y", "only supported by BoostingRegressor"),
+        (BoostingRegressor(learner="linear"), table, "y", "only supported by trees"),
+        (BoostingRegressor(n_shards=2), table, "y", "n_shards is not supported"),
+        (REGRESSOR, table, "z", "the table has no column 'z'"),
+        (REGRESSOR, table.select(["y"]), "y", "no column besides the target"),
+        (REGRESSOR, tmp_path / "none.parquet", "y", "does not exist"),
+        (REGRESSOR, 3, "y", "must be a Parquet file"),
+        (REGRESSOR, iter([3]), "y", "must yield pyarrow.RecordBatch"),
+        (REGRESSOR, table.slice(0, 0), "y", "has no rows"),
+        (REGRESSOR, infinite, "y", "infinity or a value too large in column 'b'"),
+    ]:
+        with pytest.raises(HilboostError, match=message):
+            hilboost.stream.fit(clone(model), given, target=target)
+    fitted = clone(REGRESSOR).set_params(warm_start=True)
+    fitted.fit(frame.drop(columns="y"), frame["y"])
+    with pytest.raises(HilboostError, match="only supported in new fits"):
+        hilboost.stream.fit(fitted, table, target="y")
