@@ -15,11 +15,11 @@ import signal
 import time
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
-import dask
 from _common import (
     RESULTS,
     environment,

@@ -53,6 +53,7 @@ PARTS = (
         "survival",
         "memory",
         "tree_memory",
+        "shapley",
     ),
     "structured",
 )

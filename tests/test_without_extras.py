@@ -13,7 +13,8 @@ import hilboost
 from hilboost.core.packages import EXTRAS
 
 SOURCE = Path(hilboost.__file__).parent
-with open(Path(__file__).parent.parent / "pyproject.toml", "rb") as file:
+ROOT = Path(__file__).parent.parent
+with open(ROOT / "pyproject.toml", "rb") as file:
     PROJECT = tomllib.load(file)["project"]
 
 BLOCK = f"""
@@ -103,3 +104,11 @@ def test_extras_install_what_messages_promise(package):
     assert any(line.startswith(package) for line in parts[EXTRAS[package]])
     assert parts["all"] == ["hilboost[cli,report,pandas,export]"]
     assert not any(line.startswith(package) for line in PROJECT["dependencies"])
+
+
+def test_the_conda_recipe_has_the_same_requirements():
+    recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    listed = re.findall(r"^    - (.+)$", recipe.partition("\n  run:\n")[2], re.MULTILINE)
+    wanted = [re.sub(r"(>=.*)", r" \1", line) for line in PROJECT["dependencies"]]
+    assert listed[: len(wanted) + 1] == [f"python {PROJECT['requires-python']}", *wanted]
+    assert f'version: "{PROJECT["version"]}"' in recipe

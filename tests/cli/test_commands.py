@@ -19,6 +19,7 @@ from hilboost.losses import _centers
 PICTURES = {
     "digits_learning_curve.png",
     "digits_probabilities.png",
+    "images_completed.png",
     "outliers.png",
     "regression_learning_curves.png",
 }

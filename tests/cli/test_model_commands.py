@@ -67,6 +67,9 @@ def test_help_has_examples(command):
 def test_every_line_of_the_guide_runs(folder, monkeypatch):
     weighted = houses(150, 0).assign(importance=1.0)
     houses(5, 2).drop(columns="price").to_csv("new.csv", index=False)
+    grades = np.random.default_rng(0).integers(3, size=150)
+    houses(150, 0).assign(relevance=grades, query=np.arange(150) // 10).to_csv("pages.csv")
+    houses(150, 0).assign(hours=1.0 + grades, failed=grades > 0).to_csv("machines.csv")
     (toml,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
     Path("fit.toml").write_text(toml)
     lines = [

@@ -3,6 +3,7 @@
 import gzip
 import os
 import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import hilboost
+from hilboost import BoostingRegressor
 from hilboost.cli.app import app
+from hilboost.cli.dates import date_columns, expanded, without_dates
 from hilboost.core.errors import InvalidData
 from hilboost.persistence.atomic import atomic_path
 
@@ -40,13 +43,164 @@ def notes(result):
     return [line for line in result.stderr.splitlines() if not line.startswith("note: regression")]
 
 
+# Forms of CSV files
+
+
 @pytest.mark.parametrize(("mark", "named"), [(";", "';'"), ("\t", "tabs"), ("|", "'|'")])
-def test_other_separators_are_named(frame, mark, named):
+def test_other_separators_are_detected(frame, mark, named):
     frame.to_csv("other.csv", index=False, sep=mark)
-    assert fit("good.csv").exit_code == 0
-    for result in fit("other.csv", out="none"), run("predict", "model", "other.csv"):
-        assert result.exit_code == 1
-        assert f"error: The fields of 'other.csv' are separated by {named}" in result.stderr
+    fitted = fit("other.csv")
+    assert notes(fitted) == [
+        f"note: reading 'other.csv' as fields separated by {named} "
+        "(see --sep, --decimal, --encoding)."
+    ]
+    fit("good.csv", out="same")
+    assert run("predict", "model", "other.csv").stdout == run("predict", "same", "good.csv").stdout
+    assert not notes(fit("other.csv", "--sep", mark, out="given"))
+
+
+def test_decimal_commas_are_detected(frame):
+    frame.to_csv("comma.csv", index=False, sep=";", decimal=",")
+    result = fit("comma.csv")
+    assert "separated by ';', with decimal commas" in notes(result)[0]
+    for table in ("comma.csv", "good.csv"):
+        scored = run("evaluate", "model", table, "--target", "price", "--json")
+        assert '"rows": 80' in scored.stdout
+    given = fit("comma.csv", "--sep", ";", "--decimal", ",", out="given")
+    assert not notes(given)
+    assert run("predict", "given", "good.csv").stdout == run("predict", "model", "comma.csv").stdout
+
+
+def test_encodings(frame):
+    frame["town"] = frame["town"].replace("Mons", "Liège")
+    for name in ("cp1252", "utf-8", "utf-8-sig", "utf-16"):
+        frame.to_csv(f"{name}.csv", index=False, encoding=name)
+    assert "in the encoding cp1252, because it is not UTF-8" in notes(fit("cp1252.csv"))[0]
+    assert not notes(fit("utf-8.csv", out="same"))
+    for name in ("utf-8", "utf-8-sig"):
+        predicted = run("predict", "model", f"{name}.csv")
+        assert predicted.stdout == run("predict", "same", "cp1252.csv").stdout
+    assert not notes(fit("utf-16.csv", "--encoding", "utf-16", out="given"))
+    refused = fit("cp1252.csv", "--encoding", "utf-8", out="none")
+    assert "'cp1252.csv' is not text in the encoding utf-8; choose it with" in refused.stderr
+    report = run("report", "model", "cp1252.csv", "--target", "price", "--out", "report.html")
+    assert report.exit_code == 0, report.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (("--sep", "ab"), "--sep must be a single character; got 'ab'"),
+        (("--decimal", ""), "--decimal must be a single character"),
+        (("--sep", ",", "--decimal", ","), "--sep and --decimal are both ','"),
+        (("--encoding", "klingon"), "--encoding klingon is not known; use a name such as"),
+    ],
+)
+def test_impossible_forms(frame, options, match):
+    result = fit("good.csv", *options)
+    assert result.exit_code == 1
+    assert match in result.stderr
+
+
+def test_columns_that_number_the_rows(frame):
+    frame.to_csv("index.csv")
+    assert notes(fit("index.csv")) == [
+        "note: ignoring column 1, which has no name and numbers the rows."
+    ]
+    evaluated = run("evaluate", "model", "index.csv")
+    assert evaluated.exit_code == 0, evaluated.stderr
+    frame.set_index(frame["price"]).to_csv("other.csv", index_label="")
+    assert "Column 1 has no name in the header" in fit("other.csv").stderr
+
+
+# Targets
+
+
+def test_rows_without_target(frame):
+    frame.loc[[3, 5], "price"] = np.nan
+    frame.to_csv("holes.csv", index=False)
+    refused = fit("holes.csv")
+    assert refused.exit_code == 1
+    assert "drop these rows with --drop-missing-target" in refused.stderr
+    told = notes(fit("holes.csv", "--drop-missing-target"))
+    assert told == ["note: dropped 2 of 80 rows, which have no target."]
+
+
+def test_a_target_with_decimal_commas_is_refused(frame):
+    frame["price"] = frame["price"].map(lambda x: f"{x:.2f}".replace(".", ","))
+    frame.to_csv("text.csv", index=False)
+    result = fit("text.csv")
+    assert result.exit_code == 1
+    assert "The target 'price' contains numbers with commas" in result.stderr
+    assert "read decimal commas with --decimal ','" in result.stderr
+    assert not notes(fit("text.csv", "--decimal", ","))
+
+
+def test_very_many_classes_are_told(frame):
+    frame["price"] = [f"class {i // 2 if i < 60 else 0}" for i in range(N)]
+    frame.loc[:50, "price"] = [f"own {i}" for i in range(51)]
+    frame.to_csv("many.csv", index=False)
+    assert any("classes in 80 rows, which takes long" in line for line in notes(fit("many.csv")))
+
+
+# Dates
+
+
+def test_dates(frame):
+    frame["day"] = pd.date_range("2024-01-01", periods=N, freq="D").strftime("%Y-%m-%d")
+    frame["price"] = pd.to_datetime(frame["day"]).dt.dayofweek.astype(float) + 0.5
+    frame.to_csv("dates.csv", index=False)
+    ignored = notes(fit("dates.csv"))
+    assert ignored[0].startswith("note: ignoring 'day', which contains dates; use --dates expand")
+    (told,) = notes(fit("dates.csv", "--dates", "text", out="text"))
+    assert "column 'day' is text with a different value in each of 80 rows" in told
+    expanded = fit("dates.csv", "--dates", "expand", "--valid", "dates.csv", out="expanded")
+    assert not notes(expanded)
+    columns = run("inspect", "expanded").stdout
+    assert "day: weekday" in columns
+    assert "'day'" not in columns
+    scored = run("evaluate", "expanded", "dates.csv", "--metric", "r2")
+    assert scored.exit_code == 0, scored.stderr
+    assert run("predict", "expanded", "dates.csv").exit_code == 0
+
+
+def test_columns_of_dates():
+    dates = pd.DataFrame(
+        {
+            "iso": ["2024-02-29", None, "2023-12-31"],
+            "time": ["2024-02-29T06:30", "2024-01-01 00:00", "2023-12-31 12:00"],
+            "stamp": pd.to_datetime(["2024-02-29", "2024-01-01", "2023-12-31"]),
+            "word": ["a-b-c", "2024-01-01", "1"],
+            "number": [20240229, 20240101, 20231231],
+        }
+    )
+    assert date_columns(dates) == ["iso", "time", "stamp"]
+    found = expanded(dates, ["iso", "time", "stamp"])
+    assert found["iso: days"].tolist()[0] == 19782
+    assert np.isnan(found["iso: month"][1])
+    assert found["time: hour"].tolist() == [6.5, 0, 12]
+    assert found["stamp: weekday"].tolist() == [3, 0, 6]
+    assert [name for name in found if ":" not in name] == ["word", "number"]
+    assert list(without_dates(dates[["iso"]])) == ["iso"]
+
+
+# Warnings and help
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_notes_without_paths(frame, monkeypatch):
+    def warn(*_, **__):
+        warnings.warn("something\nodd", RuntimeWarning, stacklevel=1)
+        raise ValueError("stop")
+
+    monkeypatch.setattr(BoostingRegressor, "fit", warn)
+    result = fit("good.csv")
+    assert "note: something odd\n" in result.stderr
+    assert ".py" not in result.stderr
+
+
+def test_help_keeps_text_in_square_brackets():
+    assert "table [set]" in " ".join(run("fit", "--help", env={"COLUMNS": "300"}).stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ from hilboost.core.errors import HilboostError
 
 pytest.importorskip("distributed")
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
-import dask
 import hilboost.dask
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of dask and its dependencies

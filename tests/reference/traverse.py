@@ -6,16 +6,17 @@ from tests.reference.category_splits import level_goes_left
 from hilboost.backends.trees.traverse import CHILD, SET_OR_VALUES
 
 
+def goes_right(value, node, trees):
+    if np.isnan(value):
+        return int(trees.missing_right[node])
+    if len(trees.set_numbers) and trees.set_numbers[node] >= 0:
+        return int(not level_goes_left(trees.left_sets, trees.set_numbers[node], value))
+    return int(value > trees.threshold[node])
+
+
 def _leaf(x, node, trees):
     while trees.child[node] != node:
-        value = x[trees.column[node]]
-        if np.isnan(value):
-            right = trees.missing_right[node]
-        elif len(trees.set_numbers) and trees.set_numbers[node] >= 0:
-            right = not level_goes_left(trees.left_sets, trees.set_numbers[node], value)
-        else:
-            right = value > trees.threshold[node]
-        node = trees.child[node] + int(right)
+        node = trees.child[node] + goes_right(x[trees.column[node]], node, trees)
     return node
 
 

@@ -117,6 +117,11 @@ def fit(
     ignore: options.Ignore = None,
     valid: options.ValidationTable = None,
     metric: options.ValidationMetric = None,
+    sep: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    dates: options.Dates = None,
+    drop_missing_target: options.DropMissingTarget = False,
     n_estimators: options.Rounds = None,
     learning_rate: options.LearningRate = None,
     time_budget: options.TimeBudget = None,
@@ -147,6 +152,11 @@ def fit(
             "ignore": ignore,
             "valid": valid,
             "metric": metric,
+            "sep": sep,
+            "decimal": decimal,
+            "encoding": encoding,
+            "dates": dates,
+            "drop_missing_target": drop_missing_target or None,
             "n_estimators": n_estimators,
             "learning_rate": learning_rate,
             "time_budget": time_budget,
@@ -182,13 +192,18 @@ def predict(
             help="Prefix text that a spreadsheet would execute as a formula with an apostrophe.",
         ),
     ] = True,
+    sep: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
     debug: options.Debug = False,
 ) -> None:
     """Predict the rows of a table. Columns are matched by name."""
     with one_line_errors(debug):
-        from hilboost.cli.jobs import PredictJob, run_predict
+        from hilboost.cli.dialect import Dialect
+        from hilboost.cli.predictions import PredictJob, run_predict
 
-        run_predict(PredictJob(model, table, out, proba, spreadsheet_safe))
+        form = Dialect(sep, decimal, encoding)
+        run_predict(PredictJob(model, table, out, proba, spreadsheet_safe, form))
 
 
 model_commands.add_to(app)

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.errors import CliError
+from hilboost.cli.errors import CliError, note
 from hilboost.cli.task import TaskName
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "align_columns",
+    "check_classes",
     "features_for_fit",
     "near_names",
     "prepare_target",
@@ -23,9 +24,13 @@ __all__ = [
 ]
 
 NAMES_SHOWN = 8
+MANY_CLASSES = 100
+NUMBER_WITH_COMMA = r"\s*[+-]?\d[\d.]*,\d[\d,]*\s*"
 
 
-def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "pd.Series[Any]"]:
+def split_target(
+    frame: "pd.DataFrame", target: str, drop_missing: bool = False
+) -> tuple["pd.DataFrame", "pd.Series[Any]"]:
     """Split a training table into features and target.
 
     Parameters
@@ -34,6 +39,8 @@ def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "p
         The training table.
     target : str
         Name of the target column.
+    drop_missing : bool
+        Drop rows without a target.
 
     Returns
     -------
@@ -55,11 +62,14 @@ def split_target(frame: "pd.DataFrame", target: str) -> tuple["pd.DataFrame", "p
             "row numbers."
         )
     missing = column.isna().to_numpy()
+    if missing.any() and drop_missing and not missing.all():
+        note(f"dropped {missing.sum()} of {len(column)} rows, which have no target.")
+        return features[~missing].reset_index(drop=True), column[~missing].reset_index(drop=True)
     if missing.any():
         raise CliError(
             f"The target '{target}' is missing in {missing.sum()} of {len(column)} rows (first "
             f"in data row {missing.argmax() + 1}; NA, None, null, and similar words count as "
-            "missing); fill in the values or remove these rows."
+            "missing); fill in the values, or drop these rows with --drop-missing-target."
         )
     return features, column
 
@@ -164,6 +174,30 @@ def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any,
         f"The target '{column.name}' contains text ('{value}' in data row {row}), which is not "
         f"supported in {task}; remove the --task or --loss of {task}, or choose another target."
     )
+
+
+def check_classes(column: "pd.Series[Any]") -> None:
+    """Reject numbers with commas as classes, and print a note about very many classes.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        The target, without missing values.
+    """
+    from pandas.api import types
+
+    n, n_classes = len(column), column.nunique()
+    text = not types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
+    if text and column.astype(str).str.fullmatch(NUMBER_WITH_COMMA).all():
+        raise CliError(
+            f"The target '{column.name}' contains numbers with commas ('{column.iloc[0]}' in data "
+            "row 1); read decimal commas with --decimal ',', or remove thousands separators."
+        )
+    if n_classes > MANY_CLASSES or (n_classes > 2 and n_classes > n / 2):
+        note(
+            f"the target '{column.name}' has {n_classes} classes in {n} rows, which takes long and "
+            "predicts little if it is not meant as a class; use --task regression for numbers."
+        )
 
 
 def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":

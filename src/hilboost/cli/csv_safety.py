@@ -26,7 +26,9 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @contextmanager
-def open_csv(path: Path, data: bytes | None, packed: bool) -> Iterator[IO[bytes] | Path]:
+def open_csv(
+    path: Path, data: bytes | None, packed: bool, nul: bool = False
+) -> Iterator[IO[bytes] | Path]:
     """Open a CSV file that rejects NUL bytes, at which pandas would truncate a field.
 
     Parameters
@@ -36,6 +38,8 @@ def open_csv(path: Path, data: bytes | None, packed: bool) -> Iterator[IO[bytes]
         The content, if it was read from a pipe.
     packed : bool
         Whether the file is gzip-compressed, regardless of its name.
+    nul : bool
+        Whether the encoding has NUL bytes, which are then not rejected.
 
     Yields
     ------
@@ -47,6 +51,9 @@ def open_csv(path: Path, data: bytes | None, packed: bool) -> Iterator[IO[bytes]
     source: Any = path if data is None else io.BytesIO(data)
     open_one = gzip.open if packed else _OPENERS.get(path.suffix, open)
     with open_one(source, "rb") if packed or data is None else source as file:
+        if nul:
+            yield cast(IO[bytes], file)
+            return
         yield cast(IO[bytes], io.BufferedReader(_WithoutNul(file, path), 2**18))
 
 

@@ -14,6 +14,7 @@ from hilboost.persistence.atomic import atomic_path
 if TYPE_CHECKING:
     from hilboost.cli.demo_digits import DigitsRun
     from hilboost.cli.demo_regression import CurveRun, RegressionRun
+    from hilboost.cli.demo_spaces import SpacesRun
 
 __all__ = ["draw_all"]
 
@@ -53,6 +54,7 @@ def draw_all(
     digits: "DigitsRun",
     tables: Sequence["RegressionRun"],
     curve: "CurveRun",
+    spaces: "SpacesRun",
 ) -> list[Path]:
     """Draw all plots of the demo.
 
@@ -66,6 +68,8 @@ def draw_all(
         The fits of the regression data sets.
     curve : CurveRun
         The fits of the noisy sine.
+    spaces : SpacesRun
+        The completed images.
 
     Returns
     -------
@@ -77,6 +81,7 @@ def draw_all(
         "digits_probabilities.png": lambda: _probabilities(digits),
         "regression_learning_curves.png": lambda: _regression_curves(tables),
         "outliers.png": lambda: _outliers(curve),
+        "images_completed.png": lambda: _completed(spaces),
     }
     paths = []
     with rc_context(STYLE):
@@ -86,6 +91,26 @@ def draw_all(
                 draw().savefig(temporary, dpi=110)
             paths.append(path)
     return paths
+
+
+def _completed(run: "SpacesRun") -> Figure:
+    n_shown = len(run.upper)
+    figure = Figure(figsize=(1.2 * n_shown + 1, 4), layout="constrained")
+    figure.suptitle("Lower halves of digits, completed from the upper halves")
+    parts = {
+        "given": np.full_like(run.lower, 0.5),
+        "completed": run.completed,
+        "true": run.lower,
+    }
+    tiles = figure.subplots(len(parts), n_shown)
+    for row, (name, below) in zip(tiles, parts.items(), strict=True):
+        for axes, top, bottom in zip(row, run.upper, below, strict=True):
+            axes.imshow(np.vstack([top, bottom]), cmap="gray_r", vmin=0, vmax=1)
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.grid(False)
+        row[0].set_ylabel(name)
+    return figure
 
 
 def _digits_curve(run: "DigitsRun") -> Figure:

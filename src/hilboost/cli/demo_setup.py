@@ -52,11 +52,18 @@ class DemoSize:
     regression_rounds: int = 100
     curve_rounds: int = 100
     friedman_rows: int = 1000
+    image_rounds: int = 60
 
     @classmethod
     def quick(cls) -> "DemoSize":
         """Return a small size for a first look and for tests."""
-        return cls(digits_rounds=10, regression_rounds=20, curve_rounds=30, friedman_rows=300)
+        return cls(
+            digits_rounds=10,
+            regression_rounds=20,
+            curve_rounds=30,
+            friedman_rows=300,
+            image_rounds=5,
+        )
 
     @property
     def total_rounds(self) -> int:

@@ -1,7 +1,7 @@
 """Command-line errors: one line on stderr and an exit code."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,7 +50,9 @@ def one_line_errors(debug: bool) -> Iterator[None]:
             warnings.simplefilter("ignore", FitWarning)
             for category in NOTES:
                 warnings.simplefilter("always", category)
-            warnings.showwarning = _note_of(warnings.showwarning)
+            # The command line has a note of its own about many classes.
+            warnings.filterwarnings("ignore", message="The number of unique classes")
+            warnings.showwarning = _as_note
             yield
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
@@ -62,16 +64,9 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         raise typer.Exit(code) from None
 
 
-def _note_of(shown: Callable[..., None]) -> Callable[..., None]:
-    """Show warnings of the kinds in ``NOTES`` as notes, and others with ``shown``."""
-
-    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-        if issubclass(category, NOTES):
-            note(" ".join(str(message).split()))
-        else:
-            shown(message, category, *where)
-
-    return show
+def _as_note(message: Warning | str, *others: Any, **where: Any) -> None:
+    """Show a warning as a note, without the path of the code that issued it."""
+    note(" ".join(str(message).split()))
 
 
 def _sentence(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Implementation of ``hilboost fit`` and ``hilboost predict``."""
+"""Implementation of ``hilboost fit``."""
 
 import json
 import time
@@ -10,35 +10,27 @@ from typing import TYPE_CHECKING, Any, Literal
 from hilboost.cli.aside import split_aside, survival_target
 from hilboost.cli.columns import (
     align_columns,
+    check_classes,
     features_for_fit,
     prepare_target,
-    refuse_text,
     split_target,
     split_weights,
     without_columns,
 )
+from hilboost.cli.dates import date_columns, expanded, with_calendar, without_dates
+from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.files import check_input, check_output
+from hilboost.cli.files import check_output
 from hilboost.cli.looks import numbers_as_text
 from hilboost.cli.settings import parameters_of
-from hilboost.cli.tables import read_table, write_table
+from hilboost.cli.tables import read_table
 from hilboost.cli.task import TaskName, choose_task
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = [
-    "FitJob",
-    "PredictJob",
-    "chosen_scores",
-    "completed",
-    "model_columns",
-    "new_model",
-    "run_fit",
-    "run_predict",
-    "told",
-]
+__all__ = ["FitJob", "chosen_scores", "completed", "new_model", "run_fit", "told"]
 
 
 @dataclass(frozen=True)
@@ -62,21 +54,20 @@ class FitJob:
     ignore: tuple[str, ...] = ()
     valid: Path | None = None
     metric: tuple[str, ...] = ()
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    dates: Literal["ignore", "expand", "text"] = "ignore"
+    drop_missing_target: bool = False
     time_budget: float | None = None
     stream: bool = False
     dask: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
-
-@dataclass(frozen=True)
-class PredictJob:
-    """The options of ``hilboost predict``."""
-
-    model: Path
-    table: Path
-    out: Path | None = None
-    proba: bool = False
-    spreadsheet_safe: bool = True
+    @property
+    def dialect(self) -> Dialect:
+        """Form of the CSV files."""
+        return Dialect(self.sep, self.decimal, self.encoding)
 
 
 @dataclass(frozen=True)
@@ -120,18 +111,29 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
         Summary of the fit: sentences, or one JSON object.
     """
     path, target, out = completed(job)
-    features, column = split_target(read_table(path), target)
+    table = read_table(path, dialect=job.dialect)
+    features, column = split_target(table, target, job.drop_missing_target)
     # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
+    if job.dates == "ignore":
+        features = without_dates(features)
+    elif job.dates == "expand":
+        features = expanded(features, date_columns(features))
     task = choose_task(column, job.task, job.loss or "", job.group, job.event)
     note(f"{task.name}, because {task.reason}.")
+    if task.name == "classification":
+        check_classes(column)
     rows = _rows(features, column, job, task.name)
     for sentence in numbers_as_text(rows.X):
         note(sentence)
     valid = None
     if job.valid is not None:
         text = [str(name) for name, dtype in rows.X.dtypes.items() if dtype.kind != "f"]
-        held_out, held_column = split_target(read_table(job.valid, text), target)
+        held_out, held_column = split_target(
+            with_calendar(read_table(job.valid, text, job.dialect), list(rows.X.columns)),
+            target,
+            job.drop_missing_target,
+        )
         aside = (job.weights, job.group, job.event)
         needed = [*rows.X.columns, *(name for name in aside if name)]
         valid = _rows(align_columns(held_out, needed)[0], held_column, job, task.name)
@@ -331,117 +333,3 @@ def new_model(job: FitJob, task: TaskName) -> Any:
     if twice:
         raise CliError(f"'{twice[0]}' is set by its own option and by --set; set it only once.")
     return estimator(**settings, **others)
-
-
-def run_predict(job: PredictJob) -> None:
-    """Predict the rows of a table with a saved model.
-
-    Parameters
-    ----------
-    job : PredictJob
-        The options of the prediction.
-    """
-    check_input(job.model)
-    if job.out is not None:
-        check_output(job.out, job.model, job.table)
-
-    import hilboost
-
-    model = hilboost.load(job.model)
-    frame = read_table(job.table, text_columns(model))
-    if job.proba and model.fitted_.codec.kind != "classes":
-        raise CliError(
-            f"--proba requires a classification model, but '{job.model}' is a regression model; "
-            "remove --proba."
-        )
-    if job.proba and not hasattr(model, "predict_proba"):
-        raise CliError(
-            f"--proba needs probabilities, but '{job.model}' was fitted with loss={model.loss!r}, "
-            "which has none; remove --proba, or fit with another loss."
-        )
-    X = model_columns(model, frame)
-    try:
-        write_table(_predictions(model, X, job.proba), job.out, job.spreadsheet_safe)
-    except UnicodeEncodeError as error:
-        raise CliError(
-            f"A predicted class contains {error.object[error.start]!r}, which is not valid "
-            "Unicode text; rename the class and fit again."
-        ) from None
-
-
-def text_columns(model: Any) -> list[str]:
-    """Columns that contained text categories in fit."""
-    return [str(column.name) for column in model.fitted_.schema.columns if column.holds_text]
-
-
-def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) -> Any:
-    """Select and convert the feature columns of a model.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    frame : pandas.DataFrame
-    aside : sequence of str
-        Columns to drop without a note, such as the target.
-
-    Returns
-    -------
-    pandas.DataFrame, or an array for a model without column names
-    """
-    names = model.fitted_.schema.names
-    frame = frame.drop(columns=list(aside))
-    if names is None:
-        # A model fitted on an array identifies its columns by position only.
-        if frame.shape[1] != model.n_features_in_:
-            raise CliError(
-                f"The model was fitted on {model.n_features_in_} unnamed columns, but the "
-                f"table has {frame.shape[1]}; pass a table with the same columns."
-            )
-        note("the model has no column names; using the columns in the order of the table.")
-        return features_for_fit(frame).to_numpy()
-    features, extra = align_columns(frame, list(names))
-    if extra:
-        listed = ", ".join(f"'{name}'" for name in extra)
-        columns = "1 column" if len(extra) == 1 else f"{len(extra)} columns"
-        note(f"ignoring {columns} that the model does not use: {listed}.")
-    features = features_for_fit(features)
-    refuse_text(features, [str(c.name) for c in model.fitted_.schema.columns if c.kind == "number"])
-    _note_new_levels(model, features)
-    return features
-
-
-def _note_new_levels(model: Any, features: "pd.DataFrame") -> None:
-    """Print a note for each column whose values all differ from those seen in fit."""
-    for column in model.fitted_.schema.columns:
-        if not column.holds_text:
-            continue
-        values = features[column.name].dropna().astype(str)
-        if len(values) and not values.isin(column.levels).any():
-            note(
-                f"no value of column '{column.name}' occurred in fit (for example, it now contains "
-                f"'{values.iloc[0]}', but contained '{column.levels[0]}' in fit)."
-            )
-
-
-def _predictions(model: Any, X: Any, proba: bool) -> "pd.DataFrame":
-    import pandas as pd
-
-    values = model.predict(X)
-    if isinstance(values, list):  # strings, nodes, or label sets
-        sets = (sorted(map(str, y)) if isinstance(y, set) else [str(y)] for y in values)
-        return pd.DataFrame({"prediction": ["; ".join(labels) for labels in sets]})
-    if values.ndim > 1:
-        values = values.reshape(len(values), -1)
-        return pd.DataFrame(values, columns=_output_names(model, values.shape[1]))
-    result = pd.DataFrame({"prediction": values})
-    if proba:
-        names = [f"probability_{label}" for label in model.classes_]
-        result[names] = model.predict_proba(X)
-    return result
-
-
-def _output_names(model: Any, n_outputs: int) -> list[str]:
-    if model.loss == "quantile":
-        return [f"prediction_q{level:g}" for level in model.quantile]
-    return [f"prediction_{number}" for number in range(n_outputs)]

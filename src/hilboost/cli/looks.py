@@ -1,4 +1,4 @@
-"""Detection of unsupported file formats, separators, and numbers stored as text."""
+"""Detection of unsupported file formats, and of numbers stored as text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from hilboost.cli.errors import CliError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GZIP", "HEAD", "numbers_as_text", "refuse_other_formats", "refuse_other_separators"]
+__all__ = ["GZIP", "HEAD", "numbers_as_text", "refuse_other_formats"]
 
 HEAD = 8
 """Number of bytes that identify a file format."""
@@ -18,10 +18,9 @@ _FORMATS = (
     (b"PAR1", "a Parquet file; rename it to end in .parquet"),
     (b"\xd0\xcf\x11\xe0", "an Excel workbook; save the sheet as CSV in UTF-8"),
     (b"PK\x03\x04", "an Excel workbook or another archive; save the sheet as CSV in UTF-8"),
-    (b"\xff\xfe", "UTF-16 text; save it as CSV in UTF-8"),
-    (b"\xfe\xff", "UTF-16 text; save it as CSV in UTF-8"),
+    (b"\xff\xfe", "UTF-16 text; use --encoding utf-16"),
+    (b"\xfe\xff", "UTF-16 text; use --encoding utf-16"),
 )
-_SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
 _PART_OF_NUMBERS = 0.5
 
 
@@ -39,23 +38,6 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
     for start, what in _FORMATS:
         if head.startswith(start):
             raise CliError(f"'{path}' is {what}.")
-
-
-def refuse_other_separators(path: Path, names: list[str]) -> None:
-    """Reject a header whose fields are not separated by commas.
-
-    Parameters
-    ----------
-    path : Path
-    names : list of str
-        The fields of the header.
-    """
-    found = [name for mark, name in _SEPARATORS.items() if len(names) == 1 and mark in names[0]]
-    if found:
-        raise CliError(
-            f"The fields of '{path}' are separated by {found[0]}; save it with comma separators "
-            "and decimal points."
-        )
 
 
 def numbers_as_text(features: "pd.DataFrame") -> Iterator[str]:

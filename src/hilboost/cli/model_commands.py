@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hilboost.cli.errors import one_line_errors
-from hilboost.cli.options import AsJson, Debug, Model
+from hilboost.cli.options import AsJson, Debug, Decimal, Encoding, Model, Separator
 
 __all__ = ["add_to"]
 
@@ -73,13 +73,18 @@ def evaluate(
         typer.Option(metavar="NAME", help="Metric to report; repeatable; default all."),
     ] = None,
     as_json: AsJson = False,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     debug: Debug = False,
 ) -> None:
     """Evaluate a model on a table with true values."""
     with one_line_errors(debug):
+        from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import run_evaluate
 
-        typer.echo(run_evaluate(model, table, target, metric or (), as_json))
+        form = Dialect(sep, decimal, encoding)
+        typer.echo(run_evaluate(model, table, target, metric or (), as_json, form))
 
 
 def report(
@@ -90,13 +95,18 @@ def report(
     ],
     target: Target = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.")] = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     debug: Debug = False,
 ) -> None:
     """Write an HTML report: errors, feature importances, learning curves, and parameters."""
     with one_line_errors(debug):
+        from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import run_report
 
-        typer.echo(run_report(model, table, target, out, title))
+        form = Dialect(sep, decimal, encoding)
+        typer.echo(run_report(model, table, target, out, title, form))
 
 
 def inspect(model: Model, as_json: AsJson = False, debug: Debug = False) -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import near_names
+from hilboost.cli.dates import PARTS
+from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_input, check_output
-from hilboost.cli.jobs import chosen_scores, model_columns, text_columns
-from hilboost.cli.tables import read_table
+from hilboost.cli.jobs import chosen_scores
+from hilboost.cli.predictions import model_columns, text_columns
+from hilboost.cli.tables import DETECT, read_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,9 +32,11 @@ def _load(path: Path) -> Any:
     return hilboost.load(path)
 
 
-def _rows(model: Any, table: Path, target: str | None) -> tuple[Any, "np.ndarray[Any, Any]"]:
+def _rows(
+    model: Any, table: Path, target: str | None, dialect: Dialect
+) -> tuple[Any, "np.ndarray[Any, Any]"]:
     """Return the features and true values of a table."""
-    frame = read_table(table, text_columns(model))
+    frame = read_table(table, text_columns(model), dialect)
     target = target or _only_other_column(model, frame)
     if target not in frame.columns:
         raise CliError(f"There is no column '{target}'; {near_names(target, frame)}.")
@@ -48,6 +53,7 @@ def _rows(model: Any, table: Path, target: str | None) -> tuple[Any, "np.ndarray
 def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:
     """Return the column that the model does not use, if there is exactly one."""
     known = set(model.fitted_.schema.names or ())
+    known |= {name.rpartition(": ")[0] for name in known if name.rpartition(": ")[2] in PARTS}
     others = [name for name in frame.columns if name not in known]
     if not known or len(others) != 1:
         raise UsageError(
@@ -80,7 +86,12 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
 
 
 def run_evaluate(
-    model_path: Path, table: Path, target: str | None, metrics: Sequence[str], as_json: bool
+    model_path: Path,
+    table: Path,
+    target: str | None,
+    metrics: Sequence[str],
+    as_json: bool,
+    dialect: Dialect = DETECT,
 ) -> str:
     """Evaluate a model on a table.
 
@@ -92,6 +103,8 @@ def run_evaluate(
     metrics : sequence of str
         Metrics to report; all if empty.
     as_json : bool
+    dialect : Dialect
+        Form of a CSV file.
 
     Returns
     -------
@@ -99,7 +112,7 @@ def run_evaluate(
         One line per metric, or one JSON object.
     """
     model = _load(model_path)
-    X, y = _rows(model, table, target)
+    X, y = _rows(model, table, target, dialect)
     scores = chosen_scores(model, X, y, metrics)
     if as_json:
         return json.dumps({"model": str(model_path), "rows": len(y), "scores": scores})
@@ -111,7 +124,12 @@ def run_evaluate(
 
 
 def run_report(
-    model_path: Path, table: Path, target: str | None, out: Path, title: str | None
+    model_path: Path,
+    table: Path,
+    target: str | None,
+    out: Path,
+    title: str | None,
+    dialect: Dialect = DETECT,
 ) -> str:
     """Write an HTML report.
 
@@ -123,6 +141,8 @@ def run_report(
     out : Path
         The HTML file.
     title : str or None
+    dialect : Dialect
+        Form of a CSV file.
 
     Returns
     -------
@@ -131,7 +151,7 @@ def run_report(
     """
     check_output(out, model_path, table)
     model = _load(model_path)
-    X, y = _rows(model, table, target)
+    X, y = _rows(model, table, target, dialect)
     title = title or f"{model_path.name} on {len(y)} rows of {table.name}"
     model.report(X, y, out, title=title)
     return f"Saved the report to '{out}'."

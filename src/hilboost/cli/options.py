@@ -16,6 +16,27 @@ _TABLE = Argument(
     show_default=False,
 )
 Table = Annotated[Path, _TABLE]
+Separator = Annotated[
+    str | None,
+    Option("--sep", metavar="MARK", help="Separator of the fields; detected by default."),
+]
+Decimal = Annotated[
+    str | None, Option(metavar="MARK", help="Decimal mark of numbers; detected by default.")
+]
+Encoding = Annotated[
+    str | None,
+    Option(metavar="NAME", help="Encoding of the text, such as cp1252; detected by default."),
+]
+Dates = Annotated[
+    Literal["ignore", "expand", "text"] | None,
+    Option(
+        metavar="WAY",
+        help="Columns of dates: ignore (default), expand to calendar numbers, or use as text.",
+    ),
+]
+DropMissingTarget = Annotated[
+    bool, Option("--drop-missing-target", help="Drop rows without a target.")
+]
 
 # Of ``hilboost fit``, where ``None`` means that an option is not given.
 TrainingTable = Annotated[Path | None, _TABLE]

@@ -15,6 +15,7 @@ __all__ = ["options_of_fit", "parameters_of"]
 
 # Keys of a configuration file, and their types.
 _TEXT, _WHOLE, _NUMBER = "a string", "an integer", "a number"
+_YES = "true or false"
 _LEVELS, _TEXTS = "a number or a list of numbers", "a string or a list of strings"
 _KEYS: dict[str, str] = {
     "table": _TEXT,
@@ -30,6 +31,11 @@ _KEYS: dict[str, str] = {
     "loss": _TEXT,
     "quantile": _LEVELS,
     "metric": _TEXTS,
+    "sep": _TEXT,
+    "decimal": _TEXT,
+    "encoding": _TEXT,
+    "dates": _TEXT,
+    "drop_missing_target": _YES,
     "n_estimators": _WHOLE,
     "learning_rate": _NUMBER,
     "random_state": _WHOLE,
@@ -40,6 +46,7 @@ _PATHS = ("table", "out", "valid")
 _CHOICES = {
     "task": ("auto", "regression", "classification", "ranking", "survival"),
     "family": ("tree", "kernel"),
+    "dates": ("ignore", "expand", "text"),
 }
 
 
@@ -161,6 +168,8 @@ def _is(value: Any, kind: str) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind == _TEXT:
         return isinstance(value, str)
+    if kind == _YES:
+        return isinstance(value, bool)
     if kind == _WHOLE:
         return number and isinstance(value, int)
     if kind == _NUMBER:

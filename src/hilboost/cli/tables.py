@@ -5,12 +5,13 @@ import sys
 import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.csv_safety import open_csv, without_formulas
+from hilboost.cli.dialect import SAMPLE, Dialect, detected
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.files import STDIN, check_input
-from hilboost.cli.looks import GZIP, HEAD, refuse_other_formats, refuse_other_separators
+from hilboost.cli.looks import GZIP, HEAD, refuse_other_formats
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
 
@@ -19,19 +20,22 @@ if TYPE_CHECKING:
 
 __all__ = ["read_table", "write_table"]
 
+DETECT = Dialect()
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 
-def read_table(path: Path, text: Collection[str] = ()) -> "pd.DataFrame":
+def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT) -> "pd.DataFrame":
     """Read a table with a header and at least one row.
 
     Parameters
     ----------
     path : Path
-        A comma-separated file in UTF-8, optionally compressed (``.csv.gz``), a Parquet file
-        (``.parquet``, ``.pq``), or ``-`` for CSV on standard input.
+        A CSV file, optionally compressed (``.csv.gz``), a Parquet file (``.parquet``, ``.pq``), or
+        ``-`` for CSV on standard input.
     text : collection of str
         Columns of a CSV file to read as text even if all values look like numbers.
+    dialect : Dialect
+        Form of a CSV file; what is not given is detected.
 
     Returns
     -------
@@ -40,10 +44,25 @@ def read_table(path: Path, text: Collection[str] = ()) -> "pd.DataFrame":
     """
     required("pandas", "reading a table")
     check_input(path)
-    frame = _read_parquet(path) if path.suffix in PARQUET_SUFFIXES else _read_csv(path, text)
+    if path.suffix in PARQUET_SUFFIXES:
+        frame = _read_parquet(path)
+    else:
+        frame = _without_row_numbers(_read_csv(path, text, dialect))
     if len(frame) == 0:
         raise CliError(f"'{path}' has a header but no rows; add at least one row.")
     frame.columns = frame.columns.astype(str)
+    return frame
+
+
+def _without_row_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Drop columns without a name that number the rows, as spreadsheets and pandas write them."""
+    for place, name in enumerate(list(frame.columns)):
+        if not str(name).startswith("Unnamed: ") or frame.shape[1] == 1:
+            continue
+        values = frame[name].to_numpy()
+        if values.dtype.kind == "i" and (values - values[:1] == range(len(values))).all():
+            note(f"ignoring column {place + 1}, which has no name and numbers the rows.")
+            frame = frame.drop(columns=name)
     return frame
 
 
@@ -62,26 +81,35 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
         raise CliError(f"'{path}' is not a valid Parquet table: {detail}.") from None
 
 
-def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
+def _read_csv(path: Path, text: Collection[str], dialect: Dialect) -> "pd.DataFrame":
     import pandas as pd
 
+    dialect.check()
     data = _piped(path)
-
     head = _head(path) if data is None else data[:HEAD]
-    refuse_other_formats(path, head)
-
+    if dialect.encoding is None:
+        refuse_other_formats(path, head)
+    packed = head.startswith(GZIP)
+    nul = dialect.encoding is not None and "16" in dialect.encoding
     try:
-        with open_csv(path, data, head.startswith(GZIP)) as source:
-            header = pd.read_csv(source, header=None, nrows=1, dtype=str, keep_default_na=False)
+        with open_csv(path, data, packed, nul) as source:
+            # pandas opens other archives itself
+            sample = b"" if isinstance(source, Path) else source.read(SAMPLE)
+        found = detected(path, sample, dialect)
+        form: dict[str, Any] = {"sep": found.separator, "encoding": found.encoding}
+        with open_csv(path, data, packed, nul) as source:
+            header = pd.read_csv(
+                source, header=None, nrows=1, dtype=str, keep_default_na=False, **form
+            )
         names = [str(name) for name in header.iloc[0]]
-        refuse_other_separators(path, names)
         _refuse_duplicates(path, names)
         with warnings.catch_warnings():
             # pandas only warns when it drops the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             kinds = dict.fromkeys(text, str)
-            with open_csv(path, data, head.startswith(GZIP)) as source:
-                return pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds)
+            form["decimal"] = found.decimal
+            with open_csv(path, data, packed, nul) as source:
+                return pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds, **form)
     except pd.errors.EmptyDataError:
         raise CliError(f"'{path}' is empty; add a header row and data rows.") from None
     except pd.errors.ParserWarning:
@@ -93,7 +121,9 @@ def _read_csv(path: Path, text: Collection[str]) -> "pd.DataFrame":
         detail = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise CliError(f"'{path}' is not a valid CSV table: {detail}.") from None
     except UnicodeDecodeError:
-        raise CliError(f"'{path}' is not UTF-8 text; save it as CSV in UTF-8.") from None
+        raise CliError(
+            f"'{path}' is not text in the encoding {found.encoding}; choose it with --encoding."
+        ) from None
     except (EOFError, gzip.BadGzipFile) as error:
         raise CliError(f"'{path}' is not a complete gzip file: {error}.") from None
 

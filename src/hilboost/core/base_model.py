@@ -70,6 +70,22 @@ class BaseModel(ABC):
         """
         return None
 
+    def column_effects(self, X: Floats) -> Floats | None:
+        """Return what each column adds to the outputs, if they are sums over the columns.
+
+        Used for Shapley values.  Constants are left out.
+
+        Parameters
+        ----------
+        X : (n, d) float64
+
+        Returns
+        -------
+        (n, d, r) float64, or None
+            ``None`` by default: the outputs are no sums over the columns.
+        """
+        return None
+
     def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> BaseModel:
         """Return the same model for a wider table.
 

@@ -16,6 +16,7 @@ EXTRAS = {
     "pandas": "pandas",
     "pyarrow": "stream",
     "rich": "cli",
+    "shap": "shap",
     "typer": "cli",
 }
 

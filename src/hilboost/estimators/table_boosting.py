@@ -20,6 +20,7 @@ from hilboost.core.metric import Metric
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.kernel_boosting import chosen_learners
 from hilboost.estimators.parameters import changed
+from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import public_methods
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
@@ -57,7 +58,7 @@ _WITHOUT = {
 
 
 @public_methods
-class TableBoosting(BoostingEstimator):
+class TableBoosting(ShapleyValues, BoostingEstimator):
     """Base class for boosting trees or other learners on tables."""
 
     is_tabular = True

@@ -59,6 +59,14 @@ class RidgeModel(BaseModel):
             outputs[known] += table[codes[known]]
         return outputs
 
+    def column_effects(self, X: Floats) -> Floats:
+        """Return what each column adds to the outputs, (n, d, r)."""
+        effects = standardized(X, self.center, self.scale)[:, :, None] * self.weights
+        for column, table in self.levels:
+            codes, known = _known(X[:, column], len(table))
+            effects[known, column] += table[codes[known]]
+        return effects
+
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
         """Return whether the arrays have these sizes and are finite."""
         shapes: list[tuple[int, ...]] = [

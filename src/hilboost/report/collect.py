@@ -16,7 +16,7 @@ from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
 from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
 from hilboost.report.data import data_facts, histogram
-from hilboost.report.figures import class_scores, number_scores, score
+from hilboost.report.figures import class_scores, number_scores, score, with_intervals
 from hilboost.report.influence import dependence_facts, importance_facts, loss_of_rows
 from hilboost.report.regression import quantile_facts, regression_facts
 from hilboost.report.structured import explained_scores, structured_facts
@@ -187,13 +187,16 @@ def _of_classes(
     counts = np.bincount(numbers, minlength=len(names))
     drawn = [1] if len(names) == 2 else np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
 
+    def measured(rows: Any) -> list[dict[str, Any]]:
+        return class_scores(numbers[rows], proba[rows], guess, stated)
+
     def probabilities(X: Any) -> Floats:
         return _probabilities(model, model.predict_raw(X))[:, drawn]
 
     return {
         "task": "classification",
         "target": {"kind": "class", "levels": _levels(names, counts)},
-        "scores": of_classes["scores"],
+        "scores": with_intervals(of_classes["scores"], len(raw), measured),
         "classes": of_classes,
         "sets": class_set_facts(model, columns.source, numbers),
         "dependence": dependence_facts(columns, order, [names[k] for k in drawn], probabilities),
@@ -227,7 +230,12 @@ def _of_numbers(
     }
     predicted, guess, first = _means(model, raw)
     levels = _quantile_levels(model.loss_)
-    found["scores"] = _number_scores(model, y, raw)
+    codes = y
+    found["scores"] = with_intervals(
+        _number_scores(model, y, raw),
+        len(raw),
+        lambda rows: _number_scores(model, codes[rows], raw[rows]),
+    )
     found["intervals"] = interval_facts(model, columns.source, y)
     if levels:
         found["task"] = "quantile regression"

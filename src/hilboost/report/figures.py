@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from sklearn.metrics import mean_absolute_error, median_absolute_error, root_mea
 
 from hilboost.core.dtypes import Floats
 
+_RESAMPLES = 100
+_MOST_RESAMPLED = 20_000  # rows
 _TINY = 1e-15  # the smallest probability
 _KEYS = {
     "R²": "r2",
@@ -129,3 +132,41 @@ def _probability_scores(
             "Brier score", brier, brier_guess, "lower", "mean squared error of the probabilities"
         ),
     ]
+
+
+def with_intervals(
+    scores: list[dict[str, Any]],
+    n: int,
+    measured: Callable[[NDArray[np.intp]], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Add 95 % confidence intervals of the scores, ``low`` and ``high``, by bootstrap.
+
+    Parameters
+    ----------
+    scores : list of dict
+        Of all n rows.
+    n : int
+    measured : callable
+        Maps rows (m,), which may repeat, to scores.
+
+    Returns
+    -------
+    list of dict
+        Resamples of many rows are smaller, and the interval is scaled.
+    """
+    rng = np.random.default_rng(0)
+    size = min(n, _MOST_RESAMPLED)
+    drawn: dict[str, list[float]] = {one["key"]: [] for one in scores}
+    for _ in range(_RESAMPLES):
+        for one in measured(rng.integers(n, size=size)):
+            if one["key"] in drawn:
+                drawn[one["key"]].append(one["value"])
+    found = []
+    for one in scores:
+        values = np.array(drawn[one["key"]])
+        ends: tuple[float | None, float | None] = None, None
+        if len(values) > _RESAMPLES // 2:
+            low, high = np.quantile(values - one["value"], [0.025, 0.975]) * np.sqrt(size / n)
+            ends = one["value"] + float(low), one["value"] + float(high)
+        found.append({**one, "low": ends[0], "high": ends[1]})
+    return found

@@ -21,6 +21,7 @@ from hilboost.tables import columns_of, is_pandas
 
 _DECODED_ROWS = 2000
 _SHOWN = 8
+_EXACT = 1e-9  # distances below this fraction of the largest are rounding errors
 _LARGEST_PICTURE = 128  # rows or columns of pixels; larger pictures are subsampled
 _CURVE_POINTS = 400
 
@@ -204,10 +205,11 @@ def _gallery(
     pair: _Pairs, distance: Floats, rows: NDArray[np.intp], columns: Columns
 ) -> dict[str, Any]:
     order = np.argsort(-distance, kind="stable")
+    wrong = order[distance[order] > _EXACT * max(float(distance.max()), 1.0)]
     n = len(order)
     middle = max(0, n // 2 - _SHOWN // 2)
     parts = [
-        ("worst", order[: min(_SHOWN, n)]),
+        ("worst", wrong[:_SHOWN]),
         ("middling", order[middle : middle + _SHOWN] if n >= 3 * _SHOWN else order[:0]),
         ("best", order[::-1][: min(_SHOWN, n)] if n >= 2 * _SHOWN else order[:0]),
     ]

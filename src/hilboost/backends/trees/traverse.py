@@ -170,7 +170,8 @@ def _leaves_by_walking(nodes, tree, trees, X, first, count, has_missing):
 
 
 @inner
-def _goes_right(value, node, trees):
+def goes_right(value, node, trees):
+    """Whether a value goes right at a split of a forest."""
     if value != value:
         return trees.missing_right[node]
     if trees.left_sets.shape[0] > 0 and trees.set_numbers[node] >= 0:
@@ -187,7 +188,7 @@ def _leaves_by_sets(nodes, tree, trees, X, first, count):
         for i in range(count):
             node = nodes[i]
             value = np.float64(X[first + i, trees.column[node]])
-            nodes[i] = trees.child[node] + _goes_right(value, node, trees)
+            nodes[i] = trees.child[node] + goes_right(value, node, trees)
 
 
 @inner
@@ -381,5 +382,5 @@ def forest_leaves(X, trees, leaf_number, begin, end, leaf_of_row):
             node = trees.roots[tree]
             while trees.child[node] != node:
                 value = np.float64(X[i, trees.column[node]])
-                node = trees.child[node] + _goes_right(value, node, trees)
+                node = trees.child[node] + goes_right(value, node, trees)
             leaf_of_row[i, tree] = leaf_number[node]

@@ -145,7 +145,7 @@ class Forest(Summation):
     def of(cls, terms: Sequence[Term]) -> Forest:
         """Concatenate the trees of the terms."""
         models: list[Any] = [term.model for term in terms]
-        trees = _flat_trees(models)
+        trees = flat_trees(models)
         order = np.empty(len(trees.child), dtype=np.int64)
         masks = np.empty(len(trees.child), dtype=np.uint64)
         mark_left_leaves(trees.roots, trees.child, order, masks)
@@ -247,7 +247,7 @@ class WideForest(Summation):
     def of(cls, terms: Sequence[Term]) -> WideForest:
         """Concatenate the nodes of the trees."""
         models: list[Any] = [term.model for term in terms]
-        return cls(_flat_trees(models), np.concatenate([t.leaf_number for t in models]), terms)
+        return cls(flat_trees(models), np.concatenate([t.leaf_number for t in models]), terms)
 
     @property
     def cost_per_row(self) -> int:
@@ -297,7 +297,7 @@ def _leaves_of_rows(
     return leaf_of_row
 
 
-def _flat_trees(trees: Sequence[Tree]) -> FlatTrees:
+def flat_trees(trees: Sequence[Tree]) -> FlatTrees:
     """Concatenate the nodes of the trees."""
     roots = np.concatenate([[0], np.cumsum([len(t.column) for t in trees])]).astype(np.int64)
     return FlatTrees(

@@ -1,0 +1,112 @@
+"""The form of a CSV file: separator, decimal mark, and encoding, given or detected."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from hilboost.cli.errors import CliError, note
+
+__all__ = ["Dialect", "detected"]
+
+SAMPLE = 2**16
+"""Number of bytes from which the form is detected."""
+_SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
+_FALLBACK = "cp1252"
+_LINES = 200
+_WITH_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written; ``None`` where it is to be detected.
+
+    Attributes
+    ----------
+    separator, decimal, encoding : str or None
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+
+    def check(self) -> None:
+        """Reject marks that are not a single character, and unknown encodings."""
+        for name, mark in (("--sep", self.separator), ("--decimal", self.decimal)):
+            if mark is not None and len(mark) != 1:
+                raise CliError(f"{name} must be a single character; got '{mark}'.")
+        if self.separator is not None and self.separator == self.decimal:
+            raise CliError(f"--sep and --decimal are both '{self.decimal}'; change one.")
+        try:
+            "".encode(self.encoding or "utf-8")
+        except LookupError:
+            raise CliError(
+                f"--encoding {self.encoding} is not known; use a name such as utf-8, cp1252, or "
+                "latin-1."
+            ) from None
+
+
+def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
+    """Complete a dialect from the beginning of a file, and print a note about what is unusual.
+
+    Parameters
+    ----------
+    path : Path
+    sample : bytes
+        The first bytes, not compressed.
+    given : Dialect
+        What the user specified.
+
+    Returns
+    -------
+    Dialect
+        Without ``None``.
+    """
+    encoding = given.encoding or _encoding_of(sample)
+    text = sample.decode(encoding, errors="replace").removeprefix("\ufeff")
+    lines = text.splitlines()[:_LINES]
+    if len(lines) > 1 and len(sample) >= SAMPLE:
+        lines = lines[:-1]  # which may be cut
+    separator = given.separator or _separator_of(lines)
+    decimal = given.decimal or _decimal_of(lines, separator)
+    found = []
+    if given.separator is None and separator != ",":
+        found.append(f"separated by {_SEPARATORS[separator]}")
+    if given.decimal is None and decimal != ".":
+        found.append("with decimal commas")
+    if given.encoding is None and encoding == _FALLBACK:
+        found.append(f"in the encoding {_FALLBACK}, because it is not UTF-8 text")
+    if found:
+        note(f"reading '{path}' as fields {', '.join(found)} (see --sep, --decimal, --encoding).")
+    return Dialect(separator, decimal, encoding)
+
+
+def _encoding_of(sample: bytes) -> str:
+    try:
+        sample.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # The sample may end within a character.
+        if len(sample) < SAMPLE or error.start < len(sample) - 4:
+            return _FALLBACK
+    return "utf-8"
+
+
+def _separator_of(lines: list[str]) -> str:
+    """The mark that divides a header which has no commas."""
+    header = lines[0] if lines else ""
+    if "," in header:
+        return ","
+    return next((mark for mark in _SEPARATORS if mark in header), ",")
+
+
+def _decimal_of(lines: list[str], separator: str) -> str:
+    """A comma, if fields are numbers with a comma and none are numbers with a point."""
+    if separator == ",":
+        return "."
+    fields = [field for row in csv.reader(lines[1:], delimiter=separator) for field in row]
+    with_comma = any(_WITH_COMMA.fullmatch(field) for field in fields)
+    with_point = any(_WITH_POINT.fullmatch(field) for field in fields)
+    return "," if with_comma and not with_point else "."

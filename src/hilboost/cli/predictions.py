@@ -1,0 +1,145 @@
+"""Implementation of ``hilboost predict``, and the columns of a table that a model uses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hilboost.cli.columns import align_columns, features_for_fit, refuse_text
+from hilboost.cli.dates import with_calendar
+from hilboost.cli.dialect import Dialect
+from hilboost.cli.errors import CliError, note
+from hilboost.cli.files import check_input, check_output
+from hilboost.cli.tables import DETECT, read_table, write_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PredictJob", "model_columns", "run_predict", "text_columns"]
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """The options of ``hilboost predict``."""
+
+    model: Path
+    table: Path
+    out: Path | None = None
+    proba: bool = False
+    spreadsheet_safe: bool = True
+    dialect: Dialect = DETECT
+
+
+def run_predict(job: PredictJob) -> None:
+    """Predict the rows of a table with a saved model.
+
+    Parameters
+    ----------
+    job : PredictJob
+        The options of the prediction.
+    """
+    check_input(job.model)
+    if job.out is not None:
+        check_output(job.out, job.model, job.table)
+
+    import hilboost
+
+    model = hilboost.load(job.model)
+    frame = read_table(job.table, text_columns(model), job.dialect)
+    if job.proba and model.fitted_.codec.kind != "classes":
+        raise CliError(
+            f"--proba requires a classification model, but '{job.model}' is a regression model; "
+            "remove --proba."
+        )
+    if job.proba and not hasattr(model, "predict_proba"):
+        raise CliError(
+            f"--proba needs probabilities, but '{job.model}' was fitted with loss={model.loss!r}, "
+            "which has none; remove --proba, or fit with another loss."
+        )
+    X = model_columns(model, frame)
+    try:
+        write_table(_predictions(model, X, job.proba), job.out, job.spreadsheet_safe)
+    except UnicodeEncodeError as error:
+        raise CliError(
+            f"A predicted class contains {error.object[error.start]!r}, which is not valid "
+            "Unicode text; rename the class and fit again."
+        ) from None
+
+
+def text_columns(model: Any) -> list[str]:
+    """Columns that contained text categories in fit."""
+    return [str(column.name) for column in model.fitted_.schema.columns if column.holds_text]
+
+
+def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) -> Any:
+    """Select and convert the feature columns of a model.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    frame : pandas.DataFrame
+    aside : sequence of str
+        Columns to drop without a note, such as the target.
+
+    Returns
+    -------
+    pandas.DataFrame, or an array for a model without column names
+    """
+    names = model.fitted_.schema.names
+    frame = frame.drop(columns=list(aside))
+    if names is None:
+        # A model fitted on an array identifies its columns by position only.
+        if frame.shape[1] != model.n_features_in_:
+            raise CliError(
+                f"The model was fitted on {model.n_features_in_} unnamed columns, but the "
+                f"table has {frame.shape[1]}; pass a table with the same columns."
+            )
+        note("the model has no column names; using the columns in the order of the table.")
+        return features_for_fit(frame).to_numpy()
+    frame = with_calendar(frame, list(names))
+    features, extra = align_columns(frame, list(names))
+    if extra:
+        listed = ", ".join(f"'{name}'" for name in extra)
+        columns = "1 column" if len(extra) == 1 else f"{len(extra)} columns"
+        note(f"ignoring {columns} that the model does not use: {listed}.")
+    features = features_for_fit(features)
+    refuse_text(features, [str(c.name) for c in model.fitted_.schema.columns if c.kind == "number"])
+    _note_new_levels(model, features)
+    return features
+
+
+def _note_new_levels(model: Any, features: "pd.DataFrame") -> None:
+    """Print a note for each column whose values all differ from those seen in fit."""
+    for column in model.fitted_.schema.columns:
+        if not column.holds_text:
+            continue
+        values = features[column.name].dropna().astype(str)
+        if len(values) and not values.isin(column.levels).any():
+            note(
+                f"no value of column '{column.name}' occurred in fit (for example, it now contains "
+                f"'{values.iloc[0]}', but contained '{column.levels[0]}' in fit)."
+            )
+
+
+def _predictions(model: Any, X: Any, proba: bool) -> "pd.DataFrame":
+    import pandas as pd
+
+    values = model.predict(X)
+    if isinstance(values, list):  # strings, nodes, or label sets
+        sets = (sorted(map(str, y)) if isinstance(y, set) else [str(y)] for y in values)
+        return pd.DataFrame({"prediction": ["; ".join(labels) for labels in sets]})
+    if values.ndim > 1:
+        values = values.reshape(len(values), -1)
+        return pd.DataFrame(values, columns=_output_names(model, values.shape[1]))
+    result = pd.DataFrame({"prediction": values})
+    if proba:
+        names = [f"probability_{label}" for label in model.classes_]
+        result[names] = model.predict_proba(X)
+    return result
+
+
+def _output_names(model: Any, n_outputs: int) -> list[str]:
+    if model.loss == "quantile":
+        return [f"prediction_q{level:g}" for level in model.quantile]
+    return [f"prediction_{number}" for number in range(n_outputs)]

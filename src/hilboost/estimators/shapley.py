@@ -1,0 +1,114 @@
+"""Shapley values of predictions, as a method of estimators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.backends.threads import threads_for
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.estimators.signatures import public_methods
+from hilboost.model.fitted import FittedModel
+from hilboost.tables import BlockTable, without_frame
+
+if TYPE_CHECKING:
+    from hilboost.export.shapley import ShapValues
+
+_METHODS = ("interventional", "path_dependent")
+_FEWEST_ROWS, _MOST_ROWS = 20, 200
+
+
+@public_methods
+class ShapleyValues:
+    """Mixin for Shapley values of models of trees and linear functions."""
+
+    fitted_: FittedModel
+    n_jobs: int | None
+    _checked: Any
+
+    def shap_values(
+        self, X: Any, background: Any = None, *, method: str = "interventional"
+    ) -> ShapValues:
+        """Divide each raw prediction among the columns of ``X``, by Shapley values.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+            Rows to explain.
+        background : array-like or data frame (m, d), optional
+            Rows that define the mean prediction from which contributions are counted, such as 100
+            rows of the training data.  By default, up to 200 of the rows of ``X``.
+        method : {"interventional", "path_dependent"}, default="interventional"
+            The prediction for a set of known columns: the mean prediction of the background rows
+            with these columns replaced, or the mean over the leaves that the known columns do not
+            exclude, by the numbers of background rows in the nodes.
+
+        Returns
+        -------
+        ShapValues
+            ``values`` (n, d), or (n, d, r) for r outputs, ``base_values``, and ``explanation()``
+            for the plots of the package shap.
+
+        Raises
+        ------
+        InvalidData
+            ``X`` has too few rows to be its own background.
+        InvalidParameter
+            ``method`` is not known.
+        IncompatibleParts
+            A stage of the model is neither a tree nor a linear function.
+
+        Notes
+        -----
+        Values are exact and add up to the raw prediction.  The columns of the target encoding
+        count as the column that they encode; the value of a column that encodes a pair of columns
+        is divided equally among the two.
+
+        References
+        ----------
+        Lundberg et al., *From local explanations to global understanding with explainable AI for
+        trees*, 2020.
+        """
+        from hilboost.export.shapley import ShapValues, shapley_values
+
+        check_is_fitted(self)
+        if method not in _METHODS:
+            raise unknown_name("method", method, _METHODS)
+        rows = _dense(self._checked(X))
+        others = _some_of(rows) if background is None else _dense(self._checked(background))
+        n_threads = threads_for(self.n_jobs, rows.size * self.fitted_.model.cost_per_row)
+        path_dependent = method == "path_dependent"
+        values, base = shapley_values(self.fitted_, rows, others, path_dependent, n_threads)
+        if values.shape[2] == 1:
+            values, base = values[:, :, 0], base[0]
+        names = [str(column.name) for column in self.fitted_.schema.columns]
+        base_values = np.broadcast_to(base, (len(rows), *np.shape(base)))
+        return ShapValues(values, base_values, self._seen(X, rows), names)
+
+    def _seen(self, X: Any, rows: Floats) -> Any:
+        """The rows as they are shown: with the levels of categories."""
+        return (
+            np.asarray(without_frame(X), dtype=object) if self.fitted_.schema.categories else rows
+        )
+
+
+def _some_of(rows: Floats) -> Floats:
+    """Rows in equal steps, as their own background."""
+    n = len(rows)
+    if n < _FEWEST_ROWS:
+        raise InvalidData(
+            f"X has {n} rows, too few to define the mean prediction; pass background=, such as 100 "
+            "rows of the training data."
+        )
+    return rows[np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.intp)]
+
+
+def _dense(X: Any) -> Floats:
+    """The rows as one array."""
+    if not isinstance(X, BlockTable):
+        return X
+    columns = np.arange(X.shape[1])
+    return np.concatenate([block for _, block in X.row_blocks(columns)])

@@ -1,0 +1,150 @@
+"""Shapley values of predictions: they add up, and belong to the right columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cases import PLAIN
+
+from hilboost import BoostingClassifier, BoostingRegressor, load
+from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
+
+SHORT = {"n_estimators": 10, "early_stopping": False, "random_state": 0}
+METHODS = ("interventional", "path_dependent")
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 4))
+X[RNG.uniform(size=X.shape) < 0.1] = np.nan
+FULL = np.nan_to_num(X)
+Y = np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) + 2 * np.nan_to_num(X[:, 2])
+
+
+def table(n=150):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "town": rng.choice([f"t{i}" for i in range(40)], size=n),
+            "street": rng.choice([f"s{i}" for i in range(50)], size=n),
+            "color": rng.choice(["red", "green", "blue"], size=n),
+            "size": rng.normal(size=n),
+        }
+    )
+    return frame, frame["size"] + (frame["color"] == "red") + frame["town"].str.len()
+
+
+def assert_adds_up(model, rows, background=None):
+    for method in METHODS:
+        found = model.shap_values(rows, background, method=method)
+        total = found.values.sum(axis=1) + found.base_values
+        raw = model.predict_raw(rows)
+        np.testing.assert_allclose(total, raw if raw.shape[1] > 1 else raw[:, 0], atol=1e-9)
+    return found
+
+
+@pytest.mark.parametrize("learner", ["tree", "linear", ["tree", "linear"]])
+def test_values_add_up(learner):
+    model = BoostingRegressor(**SHORT, learner=learner).fit(X, Y)
+    found = assert_adds_up(model, X[:30], X[30:80])
+    assert found.values.shape == (30, 4)
+    assert found.feature_names == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"multi_output": "shared"}, {"cv_folds": 3}])
+def test_several_classes(parameters):
+    labels = np.digitize(Y, [-1, 1])
+    settings = PLAIN | ({"early_stopping": True} if "cv_folds" in parameters else {})
+    model = BoostingClassifier(**settings | parameters).fit(X, labels)
+    assert assert_adds_up(model, X[:25]).values.shape == (25, 4, 3)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"target_encoding": True}, {"cv_folds": 2}])
+def test_categories_belong_to_their_own_columns(parameters):
+    frame, y = table()
+    settings = PLAIN | ({"early_stopping": True} if "cv_folds" in parameters else {})
+    model = BoostingRegressor(**settings | parameters).fit(frame, y)
+    found = assert_adds_up(model, frame[:40], frame[40:100])
+    assert found.values.shape == (40, 4)
+    assert found.data[0].tolist() == frame.iloc[0].tolist()
+    assert found.feature_names == list(frame.columns)
+
+
+def test_an_unused_column_has_no_value():
+    model = BoostingRegressor(**PLAIN, interaction_cst=[[0], [1], [2], [3]]).fit(
+        np.where([False, False, False, True], 0.0, X), Y
+    )
+    assert not model.shap_values(X).values[:, 3].any()
+
+
+def test_interventional_values_of_a_sum_are_differences_of_its_parts():
+    model = BoostingRegressor(**PLAIN, interaction_cst="no_interactions").fit(X, Y)
+    found = model.shap_values(X[:5], X[5:50])
+    for k in range(4):
+        changed = X[5:50][None].repeat(5, axis=0)
+        changed[:, :, k] = X[:5, None, k]
+        expected = model.predict(changed.reshape(-1, 4)).reshape(5, -1).mean(axis=1)
+        np.testing.assert_allclose(found.values[:, k], expected - found.base_values, atol=1e-10)
+    other = model.shap_values(X[:5], X[5:50], method="path_dependent")
+    np.testing.assert_allclose(other.values, found.values, atol=1e-10)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_threads_and_order_of_the_background_change_nothing(seed):
+    rng = np.random.default_rng(seed)
+    model = MODEL.set_params(n_jobs=1)
+    order = rng.permutation(40)
+    for method in METHODS:
+        found = model.shap_values(X[:20], X[40:80], method=method).values
+        again = MODEL.set_params(n_jobs=2).shap_values(X[:20], X[40:80], method=method).values
+        np.testing.assert_array_equal(again, found)
+        permuted = model.shap_values(X[:20], X[40:80][order], method=method).values
+        np.testing.assert_allclose(permuted, found, atol=1e-12)
+
+
+MODEL = BoostingRegressor(**PLAIN).fit(X, Y)
+
+
+def test_sparse_rows_and_float32_and_files(tmp_path):
+    dense = np.where(np.abs(X) > 1, 0, np.nan_to_num(X)).astype(np.float32)
+    model = BoostingRegressor(**PLAIN).fit(scipy.sparse.csr_array(dense), Y)
+    found = model.shap_values(scipy.sparse.csr_array(dense)).values
+    np.testing.assert_array_equal(model.shap_values(dense).values, found)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").shap_values(dense).values, found)
+
+
+def test_the_package_shap_agrees_and_plots():
+    shap = pytest.importorskip("shap")
+    found = MODEL.shap_values(X[:20], X[40:60])
+    explanation = found.explanation()
+    assert isinstance(explanation, shap.Explanation)
+    assert explanation.values.shape == explanation.data.shape == (20, 4)
+
+    def predict(rows):
+        return MODEL.predict(rows)
+
+    exact = shap.explainers.Exact(predict, shap.maskers.Independent(X[40:60]))(X[:20])
+    np.testing.assert_allclose(found.values, exact.values, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda: MODEL.shap_values(X[:3]), InvalidData, "3 rows, too few.*pass background="),
+        (lambda: MODEL.shap_values(X, method="tree"), InvalidParameter, "method='tree' is not"),
+        (
+            lambda: BoostingRegressor(**SHORT, learner="kernel").fit(FULL, Y).shap_values(FULL),
+            IncompatibleParts,
+            "requires stages that are trees or sums over columns.*shap.Explainer",
+        ),
+    ],
+)
+def test_refusals(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
+def test_paths_that_are_too_long(monkeypatch):
+    monkeypatch.setattr("hilboost.export.shapley.MOST_PLAYERS", 1)
+    with pytest.raises(IncompatibleParts, match="up to 1 different columns.*limit max_depth"):
+        MODEL.shap_values(X)

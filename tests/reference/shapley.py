@@ -1,0 +1,115 @@
+"""Shapley values by the definition: the mean over all orders of the players, by subsets."""
+
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+from tests.reference.traverse import goes_right
+
+
+def node_counts(X, trees, begin, end, counts):
+    for row in X[begin:end]:
+        for root in trees.roots[:-1]:
+            node = root
+            counts[node] += 1
+            while trees.child[node] != node:
+                node = trees.child[node] + goes_right(row[trees.column[node]], node, trees)
+                counts[node] += 1
+
+
+def leaf_paths(trees, tree, player_of_column, parent, paths):
+    del parent
+    root, end = trees.roots[tree], trees.roots[tree + 1]
+    above = {}
+    for node in range(root, end):
+        if trees.child[node] != node:
+            above[trees.child[node]] = (node, False)
+            above[trees.child[node] + 1] = (node, True)
+    conditions, players = [], []
+    leaves = [node for node in range(root, end) if trees.child[node] == node]
+    for leaf, node in enumerate(leaves):
+        paths.start[leaf], paths.first_slot[leaf] = len(conditions), len(players)
+        own, here = [], node
+        while here in above:
+            here, right = above[here]
+            player = player_of_column[trees.column[here]]
+            own += [] if player in own else [player]
+            conditions.append((here, right, own.index(player)))
+        players += own
+    paths.start[len(leaves)], paths.first_slot[len(leaves)] = len(conditions), len(players)
+    for k, (node, right, slot) in enumerate(conditions):
+        paths.node[k], paths.right[k], paths.slot[k] = node, right, slot
+    paths.player[: len(players)] = players
+
+
+def _add(value, paths, leaf_values, row):
+    """Shapley values of a game over the players of a tree, added to (n_players, r)."""
+    players = sorted(set(paths.player[: paths.first_slot[len(leaf_values)]].tolist()))
+    n = len(players)
+    for player in players:
+        others = [other for other in players if other != player]
+        for size in range(n):
+            weight = factorial(size) * factorial(n - 1 - size) / factorial(n)
+            for chosen in combinations(others, size):
+                row[player] += weight * (value({*chosen, player}) - value(set(chosen)))
+
+
+def _leaf_numbers(trees, tree):
+    nodes = range(trees.roots[tree], trees.roots[tree + 1])
+    return {node: k for k, node in enumerate(n for n in nodes if trees.child[n] == n)}
+
+
+def _players(trees, paths):
+    nodes = paths.node[: paths.start[-1]]
+    return dict(zip(trees.column[nodes].tolist(), _of_conditions(paths), strict=True))
+
+
+def _of_conditions(paths):
+    first = np.repeat(paths.first_slot[:-1], np.diff(paths.start))
+    return paths.player[first + paths.slot[: len(first)]].tolist()
+
+
+def add_interventional(
+    X, background, trees, tree, paths, factors, leaf_values, first_output, begin, end, shapley
+):
+    del factors
+    number, player_of = _leaf_numbers(trees, tree), _players(trees, paths)
+
+    def output(x, z, chosen):
+        node = trees.roots[tree]
+        while trees.child[node] != node:
+            column = trees.column[node]
+            row = x if player_of[column] in chosen else z
+            node = trees.child[node] + goes_right(row[column], node, trees)
+        return leaf_values[number[node]]
+
+    for i in range(begin, end):
+        x = X[i]
+        _add(
+            lambda chosen, x=x: np.mean([output(x, z, chosen) for z in background], axis=0),
+            paths,
+            leaf_values,
+            shapley[i, :, first_output : first_output + leaf_values.shape[1]],
+        )
+
+
+def add_path_dependent(
+    X, counts, trees, tree, paths, points, masses, leaf_values, first_output, begin, end, shapley
+):
+    del points, masses
+    number, player_of = _leaf_numbers(trees, tree), _players(trees, paths)
+
+    def output(x, node, chosen):
+        child = trees.child[node]
+        if child == node:
+            return leaf_values[number[node]]
+        column = trees.column[node]
+        if player_of[column] in chosen:
+            return output(x, child + goes_right(x[column], node, trees), chosen)
+        left = counts[child] / counts[node] if counts[node] else 0.5
+        return left * output(x, child, chosen) + (1 - left) * output(x, child + 1, chosen)
+
+    for i in range(begin, end):
+        x = X[i]
+        row = shapley[i, :, first_output : first_output + leaf_values.shape[1]]
+        _add(lambda chosen, x=x: output(x, trees.roots[tree], chosen), paths, leaf_values, row)
