@@ -32,7 +32,9 @@ class BinomialLogLoss(Loss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        return (np.logaddexp(0.0, raw) - target.y * raw)[:, 0]
+        # log(1 + exp(raw)) in functions that NumPy evaluates in vector registers.
+        log_of_sum = np.maximum(raw, 0.0) + np.log1p(np.exp(-np.abs(raw)))
+        return (log_of_sum - target.y * raw)[:, 0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Negative gradient ``y - p`` and hessian ``p (1 - p)``."""

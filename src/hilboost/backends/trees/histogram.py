@@ -81,16 +81,22 @@ def accumulate(words, first_word, last_word, n_columns, rows, ordered, begin, en
                 for k in range(8):
                     b = (word >> uint64(8 * k)) & mask
                     histogram[base + uint64(k * STRIDE) + b] += value
-        else:
+            continue
+        if n_here >= 4:
             for i in range(begin, end):
                 j = uint64(i)
                 if i + _AHEAD < end:
                     prefetch(column, int64(rows[i + _AHEAD]))
                 word = column[uint64(rows[j])]
                 value = ordered[j]
-                for k in range(n_here):
+                for k in range(4):
                     b = (word >> uint64(8 * k)) & mask
                     histogram[base + uint64(k * STRIDE) + b] += value
+        for k in range(4 * (n_here // 4), n_here):
+            shift, slab = uint64(8 * k), base + uint64(k * STRIDE)
+            for i in range(begin, end):
+                j = uint64(i)
+                histogram[slab + ((column[uint64(rows[j])] >> shift) & mask)] += ordered[j]
 
 
 @compiled

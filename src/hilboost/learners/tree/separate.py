@@ -176,11 +176,8 @@ class TreeGrower:
 
 
 def one_thread_each(n_trees: int, n_threads: int) -> bool:
-    """Whether each tree is grown by one thread, and not by all of them together.
-
-    A single tree is not: fits of one output then compile one kind of growth only.
-    """
-    return n_trees > 1 and n_trees >= n_threads
+    """Whether each tree is grown by one thread, and not by all of them together."""
+    return n_trees >= n_threads
 
 
 def grow_separately(

@@ -1,0 +1,185 @@
+"""Where the time of a fit goes: seconds of every step of a stage, and what a row of it costs.
+
+One thread; growth runs step by step, with the compiled functions of
+:mod:`hilboost.backends.trees.grow`.  Processor time of the thread, medians over the stages.
+
+Run ``python benchmarks/engine_profile.py``, or with ``--rows 100000,1000000 --leaves 31,255``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from _common import RESULTS, environment, environment_markdown, markdown_table, write_json
+from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.backends.sync import Threads
+from hilboost.backends.trees.grow import decide, divide, sum_histograms
+from hilboost.backends.trees.nodes import N_ROWS, NODE, SEARCHED, SMALL
+from hilboost.boosting import loop
+from hilboost.learners.tree import learner
+
+STEPS = {
+    "gradients": (loop, "gradients"),
+    "pack gradients": (learner, "pack"),
+    "leaf of every row": (learner, "leaf_of_rows"),
+    "leaf values": (learner, "newton_steps"),
+    "tree": (learner, "tree_of"),
+    "add to raw": (loop, "add_stage"),
+    "training loss": (loop, "mean_loss"),
+}
+GROWTH = ("divide rows", "sum histograms", "find splits")
+UNITS = {"divide rows": "row and split", "sum histograms": "row and column", "find splits": "split"}
+
+
+class Clock:
+    """Seconds and units of work of each step, a list entry for each stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.work: dict[str, list[int]] = defaultdict(list)
+
+    def timed(self, step: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The same function, whose time is noted."""
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            began = time.thread_time()
+            result = function(*arguments, **named)
+            self.seconds[step].append(time.thread_time() - began)
+            return result
+
+        return call
+
+    def grow(self, growth: Any, space: Any, team: Any) -> None:
+        """Grow a tree step by step."""
+        threads, nodes = Threads(0, 1, space.sync), growth.nodes
+        seconds, work = dict.fromkeys(GROWTH, 0.0), dict.fromkeys(GROWTH, 0)
+        while True:
+            marks = [time.thread_time()]
+            for step in (divide, sum_histograms, decide):
+                if step is sum_histograms and nodes.control[NODE] >= 0:
+                    work["divide rows"] += int(nodes.fields[nodes.control[NODE], N_ROWS])
+                step(threads, growth)
+                marks.append(time.thread_time())
+            for name, took in zip(GROWTH, np.diff(marks), strict=True):
+                seconds[name] += took
+            if nodes.control[SEARCHED]:
+                rows = int(nodes.fields[nodes.control[SMALL], N_ROWS])
+                work["sum histograms"] += rows * len(growth.table.n_values)
+            work["find splits"] += 1
+            if nodes.control[NODE] < 0:
+                break
+        for name in GROWTH:
+            self.seconds[name].append(seconds[name])
+            self.work[name].append(work[name])
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Note the times of all fits meanwhile."""
+        patches = [
+            patch.object(learner, "one_thread_each", lambda *_: False),
+            patch.object(learner, "grow_together", self.grow),
+        ]
+        for step, (module, name) in STEPS.items():
+            patches.append(patch.object(module, name, self.timed(step, getattr(module, name))))
+        with ExitStack() as stack:
+            for one in patches:
+                stack.enter_context(one)
+            yield
+
+
+def data(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Synthetic regression with interactions and noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, columns)).astype(np.float32)
+    signal = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + X[:, 3] ** 2
+    return X, signal + 0.5 * rng.normal(size=rows)
+
+
+def profile(rows: int, columns: int, leaves: int, binary: bool, rounds: int) -> dict[str, Any]:
+    """Median seconds of each step of a stage."""
+    X, y = data(rows, columns)
+    kind = BoostingClassifier if binary else BoostingRegressor
+    model = kind(
+        n_estimators=rounds,
+        max_leaf_nodes=leaves,
+        learning_rate=0.1,
+        early_stopping=False,
+        n_jobs=1,
+        random_state=0,
+    )
+    clock = Clock()
+    with clock.running():
+        model.fit(X, y > 1 if binary else y)
+    steps = {}
+    for step in (*STEPS, *GROWTH):
+        seconds = statistics.median(clock.seconds[step])
+        units = statistics.median(clock.work[step]) if step in clock.work else rows
+        steps[step] = {"seconds": seconds, "units": units, "ns": 1e9 * seconds / units}
+    return {
+        "rows": rows,
+        "columns": columns,
+        "leaves": leaves,
+        "binary": binary,
+        "rounds": rounds,
+        "steps": steps,
+    }
+
+
+def table_of(record: dict[str, Any]) -> str:
+    """A profile as Markdown."""
+    steps = record["steps"]
+    total = sum(step["seconds"] for step in steps.values())
+    rows = [
+        [
+            name,
+            f"{1e3 * step['seconds']:.2f}",
+            f"{100 * step['seconds'] / total:.0f}",
+            f"{step['ns']:.2f}",
+            UNITS.get(name, "row"),
+        ]
+        for name, step in sorted(steps.items(), key=lambda item: -item[1]["seconds"])
+    ]
+    kind = "binary" if record["binary"] else "regression"
+    title = f"{record['rows']:,} × {record['columns']}, {record['leaves']} leaves, {kind}"
+    head = ["step", "ms a stage", "%", "ns", "for each"]
+    return f"## {title}: {1e3 * total:.1f} ms a stage\n\n{markdown_table(head, rows)}\n"
+
+
+def main() -> None:
+    """Measure, write JSON and Markdown, print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default="2000,1000000")
+    parser.add_argument("--columns", type=int, default=28)
+    parser.add_argument("--leaves", default="31,255")
+    parser.add_argument("--rounds", type=int, default=12)
+    given = parser.parse_args()
+    records = [
+        profile(int(rows), given.columns, int(leaves), binary, given.rounds)
+        for rows in given.rows.split(",")
+        for leaves in given.leaves.split(",")
+        for binary in (False, True)
+    ]
+    facts = environment(1)
+    write_json(RESULTS / "engine_profile.json", {"environment": facts, "records": records})
+    tables = "\n".join(table_of(record) for record in records)
+    text = (
+        "# Profile of a stage\n\n"
+        f"{environment_markdown(facts)}\n\n"
+        "One thread, processor time, medians over the stages (`benchmarks/engine_profile.py`).\n\n"
+        f"{tables}"
+    )
+    (RESULTS / "engine_profile.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
