@@ -14,6 +14,7 @@ from hilboost.learners.kernel_machine import (
     SeveralKernelsLearner,
     SparseLearner,
 )
+from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
@@ -110,6 +111,11 @@ class OfFullStagesOfSeveralKernels(LearnerContract):
 class OfLinear(LearnerContract):
     def make(self):
         return RidgeLearner()
+
+
+class OfMetricKernel(LearnerContract):
+    def make(self):
+        return MetricKernelLearner(precision="float64")
 
 
 class OfTreesAndLinear(LearnerContract):

@@ -58,6 +58,8 @@ class Purpose(IntEnum):
     FOLDS_COMPARED = 7
     SHARDS = 8
     LOSS = 9
+    ROWS_OF_METRIC = 10
+    CENTERS = 11
 
 
 def key_of(seed: int, purpose: Purpose, stage: int = 0, member: int = 0) -> np.uint64:

@@ -48,6 +48,7 @@ class TargetUnits:
 
 
 _OF_THE_FORMULA = (
+    "joins_kernel_machine",
     "quadratic",
     "bounded_hessian",
     "additive_over_targets",
@@ -69,6 +70,9 @@ class Loss(ABC):
     The class attributes below declare properties of the loss.  Learners, rules, model files and
     exports depend on these declarations, not on the class of a loss.
     """
+
+    joins_kernel_machine: ClassVar[bool] = False
+    """Whether ``learner="auto"`` may add a kernel machine that is fitted by least squares."""
 
     quadratic: ClassVar[bool] = False
     """Whether the loss is half a sum of squares, so that Newton steps are exact."""

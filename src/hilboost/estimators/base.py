@@ -358,9 +358,13 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         check_is_fitted(self)
         fitted = self.fitted_.part(name)
         k = self.learners_.names.index(name)
-        part = copy(self).set_params(learner=self.get_params(deep=False)["learner"][k])
+        part = copy(self).set_params(learner=self._learner_of_part(k))
         part.fitted_ = fitted
         return part
+
+    def _learner_of_part(self, k: int) -> Any:
+        """The parameter ``learner`` of the model of one of several learners."""
+        return self.get_params(deep=False)["learner"][k]
 
     @property
     def n_estimators_(self) -> int:

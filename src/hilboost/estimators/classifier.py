@@ -42,7 +42,7 @@ warm_start, random_state, n_jobs, verbose : optional
     Attributes
     ----------
     classes_ : (n_classes,) ndarray
-    model_, history_, n_estimators_, n_features_in_, feature_names_in_, feature_importances_
+    model_, history_, n_estimators_, n_features_in_, feature_names_in_, feature_importances_, parts_
         See :class:`BoostingRegressor`.
 
     References

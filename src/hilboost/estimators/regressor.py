@@ -28,14 +28,15 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
         Base learner that is fitted to the gradients: histogram trees (``"tree"``), sparse kernel
         machines (``"kernel"``), ridge regression (``"linear"``), clones of a given regressor, or a
         custom learner.  With a list, each stage is fitted by the learner that decreases the loss
-        most on held-out rows, see ``learners_``.
+        most on held-out rows, see ``learners_``.  ``"auto"`` fits trees, and adds a kernel machine
+        if this decreases the loss on held-out rows, see ``parts_``.
     learning_rate : float or "auto", default="auto"
         Shrinkage factor applied to the contribution of each stage.
     n_estimators : int or "auto", default="auto"
         Number of boosting stages, or the maximum number with early stopping.
     max_leaf_nodes : int, "auto" or None, default="auto"
         Maximum number of leaves per tree.  ``None`` means no limit.  This and the other parameters
-        of trees apply to the learner ``"tree"`` only.
+        of trees apply to the learners ``"tree"`` and ``"auto"`` only.
     max_depth : int or None, default=None
         Maximum number of splits on the path from the root to a leaf.
     min_samples_leaf : float or "auto", default="auto"
@@ -132,7 +133,10 @@ default="from_dtype"
     feature_importances_ : (d,) ndarray
     learners_ : StageLearners
         The learner of each stage (``stages``) and the number of stages of each learner
-        (``counts``).  Defined only for a list of learners.
+        (``counts``).  Defined only for models of several learners.
+    parts_ : dict of str to ModelPart
+        With ``learner="auto"``, the weight, the gain with its standard error, and the seconds of
+        the trees (``"tree"``) and of the kernel machine (``"kernel"``).
 
     Notes
     -----

@@ -26,6 +26,9 @@ from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses.registry import regression_losses
 from hilboost.model.codecs import TargetCodec
+from hilboost.model.fitted import FittedModel
+from hilboost.model.importances import column_gains, squared_scales
+from hilboost.model.parts import ModelPart
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
@@ -182,7 +185,8 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
 
     def _check_tree_parameters(self) -> None:
         """Reject tree parameters that another learner would ignore."""
-        ignored = [] if names(self.learner, "tree") else changed(self, _OF_TREES)
+        grows = names(self.learner, "tree") or is_name(self.learner, "auto")
+        ignored = [] if grows else changed(self, _OF_TREES)
         if ignored:
             raise InvalidParameter(
                 f"{', '.join(ignored)} is only supported by the built-in trees, but learner is "
@@ -190,7 +194,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
             )
 
     def _grows_trees(self) -> bool:
-        """Whether all stages are built-in trees."""
+        """Whether all stages are built-in trees, except for a kernel machine added to them."""
         given = self._given()
         return len(given) == 1 and is_name(given[0], "tree")
 
@@ -203,7 +207,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         columns = stored.schema.categories
         chosen = chosen_learners(self, self.learner, 1, columns, stored.stages)
         parameters = {**_WITHOUT, **self.get_params(deep=False), "learner": chosen}
-        learner = stored_learner(parameters, stored.resolved, stored.schema)
+        learner = stored_learner(parameters, stored.resolved, stored.schema, stored.parts)
         return self._make_loss(codec), learner
 
     def _declares(self, capability: str) -> bool:
@@ -214,7 +218,23 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
 
     def _given(self) -> list[Any]:
         """The learners of the parameter, which may still be invalid."""
+        if is_name(self.learner, "auto"):
+            return ["tree"]
         return list(self.learner) if isinstance(self.learner, list | tuple) else [self.learner]
+
+    def _continued(self) -> FittedModel | None:
+        before = super()._continued()
+        if before is not None and self._is_mixture():
+            raise InvalidData(
+                "warm_start: the model contains a kernel machine, after which no stages can be "
+                "added; set warm_start=True before the first fit, or learner='tree'."
+            )
+        return before
+
+    def _learner_of_part(self, k: int) -> Any:
+        if is_name(self.learner, "auto"):
+            return ("tree", self.fitted_.learner.parts[k])[k]
+        return super()._learner_of_part(k)
 
     def _takes_missing_targets(self) -> bool:
         if not (self._grows_trees() or self._declares("takes_missing_targets")):
@@ -228,7 +248,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         return self._grows_trees() or self._declares("takes_sparse")
 
     def _reads_blocks(self) -> bool:
-        return is_name(self.learner, "tree")
+        return is_name(self.learner, "tree") or is_name(self.learner, "auto")
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf index of each row in each tree.
@@ -240,7 +260,8 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         Returns
         -------
         (n, n_trees) int32
-            Columns are the trees in the order of fitting; within a stage, one per output.
+            Columns are the trees in the order of fitting; within a stage, one per output.  A kernel
+            machine that was added to the trees has no leaves.
 
         Raises
         ------
@@ -248,39 +269,69 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
             The base learner is not a tree.
         """
         X = self.fitted_.encode_inputs(self._checked(X))
-        self._check_trees()
-        sums = self.fitted_.model.summations()
+        sums = self._trees().model.summations()
         if not sums:
             return np.empty((len(X), 0), dtype=np.int32)
         return sums[0].leaves(X, threads_for(self.n_jobs, len(X) * sums[0].cost_per_row))
 
     @property
     def feature_importances_(self) -> Floats:
-        """Fraction of the total gain of all splits that is due to each column, (d,)."""
-        check_is_fitted(self)
-        encoding = self.fitted_.encoding
-        gains = np.zeros(self.n_features_in_ if encoding is None else encoding.full_width)
-        self._check_trees()
-        for stage in self.fitted_.model.stages:
-            for term in stage.terms:
-                tree: Any = term.model
-                np.add.at(gains, tree.column, tree.gain)
-        if encoding is not None:
-            gains = encoding.attributed(gains)
-        total = gains.sum()
-        return gains / total if total > 0 else gains
+        """Fraction of the total gain of all splits that is due to each column, (d,).
 
-    def _check_trees(self) -> None:
-        """Reject models of other learners."""
-        learner = self.fitted_.learner
-        if not learner.resumable:
+        If a kernel machine was added to the trees, the mean of this fraction and of the column's
+        fraction of the squared scales in the metric, weighted by the shares in ``parts_``.
+        """
+        check_is_fitted(self)
+        fitted = self.fitted_
+        encoding = fitted.encoding
+        width = self.n_features_in_ if encoding is None else encoding.full_width
+        attributed = (lambda gains: gains) if encoding is None else encoding.attributed
+        found = _fractions(attributed(column_gains(self._trees().model.stages, width)))
+        if not self._is_mixture():
+            return found
+        assert fitted.parts is not None
+        metric = _fractions(attributed(squared_scales(fitted.part("kernel").model.stages, width)))
+        return fitted.parts["tree"].share * found + fitted.parts["kernel"].share * metric
+
+    def _is_mixture(self) -> bool:
+        """Whether a kernel machine was added to the trees."""
+        parts = self.fitted_.parts
+        return parts is not None and parts["kernel"].weight > 0
+
+    def _trees(self) -> FittedModel:
+        """Return the record of the trees; reject models of other learners."""
+        fitted = self.fitted_.part("tree") if self._is_mixture() else self.fitted_
+        if not fitted.learner.resumable:
             raise InvalidData(
                 "apply and feature_importances_ require a model of trees, but its learner is "
-                f"{type(learner).__name__}; use learner='tree'."
+                f"{type(fitted.learner).__name__}; use learner='tree'."
             )
+        return fitted
+
+    @property
+    def parts_(self) -> dict[str, ModelPart]:
+        """Weights, gains and seconds of the learners that ``learner="auto"`` compared.
+
+        Raises
+        ------
+        AttributeError
+            There was no comparison.
+        """
+        check_is_fitted(self)
+        if self.fitted_.parts is None:
+            raise AttributeError(
+                "parts_ is defined only if learner='auto' compared trees with a kernel machine; "
+                "see the guide on the automatic learner."
+            )
+        return self.fitted_.parts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._declares("takes_missing_values")
         tags.input_tags.sparse = self._takes_sparse()
         return tags
+
+
+def _fractions(values: Floats) -> Floats:
+    total = values.sum()
+    return values / total if total > 0 else values

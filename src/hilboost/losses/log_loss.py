@@ -22,6 +22,7 @@ class BinomialLogLoss(Loss):
 
     classifier_name = "log_loss"
     n_classes_range = (2, 2)
+    joins_kernel_machine = True
     divides_rows = True
     bounded_hessian = True
 
@@ -67,6 +68,7 @@ class MultinomialLogLoss(Loss):
 
     classifier_name = "log_loss"
     n_classes_range = (3, None)
+    joins_kernel_machine = True
     divides_rows = True
     bounded_hessian = True
 

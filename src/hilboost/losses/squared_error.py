@@ -18,6 +18,7 @@ class SquaredError(Loss):
 
     regressor_name = "squared_error"
     quadratic = True
+    joins_kernel_machine = True
     divides_rows = True
     gaussian = True
     bounded_hessian = True

@@ -18,6 +18,7 @@ from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.conformal import Calibration
+from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.snapshot import KeptState
 from hilboost.model.stage_learners import StageLearners
@@ -51,6 +52,8 @@ class FittedModel:
         Values of the automatic parameters of tree models.
     kernel_machine : KernelMachineSummary or None
         Choices made by a kernel machine.
+    parts : dict of str to ModelPart, or None
+        With ``learner="auto"``, the weights and gains of the learners that it compared.
     calibration : Calibration or None
         Scores that prediction intervals and sets are computed from.
     kept : KeptState or None
@@ -73,6 +76,7 @@ class FittedModel:
     resolved: ResolvedParameters | None = None
     kernel_machine: KernelMachineSummary | None = None
     calibration: Calibration | None = None
+    parts: dict[str, ModelPart] | None = None
     kept: KeptState | None = None
     survival: SurvivalCurves | None = None
     row_draws: int = 1
@@ -87,8 +91,8 @@ class FittedModel:
         """Which of several learners fitted which stage."""
         if len(self.learner.names) < 2:
             raise AttributeError(
-                "learners_ is defined only for a list of learners; all stages were fitted by "
-                f"{type(self.learner).__name__}."
+                "learners_ is defined only for models of several learners; all stages were fitted "
+                f"by {type(self.learner).__name__}."
             )
         return StageLearners.of(self.learner.names, self.model.stages)
 
@@ -119,6 +123,7 @@ class FittedModel:
             history=None,
             members=None,
             calibration=None,
+            parts=None,
             kept=None,
         )
 

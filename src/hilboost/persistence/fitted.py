@@ -14,6 +14,7 @@ from hilboost.core.learner import Learner
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
+from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.survival import SurvivalCodec
 from hilboost.persistence import (
@@ -52,6 +53,8 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         header["encoding"], arrays = categories.to_file(fitted.encoding)
     if fitted.resolved is not None:
         header["chosen"] = _resolved_to_file(fitted.resolved)
+    if fitted.parts is not None:
+        header["parts"] = _parts_to_file(fitted.parts)
     own, more = _codec_to_file(fitted, writer)
     header, arrays = header | own, arrays | more
     if fitted.loss.sharpness is not None:
@@ -103,6 +106,7 @@ def from_file(
         resolved=resolved,
         kernel_machine=summary,
         calibration=calibrations.from_file(header, arrays, additive, codec),
+        parts=_parts_from_file(header["parts"]) if "parts" in header else None,
         stages=stages,
         sharpness=positive(header["sharpness"], "sharpness") if "sharpness" in header else None,
         survival=curves,
@@ -219,6 +223,22 @@ def _numbers(values: Any, name: str) -> Any:
     numbers = np.array(values, dtype=np.float64)
     require(numbers.ndim == 1, name)
     return numbers
+
+
+def _parts_to_file(parts: dict[str, ModelPart]) -> Header:
+    """Convert the record of the parts to plain values, without their seconds."""
+    return {name: asdict(part) | {"seconds": 0.0} for name, part in parts.items()}
+
+
+def _parts_from_file(entry: Any) -> dict[str, ModelPart]:
+    """Read the record of the parts: known names, and finite numbers."""
+    require(isinstance(entry, dict) and set(entry) == {"tree", "kernel"}, "parts")
+    kinds = get_type_hints(ModelPart)
+    for part in entry.values():
+        require(isinstance(part, dict) and set(part) == set(kinds), "parts")
+        for name, kind in kinds.items():
+            require(type(part[name]) is kind and math.isfinite(part[name]), "parts")
+    return {name: ModelPart(**part) for name, part in entry.items()}
 
 
 def _resolved_to_file(resolved: ResolvedParameters) -> Header:

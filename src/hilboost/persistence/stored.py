@@ -14,6 +14,7 @@ from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
+from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.survival_curves import SurvivalCurves
 from hilboost.tables import Schema
@@ -34,6 +35,7 @@ class StoredModel:
     resolved : ResolvedParameters or None
     kernel_machine : KernelMachineSummary or None
     calibration : Calibration or None
+    parts : dict of str to ModelPart, or None
     stages : str or None
         Name of the learner of kernel stages.
     sharpness : float or None
@@ -50,6 +52,7 @@ class StoredModel:
     resolved: ResolvedParameters | None = None
     kernel_machine: KernelMachineSummary | None = None
     calibration: Calibration | None = None
+    parts: dict[str, ModelPart] | None = None
     stages: str | None = None
     sharpness: float | None = None
     survival: SurvivalCurves | None = None
@@ -69,6 +72,7 @@ class StoredModel:
             resolved=self.resolved,
             kernel_machine=self.kernel_machine,
             calibration=self.calibration,
+            parts=self.parts,
             survival=self.survival,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
 from inspect import signature
 from typing import Any
 
@@ -40,9 +41,9 @@ def model_facts(model: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``class``, ``loss``, ``learner``, ``learners``, ``n_stages``, ``n_columns``, ``n_outputs``,
-        ``classes``, ``parameters``, ``history``, ``kernel``, and ``versions``; ``None`` for missing
-        attributes.
+        ``class``, ``loss``, ``learner``, ``learners``, ``parts``, ``n_stages``, ``n_columns``,
+        ``n_outputs``, ``classes``, ``parameters``, ``history``, ``kernel``, and ``versions``;
+        ``None`` for missing attributes.
     """
     record: FittedModel = model.fitted_
     kind = record.codec.kind
@@ -51,6 +52,7 @@ def model_facts(model: Any) -> dict[str, Any]:
         "loss": _name(model.loss or model.loss_),
         "learner": type(record.learner).__name__,
         "learners": learner_facts(record),
+        "parts": part_facts(record),
         "n_stages": record.n_stages or None,
         "n_leaves": _n_leaves(record),
         "n_columns": record.schema.n_columns,
@@ -77,6 +79,13 @@ def learner_facts(record: FittedModel) -> list[dict[str, Any]] | None:
     counts = record.learners.counts
     total = max(1, sum(counts.values()))
     return [{"name": name, "stages": n, "share": n / total} for name, n in counts.items()]
+
+
+def part_facts(record: FittedModel) -> list[dict[str, Any]] | None:
+    """Weight and held-out gain of each part of a mixture, and of a part that was left out."""
+    if record.parts is None:
+        return None
+    return [{"name": name} | asdict(part) for name, part in record.parts.items()]
 
 
 def _n_leaves(record: FittedModel) -> int | None:

@@ -16,7 +16,9 @@ from hilboost.core.rule import Rule
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoder, Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.model.fitted import FittedModel
+from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.data import TrainingData
 from hilboost.training.shards import ShardPlan
@@ -45,6 +47,8 @@ class Outcome:
     initial_raw : (r,) float64
     state : TrainingState
     kernel_machine : KernelMachineSummary or None
+    parts : dict of str to ModelPart, or None
+        With ``learner="auto"``, what became of each learner.
     """
 
     loss: Loss
@@ -54,6 +58,7 @@ class Outcome:
     initial_raw: Floats
     state: TrainingState
     kernel_machine: KernelMachineSummary | None = None
+    parts: dict[str, ModelPart] | None = None
 
 
 def unchanged(outcome: Outcome) -> Outcome:
@@ -99,6 +104,8 @@ class Recipe:
         and the number of basis vectors.
     metric : Loss or None
         The loss of the history and of early stopping, if it is not that of the stages.
+    kernel_part : MetricKernelLearner or None
+        The kernel machine that may be added to the trees: see :mod:`hilboost.training.mixture`.
     metrics : tuple of Metric
         Metrics of the held-out rows; the first one decides about early stopping.
     finish : callable
@@ -123,6 +130,7 @@ class Recipe:
     units: TargetUnits | None = None
     time_budget: float | None = None
     metric: Loss | None = None
+    kernel_part: MetricKernelLearner | None = None
     metrics: tuple[Metric, ...] = ()
     finish: Callable[[Outcome], Outcome] = unchanged
     choose_penalty: Callable[..., float] | None = None

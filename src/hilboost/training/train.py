@@ -33,6 +33,7 @@ from hilboost.rules import Shrinkage
 from hilboost.training.begin import InitialState, begin
 from hilboost.training.categories import placed
 from hilboost.training.checkpoints import StageKeeper
+from hilboost.training.mixture import with_kernel_part
 from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
 from hilboost.training.race import best_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
@@ -132,6 +133,7 @@ def train(
             _close(config.learner, data, state)
     outcome = recipe.finish(_outcome(recipe, config, data, state))
     _keep_best(config, outcome.state)
+    outcome = with_kernel_part(recipe, initial, outcome, n_threads, began)
     fitted = _fitted(recipe, initial, outcome)
     raw = raw_out_of_fold(fitted, initial, recipe, n_threads)
     calibration = out_of_fold(fitted, initial, recipe, raw)
@@ -255,6 +257,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         encoding=initial.encoding,
         resolved=_resolved_now(recipe, state),
         kernel_machine=summary,
+        parts=outcome.parts,
         row_draws=ROW_DRAWS,
     )
 

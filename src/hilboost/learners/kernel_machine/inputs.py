@@ -99,7 +99,7 @@ class Bounds:
         found = cls.none(X.shape[1])
         with np.errstate(over="ignore"):
             for column in set(range(X.shape[1])) - set(untouched):
-                bottom, top = _quantiles(X[:, column], weight, (_TAIL, 1 - _TAIL))
+                bottom, top = quantiles(X[:, column], weight, (_TAIL, 1 - _TAIL))
                 width = top - bottom
                 beyond = max(bottom - X[:, column].min(), X[:, column].max() - top)
                 if width > 0 and np.isfinite(width) and beyond > _OUTLYING * width:
@@ -121,7 +121,7 @@ class Bounds:
         return np.clip(X, self.low, self.high)
 
 
-def _quantiles(
+def quantiles(
     values: Floats, weight: Floats | None, shares: tuple[float, float]
 ) -> tuple[float, float]:
     """Smallest values that at least these shares of the weight do not exceed."""

@@ -26,6 +26,7 @@ from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
+from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.reductions.sums import count, total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
@@ -35,6 +36,7 @@ from hilboost.training.categories import with_categories
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.recipe import Candidate, Continuation, Recipe
+from hilboost.training.recipes.automatic import as_trees, kernel_part, with_stored_part
 from hilboost.training.recipes.mixed import (
     check_parts,
     listed,
@@ -51,7 +53,7 @@ from hilboost.validation.choices import is_name, is_regressor
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 from hilboost.validation.weights import warn_of_light_weights
 
-_LEARNERS = ("tree", "kernel", "linear")
+_LEARNERS = ("auto", "tree", "kernel", "linear")
 _FEWEST_COLUMNS_TO_DRAW = 4
 _BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own
 _MAX_FEATURES_TRIED = (0.5, 1.0)
@@ -81,7 +83,7 @@ def table_recipe(
     InvalidParameter, InvalidType, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    p = dict(parameters)
+    p = as_trees(parameters)
     scale = _weight_scale(p, data)
     data = replace(data, target=scale.divided(data.target))
     begun = start_in_units(loss, data, continuation)
@@ -122,7 +124,8 @@ def table_recipe(
         metrics=metrics,
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
     )
-    return replace(recipe, candidates=_candidates(p, recipe, resolved))
+    added = kernel_part(p, recipe) if is_name(parameters["learner"], "auto") else None
+    return replace(recipe, candidates=_candidates(p, recipe, resolved), kernel_part=added)
 
 
 def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedParameters:
@@ -252,21 +255,25 @@ def _learner(
         return _named_learner(learner, p, resolved, schema)
     if not is_regressor(learner):
         raise InvalidType(
-            "learner must be 'tree', 'kernel', 'linear', a Learner, a scikit-learn regressor, or a "
-            f"list of these; got {shown(learner)}."
+            "learner must be 'auto', 'tree', 'kernel', 'linear', a Learner, a scikit-learn "
+            f"regressor, or a list of these; got {shown(learner)}."
         )
     return WrappedLearner(learner)
 
 
 def stored_learner(
-    p: Mapping[str, Any], resolved: ResolvedParameters | None, schema: Schema
+    p: Mapping[str, Any],
+    resolved: ResolvedParameters | None,
+    schema: Schema,
+    parts: Mapping[str, ModelPart] | None = None,
 ) -> Learner:
     """Create the learner of a model read from a file; old files do not have ``resolved``."""
+    p = as_trees(p)
     if resolved is None and is_name(p["learner"], "tree"):
         return TreeLearner()
     if resolved is None:
         resolved = resolve(p, 1.0, schema.n_columns, 1, False, False, False)
-    return table_learner(p, resolved, schema)
+    return with_stored_part(table_learner(p, resolved, schema), parts)
 
 
 def _named_learner(

@@ -1,0 +1,168 @@
+"""The base model of the kernel part: a Matérn-5/2 expansion of the features of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends import array_api
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.base_model import BaseModel, Summation, Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.operators import OperatorGraph
+from hilboost.kernels import Matern
+from hilboost.kernels.base import block_operators
+from hilboost.kernels.gram import row_blocks
+from hilboost.learners.metric_kernel.features import Features
+
+KERNEL = Matern(1.0, 2.5)
+_TILE_ROWS = 256
+_TILE_COLUMNS = 1024
+_LARGEST_NORM = 300.0  # of the weights of targets with spread one, for kernel values in float32
+
+
+@dataclass(frozen=True, eq=False)
+class MetricExpansion(BaseModel):
+    """``f(x) = sum_d k(z(x), center_d) weight_d`` with features ``z`` and a Matérn-5/2 kernel.
+
+    The scales of the features contain the metric, so that the kernel has length scale one.
+
+    Attributes
+    ----------
+    features : Features
+    centers : (m, q) float32 or float64
+        Features of training rows; their dtype determines that of the kernel values.
+    weights : (m, r) float64
+    """
+
+    in_files = True
+
+    features: Features
+    centers: NDArray[Any]
+    weights: Floats
+
+    def predict_raw(self, X: Floats) -> Floats:
+        """Compute the outputs (n, r), at a cost of O(n m q)."""
+        return self.evaluate(X, ThreadTeam())
+
+    def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
+        """Compute the outputs (n, r) on several threads; the result does not depend on them."""
+        # Distances in float64: those of float32 are too inaccurate for the large weights of small
+        # ridges, which kernel values in float32 are not.
+        left, right = _augmented(self.features(X)), _augmented(self.centers.astype(np.float64))
+        right[:, -2:] = right[:, :-3:-1]
+        right[:, :-2] *= -2
+        outputs = np.zeros((len(left), self.weights.shape[1]))
+
+        def add(rows: slice) -> None:
+            for columns in row_blocks(len(right), _TILE_COLUMNS):
+                squares = left[rows] @ right[columns].T
+                squares = squares.astype(self.centers.dtype, copy=False)
+                block = KERNEL.profile(np.maximum(squares, 0, out=squares))
+                outputs[rows] += block @ self.weights[columns]
+
+        with array_api.blas_threads(1):
+            team.map(add, row_blocks(len(left), _TILE_ROWS))
+        return outputs
+
+    @classmethod
+    def of(
+        cls, features: Features, centers: NDArray[Any], weights: Floats, spread: float
+    ) -> MetricExpansion:
+        """Create the expansion; float32 becomes float64 if rounding errors would be visible."""
+        size = float(np.sqrt((weights * weights).sum(axis=0).max(initial=0.0)))
+        if size > _LARGEST_NORM * spread:
+            centers = centers.astype(np.float64)
+        return cls(features, centers, weights)
+
+    @property
+    def squared_scales(self) -> Floats:
+        """Squared scales of the features in units of their spreads, (q,)."""
+        return self.centers.astype(np.float64).var(axis=0)
+
+    def has_shape(self, n_features: int, n_outputs: int) -> bool:
+        """Return whether the arrays have these sizes and are finite."""
+        features, centers, weights = self.features, self.centers, self.weights
+        arrays: tuple[Any, ...] = (centers, weights)
+        if not isinstance(features, Features) or not features.is_valid(n_features):
+            return False
+        if not all(isinstance(a, np.ndarray) and a.ndim == 2 for a in arrays):
+            return False
+        return bool(
+            centers.dtype in (np.float32, np.float64)
+            and weights.dtype == np.float64
+            and centers.shape[1] == features.width > 0
+            and weights.shape == (len(centers), n_outputs)
+            and len(centers) > 0
+            and np.isfinite(centers).all()
+            and np.isfinite(weights).all()
+        )
+
+    def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> BaseModel:
+        """Return the same function of the given columns of a wider table."""
+        return replace(self, features=self.features.placed(columns))
+
+    def operators(self, graph: OperatorGraph, X: str) -> str:
+        """Add the operators of the function, in float64."""
+        centers = np.asarray(self.centers, dtype=np.float64)
+        block = block_operators(KERNEL, graph, self.features.operators(graph, X), centers)
+        return graph.add("MatMul", block, graph.constant(self.weights))
+
+    @classmethod
+    def sum_of(cls, terms: Sequence[Term[MetricExpansion]]) -> Summation:
+        """Evaluate each kernel value once, if several members have the same centers."""
+        groups: dict[bytes, list[Term[MetricExpansion]]] = {}
+        for term in terms:
+            model = term.model
+            key = b"".join(
+                array.tobytes()
+                for array in (model.centers, model.features.origins, model.features.factors)
+            )
+            groups.setdefault(key, []).append(term)
+        return Expansions(tuple(_merged(group) for group in groups.values()))
+
+
+def _augmented(Z: Floats) -> Floats:
+    """Return the rows (n, q) with their squared norms and ones, (n, q + 2).
+
+    With ``[-2 b, 1, |b|²]``, the product of two such rows is their squared distance.
+    """
+    return np.column_stack([Z, (Z * Z).sum(axis=1), np.ones(len(Z))])
+
+
+@dataclass(frozen=True)
+class Expansions(Summation):
+    """Sum of expansions with different centers, each with its output columns."""
+
+    merged: tuple[tuple[MetricExpansion, slice], ...]
+
+    @property
+    def n_basis(self) -> int:
+        """Number of kernel values evaluated per row."""
+        return sum(len(model.centers) for model, _ in self.merged)
+
+    @property
+    def cost_per_row(self) -> int:
+        """One operation per center."""
+        return self.n_basis
+
+    def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
+        """Add the outputs of all expansions."""
+        with ThreadTeam(n_threads) as team:
+            for model, columns in self.merged:
+                raw[:, columns] += model.evaluate(X, team)
+
+
+def _merged(terms: list[Term[MetricExpansion]]) -> tuple[MetricExpansion, slice]:
+    """Add the weights of expansions with the same centers, times their coefficients."""
+    start = min(term.columns.start for term in terms)
+    stop = max(term.columns.stop for term in terms)
+    total = np.zeros((len(terms[0].model.centers), stop - start))
+    for term in terms:
+        own = slice(term.columns.start - start, term.columns.stop - start)
+        total[:, own] += term.coefficient * term.model.weights
+    return replace(terms[0].model, weights=total), slice(start, stop)

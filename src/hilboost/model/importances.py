@@ -1,0 +1,50 @@
+"""Importances of columns, from the base models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
+
+
+def column_gains(stages: Sequence[Stage], width: int) -> Floats:
+    """Return the total gain of the trees' splits on each column, (width,).
+
+    Parameters
+    ----------
+    stages : sequence of Stage
+        Other base models are ignored.
+    width : int
+        Number of columns.
+    """
+    gains = np.zeros(width)
+    for stage in stages:
+        for term in stage.terms:
+            model: Any = term.model
+            if model.family == "trees":
+                np.add.at(gains, model.column, model.gain)
+    return gains
+
+
+def squared_scales(stages: Sequence[Stage], width: int) -> Floats:
+    """Return the squared scales of the columns in metrics of kernel machines, (width,).
+
+    The metrics of several members add up.
+
+    Parameters
+    ----------
+    stages : sequence of Stage
+        Of base models with features.
+    width : int
+        Number of columns.
+    """
+    squares = np.zeros(width)
+    for stage in stages:
+        for term in stage.terms:
+            model: Any = term.model
+            np.add.at(squares, model.features.origins, model.squared_scales)
+    return squares

@@ -1,0 +1,35 @@
+"""The parts of a model that mixes learners by weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """One learner of a mixture, as judged by the rows that it was not fitted to.
+
+    Attributes
+    ----------
+    weight : float
+        Factor of its outputs; 0 if the part was left out.
+    gain : float
+        Decrease of the held-out loss by this part, as a fraction: for trees, of the loss of the
+        best constant; for other parts, of the loss of the trees.
+    standard_error : float
+        Standard error of the gain.
+    share : float
+        Share of the part in the total gain of the mixture: the mean of its gain alone and its
+        gain beside the other part (Shapley 1953).  The shares add up to one.
+    seconds : float
+        Duration of its fit; not stored in model files.
+    n_centers : int
+        Number of training rows that the model contains for this part.
+    """
+
+    weight: float
+    gain: float
+    standard_error: float
+    share: float
+    seconds: float
+    n_centers: int = 0

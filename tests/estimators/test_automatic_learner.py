@@ -1,0 +1,283 @@
+"""``learner="auto"``: trees, and a kernel machine where held-out rows show a gain."""
+
+from copy import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.metrics import log_loss
+
+import hilboost
+from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.core.errors import InvalidData
+
+RNG = np.random.default_rng(0)
+N = 400
+X = RNG.uniform(-2, 2, size=(N, 4))
+SMOOTH = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + RNG.normal(size=N) / 20
+NOISE = np.random.default_rng(7).normal(size=N)
+CLASSES = np.digitize(SMOOTH, [-1, 1])
+FEW = {"n_estimators": 60, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    return BoostingRegressor(learner="auto", **FEW).fit(X, SMOOTH)
+
+
+@pytest.fixture(scope="module")
+def classes():
+    return BoostingClassifier(learner="auto", **FEW).fit(X, CLASSES)
+
+
+def same_bits(model, table=X, target=NOISE, **parameters):
+    """Whether the model is that of trees alone."""
+    trees = type(model)(learner="tree", **parameters).fit(table, target)
+    found = model.predict_raw(table), trees.predict_raw(table)
+    return np.array_equal(*found) and model.n_estimators_ == trees.n_estimators_
+
+
+def test_a_smooth_target_gets_a_kernel_machine(smooth):
+    test = RNG.uniform(-2, 2, size=(1000, 4))
+    target = np.sin(2 * test[:, 0]) + test[:, 1] * test[:, 2]
+    trees = BoostingRegressor(learner="tree", **FEW).fit(X, SMOOTH)
+    both, alone = (np.mean((m.predict(test) - target) ** 2) for m in (smooth, trees))
+    assert both < 0.3 * alone
+    part = smooth.parts_["kernel"]
+    assert part.gain > 0.5
+    assert part.weight > 0.5
+    assert part.n_centers == 4 * 300
+    assert sum(p.share for p in smooth.parts_.values()) == pytest.approx(1)
+
+
+def test_without_gain_there_are_trees_alone_with_the_same_bits():
+    model = BoostingRegressor(learner="auto", **FEW).fit(X, NOISE)
+    assert model.parts_["kernel"].weight == 0
+    assert model.parts_["tree"].weight == 1
+    assert same_bits(model, **FEW)
+    hilboost.to_xgboost_json(model)
+    with pytest.raises(AttributeError, match="learners_ is defined only for"):
+        model.learners_  # noqa: B018
+
+
+FORBIDDEN = [
+    {"early_stopping": False},
+    {"loss": "huber"},
+    {"monotonic_cst": [1, 0, 0, 0]},
+    {"interaction_cst": "no_interactions"},
+    {"warm_start": True},
+    {"n_shards": 2},
+    {"eval_metric": "rmse"},
+]
+
+
+@pytest.mark.parametrize("parameters", FORBIDDEN, ids=lambda p: next(iter(p)))
+def test_other_settings_give_trees(parameters):
+    model = BoostingRegressor(learner="auto", **FEW, **parameters).fit(X, SMOOTH)
+    assert same_bits(model, target=SMOOTH, **FEW, **parameters)
+    with pytest.raises(AttributeError, match="parts_ is defined only if learner='auto' compared"):
+        model.parts_  # noqa: B018
+
+
+def test_small_and_sparse_tables_get_trees():
+    model = BoostingRegressor(learner="auto", **FEW).fit(X[:150], SMOOTH[:150])
+    assert same_bits(model, X[:150], SMOOTH[:150], **FEW)
+    table = sparse.csr_array(X)
+    model = BoostingRegressor(learner="auto", **FEW).fit(table, SMOOTH)
+    assert same_bits(model, table, SMOOTH, **FEW)
+
+
+def test_the_kernel_machine_is_the_last_stage(smooth):
+    stages = list(smooth.staged_predict(X))
+    np.testing.assert_allclose(stages[-1], smooth.predict(X), rtol=1e-12)
+    assert len(stages) == smooth.n_estimators_ == len(smooth.history_.train) - 1
+    assert smooth.history_.validation[-1] == min(smooth.history_.validation)
+    assert smooth.learners_.stages[-1] == ("kernel",) * 4
+    assert smooth.learners_.counts["tree"] == 4 * (smooth.n_estimators_ - 1)
+    raw = sum(smooth.learner_part(name).predict_raw(X) for name in ("tree", "kernel"))
+    np.testing.assert_allclose(raw, smooth.predict_raw(X), atol=1e-10)
+    trees = smooth.learner_part("tree")
+    hilboost.to_xgboost_json(trees)
+    np.testing.assert_array_equal(smooth.apply(X), trees.apply(X))
+
+
+def test_the_history_is_the_loss_of_the_members(smooth):
+    folds = smooth.fitted_.calibration.folds
+    members = smooth.fitted_.raw_of_members(X)
+    held = np.choose(folds, [raw[:, 0] for raw in members])
+    loss = np.mean((held - SMOOTH) ** 2) / 2
+    assert smooth.history_.validation[-1] == pytest.approx(loss, rel=1e-9)
+    losses = [
+        np.mean((raw[folds != k, 0] - SMOOTH[folds != k]) ** 2) / 2 for k, raw in enumerate(members)
+    ]
+    assert smooth.history_.train[-1] == pytest.approx(np.mean(losses), rel=1e-9)
+
+
+def test_a_mixture_is_not_continued(smooth):
+    model = copy(smooth).set_params(warm_start=True, n_estimators=80)
+    with pytest.raises(InvalidData, match="warm_start: the model contains a kernel machine"):
+        model.fit(X, SMOOTH)
+
+
+def test_importances_are_those_of_both_parts(smooth):
+    found = smooth.feature_importances_
+    assert found.sum() == pytest.approx(1)
+    assert found[3] < 0.02
+    assert min(found[:3]) > 0.1
+
+
+@pytest.mark.parametrize("name", ["smooth", "classes"])
+def test_files(name, request, tmp_path):
+    model = request.getfixturevalue(name)
+    model.save(tmp_path / "model")
+    loaded = hilboost.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_raw(X), model.predict_raw(X))
+    for part, stored in zip(model.parts_.values(), loaded.parts_.values(), strict=True):
+        assert (part.weight, part.gain, part.share) == (stored.weight, stored.gain, stored.share)
+    np.testing.assert_array_equal(loaded.feature_importances_, model.feature_importances_)
+    np.testing.assert_array_equal(
+        loaded.learner_part("kernel").predict_raw(X[:9]),
+        model.learner_part("kernel").predict_raw(X[:9]),
+    )
+
+
+def test_classes_with_probabilities(classes):
+    assert classes.parts_["kernel"].gain > 0.1
+    assert classes.predict_proba(X).sum(axis=1) == pytest.approx(1)
+    sets = classes.predict_set(X[:20], coverage=0.9)
+    assert len(sets) == 20
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_same_bits_on_any_number_of_threads(smooth, n_jobs):
+    other = BoostingRegressor(learner="auto", n_jobs=n_jobs, **FEW).fit(X, SMOOTH)
+    one = BoostingRegressor(learner="auto", n_jobs=1, **FEW).fit(X, SMOOTH)
+    np.testing.assert_array_equal(other.predict(X), one.predict(X))
+
+
+def test_a_common_factor_of_the_weights_changes_nothing():
+    weight = RNG.integers(1, 4, size=N).astype(float)
+    one, other = (
+        BoostingRegressor(learner="auto", **FEW).fit(X, SMOOTH, w) for w in (weight, weight * 8)
+    )
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-9, atol=1e-9)
+    assert one.parts_["kernel"].weight > 0
+
+
+def test_validation_rows_of_the_caller():
+    model = BoostingRegressor(learner="auto", **FEW)
+    model.fit(X[:300], SMOOTH[:300], X_val=X[300:], y_val=SMOOTH[300:])
+    assert model.parts_["kernel"].gain > 0.3
+    assert model.parts_["kernel"].n_centers == 300
+
+
+def test_larger_tables_share_their_centers():
+    table = np.random.default_rng(1).uniform(-2, 2, size=(2100, 3))
+    target = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
+    model = BoostingRegressor(learner="auto", **FEW).fit(table, target)
+    assert model.parts_["kernel"].n_centers == 2100
+    assert model.model_.n_basis == 2100
+    assert model.score(table, target) > 0.99
+
+
+def test_data_frames_with_missing_values_and_categories():
+    table = pd.DataFrame(X.copy(), columns=list("abcd"))
+    table["town"] = np.array(["Ghent", "Namur", "Liège"])[RNG.integers(3, size=N)]
+    table["street"] = [f"s{k}" for k in RNG.integers(50, size=N)]
+    table.loc[::7, "d"] = np.nan
+    target = SMOOTH + (table["town"] == "Ghent")
+    model = BoostingRegressor(learner="auto", **FEW).fit(table, target)
+    assert model.parts_["kernel"].weight > 0
+    assert model.score(table, target) > 0.9
+    single = [model.predict(table.iloc[[k]])[0] for k in range(5)]
+    np.testing.assert_allclose(single, model.predict(table)[:5], rtol=1e-5, atol=1e-6)
+
+
+def test_several_targets(tmp_path):
+    target = np.column_stack([SMOOTH, X[:, 3] ** 2])
+    model = BoostingRegressor(learner="auto", **FEW).fit(X, target)
+    assert model.parts_["kernel"].weight > 0
+    assert model.score(X, target) > 0.9
+    gaps = target.copy()
+    gaps[::9, 1] = np.nan
+    trees = BoostingRegressor(learner="auto", **FEW).fit(X, gaps)
+    assert trees.fitted_.parts is None
+
+
+def test_onnx_gives_the_same_predictions():
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    codes = RNG.integers(3, size=N).astype(float)
+    table = np.column_stack([X, codes])
+    table[::7, 3] = np.nan
+    model = BoostingRegressor(learner="auto", categorical_features=[4], **FEW)
+    model.fit(table, SMOOTH + (codes == 1))
+    assert model.parts_["kernel"].weight > 0
+    proto = hilboost.to_onnx(model)
+    session = runtime.InferenceSession(proto.SerializeToString())
+    inputs = {one.name: table for one in session.get_inputs()}
+    found = session.run(None, inputs)[0]
+    np.testing.assert_allclose(np.ravel(found), model.predict(table), atol=2e-4)
+
+
+def _table(n, d, seed=0):
+    return np.random.default_rng(seed).uniform(-2, 2, size=(n, d))
+
+
+def _outlying_cells():
+    table = _table(1200, 6)
+    target = np.sin(2 * table[:, 0]) + table[:, 1]
+    rng = np.random.default_rng(1)
+    table[rng.integers(1200, size=14), rng.integers(6, size=14)] = 1e6
+    return table, target
+
+
+def _many_columns():
+    table = _table(700, 200)
+    return table, np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
+
+
+def _heavy_tails():
+    table = _table(1200, 5)
+    noise = np.random.default_rng(1).lognormal(sigma=1.5, size=1200)
+    return table, np.exp(table[:, 0] + table[:, 1] / 2) * noise
+
+
+def _steps():
+    table = _table(1200, 5)
+    return table, (table[:, 0] > 0.3) + 2.0 * (table[:, 1] > -0.7) * (table[:, 2] > 0)
+
+
+def _codes():
+    rng = np.random.default_rng(1)
+    table = rng.integers(12, size=(1200, 6)).astype(float)
+    levels = rng.normal(size=(6, 12))
+    effects = levels[np.arange(3), table[:, :3].astype(int)].sum(axis=1)
+    return table, effects + rng.normal(size=1200) / 3
+
+
+def _separable():
+    table = _table(1200, 6)
+    return table, np.digitize(table[:, 0] + 0.3 * (table[:, 1] > 0), [-1.2, -0.4, 0.5, 1.3])
+
+
+HARD = [_outlying_cells, _many_columns, _heavy_tails, _steps, _codes, _separable]
+
+
+@pytest.mark.parametrize("make", HARD, ids=lambda make: make.__name__[1:])
+def test_the_kernel_machine_does_no_harm(make):
+    table, target = make()
+    half = len(table) // 2
+    errors = []
+    for learner in ("auto", "tree"):
+        if make is _separable:
+            model = BoostingClassifier(learner=learner, n_estimators=50, random_state=0)
+            model.fit(table[:half], target[:half])
+            errors.append(log_loss(target[half:], model.predict_proba(table[half:])))
+        else:
+            categories = range(6) if make is _codes else None
+            model = BoostingRegressor(learner=learner, n_estimators=50, random_state=0)
+            model.set_params(categorical_features=categories).fit(table[:half], target[:half])
+            errors.append(np.sqrt(np.mean((model.predict(table[half:]) - target[half:]) ** 2)))
+    assert errors[0] <= 1.015 * errors[1]

@@ -1,0 +1,193 @@
+"""The kernel machine with a learned metric, against plain NumPy and scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import Matern as SklearnMatern
+
+from hilboost import BoostingRegressor
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.gradients import Gradients
+from hilboost.core.row_sample import RowSample
+from hilboost.learners.metric_kernel import MetricExpansion, MetricKernelLearner, Rows, System
+from hilboost.learners.metric_kernel.features import Features, level_numbers
+from hilboost.learners.metric_kernel.metric import _Problem, learned_metric
+
+RNG = np.random.default_rng(0)
+Z = RNG.normal(size=(60, 3))
+Y = np.column_stack([np.sin(2 * Z[:, 0]), Z[:, 1] ** 2])
+W = RNG.integers(1, 4, size=60).astype(float)
+SCALES = np.array([1.0, 0.5, 0.1])
+
+
+def matern(A, B):
+    return SklearnMatern(length_scale=1.0, nu=2.5)(A, B)
+
+
+def fit(table, target, weight=None, rows=None, **parameters):
+    learner = MetricKernelLearner(**parameters)
+    sample = RowSample(rows, weight)
+    (one,) = learner.fit(table, Gradients(target), sample, np.random.default_rng(0))
+    return one
+
+
+@pytest.mark.parametrize("weight", [np.ones(60), W])
+def test_errors_are_those_of_fits_without_each_row(weight):
+    Y0 = Y - np.average(Y, axis=0, weights=weight)
+    problem = _Problem(Z, Y0, weight)
+    found = problem.best(SCALES, (1.3,), (0.05,))
+    K = matern(Z * found.scales / 1.3, Z * found.scales / 1.3)
+    errors = []
+    for i in range(len(Z)):
+        rest = np.arange(len(Z)) != i
+        alpha = np.linalg.solve(K[np.ix_(rest, rest)] + np.diag(0.05 / weight[rest]), Y0[rest])
+        errors.append(((Y0[i] - K[i, rest] @ alpha) ** 2).sum())
+    assert found.error == pytest.approx(np.average(errors, weights=weight), rel=1e-8)
+
+
+def test_scales_are_root_mean_squared_derivatives():
+    problem = _Problem(Z, Y, np.ones(60))
+    found = problem.best(SCALES, (1.3,), (0.05,))
+    scales = found.scales / 1.3
+
+    def outputs(A):
+        return matern(A * scales, Z * scales) @ found.alpha
+
+    step = 1e-5
+    by_column = []
+    for k in range(3):
+        up, down = Z.copy(), Z.copy()
+        up[:, k] += step
+        down[:, k] -= step
+        by_column.append(np.sqrt((((outputs(up) - outputs(down)) / (2 * step)) ** 2).sum()))
+    expected = np.array(by_column) / max(by_column)
+    np.testing.assert_allclose(problem.gradient_scales(found), expected + 1e-3, rtol=1e-4)
+
+
+def test_columns_that_do_not_matter_are_dropped():
+    noise = RNG.normal(size=(400, 20))
+    metric = learned_metric(noise, np.sin(2 * noise[:, :1]), None, None)
+    assert metric.scales.argmax() == 0
+    assert metric.scales[1:].max() < 0.1 * metric.scales[0]
+    assert metric.error < 0.1
+
+
+def test_priorities_find_a_column_among_many():
+    table = np.random.default_rng(1).normal(size=(150, 60))
+    target = np.sin(4 * table[:, :1])
+    priorities = np.r_[1.0, np.full(59, 1e-3)]
+    without = learned_metric(table, target, None, None)
+    assert learned_metric(table, target, None, priorities).error < 0.5 * without.error
+
+
+def test_weights_are_repetitions_in_the_search():
+    repeated = np.repeat(np.arange(60), W.astype(int))
+    by_weight = learned_metric(Z, Y, W, None)
+    by_rows = learned_metric(Z[repeated], Y[repeated], None, None)
+    np.testing.assert_allclose(by_weight.scales, by_rows.scales, rtol=1e-6)
+    assert by_weight.error == pytest.approx(by_rows.error, rel=1e-8)
+
+
+@pytest.mark.parametrize("weight", [None, W])
+def test_a_stage_is_kernel_ridge_regression(weight):
+    one = fit(Z, Y, weight)
+    model = one.term.model
+    K = matern(model.centers, model.centers)
+    w = np.ones(60) if weight is None else weight
+    centered = Y - np.average(Y, axis=0, weights=w)
+    # The ridge is the only unknown: it follows from one coefficient.
+    ridge = ((centered - K @ model.weights) * w[:, None] / model.weights)[0, 0]
+    assert 1e-4 < ridge < 10
+    expected = np.linalg.solve(K + np.diag(ridge / w), centered)
+    np.testing.assert_allclose(model.weights, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(one.outputs, K @ model.weights, atol=2e-5)
+
+
+def test_rows_that_are_left_out_have_no_weight():
+    system = System.of(Z, Rows(Z, Y), ThreadTeam())
+    rows = np.arange(0, 60, 2)
+    weights, mean = system.solved(rows, 0.1)
+    assert not weights[1::2].any()
+    np.testing.assert_allclose(mean, Y[rows].mean(axis=0))
+
+
+def test_a_smaller_ridge_is_found_with_more_rows():
+    table = RNG.normal(size=(300, 2)).astype(np.float32)
+    target = np.sin(table[:, :1]).astype(float)
+    system = System.of(table, Rows(table, target), ThreadTeam())
+    every = np.arange(300)
+    assert system.better_ridge(every, 1.0) == pytest.approx(0.1)
+    noise = System.of(table, Rows(table, RNG.normal(size=(300, 1))), ThreadTeam())
+    assert noise.better_ridge(every, 1.0) == 1.0
+
+
+def test_features_are_bounded_and_complete():
+    table = np.column_stack([np.arange(200.0), np.ones(200), RNG.normal(size=200)])
+    table[5, 0], table[6, 0], table[:50, 2] = 1e300, -np.inf, np.nan
+    features = Features.of(table, np.ones((200, 1)), None)
+    assert features.columns.tolist() == [0, 2]
+    assert features.missing.tolist() == [2]
+    found = features(table)
+    assert features(table, np.float32).dtype == np.float32
+    assert np.isfinite(found).all()
+    assert np.abs(found[:, 0]).max() < 6
+    assert not found[:50, 1].any()
+    assert len(np.unique(found[:, 2])) == 2
+    np.testing.assert_array_equal(features(np.asfortranarray(table)), found)
+
+
+def test_levels_become_their_mean_targets():
+    codes = np.array([0, 0, 1, 1, 1, np.nan, -1.0])
+    target = np.array([[1.0], [3], [7], [7], [7], [0], [0]])
+    mean = target.mean()
+    expected = [(4 - 2 * mean) / 12, (21 - 3 * mean) / 13]
+    np.testing.assert_allclose(level_numbers(codes, 2, target, None), expected)
+    both = level_numbers(codes, 2, np.hstack([target, -target]), None)
+    np.testing.assert_allclose(np.abs(both), np.abs(expected) * np.sqrt(2))
+
+
+def test_unknown_levels_are_the_mean():
+    table = np.column_stack([RNG.integers(3, size=100).astype(float), RNG.normal(size=100)])
+    features = Features.of(table, (table[:, :1] == 1) * 1.0, None, [(0, 3)])
+    unknown = features(np.array([[np.nan, 0.0], [-1.0, 0.0], [7.0, 0.0]]))
+    assert (unknown == unknown[0]).all()
+
+
+def test_many_columns_are_screened():
+    table = np.random.default_rng(3).normal(size=(150, 300))
+    one = fit(table, table[:, 290:291])
+    assert len(one.term.model.features.columns) <= 256
+    assert 290 in one.term.model.features.columns
+
+
+def test_constant_columns_give_a_constant():
+    one = fit(np.ones((30, 2)), Y[:30])
+    np.testing.assert_allclose(one.outputs, 0, atol=1e-6)
+
+
+def test_placed_models_read_other_columns():
+    model = fit(Z, Y).term.model
+    wide = RNG.normal(size=(60, 5))
+    wide[:, [4, 0, 2]] = Z
+    moved = model.placed(np.array([4, 0, 2]), 5, {})
+    assert isinstance(moved, MetricExpansion)
+    np.testing.assert_allclose(moved.predict_raw(wide), model.predict_raw(Z), atol=1e-5)
+
+
+def test_precisions_have_names():
+    with pytest.raises(InvalidParameter, match="precision"):
+        MetricKernelLearner(precision="float16")
+
+
+@pytest.mark.parametrize("name", ["n_centers", "n_searched"])
+def test_sizes_must_be_positive(name):
+    with pytest.raises(InvalidParameter, match=f"{name} must be positive"):
+        MetricKernelLearner(**{name: 0})
+
+
+def test_it_boosts_by_itself():
+    table = RNG.uniform(-2, 2, size=(300, 3))
+    target = np.sin(2 * table[:, 0]) + table[:, 1]
+    model = BoostingRegressor(learner=MetricKernelLearner(n_centers=150), n_estimators=5)
+    model.set_params(learning_rate=1.0, random_state=0).fit(table[:200], target[:200])
+    assert model.score(table[200:], target[200:]) > 0.99
