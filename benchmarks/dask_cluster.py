@@ -56,7 +56,7 @@ def large_table(client: Client, n: int) -> tuple[da.Array, da.Array]:
 def divided(X: np.ndarray, y: np.ndarray, sizes: list[int]) -> tuple[da.Array, da.Array]:
     """Cut a small table into partitions of so many thousands of rows."""
     chunks = tuple(1000 * size for size in sizes)
-    return da.from_array(X, chunks=(chunks, (-1,))), da.from_array(y, chunks=(chunks,))
+    return da.from_array(X, chunks=(chunks, (N_COLUMNS,))), da.from_array(y, chunks=(chunks,))
 
 
 def hilboost_model(X: Any, y: Any, client: Client, n_trees: int, callbacks: Any = ()) -> Any:

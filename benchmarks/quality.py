@@ -4,7 +4,8 @@ Nothing but verbosity, seed and thread count is set. Each table is split at rand
 training and 25 % for the test (stratified for classes), for each of the seeds 0 and 1. The score is
 the RMSE divided by the standard deviation of the target, or the log-loss (probabilities clipped at
 1e-7). The seconds are those of the fit and mean something only on an otherwise idle machine.
-Libraries that compile at run time first make two untimed fits per kind of task.
+``hilboost-auto`` is ``learner="auto"``.  Libraries that compile at run time first make two untimed
+fits per kind of task.
 
 The report gives the mean score and the rank per table, the mean rank, the total seconds, and the
 geometric mean of the score relative to the best score of the table. These figures use the tables on
@@ -54,7 +55,7 @@ from _common import (
 from tables import TABLES, Table
 
 TEST_SHARE = 0.25
-COMPILING = ("hilboost", "chimeraboost")
+COMPILING = ("hilboost", "hilboost-auto", "chimeraboost")
 WARM_UP_ROWS = (600, 3_000)
 TINY = 1e-12
 
@@ -66,6 +67,10 @@ def hilboost_model(regression: bool, seed: int, threads: int) -> Any:
 
     make = hilboost.BoostingRegressor if regression else hilboost.BoostingClassifier
     return make(random_state=seed, n_jobs=threads)
+
+
+def automatic_model(regression: bool, seed: int, threads: int) -> Any:
+    return hilboost_model(regression, seed, threads).set_params(learner="auto")
 
 
 def lightgbm_model(regression: bool, seed: int, threads: int) -> Any:
@@ -105,6 +110,7 @@ def chimeraboost_model(regression: bool, seed: int, threads: int) -> Any:
 
 MODELS: dict[str, Callable[[bool, int, int], Any]] = {
     "hilboost": hilboost_model,
+    "hilboost-auto": automatic_model,
     "lightgbm": lightgbm_model,
     "xgboost": xgboost_model,
     "catboost": catboost_model,
@@ -134,7 +140,7 @@ def measure(library: str, name: str, table: Table, seed: int, threads: int) -> R
     record: Record = {
         "table": name,
         "library": library,
-        "version": version_of(library),
+        "version": version_of(library.partition("-")[0]),
         "seed": seed,
         "task": table.task,
         "rows": len(table.X),
@@ -191,7 +197,7 @@ def reusable(path: Path, facts: dict[str, Any]) -> dict[tuple[str, str, int], Re
     return {
         key(record): record | {"reused": True, "date": record.get("date", date)}
         for record in earlier["records"]
-        if record["library"] != "hilboost"
+        if not record["library"].startswith("hilboost")
         and record["version"] == version_of(record["library"])
         and "error" not in record
     }
@@ -362,7 +368,7 @@ def main() -> None:
     if options.render:
         save(options.out, json.loads((options.out / "quality.json").read_text()))
         return
-    libraries = [library for library in options.libraries if importable(library)]
+    libraries = [library for library in options.libraries if importable(library.partition("-")[0])]
     if missing := set(options.libraries) - set(libraries):
         print(f"not installed, left out: {', '.join(sorted(missing))}", flush=True)
     old: dict[tuple[str, str, int], Record] = {}

@@ -254,3 +254,9 @@ def test_methods_keep_their_signatures():
     assert inspect.signature(BoostingRegressor.fit).return_annotation == "Self"
     assert "X_val" in inspect.signature(BoostingRegressor.fit).parameters
     assert "X" in inspect.signature(BoostingClassifier.predict_proba).parameters
+
+
+def test_logarithms_of_probabilities():
+    model = BoostingClassifier(**PLAIN).fit(X, LABELS)
+    np.testing.assert_array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+    assert not hasattr(BoostingClassifier("hinge", **PLAIN).fit(X, LABELS), "predict_log_proba")

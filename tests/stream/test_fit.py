@@ -95,6 +95,7 @@ def test_refusals(frame, tmp_path):
         (KernelBoostingRegressor(), table, "y", "only supported by BoostingRegressor"),
         (BoostingRegressor(learner="linear"), table, "y", "only supported by trees"),
         (BoostingRegressor(n_shards=2), table, "y", "n_shards is not supported"),
+        (BoostingRegressor(warm_start=True), table, "y", "warm_start is not supported"),
         (REGRESSOR, table, "z", "the table has no column 'z'"),
         (REGRESSOR, table.select(["y"]), "y", "no column besides the target"),
         (REGRESSOR, tmp_path / "none.parquet", "y", "does not exist"),
@@ -105,7 +106,19 @@ def test_refusals(frame, tmp_path):
     ]:
         with pytest.raises(HilboostError, match=message):
             hilboost.stream.fit(clone(model), given, target=target)
-    fitted = clone(REGRESSOR).set_params(warm_start=True)
-    fitted.fit(frame.drop(columns="y"), frame["y"])
-    with pytest.raises(HilboostError, match="only supported in new fits"):
-        hilboost.stream.fit(fitted, table, target="y")
+    on_disk = source.table_of(source.dataset_of(table, tmp_path), ["y"], None, N, tmp_path)
+    with pytest.raises(HilboostError, match="only supported in new fits of trees"):
+        clone(REGRESSOR).fit(frame[["a", "b"]], frame["y"]).predict(on_disk)
+
+
+def test_the_automatic_learner_means_trees(frame):
+    table = frame[["a", "b", "y"]]
+    found = hilboost.stream.fit(
+        clone(REGRESSOR).set_params(learner="auto"), pa.Table.from_pandas(table), target="y"
+    )
+    alone = clone(REGRESSOR).fit(table[["a", "b"]], table["y"])
+    assert found.get_params()["learner"] == "auto"
+    np.testing.assert_array_equal(
+        found.predict(table[["a", "b"]]), alone.predict(table[["a", "b"]])
+    )
+    saved(found)

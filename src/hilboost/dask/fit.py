@@ -46,6 +46,7 @@ def fit(
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
+        With ``learner="auto"``, it consists of trees.
     X : Dask DataFrame, Dask Array or list of delayed partitions
         Inputs.  Each partition is a data frame or an array (n, d); it may be empty.
     y : Dask Series, Dask Array or list of delayed partitions
@@ -217,8 +218,8 @@ class _Fit:
                     continue
                 del open_sessions[worker]
                 outcomes.append(_outcome(session))
-            gone = [worker for worker in open_sessions if worker not in self._workers()]
-            for worker in gone:
+            there = self._workers()
+            for worker in [worker for worker in open_sessions if worker not in there]:
                 open_sessions.pop(worker).cancel()
                 outcomes.append(Outcome(lost=f"worker {worker} has left the cluster."))
             if deadline is None and any(one.lost or one.error for one in outcomes):
@@ -235,9 +236,9 @@ class _Fit:
 
     def _abandon(self, token: bytes, workers: Sequence[str]) -> None:
         """Close all that sessions have left open."""
-        there = [worker for worker in workers if worker in self._workers()]
         with suppress(Exception):
-            self.client.run(abandon, token, workers=there, on_error="ignore")
+            there = self._workers().intersection(workers)
+            self.client.run(abandon, token, workers=list(there), on_error="ignore")
 
     @contextmanager
     def _listening(

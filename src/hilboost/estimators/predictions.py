@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
@@ -152,6 +153,22 @@ class ClassPredictions(PredictionSets):
         """
         raw = self.predict_raw(X)
         return self.loss_.inverse_link(raw)
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Predict the logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Returns
+        -------
+        (n, n_classes) float64
+            Columns in the order of ``classes_``; ``-inf`` where a probability is zero.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class; without probabilities, the one with the highest score.

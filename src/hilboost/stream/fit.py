@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 
 from hilboost.core.callback import Callback
 from hilboost.core.errors import InvalidParameter, InvalidType
@@ -33,6 +34,7 @@ def fit(
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
+        With ``learner="auto"``, it consists of trees.
     source : str, Path, pyarrow Dataset or Table, or iterable of pyarrow.RecordBatch
         A Parquet or Arrow file, a folder of them, or batches.
     target : str, or sequence of str
@@ -76,7 +78,10 @@ def fit(
         y = columns[0] if isinstance(target, str) else np.column_stack(columns)
         categorical = parameters["categorical_features"]
         X = table_of(dataset, without, categorical, len(y), Path(place))
-        estimator.fit(X, y, weight, X_val=X_val, y_val=y_val, callbacks=callbacks)
+        grown = clone(estimator).set_params(learner="tree")
+        grown.fit(X, y, weight, X_val=X_val, y_val=y_val, callbacks=callbacks)
+    for name in ("fitted_", "n_features_in_", "feature_names_in_"):
+        setattr(estimator, name, getattr(grown, name))
     return model
 
 
@@ -91,6 +96,9 @@ def _checked_parameters(model: Any) -> dict[str, Any]:
     parameters: dict[str, Any] = model.get_params(deep=False)
     if parameters["learner"] not in ("tree", "auto"):
         raise InvalidParameter("tables on disk are only supported by trees; set learner='tree'.")
-    if parameters["n_shards"] != 1:
-        raise InvalidParameter("n_shards is not supported by tables on disk; set n_shards=1.")
+    for name, value in (("n_shards", 1), ("warm_start", False)):
+        if parameters[name] != value:
+            raise InvalidParameter(
+                f"{name} is not supported by tables on disk; set {name}={value!r}."
+            )
     return parameters

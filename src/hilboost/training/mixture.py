@@ -252,7 +252,8 @@ class _Attempt:
         self._learner = recipe.kernel_part
         state = outcome.state
         self._recipe, self._outcome, self._team = recipe, outcome, team
-        self._trees_took = time.monotonic() - began
+        self._began = time.monotonic()
+        self._trees_took = self._began - began
         self._judge = Judge(recipe.loss, recipe.initial_raw)
         arrays: dict[int, Floats] = {}
         for X in initial.inputs:
@@ -292,7 +293,6 @@ class _Attempt:
 
     def result(self) -> Outcome:
         """Fit the machines, and return the mixture or the trees alone."""
-        began = time.perf_counter()
         n_threads = self._team.n_threads
         start = self._recipe.initial_raw
         trees = [
@@ -313,11 +313,11 @@ class _Attempt:
         target = _joined([target for _, target in self._held[:used]])
         outputs = np.concatenate(trees[:used]), np.concatenate(kernel)
         weights = found.shrunk if is_kept else np.array([1.0, 0.0])
-        parts = self._record(found, weights, target, outputs, time.perf_counter() - began)
+        parts = self._record(found, weights, target, outputs)
         if not is_kept:
             return replace(self._outcome, parts=parts)
         parts["kernel"] = replace(parts["kernel"], n_centers=self._n_centers(machines))
-        self._add(machines, weights, target, outputs, time.perf_counter() - began)
+        self._add(machines, weights, target, outputs)
         learner = MixedLearner((self._outcome.learner, self._learner), NAMES)
         return replace(self._outcome, learner=learner, parts=parts)
 
@@ -330,10 +330,9 @@ class _Attempt:
         weights: Floats,
         target: Target,
         outputs: tuple[Floats, Floats],
-        seconds: float,
     ) -> dict[str, ModelPart]:
         """Describe both parts."""
-        judge = self._judge
+        judge, seconds = self._judge, time.monotonic() - self._began
         constant = judge.losses(target, (0, 0), outputs)
         gains = constant - judge.losses(target, (1, 0), outputs)
         mass = _mass(target)
@@ -357,7 +356,6 @@ class _Attempt:
         weights: Floats,
         target: Target,
         outputs: tuple[Floats, Floats],
-        seconds: float,
     ) -> None:
         """Multiply the stages of the trees, and add the last stage, with its losses."""
         state, r = self._outcome.state, self._recipe.n_outputs
@@ -371,7 +369,7 @@ class _Attempt:
         held = self._judge.total(target, weights, outputs) / _mass(target).sum()
         for losses, last in ((state.train, float(np.mean(train))), (state.validation, held)):
             losses[n_stages:] = [last]
-        state.seconds[n_stages - 1 :] = [seconds]
+        state.seconds[n_stages - 1 :] = [time.monotonic() - self._began]
 
     def _training_loss(self, member: int, model: AdditiveModel) -> float:
         rows = self._fit.rows_of(member)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from hilboost.core.learner import Learner
 from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model.parts import ModelPart
-from hilboost.tables import SparseTable
+from hilboost.tables import DenseTable
 from hilboost.training.recipe import Recipe
 from hilboost.validation.choices import is_name
 
@@ -37,7 +39,7 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
         and data.target.share is None
         and data.target.groups is None
         and _FEWEST_ROWS <= len(data.X) <= _MOST_ROWS
-        and not isinstance(data.X, SparseTable)
+        and isinstance(data.X, np.ndarray | DenseTable)
         and not (constrained or p["warm_start"] or recipe.shards.at_start > 1)
     )
     if not possible:

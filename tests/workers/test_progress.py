@@ -1,0 +1,50 @@
+"""Stages that worker 0 has sent: a fit that continues from any of them gives the same model."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.cases import PLAIN
+from tests.workers.together import partitions_of, saved
+
+from hilboost import BoostingClassifier
+from hilboost.workers.fit import WorkerTask, fit_share
+from hilboost.workers.progress import Progress, continued
+from hilboost.workers.threads import run_together
+
+PARAMETERS = [
+    {"early_stopping": True, "cv_folds": 1, "max_features": "auto"},
+    {"early_stopping": True, "cv_folds": 2, "subsample": 0.8},
+    {"early_stopping": True, "cv_folds": 1, "n_iter_no_change": 1, "n_estimators": 40},
+]
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
+def test_a_fit_continues_from_the_records(parameters):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 5))
+    y = (X[:, 0] + rng.normal(size=150) > 0).astype(int)
+    model = BoostingClassifier(**PLAIN | {"n_estimators": 6, "random_state": 2} | parameters)
+    parts, seed = partitions_of(X, y, cuts=[50, 90]), model._seed()
+
+    def fit(n_workers, records):
+        kept = []
+
+        def work(exchange):
+            own = parts[exchange.rank :: n_workers]
+            progress = Progress(kept.append if exchange.rank == 0 else None)
+            resumed = continued(records, seed)
+            given = WorkerTask(model, seed), own, [], exchange
+            return fit_share(*given, continuation=resumed, progress=progress)[0]
+
+        found = clone(model)
+        found.n_features_in_ = 5
+        found.fitted_ = run_together(n_workers, work)[0]
+        return saved(found), kept
+
+    whole, records = fit(2, [])
+    assert [record.number for record in records] == list(range(1, len(records) + 1))
+    assert records[0].event.stage == 1
+    for n_kept in (1, len(records) // 2, len(records)):
+        again, more = fit(3, records[:n_kept])
+        assert again == whole
+        assert len(more) == len(records) - n_kept
