@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from _common import (
     RESULTS,
@@ -29,7 +30,7 @@ from _common import (
     markdown_table,
     write_json,
 )
-from hilboost import OutputKernelBoostingRegressor
+from hilboost import OutputKernelBoostingRegressor, label_weights
 from hilboost.kernels import Gaussian
 from hilboost.losses import Huber
 from hilboost.outputs import KernelOutput
@@ -42,8 +43,13 @@ LOSSES: dict[str, Any] = {
     "Huber(alpha=0.7)": Huber(alpha=0.7),
     "absolute error": "absolute_error",
 }
+WEIGHTED = {
+    "squared error, label weights": "squared_error",
+    "Huber(alpha=0.7), label weights": Huber(alpha=0.7),
+}
+"""Losses with the weights of ``label_weights``, from models of 100 stages."""
 LEARNERS = {
-    "extra_trees": tuple(LOSSES),
+    "extra_trees": (*LOSSES, *WEIGHTED),
     "kernel": (SQUARED, "Huber(alpha=0.7)", "absolute error"),
 }
 PACE: dict[str, dict[str, Any]] = {
@@ -171,12 +177,14 @@ def measured(
                 began = time.perf_counter()
                 model = OutputKernelBoostingRegressor(
                     chosen.output,
-                    loss=LOSSES[loss],
+                    loss=(LOSSES | WEIGHTED)[loss],
                     learner=learner,
                     decode=chosen.decode,
                     random_state=seed,
                     **PACE[learner],
-                ).fit(*split.training(labels))
+                )
+                X, Y = split.training(labels)
+                model.fit(X, Y, sample_weight=_weights(model, X, Y) if loss in WEIGHTED else None)
                 spent = time.perf_counter() - began
                 yield {
                     "set": name,
@@ -189,6 +197,11 @@ def measured(
                     "labels_error": float(model.preimage_loss(split.X_test, split.Y_test)),
                     "seconds": spent,
                 } | (distances(model, split) if loss == SQUARED and labels == RIGHT else {})
+
+
+def _weights(model: Any, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    shorter = clone(model).set_params(loss="squared_error", n_estimators=100, learning_rate=0.1)
+    return label_weights(shorter, X, Y, random_state=0)
 
 
 class Errors:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hilboost.core.gradients import Gradients
     from hilboost.core.group_loss import GroupLoss
     from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
     from hilboost.core.metric import Metric
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         StackedKernelRidge,
     )
     from hilboost.estimators.files import load, save
+    from hilboost.estimators.label_weights import label_weights
     from hilboost.export import plot_kernels, plot_tree, to_onnx, to_xgboost_json, tree_table
 
 from hilboost.core.version import __version__
@@ -47,6 +49,7 @@ _HOMES = {
     "BoostingRegressor": "hilboost.estimators",
     "BoostingSurvival": "hilboost.estimators",
     "ConvexKernelRidge": "hilboost.estimators",
+    "Gradients": "hilboost.core.gradients",
     "GroupLoss": "hilboost.core.group_loss",
     "KernelBoostingClassifier": "hilboost.estimators",
     "KernelBoostingRegressor": "hilboost.estimators",
@@ -60,6 +63,7 @@ _HOMES = {
     "SparseKernelClassifier": "hilboost.estimators",
     "SparseKernelRidge": "hilboost.estimators",
     "StackedKernelRidge": "hilboost.estimators",
+    "label_weights": "hilboost.estimators.label_weights",
     "load": "hilboost.estimators.files",
     "plot_kernels": "hilboost.export",
     "plot_tree": "hilboost.export",
@@ -79,6 +83,7 @@ __all__ = [
     "BoostingRegressor",
     "BoostingSurvival",
     "ConvexKernelRidge",
+    "Gradients",
     "GroupLoss",
     "KernelBoostingClassifier",
     "KernelBoostingRegressor",
@@ -93,6 +98,7 @@ __all__ = [
     "SparseKernelRidge",
     "StackedKernelRidge",
     "__version__",
+    "label_weights",
     "load",
     "plot_kernels",
     "plot_tree",

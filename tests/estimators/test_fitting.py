@@ -164,6 +164,9 @@ class Broken(Brier):
 def test_staged_probabilities_are_arrays_of_their_own():
     X, y = table()
     model = BoostingClassifier(Brier(), n_estimators=4, early_stopping=False).fit(X, y > 0)
+    np.testing.assert_array_equal(
+        list(model.staged_decision_function(X))[-1], model.decision_function(X)
+    )
     stages = list(model.staged_predict_proba(X))
     assert len({id(stage) for stage in stages}) == 4
     assert not np.array_equal(stages[0], stages[-1])

@@ -8,6 +8,7 @@ from typing import Any
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.loss import Loss
 from hilboost.estimators.peer_names import same_loss
+from hilboost.losses.from_function import FunctionLoss
 from hilboost.losses.radial import RadialLoss
 from hilboost.losses.registry import (
     classification_losses,
@@ -28,6 +29,8 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """
     if isinstance(loss, str):
         loss = regression_losses()[_known(loss, regression_losses())]
+    if callable(loss) and not isinstance(loss, type | Loss):
+        return FunctionLoss(loss)
     return _made(loss, lambda cls: cls.for_regressor(parameters))
 
 

@@ -197,6 +197,20 @@ class ClassPredictions(PredictionSets):
         raw = self.predict_raw(X)
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+        """Compute scores in link space after each stage.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+
+        Yields
+        ------
+        (n,) float64 for two classes, else (n, n_classes)
+        """
+        for raw in self._staged_raw(X):
+            yield (raw[:, 0] if raw.shape[1] == 1 else raw).copy()
+
     @available_if(has_probabilities)
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """Predict class probabilities after each stage.  Not available where there are none.

@@ -18,9 +18,10 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
 
     Parameters
     ----------
-    loss : str, Loss or Loss class, default="squared_error"
+    loss : str, Loss, Loss class or callable, default="squared_error"
         ``"squared_error"``, ``"absolute_error"``, ``"huber"``, ``"quantile"``, ``"poisson"``,
-        ``"gamma"``, ``"tweedie"``, or a custom :class:`hilboost.Loss`.
+        ``"gamma"``, ``"tweedie"``, a custom :class:`hilboost.Loss`, or a function of ``y`` and
+        ``raw`` that returns the gradient and the hessian of each row.
     quantile : float or sequence of float, default=0.5
         Quantile level or levels for ``loss="quantile"``.  A single model predicts all levels
         without crossing, and ``predict`` returns one column per level.
