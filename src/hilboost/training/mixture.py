@@ -87,20 +87,23 @@ class Judge:
         """Fit weights, at least zero, to the outputs (n, r) of both parts."""
         mass, parts = _mass(target), (trees, kernel)
         total = float(mass.sum())
+        alone = self.losses(target, (1, 0), parts)
+        loss = float(mass @ alone) / total
+        if not 0 < loss < np.inf:
+            return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
 
         def objective(weights: Floats) -> tuple[float, Floats]:
             raw = self._raw(weights, parts)
             negative = self.loss.gradients(target, raw).negative_gradient * mass[:, None]
             slopes = np.array([-(negative * part).sum() for part in parts])
-            return float(mass @ self.loss.value(target, raw)) / total, slopes / total
+            value = float(mass @ self.loss.value(target, raw)) / total
+            return value / loss, slopes / total / loss  # the same steps in any unit
 
         found = minimize(
             objective, [1.0, 0.1], jac=True, bounds=[(0, None)] * 2, method="L-BFGS-B"
         ).x
-        alone = self.losses(target, (1, 0), parts)
         gains = alone - self.losses(target, found, parts)
-        loss = float(mass @ alone) / total
-        if not (np.isfinite(found).all() and loss > 0):
+        if not np.isfinite(found).all():
             return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
         gain = float(mass @ gains) / total
         spread = float(mass @ (gains - gain) ** 2) / total
