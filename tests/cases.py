@@ -293,6 +293,11 @@ class LearnerCase:
     is_tree: bool = False
     takes_weights: bool = True
 
+    @property
+    def grows_trees(self) -> bool:
+        """Whether the base models have leaves and gains of splits."""
+        return self.is_tree or self.id.startswith("vector")
+
 
 LEARNERS = [
     LearnerCase("trees-separate", {"multi_output": "separate"}, is_tree=True),

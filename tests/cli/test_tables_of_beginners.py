@@ -148,7 +148,7 @@ def test_very_many_classes_are_told(frame):
 
 def test_dates(frame):
     frame["day"] = pd.date_range("2024-01-01", periods=N, freq="D").strftime("%Y-%m-%d")
-    frame["price"] = pd.to_datetime(frame["day"]).dt.dayofweek.astype(float) + 0.5
+    frame["price"] = pd.to_datetime(frame["day"]).dt.day_of_week.astype(float) + 0.5
     frame.to_csv("dates.csv", index=False)
     ignored = notes(fit("dates.csv"))
     assert ignored[0].startswith("note: ignoring 'day', which contains dates; use --dates expand")

@@ -80,7 +80,7 @@ def test_leaves_and_importances_need_trees(learner):
     loss = LOSSES[0]
     X, y = draw(loss)
     model = build(loss, learner).fit(X, y)
-    if not learner.is_tree:
+    if not learner.grows_trees:
         with pytest.raises(InvalidData, match="require a model of trees"):
             model.apply(X)
         with pytest.raises(InvalidData, match="require a model of trees"):

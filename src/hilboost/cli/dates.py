@@ -105,7 +105,7 @@ def expanded(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
             f"{name}: year": date.year,
             f"{name}: month": date.month,
             f"{name}: day": date.day,
-            f"{name}: weekday": date.dayofweek,
+            f"{name}: weekday": date.day_of_week,
             f"{name}: hour": date.hour + date.minute / 60,
             f"{name}: days": (date.normalize() - pd.Timestamp(0, tz="UTC")).dt.days,
         }
