@@ -61,7 +61,8 @@ class MyLogLoss(Loss):
         return logit(np.average(target.y, axis=0, weights=target.weight))
 
     def value(self, target, raw):
-        return (np.logaddexp(0.0, raw) - target.y * raw)[:, 0]
+        log_of_sum = np.maximum(raw, 0.0) + np.log1p(np.exp(-np.abs(raw)))
+        return (log_of_sum - target.y * raw)[:, 0]
 
     def gradients(self, target, raw):
         p = expit(raw)

@@ -102,7 +102,7 @@ def test_the_package_is_a_command(tmp_path):
 def test_extras_install_what_messages_promise(package):
     parts = PROJECT["optional-dependencies"]
     assert any(line.startswith(package) for line in parts[EXTRAS[package]])
-    assert parts["all"] == ["hilboost[cli,report,pandas,export]"]
+    assert parts["all"] == ["hilboost[cli,report,pandas,export,stream,dask]"]
     assert not any(line.startswith(package) for line in PROJECT["dependencies"])
 
 

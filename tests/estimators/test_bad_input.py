@@ -273,9 +273,8 @@ def test_loss_of_a_wrong_type(loss):
 
 @pytest.mark.parametrize("learner", [3, object(), Ridge])
 def test_learner_of_a_wrong_type(learner):
-    with pytest.raises(
-        InvalidType, match="learner must be 'tree', 'kernel', 'linear', a Learner, a scikit-learn"
-    ):
+    names = "'auto', 'tree', 'kernel', 'linear'"
+    with pytest.raises(InvalidType, match=f"learner must be {names}, a Learner, a scikit-learn"):
         regressor(learner=learner).fit(X, Y)
 
 
