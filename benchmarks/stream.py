@@ -1,6 +1,6 @@
 """Trees on a Parquet table: memory and time from disk and in memory.
 
-Run ``python benchmarks/stream.py``.  Each of the two fits runs in a fresh process, which first
+Run ``python benchmarks/stream.py``, or with ``--rows 30000000 --modes disk``.  Each of the two fits runs in a fresh process, which first
 compiles by a small fit; "added" is the peak resident memory less what the process held before.
 The resident memory from disk includes the bins that the system keeps in its cache.
 """
@@ -30,7 +30,7 @@ from _common import (
     write_json,
 )
 
-N_COLUMNS, GROUP = 28, 100_000
+ROWS, N_COLUMNS, GROUP = 8_000_000, 28, 100_000
 NAMES = [f"x{k}" for k in range(N_COLUMNS)]
 
 
@@ -84,24 +84,27 @@ def measure(path: Path, mode: str) -> dict[str, Any]:
 def main() -> None:
     """Measure in fresh processes, write JSON and Markdown."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--modes", default="disk,memory")
     parser.add_argument("--here", nargs=2)
     given = parser.parse_args()
     if given.here:
         print(json.dumps(measure(Path(given.here[0]), given.here[1])))
         return
+    modes = given.modes.split(",")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
         write_table(path, given.rows)
         size = path.stat().st_size / 2**20
-        results = [run_fresh(__file__, ["--here", str(path), mode]) for mode in ("disk", "memory")]
+        results = [run_fresh(__file__, ["--here", str(path), mode]) for mode in modes]
     about = environment(1)
+    name = "stream" if given.rows == ROWS else f"stream_{given.rows}"
     write_json(
-        RESULTS / "stream.json",
+        RESULTS / f"{name}.json",
         {"environment": about, "rows": given.rows, "file_mib": size, "results": results},
     )
     lines = [
-        "# Trees on a Parquet table",
+        f"# Trees on a Parquet table of {given.rows:,} rows",
         "",
         f"{given.rows:,} × {N_COLUMNS} float32, a file of {size:.0f} MiB; 20 trees of 31 leaves.",
         "",
@@ -114,7 +117,7 @@ def main() -> None:
         "",
         environment_markdown(about),
     ]
-    (RESULTS / "stream.md").write_text("\n".join(lines) + "\n")
+    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines), file=sys.stderr)
 
 

@@ -36,7 +36,7 @@ def fit(
     model : BoostingRegressor or BoostingClassifier
         With ``learner="auto"``, it consists of trees.
     source : str, Path, pyarrow Dataset or Table, or iterable of pyarrow.RecordBatch
-        A Parquet or Arrow file, a folder of them, or batches.
+        A Parquet file, a folder of such files, an Arrow table or dataset, or batches.
     target : str, or sequence of str
         Names of the target columns; all other columns are inputs.
     sample_weight : str, optional

@@ -1,4 +1,4 @@
-"""Sources of Arrow batches: Parquet and Arrow files, folders of them, and iterators."""
+"""Sources of Arrow batches: Parquet files, folders of them, and iterators."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.tables import FileTable, Level, Schema, category_choice, learn, read_table
 
 BATCH_ROWS = 65_536
+# With buffers in advance, the whole file would be in memory at the end of a pass.
+_PARQUET = arrow_dataset.ParquetFileFormat(
+    default_fragment_scan_options=arrow_dataset.ParquetFragmentScanOptions(
+        use_buffered_stream=True, pre_buffer=False
+    )
+)
 
 
 def dataset_of(source: Any, folder: Path) -> Any:
@@ -30,7 +36,7 @@ def dataset_of(source: Any, folder: Path) -> Any:
         path = Path(source)
         if not path.exists():
             raise InvalidData(f"{path} does not exist; pass a Parquet file or a folder of them.")
-        return arrow_dataset.dataset(path)
+        return arrow_dataset.dataset(path, format=_PARQUET)
     if isinstance(source, pa.Table | arrow_dataset.Dataset):
         return arrow_dataset.dataset(source) if isinstance(source, pa.Table) else source
     if isinstance(source, Iterable):
