@@ -1,8 +1,9 @@
 """Trees on a Parquet table: memory and time from disk and in memory.
 
-Run ``python benchmarks/stream.py``, or with ``--rows 30000000 --modes disk``.  Each of the two fits runs in a fresh process, which first
-compiles by a small fit; "added" is the peak resident memory less what the process held before.
-The resident memory from disk includes the bins that the system keeps in its cache.
+Run ``python benchmarks/stream.py``, or with ``--rows 30000000 --modes disk``.  Each of the fits
+runs in a fresh process, which first compiles by a small fit; "added" is the peak resident memory
+less what the process held before.  The resident memory from disk includes the bins that the system
+keeps in its cache.
 """
 
 from __future__ import annotations
