@@ -207,6 +207,7 @@ def test_output_spaces(tmp_path):
     [
         ({"learner": []}, InvalidParameter, "learner is an empty list"),
         ({"learner": ["tree", ["kernel"]]}, InvalidType, "contains a nested list"),
+        ({"learner": ["auto", "tree"]}, InvalidParameter, "contains 'auto'"),
         ({"learner": ["tree", "kernle"]}, InvalidParameter, "Did you mean 'kernel'"),
         ({"learner": ["tree", 3]}, InvalidType, "or a list of these; got 3"),
         (

@@ -22,7 +22,7 @@ def listed(learner: Any) -> list[Any]:
     Raises
     ------
     InvalidParameter
-        The list is empty.
+        The list is empty, or contains the automatic learner.
     InvalidType
         It contains another list.
     """
@@ -32,6 +32,11 @@ def listed(learner: Any) -> list[Any]:
         raise InvalidParameter("learner is an empty list; it must contain at least one learner.")
     if any(isinstance(one, list | tuple) for one in learner):
         raise InvalidType("learner contains a nested list; put all learners into one list.")
+    if any(is_name(one, "auto") for one in learner):
+        raise InvalidParameter(
+            "learner is a list that contains 'auto', which chooses its own learners; set "
+            "learner='auto', or list 'tree' instead."
+        )
     return list(learner)
 
 
