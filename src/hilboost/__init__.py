@@ -9,9 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hilboost.core.adaptive_loss import AdaptiveLoss
     from hilboost.core.gradients import Gradients
     from hilboost.core.group_loss import GroupLoss
-    from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
+    from hilboost.core.leaf_loss import LeafLoss
+    from hilboost.core.loss import Loss
     from hilboost.core.metric import Metric
     from hilboost.estimators import (
         AdaBoostKernelClassifier,
@@ -41,7 +43,7 @@ from hilboost.core.version import __version__
 # Imported on first use, so that `import hilboost` loads neither the compiler nor scikit-learn.
 _HOMES = {
     "AdaBoostKernelClassifier": "hilboost.estimators",
-    "AdaptiveLoss": "hilboost.core.loss",
+    "AdaptiveLoss": "hilboost.core.adaptive_loss",
     "AveragedKernelRidge": "hilboost.estimators",
     "BayesianCommitteeMachine": "hilboost.estimators",
     "BoostingClassifier": "hilboost.estimators",
@@ -53,7 +55,7 @@ _HOMES = {
     "GroupLoss": "hilboost.core.group_loss",
     "KernelBoostingClassifier": "hilboost.estimators",
     "KernelBoostingRegressor": "hilboost.estimators",
-    "LeafLoss": "hilboost.core.loss",
+    "LeafLoss": "hilboost.core.leaf_loss",
     "Loss": "hilboost.core.loss",
     "Metric": "hilboost.core.metric",
     "MixtureOfKernelExperts": "hilboost.estimators",

@@ -6,7 +6,9 @@ from tests.cases import GROUP_LOSSES, LOSSES, ids
 
 import hilboost.losses
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
+from hilboost.core.adaptive_loss import AdaptiveLoss
+from hilboost.core.leaf_loss import LeafLoss
+from hilboost.core.loss import Loss
 from hilboost.losses import AFT
 from hilboost.losses.registry import classification_losses, loss_classes, regression_losses
 from hilboost.testing import GroupLossContract, LossContract

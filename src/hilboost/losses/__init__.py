@@ -6,7 +6,9 @@ it.  The imports below make the names visible to type checkers.
 
 from typing import Any
 
-from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss
+from hilboost.core.adaptive_loss import AdaptiveLoss
+from hilboost.core.leaf_loss import LeafLoss
+from hilboost.core.loss import Loss
 from hilboost.losses.absolute_error import AbsoluteError
 from hilboost.losses.aft import AFT
 from hilboost.losses.cox import Cox

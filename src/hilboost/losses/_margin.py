@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hilboost.backends.exact_sums import empty_sums, is_whole, prefix_sums, sums_of_groups
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
+from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.link import ScoresLink
-from hilboost.core.loss import LeafLoss
 from hilboost.core.target import Target
 
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
-from hilboost.core.loss import LeafLoss, Loss, TargetUnits
+from hilboost.core.leaf_loss import LeafLoss
+from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from hilboost.backends.exact_sums import rounded, sum_of
+from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.gradients import Gradients
-from hilboost.core.loss import AdaptiveLoss
 from hilboost.core.target import Target
 from hilboost.losses._lifetimes import DISTRIBUTIONS, Lifetimes, likelihood
 from hilboost.losses._survival import UPPER, check_columns

@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
-from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss, TargetUnits
+from hilboost.core.leaf_loss import LeafLoss
+from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients
-from hilboost.core.loss import AdaptiveLoss, LeafLoss, Loss, TargetUnits
+from hilboost.core.leaf_loss import LeafLoss
+from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _centers
 from hilboost.losses._kinked import RELATIVE_WIDTH

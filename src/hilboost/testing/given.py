@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.labels import take_labels
 from hilboost.core.learner import Learner
-from hilboost.core.loss import AdaptiveLoss, Loss
+from hilboost.core.loss import Loss
 from hilboost.core.output_space import OutputSpace
 from hilboost.kernels import Kernel
 from hilboost.testing.kernels import KernelContract

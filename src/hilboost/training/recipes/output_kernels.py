@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hilboost.boosting import EarlyStopping, RowSampling
+from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
-from hilboost.core.loss import AdaptiveLoss, Loss
+from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding
 from hilboost.core.target import Target
 from hilboost.encoders import Encoder
