@@ -59,7 +59,9 @@ def divided(X: np.ndarray, y: np.ndarray, sizes: list[int]) -> tuple[da.Array, d
     return da.from_array(X, chunks=(chunks, (N_COLUMNS,))), da.from_array(y, chunks=(chunks,))
 
 
-def hilboost_model(X: Any, y: Any, client: Client, n_trees: int, callbacks: Any = ()) -> Any:
+def hilboost_model(
+    X: Any, y: Any, client: Client, n_trees: int, callbacks: Any = (), timeout: float = 120.0
+) -> Any:
     import hilboost.dask
     from hilboost import BoostingRegressor
 
@@ -75,7 +77,7 @@ def hilboost_model(X: Any, y: Any, client: Client, n_trees: int, callbacks: Any 
         early_stopping=False,
         random_state=0,
     )
-    return hilboost.dask.fit(model, X, y, client=client, callbacks=callbacks)
+    return hilboost.dask.fit(model, X, y, client=client, callbacks=callbacks, timeout=timeout)
 
 
 def xgboost_model(X: Any, y: Any, client: Client, n_trees: int) -> Any:

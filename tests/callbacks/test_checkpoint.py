@@ -325,7 +325,7 @@ def test_parameters_that_do_not_change_the_model(written):
 
 def test_another_estimator_and_another_version(written, monkeypatch):
     refused(written, "class_weight|loss", model=BoostingClassifier(**PLAIN), Y=LABELS)
-    monkeypatch.setattr("hilboost.training.checkpoints.__version__", "9.9")
+    monkeypatch.setattr("hilboost.training.fingerprints.__version__", "9.9")
     refused(written, "version 9.9 may round differently")
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from tests.cases import PLAIN
 from tests.workers.together import saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
 
 pytest.importorskip("distributed")
@@ -22,6 +24,7 @@ import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
 import hilboost.dask
+from hilboost.dask import session
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of dask and its dependencies
 
@@ -30,6 +33,7 @@ N = 1500
 X = RNG.normal(size=(N, 4))
 Y = X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=N)
 MODEL = BoostingRegressor(**PLAIN | {"n_estimators": 30, "random_state": 0})
+LONG = clone(MODEL).set_params(n_estimators=300)
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +100,30 @@ def test_frames_weights_validation_and_empty_partitions(client):
     )
 
 
+def test_a_checkpoint_and_a_callback_that_ends_the_fit(client, alone, tmp_path):
+    path = tmp_path / "fit"
+
+    def end(event):
+        return event.stage == 4
+
+    given = {"client": client, "callbacks": [Checkpoint(path), end]}
+    four = hilboost.dask.fit(clone(MODEL), *arrays(), **given)
+    assert saved(four) == saved(clone(MODEL).fit(X, Y, callbacks=[end]))
+    seen = []
+    given["callbacks"] = [Checkpoint(path, every_stages=10), seen.append]
+    again = hilboost.dask.fit(clone(MODEL), *arrays(chunks=(1100, 400)), **given)
+    assert saved(again) == alone
+    assert [event.stage for event in seen] == list(range(5, 31))
+    seen.clear()
+    assert saved(hilboost.dask.fit(clone(MODEL), *arrays(), **given)) == alone
+    assert not seen
+    with pytest.raises(HilboostError, match=r"fit to different data \(y\)"):
+        hilboost.dask.fit(clone(MODEL), *arrays(Y[::-1]), **given)
+    with pytest.raises(HilboostError, match="a fit with learning_rate=0.1"):
+        hilboost.dask.fit(clone(MODEL).set_params(learning_rate=0.2), *arrays(), **given)
+    assert_nothing_is_left(client)
+
+
 def test_two_fits_at_once(client, alone):
     found = []
 
@@ -110,11 +138,41 @@ def test_two_fits_at_once(client, alone):
     assert found == [alone, alone]
 
 
+def open_sessions(dask_worker):
+    own = {key for key in session._listeners if key[1] == dask_worker.address}
+    return len(own) + len(dask_worker.state.executing) + len(dask_worker.state.long_running)
+
+
+def assert_nothing_is_left(client):
+    """No session, open port or partition remains on the cluster."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        found = sum(client.run(open_sessions).values())
+        if not found and not any(client.has_what().values()):
+            return
+        time.sleep(0.05)
+    raise AssertionError((found, client.has_what()))
+
+
+def broken(k):
+    raise OSError(f"block {k} cannot be read")
+
+
 def test_errors_name_the_partition(client):
     y = Y.copy()
     y[600] = np.nan
     with pytest.raises(HilboostError, match="partition 1: Input y contains NaN in row 100"):
         hilboost.dask.fit(clone(MODEL), *arrays(y), client=client)
+    counts = clone(MODEL).set_params(loss="poisson")
+    with pytest.raises(HilboostError, match="partition 0: the poisson loss requires"):
+        hilboost.dask.fit(counts, *arrays(), client=client)
+    parts = [dask.delayed(X[:700]), dask.delayed(broken)(1)]
+    labels = [dask.delayed(Y[:700]), dask.delayed(Y[700:])]
+    with pytest.raises(HilboostError, match="partition 1 could not be computed: .*cannot be read"):
+        hilboost.dask.fit(clone(MODEL), parts, labels, client=client)
+    assert_nothing_is_left(client)
+    with pytest.raises(HilboostError, match="sample_weight_val requires X_val"):
+        hilboost.dask.fit(clone(MODEL), *arrays(), sample_weight_val=arrays()[1], client=client)
     with pytest.raises(HilboostError, match="X must be a Dask DataFrame, a Dask Array or a list"):
         hilboost.dask.fit(clone(MODEL), X, Y, client=client)
     with pytest.raises(HilboostError, match="X has 3 partitions, but y has 1"):
@@ -125,19 +183,23 @@ def test_errors_name_the_partition(client):
         hilboost.dask.predict(clone(MODEL), X)
 
 
-def test_a_killed_worker_changes_nothing(client, alone):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_a_lost_worker_changes_nothing(client, number):
     client.wait_for_workers(2)
     pids = list(client.run(os.getpid).values())
-    killed = threading.Event()
+    seen = []
 
-    def kill(event):
-        if event.stage >= 5 and not killed.is_set():
-            killed.set()
-            os.kill(pids[0], signal.SIGKILL)
+    def strike(event):
+        if not seen:
+            os.kill(pids[0], number)
+        seen.append(event)
 
-    model = hilboost.dask.fit(clone(MODEL), *arrays(), client=client, callbacks=[kill])
-    assert killed.is_set()
-    assert saved(model) == alone
+    given = {"client": client, "callbacks": [strike], "timeout": 3.0}
+    model = hilboost.dask.fit(clone(LONG), *arrays(), **given)
+    if number == signal.SIGSTOP:
+        os.kill(pids[0], signal.SIGKILL)  # its nanny starts another one
+    assert [event.stage for event in seen] == list(range(1, 301))
+    assert saved(model) == saved(clone(LONG).fit(X, Y))
     client.wait_for_workers(2)
 
 

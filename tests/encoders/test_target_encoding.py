@@ -5,6 +5,7 @@ import pytest
 
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.row_draws import assign_folds
+from hilboost.core.target import Target
 from hilboost.encoders import LevelKeys, TargetEncoding, kept_levels
 from hilboost.encoders.target_encoding import N_PARTS
 
@@ -21,7 +22,7 @@ def learn(codes, y, weight, rows, groups=((0,), (0, 2)), strength=2.0, seed=3):
     sources = [LevelKeys.of(codes, g, tuple(sizes[k] for k in g)) for g in groups]
     numbers = [source.numbers(codes) for source in sources]
     key = key_of(seed, Purpose.PARTS_OF_ENCODING)
-    return TargetEncoding.learn(sources, numbers, y, weight, rows, strength, key)
+    return TargetEncoding.learn(sources, numbers, Target(y, weight), rows, strength, key)
 
 
 def same(a, b):

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.metrics import median_absolute_error
 from tests.cases import LOSSES, PLAIN, ids
 from tests.workers.together import fit_together, partitions_of, saved
 
-from hilboost import BoostingClassifier
+from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.learners.tree import binning, packing
 
 losses = pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
@@ -32,12 +33,12 @@ def draw(loss, n, weights="none", d=3, seed=0):
     return X, loss.labels(y), weight
 
 
-def assert_same_bytes(model, X, y, weight, division, held_out=None):
+def assert_same_bytes(model, X, y, weight, division, held_out=(None, None, None)):
     cuts, owners = division
     parts = partitions_of(X, y, weight, cuts)
-    held = () if held_out is None else partitions_of(*held_out, cuts=[7, 7])
-    X_val, y_val = (None, None) if held_out is None else held_out
-    alone = saved(clone(model).fit(X, y, weight, X_val=X_val, y_val=y_val))
+    held = () if held_out[0] is None else partitions_of(*held_out, cuts=[7, 7])
+    names = ("X_val", "y_val", "sample_weight_val")
+    alone = saved(clone(model).fit(X, y, weight, **dict(zip(names, held_out, strict=True))))
     together = fit_together(model, parts, owners[: len(parts)], held)
     assert {saved(one) for one in together} == {alone}
 
@@ -89,8 +90,85 @@ def test_validation_rows_and_categories():
     model = BoostingClassifier(**PLAIN | {"n_estimators": 8, "random_state": 1})
     model.set_params(early_stopping=True)
     held = X[:30].reset_index(drop=True), y[:30]
-    for division in [([40, 40, 45], [0, 1, 2, 0]), ([5], [1, 0])]:
-        assert_same_bytes(model, X[30:], y[30:], None, division, held)
+    weight = np.arange(30) % 3.0
+    for division, of_held in [(([40, 40, 45], [0, 1, 2, 0]), None), (([5], [1, 0]), weight)]:
+        assert_same_bytes(model, X[30:], y[30:], None, division, (*held, of_held))
+
+
+def test_classes_that_a_worker_never_sees():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(90, 3)), np.repeat(["a", "b", "c"], 30)
+    model = BoostingClassifier(**PLAIN | {"n_estimators": 3, "random_state": 0})
+    for parameters in ({}, {"early_stopping": True, "cv_folds": 2}):
+        assert_same_bytes(clone(model).set_params(**parameters), X, y, None, ([30, 60], [0, 1, 2]))
+
+
+METRICS = [
+    ("squared_error-2", ["mae", "rmse", "r2"]),
+    ("gamma", ["mape", median_absolute_error]),
+    ("log_loss-2", ["auc", "log_loss", "brier"]),
+    ("log_loss-3", ["balanced_accuracy", "accuracy", "average_precision"]),
+]
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    division=divisions,
+    case=st.sampled_from(METRICS),
+    folds=st.sampled_from([1, 3]),
+    weights=st.sampled_from(["none", "whole"]),
+)
+def test_metrics_of_held_out_rows(division, case, folds, weights):
+    """Sums over rows are exact, and other metrics are computed from the rows of all workers."""
+    name, metrics = case
+    (loss,) = [one for one in LOSSES if one.id == name]
+    X, y, weight = draw(loss, 160, weights)
+    held = {"early_stopping": True, "cv_folds": folds, "validation_fraction": 0.3}
+    model = loss.build(**PLAIN | {"n_estimators": 3, "random_state": 3} | held)
+    if weights == "whole":
+        metrics = [m for m in metrics if not callable(m)]
+    assert_same_bytes(model.set_params(eval_metric=metrics), X, y, weight, division)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    division=divisions,
+    parameters=st.sampled_from(
+        [{"target_encoding": True}, {}, {"early_stopping": True, "cv_folds": 2}]
+    ),
+    kind=st.sampled_from(["numbers", "missing", "two classes", "classes"]),
+    weights=st.sampled_from([None, "fractions"]),
+)
+def test_many_categories(division, parameters, kind, weights):
+    """Target encoding, pairs of columns, and levels that only one worker has."""
+    rng = np.random.default_rng(7)
+    n = 160
+    X = pd.DataFrame(
+        {
+            "a": rng.choice([f"level {k}" for k in range(50)], size=n),
+            "b": rng.choice(list("pqrs"), size=n),
+            "c": rng.normal(size=n),
+            "d": rng.choice([f"name {k}" for k in range(40)], size=n),
+        }
+    )
+    X.loc[rng.uniform(size=n) < 0.1, "b"] = None
+    score = rng.normal(size=n) + (X["a"] < "level 3")
+    model = BoostingClassifier if "classes" in kind else BoostingRegressor
+    y = np.digitize(score, [0.5] if kind == "two classes" else np.linspace(-1, 2, 6))
+    if model is BoostingRegressor:
+        y = np.stack([score, 2 * score], axis=1)
+        y[:40, 1] = np.nan if kind == "missing" else 1.0
+    weight = None if weights is None else rng.uniform(size=n)
+    fit = model(**PLAIN | {"n_estimators": 3, "random_state": 1} | parameters)
+    assert_same_bytes(fit, X, y, weight, division)
+
+
+def test_more_levels_than_bins():
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame({"a": [f"level {k}" for k in rng.integers(0, 400, size=900)]})
+    y = rng.normal(size=900)
+    model = BoostingRegressor(**PLAIN | {"n_estimators": 2, "target_encoding": False})
+    assert_same_bytes(model.set_params(random_state=0), X, y, None, ([300, 700], [0, 1, 0]))
 
 
 @pytest.mark.parametrize("weights", [None, "fractions"])

@@ -8,12 +8,12 @@ from tests.workers.together import partitions_of, saved
 
 from hilboost import BoostingClassifier
 from hilboost.workers.fit import WorkerTask, fit_share
-from hilboost.workers.progress import Progress, continued
+from hilboost.workers.progress import Progress, StageLog
 from hilboost.workers.threads import run_together
 
 PARAMETERS = [
     {"early_stopping": True, "cv_folds": 1, "max_features": "auto"},
-    {"early_stopping": True, "cv_folds": 2, "subsample": 0.8},
+    {"early_stopping": True, "cv_folds": 2, "subsample": 0.8, "eval_metric": ["auc", "accuracy"]},
     {"early_stopping": True, "cv_folds": 1, "n_iter_no_change": 1, "n_estimators": 40},
 ]
 
@@ -32,7 +32,9 @@ def test_a_fit_continues_from_the_records(parameters):
         def work(exchange):
             own = parts[exchange.rank :: n_workers]
             progress = Progress(kept.append if exchange.rank == 0 else None)
-            resumed = continued(records, seed)
+            log = StageLog()
+            assert all(log.add(record) for record in records)
+            resumed = log.continuation(seed)
             given = WorkerTask(model, seed), own, [], exchange
             return fit_share(*given, continuation=resumed, progress=progress)[0]
 

@@ -37,10 +37,6 @@ class OwnLoss(SquaredError):
         (BoostingRegressor(warm_start=True), "warm_start=True is not supported"),
         (BoostingRegressor(multi_output="shared", sketch=1), "sketch=1 is not supported"),
         (BoostingRegressor(OwnLoss(), random_state=0), "OwnLoss does not declare"),
-        (
-            BoostingRegressor(eval_metric="mean_absolute_error", early_stopping=True),
-            "eval_metric is not supported",
-        ),
     ],
 )
 def test_unsupported(model, message):
@@ -67,6 +63,10 @@ BAD_Y = np.where(np.arange(20) == 3, np.nan, Y[40:])
         (changed(X=FRAME[["a", "c", "b"]]), "partition 2: the columns of X are"),
         (changed(X=FRAME.assign(c="red")), "partition [012]: column 'c' contains numbers"),
         (changed(X=FRAME.assign(c=np.inf)), "partition 2: Input X contains infinity"),
+        (
+            changed(X=FRAME.assign(c=pd.Timestamp("2020-01-01"))),
+            "partition 2: column 'c' contains dates",
+        ),
         (changed(y=BAD_Y), "partition 2: Input y contains NaN in row 3"),
         (changed(y=Y[:19]), "partition 2: X and y have inconsistent"),
         (changed(y=np.stack([Y[:20]] * 2, axis=1)), "partition 2: y has 2 target columns"),
@@ -77,6 +77,56 @@ def test_bad_partitions(parts, message):
     for owners in ([0, 1, 0], [1, 0, 2]):
         with pytest.raises(HilboostError, match=message):
             fit_together(MODEL, parts, owners[: len(parts)], n_workers=3)
+
+
+def test_rows_that_the_loss_rejects():
+    """Rows of zero weight do not count, and missing targets are not compared."""
+    model = BoostingRegressor("poisson", **PLAIN | {"n_estimators": 2, "random_state": 0})
+    y = np.abs(Y)
+    y[[21, 45]] = -1.0
+    with pytest.raises(HilboostError, match="partition 1: the poisson loss requires .* row 1 has"):
+        fit_together(model, partitions_of(X, y, cuts=[20, 40]), [0, 1, 0])
+    weight = np.where(np.arange(60) == 21, 0.0, 1.0)
+    with pytest.raises(HilboostError, match="partition 2: the poisson loss requires .* row 5 has"):
+        fit_together(model, partitions_of(X, y, weight, cuts=[20, 40]), [0, 1, 0])
+    several = np.stack([np.where(y < 0, np.nan, y), y], axis=1)
+    with pytest.raises(HilboostError, match="partition 1: the poisson loss requires .* row 1 has"):
+        fit_together(model, partitions_of(X, several, cuts=[20, 40]), [0, 1, 0])
+    with pytest.raises(HilboostError, match="requires a target that is not zero in every row"):
+        fit_together(model, partitions_of(X, 0 * Y, cuts=[20, 40]), [0, 1, 0])
+
+
+LABELS = np.where(Y > 0, "up", "down")
+LEFT = np.where(np.arange(20) == 7, "left", LABELS[:20])
+VALIDATION = [
+    (
+        X[:20],
+        LEFT,
+        None,
+        "y contains the class 'left'",
+    ),
+    (X[:20, :2], LABELS[:20], None, "X has 2 features, but .* expecting 3"),
+    (X[:20], LABELS[:19], None, "X and y have inconsistent|y has 19"),
+    (X[:20], LABELS[:20], -np.ones(20), "sample_weight must not be negative"),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "weight", "message"), VALIDATION)
+def test_bad_validation_rows(x, y, weight, message):
+    model = BoostingClassifier(**PLAIN | {"n_estimators": 2, "random_state": 0})
+    held = [
+        Partition(0, X[40:], LABELS[40:], None if weight is None else np.ones(20)),
+        Partition(1, x, y, weight),
+    ]
+    with pytest.raises(HilboostError, match=f"partition 1 of X_val: .*({message})"):
+        fit_together(model, partitions_of(X, LABELS, cuts=[20, 40]), [0, 1, 0], held)
+
+
+def test_weights_of_validation_rows():
+    model = BoostingClassifier(**PLAIN | {"n_estimators": 2, "random_state": 0})
+    held = partitions_of(X, LABELS, np.zeros(60), cuts=[20])
+    with pytest.raises(HilboostError, match="sample_weight_val is zero for every row"):
+        fit_together(model, partitions_of(X, LABELS, cuts=[30]), [0, 1], held)
 
 
 def test_levels_of_one_dtype():
@@ -99,11 +149,7 @@ def test_classes_of_one_kind():
         fit_together(model, [*only, Partition(1, X[30:], np.zeros(30, int))], [0, 1])
 
 
-def test_many_levels_and_weights():
-    many = pd.DataFrame({"a": [f"level {i % 40}" for i in range(400)]})
-    y = RNG.normal(size=400)
-    with pytest.raises(HilboostError, match="target encoding"):
-        fit_together(MODEL, partitions_of(many, y, cuts=[100]), [0, 1])
+def test_weights():
     with pytest.raises(HilboostError, match="sample_weight is zero for every row"):
         fit_together(MODEL, partitions_of(X, Y, np.zeros(60), cuts=[20]), [0, 1])
     with pytest.raises(HilboostError, match="partition 0: sample_weight must not be negative"):

@@ -29,7 +29,8 @@ def fit_together(model, parts, owners, held_out=(), n_workers=None):
     Returns the models of all workers.
     """
     check_supported(model)
-    task = WorkerTask(model, model._seed(), 1, any(p.weight is not None for p in parts))
+    weighted, weighted_val = (any(p.weight is not None for p in ps) for ps in (parts, held_out))
+    task = WorkerTask(model, model._seed(), 1, weighted, weighted_val)
     n_workers = n_workers or max(owners) + 1
 
     def work(exchange):

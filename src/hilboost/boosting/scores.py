@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hilboost.backends.exact_sums import is_finite, mass_of, merge_sums, quotient, sum_of
+from hilboost.backends.exact_sums import is_finite, merge_sums, quotient
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import loss_sums
 from hilboost.core.dtypes import Floats
@@ -14,6 +14,8 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.metric import Metric
 from hilboost.core.target import Target
+from hilboost.reductions.rows import of_all_rows, whole_target
+from hilboost.reductions.sums import mass_of, total_of
 
 Scored = tuple[Target, Floats]
 """A target, and ``raw`` (n, r) of its rows, predicted by one model."""
@@ -39,11 +41,15 @@ def metric_value(
     """
     sums = []
     for target, raw in parts:
+        share = target.share
+        if not metric.divides_rows:
+            target, raw, share = whole_target(target), of_all_rows(raw, share), None
         if units is not None:
             loss, target = units.plain, Target(target.y * units.size, target.weight)
             raw = raw * units.factor if units.shift is None else raw + units.shift
         found = metric.parts(target, np.asarray(loss.inverse_link(raw)))
-        sums.append((sum_of(found.values, found.weight), mass_of(found.weight, len(found.values))))
+        values, weight = found.values, found.weight
+        sums.append((total_of(values, weight, share), mass_of(weight, len(values), share)))
     (total, mass), *others = sums
     for more, and_mass in others:
         merge_sums(total[None], more[None])

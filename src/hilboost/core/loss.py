@@ -256,6 +256,21 @@ class Loss(ABC):
         """
         return None
 
+    def check_rows(self, y: Floats) -> None:
+        """Raise an error if the target of a single row is not valid; by default, every one is.
+
+        Parameters
+        ----------
+        y : (n, c) float64
+            Some of the rows; with several targets, NaN marks missing ones.
+
+        Raises
+        ------
+        InvalidData
+            The message names the row.  With several workers, it also names the partition.
+        """
+        return
+
     def check(self, target: Target) -> None:
         """Raise an error if the target is not valid for this loss; by default, every target is.
 

@@ -46,6 +46,10 @@ class Metric(ABC):
     """Whether rows are compared with each other, which is only done between rows that are
     predicted by the same member of a cross-validated ensemble."""
 
+    divides_rows: ClassVar[bool] = False
+    """Whether the values of some rows are computed from these rows alone, so that each of several
+    workers computes those of its rows.  Otherwise, each of them computes the values of all rows."""
+
     @property
     def name(self) -> str:
         """Name in the history."""

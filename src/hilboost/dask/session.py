@@ -84,7 +84,14 @@ def run_session(
 
         task = replace(task, n_threads=worker.state.nthreads)
         resumed = None if continuation is None else pickle.loads(continuation)
-        progress = Progress(None if rank else send)
+        session = worker.get_current_task()
+
+        def is_wanted() -> bool:
+            # Dask forgets the sessions of a client that has ended.
+            known = worker.state.tasks.get(session)
+            return not exchange.is_closed and known is not None and known.state != "cancelled"
+
+        progress = Progress(None if rank else send, is_wanted, task.last)
         found = fit_share(
             task, partitions, held_out, exchange, continuation=resumed, progress=progress
         )

@@ -11,13 +11,15 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import mass_of, masses_of_groups, quotient, rounded, sum_of
+from hilboost.backends.exact_sums import quotient, rounded
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.trees.category_splits import MAX_LEVELS
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.encoders.rare_levels import kept_levels, level_weights
 from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
+from hilboost.reductions.sums import anywhere, mass_of, masses_of_groups, total_of
 
 _MANY_LEVELS = 32  # columns with more have target encoding
 _MOST_STATISTICS = 64
@@ -134,24 +136,24 @@ class Encoder:
         Trees partition the levels of a column without target encoding.  With target encoding, the
         level frequencies replace the codes.
         """
-        weight = target.weight
+        weight, share = target.weight, target.share
         sizes = dict(columns)
         most = {"auto": _MANY_LEVELS, True: 0, False: np.inf}[statistics]
         many = [k for k, size in sizes.items() if size > most]
         few = [k for k in sizes if k not in many]
         kept = tuple(
-            (k, kept_levels(codes[:, k], sizes[k], MAX_LEVELS, weight))
+            (k, kept_levels(codes[:, k], sizes[k], MAX_LEVELS, weight, share))
             for k in few
             if sizes[k] > MAX_LEVELS
         )
         categorical = tuple((k, min(sizes[k], MAX_LEVELS)) for k in few)
-        shares = tuple((k, _shares(codes[:, k], sizes[k], weight)) for k in many)
+        shares = tuple((k, _shares(codes[:, k], sizes[k], weight, share)) for k in many)
         n_targets = _statistic_targets(target, n_classes).shape[1]
         pairs = [p for p in combinations(many, 2) if not groups or meet(p, groups)]
         pairs.sort(key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])
         n_pairs = max(0, _MOST_STATISTICS // n_targets - len(many))
         chosen: list[tuple[int, ...]] = sorted([*((k,) for k in many), *pairs[:n_pairs]])
-        sources = tuple(LevelKeys.of(codes, c, tuple(sizes[k] for k in c)) for c in chosen)
+        sources = tuple(LevelKeys.of(codes, c, tuple(sizes[k] for k in c), share) for c in chosen)
         encoding = Encoding(codes.shape[1], kept, shares)
         return cls(encoding, categorical, sources, n_classes, n_targets)
 
@@ -191,7 +193,7 @@ class Encoder:
             y = _statistic_targets(target, self.n_classes, learned)
             key = key_of(seed, Purpose.PARTS_OF_ENCODING, member=member)
             found, columns = TargetEncoding.learn(
-                self.sources, numbers, y, target.weight, learned, _PRIOR_STRENGTH, key
+                self.sources, numbers, target.with_y(y), learned, _PRIOR_STRENGTH, key
             )
             statistics.append(found)
             seen.append(np.column_stack([merged, columns]))
@@ -203,9 +205,9 @@ def meet(columns: Sequence[int], groups: Sequence[Sequence[int]]) -> bool:
     return any(set(columns) <= set(group) for group in groups)
 
 
-def _shares(codes: Floats, n_levels: int, weight: Floats | None) -> Floats:
+def _shares(codes: Floats, n_levels: int, weight: Floats | None, share: RowShare | None) -> Floats:
     """Weighted fraction of the rows in each level."""
-    mass = level_weights(codes, n_levels, weight)
+    mass = level_weights(codes, n_levels, weight, share)
     return mass / max(mass.sum(), np.finfo(float).tiny)
 
 
@@ -219,20 +221,21 @@ def _statistic_targets(
     """
     if n_classes is None:
         known = ~np.isnan(target.y)
-        if known.all():
+        if not anywhere(not known.all(), target.share):
             return target.y
         learned = target if rows is None else target.rows(rows)
-        mean = np.array([_mean_of_known(y, learned.weight) for y in learned.y.T])
+        mean = np.array([_mean_of_known(y, learned) for y in learned.y.T])
         return np.where(known, target.y, mean)
     if n_classes == 2:
         return target.y[:, :1]
-    counts = masses_of_groups(target.y[:, 0].astype(np.int64), target.weight, n_classes)
+    codes = target.y[:, 0].astype(np.int64)
+    counts = masses_of_groups(codes, target.weight, n_classes, target.share)
     chosen = np.sort(np.argsort(-counts, kind="stable")[:5])
     return (target.y[:, :1] == chosen).astype(np.float64)
 
 
-def _mean_of_known(y: Floats, weight: Floats | None) -> float:
-    known = ~np.isnan(y)
-    seen = None if weight is None else weight[known]
-    mass = mass_of(seen, int(known.sum()))
-    return quotient(sum_of(y[known], seen), mass) if float(rounded(mass)) > 0 else 0.0
+def _mean_of_known(y: Floats, target: Target) -> float:
+    known, share = ~np.isnan(y), target.share
+    seen = None if target.weight is None else target.weight[known]
+    mass = mass_of(seen, int(known.sum()), share)
+    return quotient(total_of(y[known], seen, share), mass) if float(rounded(mass)) > 0 else 0.0

@@ -12,15 +12,19 @@ rows (held-out rows and new rows) are encoded from all training rows::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import masses_of_groups, quotient, sum_of, sums_of_groups
-from hilboost.backends.row_draws import assign_folds
+from hilboost.backends.exact_sums import quotient
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
+from hilboost.core.target import Target
+from hilboost.reductions.draws import assign_folds
+from hilboost.reductions.rows import union
+from hilboost.reductions.sums import masses_of_groups, sums_of_groups, total_of
 
 N_PARTS = 10
 
@@ -43,11 +47,17 @@ class LevelKeys:
     keys: NDArray[np.int64]
 
     @classmethod
-    def of(cls, codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...]) -> Self:
+    def of(
+        cls,
+        codes: Floats,
+        columns: tuple[int, ...],
+        sizes: tuple[int, ...],
+        share: RowShare | None = None,
+    ) -> Self:
         """Collect the keys of codes (n, d), where NaN is missing and -1 is an unseen level."""
         keys = np.sort(_keys(codes, columns, sizes))
         # Sorting takes a tenth of the time of ``np.unique``, which uses hashing.
-        return cls(columns, sizes, keys[np.diff(keys, prepend=-1) > 0])
+        return cls(columns, sizes, union(keys[np.diff(keys, prepend=-1) > 0], share))
 
     def numbers(self, codes: Floats) -> NDArray[np.int64]:
         """Index of each row's key, (n,); an unknown key has the index ``len(self.keys)``."""
@@ -108,8 +118,7 @@ class TargetEncoding:
         cls,
         sources: Sequence[LevelKeys],
         numbers: Sequence[NDArray[np.int64]],
-        y: Floats,
-        weight: Floats | None,
+        target: Target,
         rows: NDArray[np.uint32] | None,
         strength: float,
         key: np.uint64,
@@ -121,8 +130,8 @@ class TargetEncoding:
         sources : sequence of LevelKeys
         numbers : sequence of (n,) int64
             Key indices of all rows, one array per source.
-        y : (n, q) float64
-        weight : (n,) float64 or None
+        target : Target
+            With the values to be averaged, (n, q).
         rows : (m,) or None
             Training rows; the targets of other rows are not read.  ``None`` means all rows.
         strength : float
@@ -134,17 +143,20 @@ class TargetEncoding:
         statistics, encoded : TargetEncoding, (n, width) float64
             Cost O(n q) per source and fold.
         """
-        inside = np.arange(len(y)) if rows is None else rows.astype(np.int64)
-        w = np.ones(len(inside)) if weight is None else weight[inside]
-        known, target = [number[inside] for number in numbers], y[inside]
-        prior = np.array([quotient(sum_of(y, w), sum_of(w)) for y in target.T])
-        statistics = cls._of(sources, known, target, w, prior, strength)
+        inside = np.arange(len(target.y)) if rows is None else rows.astype(np.int64)
+        weight = np.ones(len(inside)) if target.weight is None else target.weight[inside]
+        learned = replace(target.rows(inside), weight=weight)
+        known = [number[inside] for number in numbers]
+        mass = total_of(weight, None, target.share)
+        totals = [total_of(y, weight, target.share) for y in learned.y.T]
+        prior = np.array([quotient(found, mass) for found in totals])
+        statistics = cls._of(sources, known, learned, prior, strength)
         encoded = statistics.encode(numbers)
-        parts = assign_folds(key, np.zeros(len(inside)), N_PARTS, inside)
+        parts = assign_folds(key, np.zeros(len(inside)), N_PARTS, learned.share, inside)
         for part in range(N_PARTS):
             here, others = parts == part, parts != part
             rest = cls._of(
-                sources, [k[others] for k in known], target[others], w[others], prior, strength
+                sources, [k[others] for k in known], learned.rows(others), prior, strength
             )
             encoded[inside[here]] = rest.encode([k[here] for k in known])
         return statistics, encoded
@@ -154,18 +166,19 @@ class TargetEncoding:
         cls,
         sources: Sequence[LevelKeys],
         numbers: Sequence[NDArray[np.int64]],
-        y: Floats,
-        weight: Floats,
+        target: Target,
         prior: Floats,
         strength: float,
     ) -> Self:
-        """Sum over the given rows, all of which are training rows."""
+        """Sum over the given rows, all of which are training rows, with their weights."""
         weights: list[Floats] = []
         sums: list[Floats] = []
+        weight, share = target.weight, target.share
         for source, keys in zip(sources, numbers, strict=True):
             size = len(source.keys) + 1
-            weights.append(masses_of_groups(keys, weight, size))
-            sums.append(np.column_stack([sums_of_groups(keys, c, weight, size) for c in y.T]))
+            weights.append(masses_of_groups(keys, weight, size, share))
+            found = [sums_of_groups(keys, y, weight, size, share) for y in target.y.T]
+            sums.append(np.column_stack(found))
         return cls(tuple(sources), tuple(weights), tuple(sums), prior, strength)
 
     def encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:

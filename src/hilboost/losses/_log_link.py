@@ -63,18 +63,22 @@ class LogLinkLoss(Loss):
         loss._column_factors = size**self.value_degree
         return TargetUnits(self, loss, size, shift=np.log(size))
 
-    def check(self, target: Target) -> None:
-        """Reject negative targets, zeros where their likelihood is zero, and a mean of zero."""
-        y = target.y
+    def check_rows(self, y: Floats) -> None:
+        """Reject negative targets, and zeros where their likelihood is zero."""
         if (y < 0).any() or (not self.allows_zero and (y == 0).any()):
             row = int(np.flatnonzero((y < 0).any(axis=1) | (y == 0).any(axis=1))[0])
             if (y < 0).any():
                 row = int(np.flatnonzero((y < 0).any(axis=1))[0])
             kind = "zero or positive" if self.allows_zero else "positive"
             raise InvalidData(
-                f"the {self.name} loss requires {kind} targets; row {row} has {y[row].min():g}. "
+                f"the {self.name} loss requires {kind} targets; row {row} has "
+                f"{np.nanmin(y[row]):g}. "
                 "Remove such rows or choose another loss, such as 'squared_error'."
             )
+
+    def check(self, target: Target) -> None:
+        """Reject invalid rows, and a mean of zero."""
+        self.check_rows(target.y)
         if not (mean(target) > 0).all():
             raise InvalidData(
                 f"the {self.name} loss requires a target that is not zero in every row."

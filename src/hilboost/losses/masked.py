@@ -68,6 +68,10 @@ class MaskedLoss(Loss):
             np.concatenate(shifts),
         )
 
+    def check_rows(self, y: Floats) -> None:
+        """Reject the rows that the loss itself rejects."""
+        self.loss.check_rows(y)
+
     def check(self, target: Target) -> None:
         """Reject columns without any known target, and whatever the loss itself rejects."""
         n_known = counts((~np.isnan(target.y)).sum(axis=0), target.share)

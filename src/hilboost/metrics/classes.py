@@ -24,7 +24,7 @@ def _codes(target: Target) -> NDArray[np.intp]:
 
 def _own(metric: Metric, target: Target, predicted: Floats) -> Floats:
     """Predicted probability of the class of each row."""
-    if predicted.min() < 0 or predicted.max() > 1:
+    if predicted.min(initial=0.0) < 0 or predicted.max(initial=0.0) > 1:
         raise IncompatibleParts(
             f"eval_metric={metric.name!r} requires probabilities, and the loss predicts scores; "
             "set loss='log_loss', or another eval_metric such as 'accuracy' or 'auc'."
@@ -37,6 +37,7 @@ class ClassLogLoss(Metric):
 
     names = ("log_loss", "neg_log_loss")
     kind = "classes"
+    divides_rows = True
 
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
         """Value of each row."""
@@ -49,6 +50,7 @@ class Brier(Metric):
 
     names = ("brier", "neg_brier_score")
     kind = "classes"
+    divides_rows = True
 
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
         """Value of each row."""
@@ -63,6 +65,7 @@ class Accuracy(Metric):
 
     names = ("accuracy",)
     kind = "classes"
+    divides_rows = True
     higher_is_better = True
 
     def parts(self, target: Target, predicted: Floats) -> MetricParts:

@@ -24,6 +24,8 @@ def _one_for_each_target(metric: Metric, target: Target, predicted: Floats) -> N
 class _MeanError(Metric):
     """Mean of the error of each known target."""
 
+    divides_rows = True
+
     @abstractmethod
     def _error(self, y: Floats, predicted: Floats) -> Floats:
         """Error of each target (n, c)."""

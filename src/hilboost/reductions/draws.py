@@ -152,11 +152,18 @@ def _bounds(
 
 
 def assign_folds(
-    key: np.uint64, strata: NDArray, n_folds: int, share: RowShare | None
+    key: np.uint64,
+    strata: NDArray,
+    n_folds: int,
+    share: RowShare | None,
+    rows: NDArray[np.integer] | None = None,
 ) -> NDArray[np.int64]:
-    """Assign each row that is here to a fold, (n,): folds of equal size, stratified."""
+    """Assign each row that is here to a fold, (n,): folds of equal size, stratified.
+
+    If these are not all rows of the table, ``rows`` (n,) are their positions in it.
+    """
     if share is None:
-        return row_draws.assign_folds(key, strata, n_folds)
+        return row_draws.assign_folds(key, strata, n_folds, rows)
     n = count(len(strata), share)
     return _assigned(key, strata, np.arange(n) % n_folds, n_folds, share)
 

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
+from hilboost.core.exchange import RowShare
+from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.tables import DenseTable, FileTable, SparseTable
+from hilboost.training.data import TrainingData
 
 _PLAIN = (str, int, float, bool, type(None))
+# These do not change the model, or are represented by the seed.
+_WITHOUT_EFFECT = ("n_jobs", "verbose", "warm_start", "random_state")
+_WAYS_OUT = (
+    "To resume, repeat the original fit. To start a new fit, use another path, or set "
+    "resume=False, which replaces the file."
+)
 
 
 def plain_value(name: str, value: Any) -> Any:
@@ -42,10 +53,20 @@ def plain_value(name: str, value: Any) -> Any:
         ) from error
 
 
-def fingerprint(array: np.ndarray | DenseTable | FileTable | SparseTable | None) -> str:
-    """Hash an array; cost O(size), one or two seconds per gigabyte."""
+def fingerprint(
+    array: np.ndarray | DenseTable | FileTable | SparseTable | None, share: RowShare | None = None
+) -> str:
+    """Hash an array; cost O(size), one or two seconds per gigabyte.
+
+    If other workers have other rows of the array, the hash is that of all rows, and does not depend
+    on their division.
+    """
     if array is None:
         return "none"
+    if share is not None:
+        hashes = share.exchange.sum(_sums_of_hashes(np.asarray(array), share.numbers))
+        size = "x".join(map(str, (share.n_rows, *np.shape(array)[1:])))
+        return f"{size} {np.asarray(array).dtype} in parts {digest([hashes.tobytes()])}"
     if isinstance(array, SparseTable):
         d = array.shape[1]
         return f"sparse {d} " + " ".join(fingerprint(part) for part in array.arrays)
@@ -64,3 +85,111 @@ def digest(parts: Iterable[bytes | memoryview]) -> str:
     for part in parts:
         found.update(part)
     return found.hexdigest()
+
+
+def _sums_of_hashes(array: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Sums, modulo 2**64, of two hashes of each row (n, ...) and its number, (2,) int64."""
+    cells = np.ascontiguousarray(array).reshape(len(array), -1)
+    cells = cells.view(f"u{cells.dtype.itemsize}")
+    found = []
+    for factor in (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)):
+        state = _mixed(numbers.astype(np.uint64) + factor, factor)
+        for column in cells.T:
+            state = _mixed(state ^ column, factor)
+        found.append(state.sum(dtype=np.uint64))
+    return np.array(found).view(np.int64)
+
+
+def _mixed(state: np.ndarray, factor: np.uint64) -> np.ndarray:
+    state = (state ^ (state >> np.uint64(32))) * factor
+    return state ^ (state >> np.uint64(29))
+
+
+@dataclass(frozen=True)
+class FitFingerprint:
+    """The identity of a fit: two fits with the same fingerprint result in the same model.
+
+    Attributes
+    ----------
+    parameters : dict of str to plain values
+        Values that are not plain are represented by their type and hash.
+    data : dict of str to str
+        Shape, dtype and hash of every array; ``"none"`` for arrays that were not given.
+    seed : int or None
+        ``None`` if no seed was given, so that any seed matches.
+    """
+
+    parameters: dict[str, Any]
+    data: dict[str, str]
+    seed: int | None
+
+    @classmethod
+    def of(cls, parameters: dict[str, Any], data: TrainingData | None, seed: int) -> FitFingerprint:
+        """Compute the fingerprint of an estimator's parameters and validated data.
+
+        Without data, only the parameters are compared.
+        """
+        kept = {name: value for name, value in parameters.items() if name not in _WITHOUT_EFFECT}
+        return cls(
+            {name: plain_value(name, value) for name, value in kept.items()},
+            {} if data is None else _of_data(data),
+            None if parameters["random_state"] is None else seed,
+        )
+
+    def check(self, path: Path, header: dict[str, Any]) -> None:
+        """Reject the file of another fit and name the differences."""
+        if header["version"] != __version__:
+            raise InvalidModelFile(
+                f"{path} was written by hilboost {header['version']}, and version {__version__} "
+                f"may round differently. {_WAYS_OUT}"
+            )
+        if header.get("row_draws", 1) != ROW_DRAWS:
+            raise InvalidModelFile(
+                f"{path} was written by another build of hilboost {__version__}, which draws other "
+                f"rows at random. {_WAYS_OUT}"
+            )
+        theirs = header["parameters"]
+        for name in sorted(theirs.keys() | self.parameters.keys()):
+            old, new = theirs.get(name), self.parameters.get(name)
+            if old != new:
+                raise InvalidParameter(
+                    f"{path} is the checkpoint of a fit with {name}={old!r}, but this fit has "
+                    f"{name}={new!r}. "
+                    f"{_WAYS_OUT}"
+                )
+        if self.seed is not None and self.seed != header["seed"]:
+            raise InvalidParameter(
+                f"{path} is the checkpoint of a fit with a different random_state. {_WAYS_OUT}"
+            )
+        others = [
+            name for name, text in self.data.items() if header["data"].get(name, "none") != text
+        ]
+        if others:
+            raise InvalidData(
+                f"{path} is the checkpoint of a fit to different data ({', '.join(others)}). "
+                f"{_WAYS_OUT}"
+            )
+
+
+def _of_data(data: TrainingData) -> dict[str, str]:
+    """Fingerprints of the arrays."""
+    target, (held_X, held) = data.target, data.held_out or (None, None)
+    arrays: dict[str, Any] = {
+        "X": data.X,
+        "y": target.y,
+        "sample_weight": target.weight,
+        "groups": target.groups,
+    }
+    held_arrays: dict[str, Any] = {
+        "X_val": held_X,
+        "y_val": None if held is None else held.y,
+        "sample_weight_val": None if held is None else held.weight,
+        "groups_val": None if held is None else held.groups,
+    }
+    of_held = None if held is None else held.share
+    levels = data.schema.levels
+    return (
+        {name: fingerprint(array, target.share) for name, array in arrays.items()}
+        | {name: fingerprint(array, of_held) for name, array in held_arrays.items()}
+        | {"levels": digest([repr(levels).encode()]) if levels else "none"}
+    )

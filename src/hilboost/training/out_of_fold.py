@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.boosting.effective_size import weight_scale
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.exchange import RowShare
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
@@ -19,6 +16,7 @@ from hilboost.model.codecs import ClassCodec, TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import class_scores, interval_ends, interval_scores
+from hilboost.reductions.rows import of_all_rows
 from hilboost.training.begin import InitialState
 from hilboost.training.recipe import Recipe
 
@@ -87,19 +85,11 @@ def out_of_fold(
     target = replace(data.target, y=y, weight=data.sample_weight)
     counted = rows_counted(data.X, target)
     share = target.share
-    if share is None:
-        return Calibration(scores, counted, folds)
     return Calibration(
-        _of_all(scores, share),
-        None if counted is None else _of_all(counted, share),
-        _of_all(folds, share),
+        of_all_rows(scores, share),
+        None if counted is None else of_all_rows(counted, share),
+        of_all_rows(folds, share),
     )
-
-
-def _of_all(values: NDArray[Any], share: RowShare) -> NDArray[Any]:
-    """Gather the values (n, ...) of the rows of all workers, in the order of the table."""
-    numbers = share.exchange.gathered(share.numbers)
-    return share.exchange.gathered(values)[np.argsort(numbers)]
 
 
 def rows_counted(X: Floats, target: Target) -> Floats | None:

@@ -165,18 +165,22 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
     first, target = initial.inputs[0], recipe.data.target
     weight, share, seed = target.weight, target.share, recipe.seed
     among = None if share is None else recipe.learner.among_workers()
-    if share is not None and among is not None:
-        data = among.prepared(first, weight, seed, n_threads, share)
-    else:
-        n_threads = n_threads if recipe.n_folds == 1 else 1
-        data = recipe.learner.prepare(first, weight, seed, n_threads)
+    if recipe.n_folds > 1:
+        n_threads = 1
+
+    def prepared(X: Floats) -> Any:
+        if share is not None and among is not None:
+            return among.prepared(X, weight, seed, n_threads, share)
+        return recipe.learner.prepare(X, weight, seed, n_threads)
+
+    data = prepared(first)
     for k, (member, X) in enumerate(zip(initial.state.members, initial.inputs, strict=True)):
         if k == 0:
             member.data = data
         elif X is first:
             member.data = recipe.learner.for_member(data)
         else:
-            member.data = recipe.learner.prepare(X, weight, seed, n_threads)
+            member.data = prepared(X)
     _divide(recipe.learner, initial.state)
     data = initial.state.members[0].data
     if recipe.choose_penalty is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from hilboost.model.fitted import FittedModel
 from hilboost.reductions.draws import renumbered
 from hilboost.reductions.sums import anywhere
 from hilboost.tables import Schema, without_unused_levels
-from hilboost.training.data import TrainingData
+from hilboost.training.data import TrainingData, without_zero_weights
+from hilboost.training.fingerprints import FitFingerprint
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import train
 from hilboost.workers.exchange import TreeExchange
@@ -31,11 +33,27 @@ from hilboost.workers.partitions import (
     agreed,
     check_each,
     common_schema,
+    naming,
     numbers_of,
     recoded,
     united_codec,
 )
 from hilboost.workers.progress import Progress
+
+
+@dataclass(frozen=True)
+class KeptFit:
+    """A fit that is kept in a checkpoint.
+
+    Attributes
+    ----------
+    path : Path
+    header : dict or None
+        That of the file, if the fit continues from it.
+    """
+
+    path: Path
+    header: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -48,14 +66,20 @@ class WorkerTask:
         Not fitted.
     seed : int
     n_threads : int
-    weighted : bool
-        Whether partitions have sample weights.
+    weighted, weighted_val : bool
+        Whether partitions, and those of the validation rows, have sample weights.
+    checkpoint : KeptFit or None
+    last : int or None
+        Number of stages after which a callback has ended the fit.
     """
 
     estimator: Any
     seed: int
     n_threads: int = 1
     weighted: bool = False
+    weighted_val: bool = False
+    checkpoint: KeptFit | None = None
+    last: int | None = None
 
 
 def check_supported(estimator: Any) -> None:
@@ -115,6 +139,8 @@ def fit_share(
         Another worker does not answer.
     """
     data = training_data(task, partitions, held_out, exchange)
+    if task.checkpoint is not None and progress is not None:
+        _identify(task, task.checkpoint, data, continuation, progress)
     model = clone(task.estimator).set_params(learner="tree")
     loss = model._make_loss(data.codec)
     if not loss.divides_rows:
@@ -129,18 +155,21 @@ def fit_share(
     return result.fitted, data.schema
 
 
+def _identify(
+    task: WorkerTask,
+    kept: KeptFit,
+    data: TrainingData,
+    continuation: Continuation | None,
+    progress: Progress,
+) -> None:
+    """Compare the data with those of the checkpoint, and describe them for the next one."""
+    fingerprint = FitFingerprint.of(task.estimator.get_params(deep=False), data, task.seed)
+    if kept.header is not None:
+        fingerprint.check(kept.path, kept.header)
+    progress.identify(fingerprint, None if kept.header is None else kept.path, continuation)
+
+
 def _check_recipe(recipe: Recipe) -> None:
-    encoder = recipe.encoder
-    if encoder is not None and (encoder.sources or encoder.encoding.kept):
-        raise InvalidParameter(
-            "target encoding, and category columns with more than 255 levels, are not supported by "
-            "several workers; set target_encoding=False, and merge rare levels."
-        )
-    if recipe.metrics:
-        raise InvalidParameter(
-            "eval_metric is not supported by several workers; set eval_metric=None, and early "
-            "stopping uses the loss."
-        )
     if recipe.learner.among_workers() is None:
         raise InvalidParameter(
             f"{type(recipe.learner).__name__} is not supported by several workers; set "
@@ -166,6 +195,7 @@ def training_data(
         raise InvalidData("X and y have different numbers of rows; pass one target for each row.")
     data = TrainingData(X, target, schema, codec, sample_weight=weight)
     codec.check(target)
+    _check_rows(task, codec, kept, target, exchange)
     if not any(exchange.objects(len(held_out))):
         return data
     return _with_validation(task, data, held_out, exchange)
@@ -186,12 +216,11 @@ def _target(
     exchange: TreeExchange,
 ) -> tuple[list[CheckedPartition], Target, Floats | None]:
     """Encode the labels; return them with the partitions and weights of the rows that count."""
-    numbers, n_rows = numbers_of(exchange, [(p.number, len(p.X)) for p in checked])
-    share = RowShare(exchange, n_rows, numbers)
-    weight = _weights(task, checked, share)
-    target = Target(_labels(task, codec, checked), weight, share=share)
-    target = task.estimator._weighted(target, codec)
-    counting = np.ones(len(numbers), bool) if target.weight is None else target.weight > 0
+    share = _share(checked, exchange)
+    weight = _weights(task.weighted, checked, share)
+    y = _labels(task, codec, checked, exchange)
+    target = task.estimator._weighted(Target(y, weight, share=share), codec)
+    counting = np.ones(len(y), bool) if target.weight is None else target.weight > 0
     if not anywhere(not counting.all(), share):
         return list(checked), target, weight
     rows = np.flatnonzero(counting)
@@ -203,43 +232,88 @@ def _target(
     return kept, target, None if weight is None else weight[rows]
 
 
+def _share(checked: Sequence[CheckedPartition], exchange: TreeExchange) -> RowShare:
+    numbers, n_rows = numbers_of(exchange, [(p.number, len(p.X)) for p in checked])
+    return RowShare(exchange, n_rows, numbers)
+
+
 def _some(partition: CheckedPartition, here: NDArray[np.bool_]) -> CheckedPartition:
     """Some rows of a partition (n,), whose other levels do not count."""
     X, schema = without_unused_levels(partition.X[here], partition.schema)
     return replace(partition, X=X, schema=schema)
 
 
-def _labels(task: WorkerTask, codec: TargetCodec, checked: Sequence[CheckedPartition]) -> Floats:
+def _labels(
+    task: WorkerTask,
+    codec: TargetCodec,
+    checked: Sequence[CheckedPartition],
+    exchange: TreeExchange,
+    of: str = "",
+) -> Floats:
+    """Encode the labels of all partitions, (n, c)."""
     allows = task.estimator._takes_missing_targets()
-    parts = [codec.encode(p.y, len(p.X), allows) for p in checked if len(p.X)]
+
+    def encoded() -> list[Floats]:
+        parts = []
+        for p in checked:
+            if len(p.X):
+                with naming(p.number):
+                    parts.append(codec.encode(p.y, len(p.X), allows))
+        return parts
+
+    parts = agreed(exchange, encoded, of)
     width = codec.of_numbers().n_targets if codec.kind == "numbers" else 1
     return np.concatenate([np.empty((0, width)), *parts])
+
+
+def _check_rows(
+    task: WorkerTask,
+    codec: TargetCodec,
+    checked: Sequence[CheckedPartition],
+    target: Target,
+    exchange: TreeExchange,
+    of: str = "",
+) -> None:
+    """Let the loss check the rows of positive weight of every partition."""
+    loss, ends = task.estimator._make_loss(codec), np.cumsum([0, *(len(p.X) for p in checked)])
+
+    def check() -> None:
+        for p, here in zip(checked, pairwise(ends), strict=True):
+            part = target.rows(slice(*here))
+            with naming(p.number):
+                loss.check_rows(part.y if part.weight is None else part.y[part.weight > 0])
+
+    agreed(exchange, check, of)
 
 
 def _with_validation(
     task: WorkerTask, data: TrainingData, held_out: Sequence[Partition], exchange: TreeExchange
 ) -> TrainingData:
     """Add the validation rows of all workers."""
-    held_out = sorted(held_out, key=lambda partition: partition.number)
-    checked = agreed(exchange, lambda: check_each(task.estimator, held_out, data.schema))
-    numbers, n_rows = numbers_of(exchange, [(p.number, len(p.X)) for p in checked])
-    if not n_rows:
+    held_out, of = sorted(held_out, key=lambda partition: partition.number), " of X_val"
+    checked = agreed(exchange, lambda: check_each(task.estimator, held_out, data.schema), of)
+    share = _share(checked, exchange)
+    if not share.n_rows:
         raise InvalidData("all partitions of X_val are empty; at least one must have rows.")
     single = all(exchange.objects(all(p.X.dtype == np.float32 for p in checked if len(p.X))))
     X = _together([p.X for p in checked], data.schema.n_columns, single)
-    share = RowShare(exchange, n_rows, numbers)
-    target = Target(_labels(task, data.codec, checked), share=share)
-    return replace(data, held_out=(X, target))
+    weight = _weights(task.weighted_val, checked, share, "sample_weight_val")
+    target = Target(_labels(task, data.codec, checked, exchange, of), weight, share=share)
+    _check_rows(task, data.codec, checked, target, exchange, of)
+    return replace(data, held_out=without_zero_weights(X, target))
 
 
 def _weights(
-    task: WorkerTask, checked: Sequence[CheckedPartition], share: RowShare
+    weighted: bool,
+    checked: Sequence[CheckedPartition],
+    share: RowShare,
+    name: str = "sample_weight",
 ) -> Floats | None:
-    if not task.weighted:
+    if not weighted:
         return None
     weight = np.concatenate([np.empty(0), *(p.weight for p in checked if p.weight is not None)])
     if not anywhere(bool((weight > 0).any()), share):
-        raise InvalidData("sample_weight is zero for every row; at least one must be positive.")
+        raise InvalidData(f"{name} is zero for every row; at least one must be positive.")
     return weight if anywhere(bool((weight != 1).any()), share) else None
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,8 +65,11 @@ class CheckedPartition:
     weight: Floats | None
 
 
-def agreed(exchange: TreeExchange, work: Callable[[], Any]) -> Any:
-    """Return the result of some work, or raise the error of the first partition on all workers."""
+def agreed(exchange: TreeExchange, work: Callable[[], Any], of: str = "") -> Any:
+    """Return the result of some work, or raise the error of the first partition on all workers.
+
+    ``of`` follows the number of the partition in messages.
+    """
     result, failure = None, None
     try:
         result = work()
@@ -73,7 +77,7 @@ def agreed(exchange: TreeExchange, work: Callable[[], Any]) -> Any:
         failure = error
     found = [error for error in exchange.objects(failure) if error is not None]
     if found:
-        raise min(found, key=lambda error: error.number).plain()
+        raise min(found, key=lambda error: error.number).plain(of)
     return result
 
 
@@ -84,10 +88,19 @@ class PartitionError(Exception):
         super().__init__(number, error)
         self.number, self.error = number, error
 
-    def plain(self) -> Exception:
+    def plain(self, of: str) -> Exception:
         """Return an error of the same kind, whose message names the partition."""
         kind = InvalidType if isinstance(self.error, TypeError) else InvalidData
-        return kind(f"partition {self.number}: {self.error}")
+        return kind(f"partition {self.number}{of}: {self.error}")
+
+
+@contextmanager
+def naming(number: int) -> Iterator[None]:
+    """Turn errors about the data of a partition into :class:`PartitionError`."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise PartitionError(number, error) from error
 
 
 def check_each(
@@ -101,14 +114,11 @@ def check_each(
     ------
     PartitionError
     """
-    return [_in_place(estimator, p, before) for p in partitions]
-
-
-def _in_place(estimator: Any, partition: Partition, before: Schema | None) -> CheckedPartition:
-    try:
-        return _checked(estimator, partition, before)
-    except (ValueError, TypeError) as error:
-        raise PartitionError(partition.number, error) from error
+    checked = []
+    for partition in partitions:
+        with naming(partition.number):
+            checked.append(_checked(estimator, partition, before))
+    return checked
 
 
 def _checked(estimator: Any, partition: Partition, before: Schema | None) -> CheckedPartition:

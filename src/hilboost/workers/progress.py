@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
 
 from hilboost.boosting import BoostingConfig, EnsembleMember, TrainingState
 from hilboost.core.base_model import Stage
@@ -11,6 +13,9 @@ from hilboost.core.callback import Event
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.training.checkpoint_file import header_of
+from hilboost.training.checkpoints import check_columns
+from hilboost.training.fingerprints import FitFingerprint
 from hilboost.training.recipe import Continuation, Recipe
 
 
@@ -32,7 +37,11 @@ class StageRecord:
         Losses from the initial one on, in the first record, and later the last one.
     validation : list of float
         Likewise; empty without held-out rows.
-    resolved : ResolvedParameters
+    metrics : dict of str to list of float
+        Likewise, by name.
+    resolved : ResolvedParameters or None
+    header : dict or None
+        What a checkpoint contains beside its stages, if there is to be one.
     """
 
     number: int
@@ -41,7 +50,9 @@ class StageRecord:
     initial_raw: tuple[Floats, ...]
     train: list[float]
     validation: list[float]
+    metrics: dict[str, list[float]]
     resolved: ResolvedParameters | None
+    header: dict[str, Any] | None
 
     @property
     def event(self) -> Event:
@@ -50,25 +61,74 @@ class StageRecord:
         return Event(self.number, self.n_stages, self.train[-1], held_out)
 
 
-def continued(records: Sequence[StageRecord], seed: int) -> Continuation | None:
-    """Return the fit with the recorded stages; ``None`` without any.
+class StageLog:
+    """The finished stages of a fit, in the process that starts the sessions.
 
-    Parameters
+    Attributes
     ----------
-    records : sequence of StageRecord
-        From the first stage on, in order.
-    seed : int
+    state : TrainingState
+        The stages so far, in units of the fit; without members before the first one.
+    header : dict or None
+        What a checkpoint of the fit contains beside its stages.
     """
-    if not records:
-        return None
-    members = [
-        EnsembleMember(start, stages=[record.stages[k] for record in records])
-        for k, start in enumerate(records[0].initial_raw)
-    ]
-    train = [loss for record in records for loss in record.train]
-    validation = [loss for record in records for loss in record.validation]
-    state = TrainingState(members, train=train, validation=validation)
-    return Continuation(state, seed, records[0].resolved, in_units=True)
+
+    def __init__(self) -> None:
+        self.state = TrainingState([])
+        self.header: dict[str, Any] | None = None
+        self._resolved: ResolvedParameters | None = None
+
+    @classmethod
+    def of(cls, continuation: Continuation) -> Self:
+        """Create it with the stages of a checkpoint."""
+        log = cls()
+        log.state, log._resolved = continuation.state, continuation.resolved
+        return log
+
+    @property
+    def n_stages(self) -> int:
+        """Number of stages so far."""
+        return len(self.state.members[0].stages) if self.state.members else 0
+
+    def add(self, record: StageRecord) -> bool:
+        """Add the record of the next stage; return whether it is the next one."""
+        if record.number != self.n_stages + 1:
+            return False
+        state = self.state
+        self.header = self.header or record.header
+        if not state.members:
+            state.members = [EnsembleMember(start) for start in record.initial_raw]
+            self._resolved = record.resolved
+        for member, stage in zip(state.members, record.stages, strict=True):
+            member.stages.append(stage)
+        state.train += record.train
+        state.validation += record.validation
+        for name, values in record.metrics.items():
+            state.metrics.setdefault(name, []).extend(values)
+        return True
+
+    def keep(self, n_stages: int) -> None:
+        """Drop the stages after a number of them."""
+        state = self.state
+        for values in (state.train, state.validation, *state.metrics.values()):
+            del values[n_stages + 1 :]
+        for member in state.members:
+            del member.stages[n_stages:]
+
+    def continuation(self, seed: int) -> Continuation | None:
+        """Return the fit with a copy of these stages; ``None`` without any."""
+        if not self.n_stages:
+            return None
+        members = [
+            EnsembleMember(member.initial_raw, stages=list(member.stages))
+            for member in self.state.members
+        ]
+        state = TrainingState(
+            members,
+            train=list(self.state.train),
+            validation=list(self.state.validation),
+            metrics={name: list(values) for name, values in self.state.metrics.items()},
+        )
+        return Continuation(state, seed, self._resolved, in_units=True)
 
 
 class Progress:
@@ -78,38 +138,74 @@ class Progress:
     ----------
     send : callable or None
         ``None`` in workers that do not send.
+    is_wanted : callable, optional
+        Whether the fit is still wanted; asked after each stage, and the fit ends if it is not.
+    last : int or None
+        Number of stages after which a callback has ended the fit.
     """
 
-    def __init__(self, send: Callable[[StageRecord], None] | None) -> None:
-        self._send = send
+    def __init__(
+        self,
+        send: Callable[[StageRecord], None] | None,
+        is_wanted: Callable[[], bool] | None = None,
+        last: int | None = None,
+    ) -> None:
+        self._send, self._is_wanted, self._last = send, is_wanted, last
+        self._fingerprint: FitFingerprint | None = None
+        self._read_from: tuple[Path, Continuation] | None = None
+
+    def identify(
+        self, fingerprint: FitFingerprint, path: Path | None, continuation: Continuation | None
+    ) -> None:
+        """Send what a checkpoint of the fit contains; its stages may come from a file."""
+        self._fingerprint = fingerprint
+        if path is not None and continuation is not None:
+            self._read_from = path, continuation
 
     def check_learner(self, learner: Learner) -> None:
         """Accept trees, which have no state beside their stages."""
 
     def check_width(self, width: int) -> None:
-        """Accept stages, which come from this fit."""
+        """Reject stages of a damaged file."""
+        if self._read_from is not None:
+            path, continuation = self._read_from
+            check_columns(continuation, width, path)
 
     def writing(
         self, config: BoostingConfig, recipe: Recipe, state: TrainingState, n_columns: int
     ) -> BoostingConfig:
         """Add a callback that sends stages; add no stages to a complete fit."""
-        stopping, send = config.stopping, self._send
+        stopping, send, is_wanted = config.stopping, self._send, self._is_wanted
+        n_stages = config.n_stages if self._last is None else self._last
         if stopping is not None and stopping.should_stop(config.watched(state)):
-            config = replace(config, n_stages=len(state.members[0].stages))
-        if send is None:
-            return config
+            n_stages = len(state.members[0].stages)
+        header = None
+        if self._fingerprint is not None:
+            header = header_of(self._fingerprint, recipe, len(state.members), n_columns)
 
-        def callback(event: Event) -> None:
-            last = slice(None) if event.stage == 1 else slice(-1, None)
-            record = StageRecord(
-                event.stage,
-                event.n_stages,
-                tuple(member.stages[-1] for member in state.members),
-                tuple(member.initial_raw for member in state.members),
-                state.train[last],
-                state.validation[last],
-                recipe.resolved,
-            )
-            send(record)
+        def sending(event: Event) -> None:
+            if send is not None:
+                send(_record(event, recipe, state, header))
 
-        return replace(config, callbacks=(*config.callbacks, callback))
+        def ending(event: Event) -> bool:
+            return is_wanted is not None and not is_wanted()
+
+        callbacks = (*config.callbacks, sending, ending)
+        return replace(config, n_stages=n_stages, callbacks=callbacks)
+
+
+def _record(
+    event: Event, recipe: Recipe, state: TrainingState, header: dict[str, Any] | None
+) -> StageRecord:
+    last = slice(None) if event.stage == 1 else slice(-1, None)
+    return StageRecord(
+        event.stage,
+        event.n_stages,
+        tuple(member.stages[-1] for member in state.members),
+        tuple(member.initial_raw for member in state.members),
+        state.train[last],
+        state.validation[last],
+        {name: values[last] for name, values in state.metrics.items()},
+        recipe.resolved,
+        header,
+    )

@@ -54,6 +54,7 @@ class SocketExchange(TreeExchange):
         super().__init__(rank, len(addresses))
         self._token, self._timeout, self._contexts = token, timeout, contexts
         self._neighbors: dict[int, socket.socket] = {}
+        self.is_closed = False
         children, parent = neighbors(rank, len(addresses))
         try:
             if parent is not None:
@@ -120,6 +121,7 @@ class SocketExchange(TreeExchange):
 
     def close(self) -> None:
         """Close the connections; neighbors that wait find this worker lost."""
+        self.is_closed = True
         for connection in self._neighbors.values():
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

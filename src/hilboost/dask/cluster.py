@@ -1,0 +1,237 @@
+"""Sessions of all workers of a cluster, again and again until one is complete."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from distributed import Client, Future, wait
+
+from hilboost.core.errors import FitError, InvalidData, shown
+from hilboost.dask.listener import Listener
+from hilboost.dask.session import Outcome, abandon, listen, run_session
+from hilboost.workers.fit import WorkerTask
+
+_log = logging.getLogger("hilboost")
+_POLL = 0.5  # seconds between looks at the workers
+_GRACE = 10.0  # seconds within which sessions end after one has lost a worker
+
+
+@dataclass
+class ClusterFit:
+    """A fit on a cluster."""
+
+    client: Client
+    task: WorkerTask
+    partitions: list[Future]
+    held_out: list[Future]
+    timeout: float
+
+    def until_complete(self, listener: Listener, max_restarts: int) -> Any:
+        """Run sessions until one ends with a model."""
+        n_lost = 0
+        while n_lost <= max_restarts:
+            outcomes = self._session(listener)
+            failed = [one.error for one in outcomes if one.error is not None]
+            if failed:
+                raise failed[0]
+            found = [one.result for one in outcomes if one.result is not None]
+            if found:
+                listener.wait_for(found[0][0].history.train)
+            if self._ended_early(listener):
+                # The workers may be some stages ahead of the callback that has ended the fit.
+                assert listener.ended_after is not None
+                listener.log.keep(listener.ended_after)
+                self.task = replace(self.task, last=listener.ended_after)
+                continue
+            if found:
+                n_bytes = sum(one.n_bytes for one in outcomes)
+                n_messages = sum(one.n_messages for one in outcomes)
+                _log.info(
+                    "%d workers sent %d bytes in %d messages.", len(outcomes), n_bytes, n_messages
+                )
+                return found[0]
+            n_lost += 1
+        raise FitError(
+            f"workers were lost {max_restarts + 1} times during the fit; start more reliable "
+            "workers, or increase max_restarts."
+        )
+
+    def _ended_early(self, listener: Listener) -> bool:
+        """Whether a callback has just ended the fit."""
+        return listener.ended_after is not None and self.task.last is None
+
+    def _session(self, listener: Listener) -> list[Outcome]:
+        """Train on the workers that there are now; return how the sessions ended."""
+        token = secrets.token_bytes(16)
+        owners = self._owners()
+        workers = list(dict.fromkeys(owners.values()))
+        found = asked(self.client, listen, token, workers, self.timeout)
+        if any(isinstance(one, Exception) for one in found.values()):
+            self._abandon(token, workers)
+            self._remove([w for w, one in found.items() if isinstance(one, TimeoutError)])
+            time.sleep(_POLL)  # until the scheduler knows which workers are left
+            return []
+        resumed = listener.log.continuation(self.task.seed)
+        content = None if resumed is None else pickle.dumps(resumed)
+        with self._listening(token, listener):
+            sessions = {
+                worker: self.client.submit(
+                    run_session,
+                    self.task,
+                    token,
+                    rank,
+                    [found[one] for one in workers],
+                    [f for f in self.partitions if owners[f.key] == worker],
+                    [f for f in self.held_out if owners[f.key] == worker],
+                    content,
+                    self.timeout,
+                    workers=[worker],
+                    allow_other_workers=False,
+                    pure=False,
+                    retries=0,
+                )
+                for rank, worker in enumerate(workers)
+            }
+            try:
+                return self._ended(sessions, listener)
+            finally:
+                self._abandon(token, workers)
+
+    def _owners(self) -> dict[str, str]:
+        """Worker of each partition, by key, once all partitions are computed."""
+        futures = [*self.partitions, *self.held_out]
+        while True:
+            self._workers()
+            with suppress(TimeoutError):
+                self._computed(futures)
+                holders = self.client.who_has(futures)
+                if all(holders.get(future.key) for future in futures):
+                    break
+                time.sleep(_POLL)
+        loads: dict[str, int] = {}
+        owners: dict[str, str] = {}
+        for future in futures:
+            having = sorted(holders[future.key])
+            owners[future.key] = min(having, key=lambda worker: loads.get(worker, 0))
+            loads[owners[future.key]] = loads.get(owners[future.key], 0) + 1
+        return owners
+
+    def _computed(self, futures: Sequence[Future]) -> None:
+        """Wait until all partitions are computed; raises ``TimeoutError``."""
+        with suppress(CancelledError):
+            wait(futures, timeout=self.timeout)
+        of = [""] * len(self.partitions) + [" of X_val"] * len(self.held_out)
+        numbers = [*range(len(self.partitions)), *range(len(self.held_out))]
+        for future, number, which in zip(futures, numbers, of, strict=True):
+            if future.status == "error":
+                error = future.exception()
+                raise InvalidData(
+                    f"partition {number}{which} could not be computed: {shown(error)}; compute it "
+                    "with Dask to see where."
+                ) from error
+            if future.status in ("cancelled", "lost"):
+                raise FitError(
+                    f"partition {number}{which} was lost with its worker, and Dask cannot compute "
+                    "it again; pass collections that read files, not data from client.scatter."
+                )
+
+    def _workers(self) -> set[str]:
+        """Addresses of the workers of the cluster, of which there must be one in time."""
+        deadline = time.monotonic() + self.timeout
+        while True:
+            workers = set(self.client.scheduler_info(n_workers=-1)["workers"])
+            if workers:
+                return workers
+            if time.monotonic() > deadline:
+                raise FitError("the cluster has no workers; start some, and fit again.")
+            time.sleep(_POLL)
+
+    def _ended(self, sessions: dict[str, Future], listener: Listener) -> list[Outcome]:
+        """Wait until all sessions have ended, or some worker is lost; remove frozen workers."""
+        open_sessions = dict(sessions)
+        outcomes: list[Outcome] = []
+        deadline = None
+        while open_sessions:
+            with suppress(TimeoutError):
+                wait(list(open_sessions.values()), timeout=_POLL, return_when="FIRST_COMPLETED")
+            listener.work_off()
+            if self._ended_early(listener):
+                return outcomes
+            for worker, session in list(open_sessions.items()):
+                if session.status == "pending":
+                    continue
+                del open_sessions[worker]
+                outcomes.append(_outcome(session))
+            there = self._workers()
+            for worker in [worker for worker in open_sessions if worker not in there]:
+                open_sessions.pop(worker).cancel()
+                outcomes.append(Outcome(lost=f"worker {worker} has left the cluster."))
+            if deadline is None and any(one.lost or one.error for one in outcomes):
+                deadline = time.monotonic() + min(_GRACE, self.timeout)
+            if deadline is not None and time.monotonic() > deadline:
+                self._remove(list(open_sessions))
+                break
+        return outcomes
+
+    def _remove(self, workers: list[str]) -> None:
+        """Make the scheduler forget workers that do not answer, so that it replaces their data."""
+        if workers:
+            self.client.run_on_scheduler(_forget, workers=workers)
+
+    def _abandon(self, token: bytes, workers: Sequence[str]) -> None:
+        """Close all that sessions have left open."""
+        with suppress(Exception):
+            there = self._workers().intersection(workers)
+            asked(self.client, abandon, token, list(there), _GRACE)
+
+    @contextmanager
+    def _listening(self, token: bytes, listener: Listener) -> Iterator[None]:
+        """Pass the records that worker 0 sends to the listener."""
+        topic = token.hex()
+        self.client.subscribe_topic(topic, listener.hear)
+        try:
+            yield
+        finally:
+            self.client.unsubscribe_topic(topic)
+            with suppress(Exception):
+                self.client.run_on_scheduler(_forget_topic, topic=topic)
+
+
+def asked(
+    client: Client, function: Callable[..., Any], token: bytes, workers: list[str], timeout: float
+) -> dict[str, Any]:
+    """Call a function on workers; a worker that does not answer in time has an exception."""
+
+    async def ask(worker: str) -> Any:
+        found = client.run(function, token, workers=[worker], on_error="return")
+        return (await asyncio.wait_for(found, timeout))[worker]
+
+    async def ask_all() -> list[Any]:
+        return await asyncio.gather(*map(ask, workers), return_exceptions=True)
+
+    return dict(zip(workers, client.sync(ask_all), strict=True))
+
+
+def _outcome(session: Future) -> Outcome:
+    if session.status == "finished":
+        found: Outcome = session.result()
+        return found
+    return Outcome(lost=f"the session ended with status {session.status!r}.")
+
+
+async def _forget(workers: list[str], dask_scheduler: Any) -> None:
+    for worker in workers:
+        await dask_scheduler.remove_worker(worker, stimulus_id="hilboost")
+
+
+def _forget_topic(topic: str, dask_scheduler: Any) -> None:
+    dask_scheduler._broker.truncate(topic)

@@ -1,0 +1,110 @@
+"""What the client does with the stages that worker 0 sends: callbacks and checkpoints."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Self
+
+from hilboost.callbacks import Checkpoint
+from hilboost.core.callback import Callback, Event
+from hilboost.core.errors import FitError
+from hilboost.training.checkpoint_file import Writer
+from hilboost.workers.progress import StageLog, StageRecord
+
+_GRACE = 10.0  # seconds within which the last records arrive after the model
+
+
+class Listener(AbstractContextManager["Listener"]):
+    """Adds records to the log, and calls the callbacks in the thread of ``fit``.
+
+    Parameters
+    ----------
+    log : StageLog
+    callbacks : sequence of Callback
+
+    Attributes
+    ----------
+    ended_after : int or None
+        Number of stages after which a callback has ended the fit.
+    """
+
+    def __init__(self, log: StageLog, callbacks: Sequence[Callback]) -> None:
+        self.log, self._callbacks = log, callbacks
+        self.ended_after: int | None = None
+        self._records: SimpleQueue[StageRecord] = SimpleQueue()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        for callback in self._callbacks:
+            if isinstance(callback, AbstractContextManager):
+                self._stack.enter_context(callback)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.__exit__(kind, error, traceback)
+
+    def hear(self, event: tuple[float, bytes]) -> None:
+        """Take an event of the cluster, in any thread."""
+        self._records.put(pickle.loads(event[1]))
+
+    def work_off(self) -> None:
+        """Call the callbacks for the stages that were heard of."""
+        while self.ended_after is None and not self._records.empty():
+            record = self._records.get()
+            if self.log.add(record):
+                asked = [callback(record.event) for callback in self._callbacks]
+                if any(answer is True for answer in asked):
+                    self.ended_after = record.number
+
+    def wait_for(self, losses: Any) -> None:
+        """Wait for the records of all stages, of which the losses are known."""
+        deadline = time.monotonic() + _GRACE
+        self.work_off()
+        while self.log.n_stages < len(losses) - 1 and time.monotonic() < deadline:
+            if self.ended_after is not None:
+                break
+            time.sleep(0.01)
+            self.work_off()
+
+
+class Saver(AbstractContextManager["Saver"]):
+    """Callback that writes a checkpoint of the stages in the log.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    log : StageLog
+    """
+
+    def __init__(self, checkpoint: Checkpoint, log: StageLog) -> None:
+        self._checkpoint, self._log = checkpoint, log
+        self._writer: Writer | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Save if a save is due."""
+        if self._writer is None:
+            assert self._log.header is not None
+            self._writer = Writer(self._checkpoint, self._log.header, self._log.state)
+            self._writer.begin(event.stage - 1)
+        self._writer(event)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # The stages before too many workers were lost are worth keeping.
+        lost = kind is not None and issubclass(kind, FitError)
+        if self._writer is not None:
+            self._writer.__exit__(None if lost else kind, error, traceback)
