@@ -21,6 +21,7 @@ from tests.backends.random_arguments import (
     draw_words,
     scan_scratch,
 )
+from tests.reference import binned_forest as forest_twin
 from tests.reference import binned_leaves as walk_twin
 from tests.reference import binning as binning_twin
 from tests.reference import category_splits as categories_twin
@@ -36,6 +37,7 @@ from tests.reference import traverse as traverse_twin
 import hilboost.backends
 from hilboost.backends import fixed_point, isotonic
 from hilboost.backends.exact_sums import CHUNK, empty_sums, exact
+from hilboost.backends.trees import binned_forest as compiled_forest
 from hilboost.backends.trees import binned_leaves as compiled_walk
 from hilboost.backends.trees import (
     binning,
@@ -687,6 +689,21 @@ def test_add_forest(n, dtype, missing, sets):
         module.add_forest(
             X, forest.trees, forest.leaf_masks, forest.flat_leaves, 0, n, missing, raw
         )
+    np.testing.assert_array_equal(compiled, naive)
+
+
+@pytest.mark.parametrize("n", [1, 64, 200])
+@pytest.mark.parametrize("sets", [False, True])
+@pytest.mark.parametrize("n_bins", [7, 256])
+def test_add_forest_on_bins(n, sets, n_bins):
+    rng = np.random.default_rng(n)
+    forest, table = draw_forest(rng, 10, sets), draw_bin_table(rng, n, 10, n_bins)
+    bins = rng.integers(n_bins - 1, size=len(forest.trees.column)).astype(np.uint8)
+    flat = forest.trees._replace(threshold=bins), forest.leaf_masks, forest.flat_leaves
+    compiled = np.asfortranarray(rng.normal(size=(n, 4)))
+    naive = compiled.copy(order="F")
+    for module, raw in ((compiled_forest, compiled), (forest_twin, naive)):
+        module.add_forest_on_bins(table.words, n_bins - 1, *flat, n // 3, n, raw)
     np.testing.assert_array_equal(compiled, naive)
 
 

@@ -11,7 +11,8 @@ from tests.cases import assert_same_model
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.boosting import deal_rows, shard_ranges
+from hilboost.boosting import deal_rows, loop, shard_ranges
+from hilboost.boosting.shards import number_after
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
 from hilboost.learners.tree import learner
@@ -257,6 +258,40 @@ def test_number_of_shards_at_the_start(n, leaves, expected):
     assert expected == 1 or n / expected >= 2000 * leaves
 
 
+def test_gains_are_those_on_two_shards(small_shards, monkeypatch):
+    """The oracle computes the losses of the shards of every second stage from predictions."""
+    found = []
+    monkeypatch.setattr(loop, "number_after", lambda n, gains: found.append(list(gains)) or n)
+    X, y = noise(share=0.3)
+    model = BoostingRegressor(**LONG | {"n_estimators": 16}).fit(X, y)
+    predicted = [np.full(len(X), y.mean()), *(p.copy() for p in model.staged_predict(X))]
+
+    def gain(stage, shard):
+        rows = shards_of(1000, 8)[shard % 8]
+        before, after = (0.5 * ((y - predicted[t])[rows] ** 2).mean() for t in (stage, stage + 1))
+        return before - after
+
+    expected = [(gain(t, t), gain(t, t + 1)) for t in range(1, 16, 2)]
+    assert_allclose(np.concatenate(found), expected, rtol=1e-9)
+    assert [len(gains) for gains in found] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("gains", "expected"),
+    [
+        ([(1.0, 0.9)], 16),
+        ([(1.0, 0.7), (1.0, 0.9)], 16),
+        ([(1.0, 0.7)], 4),  # noise 0.3 / 16 a shard: 0.7 of 0.775
+        ([(1.0, 0.5)], 1),
+        ([(1.0, 0.1), (1.0, 1.1)], 2),
+        ([(1.0, -0.1)], 1),
+        ([(0.0, 0.0)], 16),
+    ],
+)
+def test_number_of_shards_after_a_decision(gains, expected):
+    assert number_after(16, [np.array(pair) for pair in gains]) == expected
+
+
 def test_noise_ends_the_shards(small_shards):
     X, y = noise()
     lengths = []
@@ -268,7 +303,7 @@ def test_noise_ends_the_shards(small_shards):
 
     model = BoostingRegressor(loss=Watching(), **LONG).fit(X, y)
     assert n_shards(model) == 1
-    assert lengths == [125] * 5 + [1000] * 30
+    assert lengths == [125] * 8 + [1000] * 27
 
 
 def test_a_clear_signal_keeps_the_shards(small_shards):

@@ -306,6 +306,15 @@ class Divided(Sampled, RowDivision):
     def joined(self, parts):
         return np.concatenate(parts)
 
+    def add_outputs(self, data, terms, raw, n_threads):
+        for term in terms:
+            raw[:, term.columns] += term.coefficient * term.model.predict_raw(data)
+
+
+class WithoutCoefficients(Divided):
+    def add_outputs(self, data, terms, raw, n_threads):
+        super().add_outputs(data, [replace(term, coefficient=1.0) for term in terms], raw, 1)
+
 
 class Undivided(Divided):
     def divided(self, data, ranges):
@@ -331,6 +340,7 @@ def test_learners_that_keep_their_contract_pass(learner):
         (Uphill, "must be a descent direction"),
         (Slopes, "test_rows_outside_of_the_sample"),
         (Undivided, "test_parts_of_the_data"),
+        (WithoutCoefficients, "add_outputs must add the outputs of the base models"),
         (Reversed, "joined must return the data of the rows of all parts"),
     ],
 )

@@ -1,17 +1,12 @@
 """The boosting loop: functional gradient descent in stages."""
 
 from hilboost.boosting.evaluate import checked_initial_raw
-from hilboost.boosting.loop import (
-    BoostingConfig,
-    TrainingState,
-    Validation,
-    add_held_out,
-    boost,
-)
+from hilboost.boosting.loop import BoostingConfig, add_held_out, boost
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.boosting.scores import metric_value
-from hilboost.boosting.shards import Shard, deal_rows, shard_ranges
+from hilboost.boosting.shards import Shard, deal_rows, shard_ranges, stages_decided
+from hilboost.boosting.state import TrainingState, Validation
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.boosting.units import (
     continued_in_units,
@@ -39,4 +34,5 @@ __all__ = [
     "losses_in_own_units",
     "metric_value",
     "shard_ranges",
+    "stages_decided",
 ]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
@@ -18,11 +17,18 @@ from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.boosting.scores import Scored, mean_loss_of_parts, metric_value
-from hilboost.boosting.shards import STAGES_PER_TEST, GainTest, Shard, joined_shards
+from hilboost.boosting.shards import (
+    STAGES_PER_TEST,
+    GainTest,
+    Shard,
+    joined_shards,
+    number_after,
+    stages_decided,
+)
+from hilboost.boosting.state import TrainingState, Validation
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
-from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
@@ -66,89 +72,6 @@ class BoostingConfig:
         first = self.metrics[0]
         values = state.metrics[first.name]
         return [-value for value in values] if first.higher_is_better else values
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Held-out inputs (n, d), their target, and ``raw`` (n, r) so far."""
-
-    X: Floats
-    target: Target
-    raw: Floats
-
-
-@dataclass
-class TrainingState:
-    """The state of a fit: everything needed to continue it.
-
-    Attributes
-    ----------
-    members : list of EnsembleMember
-        One member, or one for each fold; the model is their mean.
-    folds : (n,) int64 or None
-        For each row, the member from which it is held out; a trial may omit the last members.
-    shards : list of Shard
-        Parts of the rows from which the stages learn in turn; they have their own ``raw``.  Empty
-        if every stage may learn from all rows.
-    shard_counts : list of int
-        Number of shards at the start and after each stage; empty if there are none.
-    train, validation : list of float
-        Mean losses, beginning with that of the initial prediction.
-    metrics : dict of str to list of float
-        Metrics of the held-out rows, likewise.
-    seconds : list of float
-        Duration of each stage; NaN for stages of an earlier fit.
-    interrupt : KeyboardInterrupt or None
-        The interrupt that ended the fit early, to be raised once the stages so far are saved.
-    snapshots : tuple of FitSnapshot
-        That of the last stage, after that of the best stage if it is another one.
-    """
-
-    members: list[EnsembleMember]
-    folds: NDArray[np.int64] | None = None
-    shards: list[Shard] = field(default_factory=list)
-    shard_counts: list[int] = field(default_factory=list)
-    train: list[float] = field(default_factory=list)
-    validation: list[float] = field(default_factory=list)
-    metrics: dict[str, list[float]] = field(default_factory=dict)
-    seconds: list[float] = field(default_factory=list)
-    interrupt: KeyboardInterrupt | None = None
-    snapshots: tuple[FitSnapshot, ...] = ()
-
-    def snapshot_of(self, n_stages: int) -> FitSnapshot | None:
-        """Return the snapshot after a number of stages, if there is one."""
-        return next((found for found in self.snapshots if found.n_stages == n_stages), None)
-
-    @property
-    def turn(self) -> Shard | None:
-        """The shard from which the next stage learns, or ``None`` if there are no shards."""
-        return self.shards[len(self.members[0].stages) % len(self.shards)] if self.shards else None
-
-    def raw_of(self, member: int, n_threads: int) -> Floats:
-        """Predictions of a member for all rows, (n, r)."""
-        if not self.shards:
-            return self.members[member].raw
-        for shard in self.shards:
-            shard.catch_up(n_threads)
-        return np.concatenate([shard.members[member].raw for shard in self.shards])
-
-    @contextmanager
-    def in_whole_stages(self) -> Iterator[None]:
-        """Keep only complete stages if the block is interrupted; ``raw`` may be ahead of them."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            noted = [x for x in (self.train, self.validation, *self.metrics.values()) if x]
-            n_stages = max(0, min((len(losses) for losses in noted), default=0) - 1)
-            if self.snapshots:
-                n_stages = min(n_stages, self.snapshots[-1].n_stages)
-            for losses in noted:
-                del losses[n_stages + 1 :]
-            del self.seconds[n_stages:]
-            del self.shard_counts[n_stages + 1 :]
-            for member in self.members:
-                del member.stages[n_stages:]
-            raise
 
 
 def boost(
@@ -206,6 +129,7 @@ def _add_stages(
     state.seconds += [math.nan] * (so_far - len(state.seconds))
     if state.shards:
         state.shard_counts += [len(state.shards)] * (so_far + 1 - len(state.shard_counts))
+        _repeat_tests(config, target, state, team)
     for number in range(so_far, config.n_stages):
         began = time.perf_counter()
         _fit_stage(config, data, target, state, number, team, inner)
@@ -228,7 +152,7 @@ def _fit_stage(
     inner: ThreadTeam,
 ) -> None:
     """Fit one stage of every member, to the rows whose turn it is."""
-    shard, test = state.turn, _gain_test(config, target, state, team)
+    shard, test = state.turn, _gain_test(config, target, state, number, team)
     rows = target if shard is None else shard.target
     members = state.members if shard is None else shard.members
 
@@ -240,15 +164,17 @@ def _fit_stage(
     in_turn.map(step, range(len(members)))
     if shard is not None:
         shard.n_stages += 1
-        _adapt_shards(config, state, test, team)
+        if test is not None:
+            state.gains.append(test.gains())
+        _adapt_shards(config, state, number + 1, team)
 
 
 def _gain_test(
-    config: BoostingConfig, target: Target, state: TrainingState, team: ThreadTeam
+    config: BoostingConfig, target: Target, state: TrainingState, number: int, team: ThreadTeam
 ) -> GainTest | None:
-    """Begin a test of the size of the shards, every few stages."""
-    n_stages, shards = len(state.members[0].stages), state.shards
-    if not config.adapts_shards or len(shards) < 2 or (n_stages + 1) % STAGES_PER_TEST:
+    """Begin a test of the size of the shards by every second stage."""
+    shards = state.shards
+    if not config.adapts_shards or len(shards) < 2 or (number + 1) % STAGES_PER_TEST:
         return None
     loss = _loss_at_start(config.metric or config.loss, target, state.members[0])
 
@@ -259,20 +185,33 @@ def _gain_test(
         ]
         return float(np.mean(losses))
 
-    own, following = (shards[k % len(shards)] for k in (n_stages, n_stages + 1))
-    return GainTest(of_shard, own, following, team.n_threads)
+    return GainTest(of_shard, shards, number, state.train[number], team.n_threads)
+
+
+def _repeat_tests(
+    config: BoostingConfig, target: Target, state: TrainingState, team: ThreadTeam
+) -> None:
+    """Repeat the tests by the stages since the last decision, in a fit that is continued."""
+    so_far = len(state.train) - 1
+    for number in range(stages_decided(so_far), so_far):
+        test = _gain_test(config, target, state, number, team)
+        if test is not None:
+            state.gains.append(test.gains())
+    if state.turn is not None:
+        state.turn.catch_up(team.n_threads)
 
 
 def _adapt_shards(
-    config: BoostingConfig, state: TrainingState, test: GainTest | None, team: ThreadTeam
+    config: BoostingConfig, state: TrainingState, n_stages: int, team: ThreadTeam
 ) -> None:
-    """Continue with fewer shards if the test says so, and note the number."""
+    """Note the number of shards, and every few stages continue with fewer if tests say so."""
     n_shards = len(state.shards)
-    after = n_shards if test is None else test.number_after(n_shards)
-    state.shard_counts.append(after)
-    division = config.learner.row_division()
-    if after < n_shards and division is not None:
-        state.shards = joined_shards(state.shards, after, division, team.n_threads)
+    if state.gains and stages_decided(n_stages) == n_stages:
+        n_shards = number_after(n_shards, state.gains)
+        state.gains.clear()
+    state.shard_counts.append(n_shards)
+    if n_shards < len(state.shards):
+        state.shards = joined_shards(state.shards, n_shards, team.n_threads)
 
 
 def add_held_out(validation: Validation, stage: Stage, n_threads: int) -> None:

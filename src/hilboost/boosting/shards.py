@@ -19,10 +19,10 @@ from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 
-SHARED_GAIN, EXPECTED_GAIN = 0.85, 0.92
-"""Least share of the gain of a stage that other rows have, too; at once, and with larger shards."""
+SHARED_GAIN, EXPECTED_GAIN = 0.8, 0.9
+"""Least share of the gain of stages that other rows have, too; at once, and with larger shards."""
 
-STAGES_PER_TEST = 5
+STAGES_PER_TEST, STAGES_PER_DECISION = 2, 8
 _SHORTEST_RUN = 16
 
 
@@ -39,8 +39,8 @@ class Shard:
         The rows of the table.
     target : Target
         Target of these rows.
-    inputs : sequence of (n, d) arrays
-        Inputs of every member, for all rows.
+    division : RowDivision
+        What evaluates base models for the rows of a shard.
     members : list of EnsembleMember
         The members, restricted to these rows: they share the stages of the whole members.
     n_stages : int
@@ -49,7 +49,7 @@ class Shard:
 
     rows: slice
     target: Target
-    inputs: Sequence[Floats]
+    division: RowDivision
     members: list[EnsembleMember]
     n_stages: int
 
@@ -60,29 +60,42 @@ class Shard:
         target: Target,
         inputs: Sequence[Floats],
         members: Sequence[EnsembleMember],
+        division: RowDivision,
+        n_stages: int,
         n_threads: int,
     ) -> Self:
-        """Restrict the members to some rows; ``raw`` contains all stages so far."""
+        """Restrict the members to some rows; ``raw`` contains the first ``n_stages``.
+
+        ``inputs`` are those of every member, (n, d) each, for all rows.
+        """
+        models = (
+            AdditiveModel(member.initial_raw, tuple(member.stages[:n_stages])) for member in members
+        )
         restricted = [
             EnsembleMember(
                 member.initial_raw,
                 _within(member.rows, rows),
                 member.stages,
-                np.asarray(member.model().predict_raw(X[rows], n_threads), order="F"),
+                np.asarray(model.predict_raw(X[rows], n_threads), order="F"),
             )
-            for member, X in zip(members, inputs, strict=True)
+            for member, model, X in zip(members, models, inputs, strict=True)
         ]
-        return cls(rows, target.rows(rows), inputs, restricted, len(members[0].stages))
+        return cls(rows, target.rows(rows), division, restricted, n_stages)
 
-    def catch_up(self, n_threads: int) -> None:
-        """Add to ``raw`` the stages that it does not contain yet; O(m · nodes of these stages)."""
-        for member, X in zip(self.members, self.inputs, strict=True):
-            missing = AdditiveModel(member.initial_raw, tuple(member.stages[self.n_stages :]))
-            for summation in missing.summations():
-                summation.add_to(member.raw, X[self.rows], n_threads)
-        self.n_stages = len(self.members[0].stages)
+    def catch_up(self, n_threads: int, n_stages: int | None = None) -> None:
+        """Add to ``raw`` the stages that it does not contain yet, all or those up to ``n_stages``.
 
-    def joined(self, following: Shard, division: RowDivision) -> Shard:
+        O(m · nodes of these stages).
+        """
+        if n_stages is None:
+            n_stages = len(self.members[0].stages)
+        for member in self.members:
+            missing = member.stages[self.n_stages : n_stages]
+            terms = [term for stage in missing for term in stage.terms]
+            self.division.add_outputs(member.data, terms, member.raw, n_threads)
+        self.n_stages = max(self.n_stages, n_stages)
+
+    def joined(self, following: Shard) -> Shard:
         """Return the shard of the rows of both, which must contain the same stages."""
         n = len(self.target.y)
         members = [
@@ -93,7 +106,7 @@ class Shard:
                 else np.concatenate([one.rows, other.rows + dtypes.ROW(n)]),
                 one.stages,
                 np.asarray(np.concatenate([one.raw, other.raw]), order="F"),
-                division.joined([one.data, other.data]),
+                self.division.joined([one.data, other.data]),
             )
             for one, other in zip(self.members, following.members, strict=True)
         ]
@@ -108,62 +121,82 @@ class Shard:
         """Return the shard for a trial run of the first member, with its own ``stages``."""
         first = self.members[0]
         member = replace(first, raw=first.raw.copy(order="F"), stages=stages)
-        return replace(self, inputs=self.inputs[:1], members=[member])
+        return replace(self, members=[member])
 
 
-def joined_shards(
-    shards: Sequence[Shard], n_shards: int, division: RowDivision, n_threads: int
-) -> list[Shard]:
+def joined_shards(shards: Sequence[Shard], n_shards: int, n_threads: int) -> list[Shard]:
     """Join neighboring shards until there are ``n_shards``: a half, a quarter, … of them."""
     for shard in shards:
         shard.catch_up(n_threads)
     while len(shards) > n_shards:
         pairs = zip(shards[::2], shards[1::2], strict=True)
-        shards = [one.joined(other, division) for one, other in pairs]
+        shards = [one.joined(other) for one, other in pairs]
     return list(shards)
 
 
 class GainTest:
-    """Test whether the shards are large enough, by one stage.
+    """Measurement of the gain of one stage, on the shard from which it learns and on the next one.
 
-    The gain of a stage is the decrease of the mean loss.  On the shard from which it learns, the
-    gain contains noise that the stage has fitted; on the next shard it does not.  The noise is
-    about proportional to the number of shards.
+    The gain is the decrease of the mean loss.  On the shard from which the stage learns, it
+    contains noise that the stage has fitted; on the next shard it does not.
 
     Parameters
     ----------
     mean_loss : callable
         Mean loss of the members on a shard.
-    own, following : Shard
-        The shard from which the stage will learn, and the next one.
+    shards : sequence of Shard
+    number : int
+        Number of stages before this one.
+    before : float
+        Mean loss on its shard before it.
     n_threads : int
     """
 
     def __init__(
-        self, mean_loss: Callable[[Shard], float], own: Shard, following: Shard, n_threads: int
+        self,
+        mean_loss: Callable[[Shard], float],
+        shards: Sequence[Shard],
+        number: int,
+        before: float,
+        n_threads: int,
     ) -> None:
-        self._mean_loss, self._own, self._following = mean_loss, own, following
-        self._n_threads = n_threads
-        self._before = self._losses()
+        self._mean_loss, self._number, self._n_threads = mean_loss, number, n_threads
+        self._own, self._following = (shards[k % len(shards)] for k in (number, number + 1))
+        self._following.catch_up(n_threads, number)
+        self._before = np.array([before, mean_loss(self._following)])
 
-    def _losses(self) -> tuple[float, float]:
-        self._following.catch_up(self._n_threads)
-        return self._mean_loss(self._own), self._mean_loss(self._following)
+    def gains(self) -> Floats:
+        """After the stage: its gains on both shards, (2,) float64."""
+        for shard in (self._own, self._following):
+            shard.catch_up(self._n_threads, self._number + 1)
+        return self._before - [self._mean_loss(self._own), self._mean_loss(self._following)]
 
-    def number_after(self, n_shards: int) -> int:
-        """After the stage: the number of shards to continue with, ``n_shards`` over 2, 4, 8, …
 
-        Unchanged if most of the gain is shared by the next shard.  Otherwise, the largest number
-        for which this is expected.
-        """
-        own, following = self._losses()
-        gain, shared = self._before[0] - own, self._before[1] - following
-        if shared >= SHARED_GAIN * gain:
-            return n_shards
-        noise = (gain - shared) / n_shards
-        while n_shards > 1 and shared * (1 / EXPECTED_GAIN - 1) < n_shards * noise:
-            n_shards //= 2
+def stages_decided(n_stages: int) -> int:
+    """Return the number of stages, of the first ``n_stages``, up to the last decision."""
+    return n_stages - n_stages % STAGES_PER_DECISION
+
+
+def number_after(n_shards: int, gains: Sequence[Floats]) -> int:
+    """Return with how many shards to continue after some tests: ``n_shards`` over 1, 2, 4, …
+
+    Unchanged if other rows share most of the gains.  The noise is about proportional to the number
+    of shards; otherwise, this is the largest number for which most of the gains are expected to be
+    shared.
+
+    Parameters
+    ----------
+    n_shards : int
+    gains : sequence of (2,) float64
+        Results of :meth:`GainTest.gains`.
+    """
+    own, shared = np.sum(gains, axis=0)
+    if shared >= SHARED_GAIN * own:
         return n_shards
+    noise = (own - shared) / n_shards
+    while n_shards > 1 and shared * (1 / EXPECTED_GAIN - 1) < n_shards * noise:
+        n_shards //= 2
+    return n_shards
 
 
 def _within(rows: NDArray[np.uint32] | None, block: slice) -> NDArray[np.uint32] | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hilboost.boosting.loop import TrainingState
+from hilboost.boosting.state import TrainingState
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import TargetUnits
 from hilboost.core.target import Target

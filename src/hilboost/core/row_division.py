@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 
@@ -44,6 +45,23 @@ class RowDivision(ABC):
         Returns
         -------
         object
+        """
+
+    @abstractmethod
+    def add_outputs(self, data: Any, terms: Sequence[Term], raw: Floats, n_threads: int) -> None:
+        """Add the outputs of base models to ``raw``, for the rows of a part of the data.
+
+        The same bits as with ``sum_of`` of the base models on the inputs.
+
+        Parameters
+        ----------
+        data : object
+            A result of :meth:`divided` or :meth:`joined`.
+        terms : sequence of Term
+            Base models that the learner has fitted, with their coefficients.
+        raw : (n, r) float64
+            Modified in place.
+        n_threads : int
         """
 
 

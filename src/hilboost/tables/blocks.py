@@ -95,8 +95,11 @@ class DenseTable(BlockTable):
 
     def block(self, begin: int, end: int) -> Floats:
         """Return the rows ``[begin, end)``, (end - begin, d) float64 or float32, C-ordered."""
-        rows = slice(begin, end) if self._rows is None else self._rows[begin:end]
         columns = self._columns
+        if isinstance(columns, np.ndarray) and self._rows is not None:
+            block = columns.take(self._rows[begin:end], axis=0)  # copies whole rows, unlike [rows]
+            return np.ascontiguousarray(block, dtype=self.dtype)
+        rows = slice(begin, end) if self._rows is None else self._rows[begin:end]
         if isinstance(columns, np.ndarray):
             return np.ascontiguousarray(columns[rows], dtype=self.dtype)
         block = np.empty((end - begin, len(columns)), dtype=self.dtype)

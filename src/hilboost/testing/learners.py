@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -257,7 +258,17 @@ class LearnerContract(BoostingContract):
         def outputs(data: Any, gradients: Floats) -> Floats:
             rng = np.random.default_rng(0)
             fit = learner.fit(data, Gradients(gradients), sample, rng)
-            return np.concatenate([_outputs(one) for one in fit], axis=1)
+            own = np.concatenate([_outputs(one) for one in fit], axis=1)
+            raw = np.ones_like(own)
+            terms = [replace(one.term, coefficient=0.5 * one.term.coefficient) for one in fit]
+            division.add_outputs(data, terms, raw, 2)
+            ensure_close(
+                raw,
+                1 + 0.5 * own,
+                "add_outputs must add the outputs of the base models for the rows of the data, "
+                "multiplied by the coefficients.",
+            )
+            return own
 
         whole = learner.prepare(X, None, 0, 1)
         expected = outputs(whole, negative)

@@ -19,6 +19,7 @@ from hilboost.boosting import (
     continued_in_units,
     in_units,
     shard_ranges,
+    stages_decided,
 )
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
@@ -147,9 +148,12 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
             if len(raw) != len(X):
                 raise InvalidModelFile("the state of the fit is damaged; start a new fit.")
         member.raw = np.asarray(raw, order=recipe.learner.layout)
-    if recipe.shards.at_start > 1:
+    division = recipe.learner.row_division()
+    if recipe.shards.at_start > 1 and division is not None:
+        so_far = len(state.members[0].stages)
+        known = stages_decided(so_far) if recipe.shards.adapts else so_far
         state.shards = [
-            Shard.of(block, recipe.data.target, inputs, state.members, n_threads)
+            Shard.of(block, recipe.data.target, inputs, state.members, division, known, n_threads)
             for block in shard_ranges(len(recipe.data.X), recipe.shards.now)
         ]
     validation = _validation(recipe, state, encoding, snapshot, n_threads)

@@ -77,11 +77,17 @@ class TrainingData:
             sample_weight=None if self.sample_weight is None else self.sample_weight[learn],
         )
 
-    def ordered(self, order: NDArray[np.intp]) -> TrainingData:
-        """Return the data with the training rows in another order."""
+    def ordered(self, order: NDArray[np.intp], in_place: bool = False) -> TrainingData:
+        """Return the data with the training rows in another order.
+
+        With ``in_place``, the inputs are not copied, but remain rows of another table.
+        """
+        X: Any = self.X
+        if in_place and isinstance(X, np.ndarray):
+            X = DenseTable(X)
         return replace(
             self,
-            X=self.X[order],
+            X=X[order],
             target=self.target.rows(order),
             sample_weight=None if self.sample_weight is None else self.sample_weight[order],
         )

@@ -73,11 +73,14 @@ class ShardPlan:
         goes_on = continued and at_start % resolved.n_shards == 0
         return cls(at_start, resolved.n_shards if goes_on else at_start, adapts=True)
 
-    def arranged(self, data: TrainingData, seed: int) -> TrainingData:
-        """Return the data with the rows in the order of their shards."""
+    def arranged(self, data: TrainingData, seed: int, in_place: bool) -> TrainingData:
+        """Return the data with the rows in the order of their shards.
+
+        With ``in_place``, the inputs are not copied.
+        """
         if self.at_start == 1:
             return data
-        return data.ordered(deal_rows(len(data.X), self.at_start, seed))
+        return data.ordered(deal_rows(len(data.X), self.at_start, seed), in_place)
 
 
 def _check(n_shards: int, learner: Learner, n: int) -> None:

@@ -30,7 +30,7 @@ class FlatTrees(NamedTuple):
     depths : (n_trees,) int32
     column, child : (n_nodes,) int32
         The left child, the right one follows it; a leaf is its own child.
-    threshold : (n_nodes,) float64, or float32 for rows of float32
+    threshold : (n_nodes,) float64, or float32 for rows of float32, or uint8 for bins
         ``inf`` at leaves.
     missing_right : (n_nodes,) bool
     set_numbers : (n_nodes,) int32

@@ -24,6 +24,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.learner import SplittingLearner
 from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
+from hilboost.learners.tree.binned_outputs import add_trees_on_bins
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.buffers import TreeBuffers, TreeData
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
@@ -240,6 +241,12 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         """Put the bins of the parts together."""
         first, *others = (part.table for part in parts)
         return replace(parts[0], table=first.followed_by(others))
+
+    def add_outputs(
+        self, data: TreeData, terms: Sequence[Term], raw: Floats, n_threads: int
+    ) -> None:
+        """Evaluate the trees on the bins."""
+        add_trees_on_bins(data.table, terms, raw, n_threads)
 
     def close(self, data: TreeData) -> None:
         """Stop the threads."""

@@ -101,7 +101,8 @@ def table_recipe(
         *(parameters["n_shards"], resolved, learner, data.target.n_rows, n_folds),
         continued=continuation is not None,
     )
-    data, resolved = plan.arranged(data, seed), replace(resolved, n_shards=plan.now)
+    data = plan.arranged(data, seed, _may_stay_in_place(learner, data))
+    resolved = replace(resolved, n_shards=plan.now)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
     resolved = _with_share_of_columns(resolved, learner, data.X.shape[1])
@@ -159,8 +160,13 @@ def _with_held_out_rows(
     n_folds = min(resolved.cv_folds, n_units) if learner.works_on_folds else 1
     if n_folds > 1:
         return data, n_folds
-    in_place = learner.reads_blocks and not data.schema.categories
+    in_place = _may_stay_in_place(learner, data)
     return data.hold_out(p["validation_fraction"], seed, in_place), 1
+
+
+def _may_stay_in_place(learner: Learner, data: TrainingData) -> bool:
+    """Whether the training rows may remain rows of a larger table; encoders need an array."""
+    return learner.reads_blocks and not data.schema.categories
 
 
 def _metrics(

@@ -1,0 +1,147 @@
+"""Walk the trees of a forest on binned rows.
+
+As in prediction, small trees are evaluated for 64 rows at a time.  The bins of these rows take one
+byte each, so that one instruction compares many of them with a split.
+"""
+
+import numpy as np
+from numba import uint8, uint64
+
+from hilboost.backends.compiled import allocating, inner
+from hilboost.backends.intrinsics import lowest_bit
+from hilboost.backends.trees.category_splits import level_goes_left
+from hilboost.backends.trees.traverse import BLOCK
+
+
+@inner
+def _unpack(words, first, count, block):
+    """Write the bins of ``count`` rows to ``block`` (8 * n_words, 64) uint8, column by column."""
+    for w in range(words.shape[0]):
+        column_words = words[w, first : first + count]
+        for k in range(8):
+            column, shift = block[8 * w + k], uint64(8 * k)
+            for i in range(count):
+                column[i] = uint8(column_words[i] >> shift)
+
+
+@inner
+def _exclude(words, column, low, width, mask):
+    """Clear the left subtree where the bin is one of the ``width`` from ``low`` on."""
+    everything = mask | ~mask
+    for k in range(BLOCK):
+        words[k] &= mask if uint8(column[k] - low) < width else everything
+
+
+@inner
+def _exclude_by_set(words, column, sets, number, last_bin, missing_right, mask):
+    """The same for the levels that are not in a set; the last bin is that of missing values."""
+    everything = mask | ~mask
+    for k in range(BLOCK):
+        right = not level_goes_left(sets, number, np.float64(column[k]))
+        if column[k] == last_bin:
+            right = missing_right
+        words[k] &= mask if right else everything
+
+
+@inner
+def _leaves_by_bits(words, tree, trees, leaf_masks, masks, last_bin, block):
+    """Words whose lowest bit is the leaf of every row of a block."""
+    everything = masks[0] | ~masks[0]
+    for k in range(BLOCK):
+        words[k] = everything
+    for i in range(leaf_masks.start[tree], leaf_masks.start[tree + 1]):
+        node = leaf_masks.inner[i]
+        column, missing_right = block[trees.column[node]], trees.missing_right[node]
+        if trees.set_numbers.shape[0] > 0 and trees.set_numbers[node] >= 0:
+            number = trees.set_numbers[node]
+            sets = trees.left_sets
+            _exclude_by_set(words, column, sets, number, last_bin, missing_right, masks[node])
+        else:
+            low = np.int64(trees.threshold[node]) + 1
+            width = last_bin - low + missing_right
+            _exclude(words, column, uint8(low), uint8(width), masks[node])
+
+
+@inner
+def _leaf_by_walking(tree, trees, last_bin, block, i):
+    """The leaf node of row ``i`` of a block."""
+    node = trees.roots[tree]
+    while trees.child[node] != node:
+        b = np.int64(block[trees.column[node], i])
+        if b == last_bin:
+            right = np.int64(trees.missing_right[node])
+        elif trees.set_numbers.shape[0] > 0 and trees.set_numbers[node] >= 0:
+            number = trees.set_numbers[node]
+            right = np.int64(not level_goes_left(trees.left_sets, number, np.float64(b)))
+        else:
+            right = np.int64(b > np.int64(trees.threshold[node]))
+        node = trees.child[node] + right
+    return node
+
+
+@inner
+def _add_values(words, leaves, tree, raw, begin, count):
+    """Add the leaf values that the lowest bits say."""
+    first, width, of_tree = leaves.first_output[tree], leaves.widths[tree], leaves.start[tree]
+    if width == 1:
+        output = raw[:, first]
+        values = leaves.values[of_tree : of_tree + leaves.per_tree[tree]]
+        for i in range(count):
+            output[uint64(begin + i)] += values[uint64(lowest_bit(uint64(words[i])))]
+        return
+    for i in range(count):
+        at = of_tree + lowest_bit(uint64(words[i])) * width
+        for k in range(width):
+            raw[begin + i, first + k] += leaves.values[at + k]
+
+
+@inner
+def _add_tree(tree, trees, leaf_masks, leaves, last_bin, scratch, raw, begin, count):
+    """Add the leaf values of a tree for a block of rows."""
+    block, words, half_words = scratch
+    if leaves.per_tree[tree] <= 32:
+        masks = leaf_masks.half_masks
+        _leaves_by_bits(half_words, tree, trees, leaf_masks, masks, last_bin, block)
+        _add_values(half_words, leaves, tree, raw, begin, count)
+    elif leaves.per_tree[tree] <= 64:
+        _leaves_by_bits(words, tree, trees, leaf_masks, leaf_masks.masks, last_bin, block)
+        _add_values(words, leaves, tree, raw, begin, count)
+    else:
+        first = leaves.first_output[tree]
+        for i in range(count):
+            at = leaves.offset[_leaf_by_walking(tree, trees, last_bin, block, i)]
+            for k in range(leaves.widths[tree]):
+                raw[begin + i, first + k] += leaves.values[at + k]
+
+
+@allocating
+def add_forest_on_bins(words, last_bin, trees, leaf_masks, leaves, begin, end, raw):
+    """Add the leaf values of all trees to ``raw[begin:end]``.
+
+    Parameters
+    ----------
+    words : (n_words, n) uint64
+        The bins, as in :class:`~hilboost.backends.trees.binning.BinTable`.
+    last_bin : int
+        The bin of missing values.
+    trees : FlatTrees
+        With a uint8 array of thresholds: a row goes right if its bin is larger.
+    leaf_masks : LeafMasks
+    leaves : FlatLeaves
+    raw : (n, r) float64
+
+    Notes
+    -----
+    Cost O(n · nodes / 16) for trees of up to 64 leaves, in vector registers, and O(n · depth) for
+    larger ones.  For every row the trees are added in their order.
+    """
+    scratch = (
+        np.zeros((8 * words.shape[0], BLOCK), np.uint8),
+        np.empty(BLOCK, np.uint64),
+        np.empty(BLOCK, np.uint32),
+    )
+    for start in range(begin, end, BLOCK):
+        count = min(BLOCK, end - start)
+        _unpack(words, start, count, scratch[0])
+        for tree in range(trees.depths.shape[0]):
+            _add_tree(tree, trees, leaf_masks, leaves, last_bin, scratch, raw, start, count)

@@ -1,0 +1,102 @@
+"""The state of a fit between its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.boosting.member import EnsembleMember
+from hilboost.boosting.shards import Shard
+from hilboost.core.dtypes import Floats
+from hilboost.core.target import Target
+from hilboost.model.snapshot import FitSnapshot
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Held-out inputs (n, d), their target, and ``raw`` (n, r) so far."""
+
+    X: Floats
+    target: Target
+    raw: Floats
+
+
+@dataclass
+class TrainingState:
+    """The state of a fit: everything needed to continue it.
+
+    Attributes
+    ----------
+    members : list of EnsembleMember
+        One member, or one for each fold; the model is their mean.
+    folds : (n,) int64 or None
+        For each row, the member from which it is held out; a trial may omit the last members.
+    shards : list of Shard
+        Parts of the rows from which the stages learn in turn; they have their own ``raw``.  Empty
+        if every stage may learn from all rows.
+    shard_counts : list of int
+        Number of shards at the start and after each stage; empty if there are none.
+    gains : list of (2,) float64
+        Gains of stages on their shard and on the next one, since the last decision about shards.
+    train, validation : list of float
+        Mean losses, beginning with that of the initial prediction.
+    metrics : dict of str to list of float
+        Metrics of the held-out rows, likewise.
+    seconds : list of float
+        Duration of each stage; NaN for stages of an earlier fit.
+    interrupt : KeyboardInterrupt or None
+        The interrupt that ended the fit early, to be raised once the stages so far are saved.
+    snapshots : tuple of FitSnapshot
+        That of the last stage, after that of the best stage if it is another one.
+    """
+
+    members: list[EnsembleMember]
+    folds: NDArray[np.int64] | None = None
+    shards: list[Shard] = field(default_factory=list)
+    shard_counts: list[int] = field(default_factory=list)
+    gains: list[Floats] = field(default_factory=list)
+    train: list[float] = field(default_factory=list)
+    validation: list[float] = field(default_factory=list)
+    metrics: dict[str, list[float]] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    interrupt: KeyboardInterrupt | None = None
+    snapshots: tuple[FitSnapshot, ...] = ()
+
+    def snapshot_of(self, n_stages: int) -> FitSnapshot | None:
+        """Return the snapshot after a number of stages, if there is one."""
+        return next((found for found in self.snapshots if found.n_stages == n_stages), None)
+
+    @property
+    def turn(self) -> Shard | None:
+        """The shard from which the next stage learns, or ``None`` if there are no shards."""
+        return self.shards[len(self.members[0].stages) % len(self.shards)] if self.shards else None
+
+    def raw_of(self, member: int, n_threads: int) -> Floats:
+        """Predictions of a member for all rows, (n, r)."""
+        if not self.shards:
+            return self.members[member].raw
+        for shard in self.shards:
+            shard.catch_up(n_threads)
+        return np.concatenate([shard.members[member].raw for shard in self.shards])
+
+    @contextmanager
+    def in_whole_stages(self) -> Iterator[None]:
+        """Keep only complete stages if the block is interrupted; ``raw`` may be ahead of them."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            noted = [x for x in (self.train, self.validation, *self.metrics.values()) if x]
+            n_stages = max(0, min((len(losses) for losses in noted), default=0) - 1)
+            if self.snapshots:
+                n_stages = min(n_stages, self.snapshots[-1].n_stages)
+            for losses in noted:
+                del losses[n_stages + 1 :]
+            del self.seconds[n_stages:]
+            del self.shard_counts[n_stages + 1 :]
+            for member in self.members:
+                del member.stages[n_stages:]
+            raise
