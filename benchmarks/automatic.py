@@ -20,19 +20,17 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.stats import gmean
-from sklearn import datasets
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import tables
 from _common import RESULTS, environment, environment_markdown, write_json
 from hilboost import BoostingClassifier, BoostingRegressor
-from tables import Table, _arrays, _classification, _regression
+from tables import KEPT_BACK, Table
 
 ROWS, FEW_ROWS = 2500, 1000
 TEST_ROWS = 4000
@@ -40,49 +38,6 @@ SEED = 1
 OUT = RESULTS / "automatic.json"
 
 
-def _survival(name: str) -> Table:
-    arrays = _arrays("survival_deepsurv")
-    parts = ("train", "test")
-    X = np.concatenate([arrays[f"{name}_x_{part}"] for part in parts])
-    return _classification(X, np.concatenate([arrays[f"{name}_e_{part}"] for part in parts]))
-
-
-def _mulan(name: str) -> Table:
-    arrays = _arrays("mulan_mtr")
-    return _regression(arrays[f"{name}_X"], arrays[f"{name}_Y"][:, 0])
-
-
-def _toy(name: str, classes: bool) -> Table:
-    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
-    return _classification(X, y) if classes else _regression(X, y)
-
-
-def _relevance() -> Table:
-    arrays = _arrays("ltr_lightgbm_rank")
-    return _regression(arrays["X_train"], arrays["y_train"])
-
-
-def _scene_beach() -> Table:
-    arrays = _arrays("mulan_multilabel")
-    X = np.concatenate([arrays["scene_X_train"], arrays["scene_X_test"]])
-    return _classification(
-        X, np.concatenate([arrays["scene_Y_train"], arrays["scene_Y_test"]])[:, 5]
-    )
-
-
-KEPT_BACK: dict[str, Callable[[], Table]] = {
-    "diabetes": lambda: _toy("diabetes", classes=False),
-    "breast_cancer": lambda: _toy("breast_cancer", classes=True),
-    "digits": lambda: _toy("digits", classes=True),
-    "gbsg_event": lambda: _survival("gbsg"),
-    "metabric_event": lambda: _survival("metabric"),
-    "support_event": lambda: _survival("support"),
-    "jura": lambda: _mulan("jura"),
-    "oes97": lambda: _mulan("oes97"),
-    "atp1d": lambda: _mulan("atp1d"),
-    "relevance": _relevance,
-    "scene_urban": _scene_beach,
-}
 USED = {
     **dict.fromkeys(
         (

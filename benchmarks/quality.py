@@ -4,12 +4,13 @@ Nothing but verbosity, seed and thread count is set. Each table is split at rand
 training and 25 % for the test (stratified for classes), for each of the seeds 0 and 1. The score is
 the RMSE divided by the standard deviation of the target, or the log-loss (probabilities clipped at
 1e-7). The seconds are those of the fit and mean something only on an otherwise idle machine.
-``hilboost-auto`` is ``learner="auto"``.  Libraries that compile at run time first make two untimed
+``hilboost-tree`` is ``learner="tree"``.  Libraries that compile at run time first make two untimed
 fits per kind of task.
 
 The report gives the mean score and the rank per table, the mean rank, the total seconds, and the
 geometric mean of the score relative to the best score of the table. These figures use the tables on
-which every library in the report has a score.
+which every library in the report has a score. Tables by which no default was chosen are a section
+of their own.
 
 Run::
 
@@ -17,6 +18,7 @@ Run::
     python benchmarks/quality.py --tables abalone,credit_g        # some tables
     python benchmarks/quality.py --libraries hilboost,lightgbm
     python benchmarks/quality.py --reuse                          # peers from the last run
+    python benchmarks/quality.py --resume                         # what the last run did not finish
     python benchmarks/quality.py --render                         # Markdown anew from the JSON
 
 The JSON is saved after every table. With ``--reuse`` the peers' records of an earlier file are kept
@@ -52,10 +54,11 @@ from _common import (
     version_of,
     write_json,
 )
-from tables import TABLES, Table
+from tables import KEPT_BACK, TABLES, Table
 
 TEST_SHARE = 0.25
-COMPILING = ("hilboost", "hilboost-auto", "chimeraboost")
+COMPILING = ("hilboost", "hilboost-tree", "chimeraboost")
+EVERY = TABLES | KEPT_BACK
 WARM_UP_ROWS = (600, 3_000)
 TINY = 1e-12
 
@@ -69,8 +72,8 @@ def hilboost_model(regression: bool, seed: int, threads: int) -> Any:
     return make(random_state=seed, n_jobs=threads)
 
 
-def automatic_model(regression: bool, seed: int, threads: int) -> Any:
-    return hilboost_model(regression, seed, threads).set_params(learner="auto")
+def tree_model(regression: bool, seed: int, threads: int) -> Any:
+    return hilboost_model(regression, seed, threads).set_params(learner="tree")
 
 
 def lightgbm_model(regression: bool, seed: int, threads: int) -> Any:
@@ -110,7 +113,7 @@ def chimeraboost_model(regression: bool, seed: int, threads: int) -> Any:
 
 MODELS: dict[str, Callable[[bool, int, int], Any]] = {
     "hilboost": hilboost_model,
-    "hilboost-auto": automatic_model,
+    "hilboost-tree": tree_model,
     "lightgbm": lightgbm_model,
     "xgboost": xgboost_model,
     "catboost": catboost_model,
@@ -184,8 +187,8 @@ def key(record: Record) -> tuple[str, str, int]:
     return record["table"], record["library"], record["seed"]
 
 
-def reusable(path: Path, facts: dict[str, Any]) -> dict[tuple[str, str, int], Record]:
-    """Peers' records of an earlier file that would come out the same today."""
+def reusable(path: Path, facts: dict[str, Any], own: bool) -> dict[tuple[str, str, int], Record]:
+    """Records of an earlier file that would come out the same today; ``own``: also of hilboost."""
     if not path.exists():
         print(f"nothing to reuse: no {path.name}", flush=True)
         return {}
@@ -195,10 +198,10 @@ def reusable(path: Path, facts: dict[str, Any]) -> dict[tuple[str, str, int], Re
         return {}
     date = earlier["environment"]["date"]
     return {
-        key(record): record | {"reused": True, "date": record.get("date", date)}
+        key(record): record | {"reused": not own, "date": record.get("date", date)}
         for record in earlier["records"]
-        if not record["library"].startswith("hilboost")
-        and record["version"] == version_of(record["library"])
+        if (own or not record["library"].startswith("hilboost"))
+        and record["version"] == version_of(record["library"].partition("-")[0])
         and "error" not in record
     }
 
@@ -209,7 +212,7 @@ def run(
     results = {"environment": environment(options.threads), "records": list(old.values())}
     warm: set[str] = set()
     for name in options.tables:
-        table = TABLES[name]()
+        table = EVERY[name]()
         rows, columns = table.X.shape
         print(f"{name}: {rows:,} x {columns} {table.task}", flush=True)
         wanted = [
@@ -249,29 +252,40 @@ def summarize(records: list[Record]) -> dict[str, Any]:
     names = {record["library"] for record in records}
     libraries = [library for library in MODELS if library in names]
     scores, seconds = _table_means(records, "score"), _table_means(records, "seconds")
-    tables = [table for table in TABLES if table in scores]
+    tables = [table for table in EVERY if table in scores]
     complete = [table for table in tables if len(scores[table]) == len(libraries)]
-    grid = np.array([[scores[t][name] for name in libraries] for t in complete])
     summary: dict[str, Any] = {"scores": scores, "complete": complete, "ranks": {}, "overall": {}}
-    if not complete:
-        return summary
-    ranks = rankdata(grid, axis=1)
-    grid = np.maximum(grid, TINY)
-    relative = grid / grid.min(axis=1, keepdims=True)
-    for row, table in enumerate(complete):
-        summary["ranks"][table] = dict(zip(libraries, ranks[row].tolist(), strict=True))
-    for column, library in enumerate(libraries):
-        summary["overall"][library] = {
-            "mean_rank": float(ranks[:, column].mean()),
-            "geometric_mean_relative_score": float(gmean(relative[:, column])),
-            "best_on": int((ranks[:, column] == 1).sum()),
-            "total_seconds": sum(seconds[table][library] for table in complete),
+    for kind, of_kind in (("used", TABLES), ("kept back", KEPT_BACK)):
+        some = [table for table in complete if table in of_kind]
+        if not some:
+            continue
+        grid = np.array([[scores[t][name] for name in libraries] for t in some])
+        ranks = rankdata(grid, axis=1)
+        grid = np.maximum(grid, TINY)
+        relative = grid / grid.min(axis=1, keepdims=True)
+        for row, table in enumerate(some):
+            summary["ranks"][table] = dict(zip(libraries, ranks[row].tolist(), strict=True))
+        summary["overall"][kind] = {
+            library: {
+                "mean_rank": float(ranks[:, column].mean()),
+                "geometric_mean_relative_score": float(gmean(relative[:, column])),
+                "largest_relative_score": float(relative[:, column].max()),
+                "best_on": int((ranks[:, column] == 1).sum()),
+                "total_seconds": sum(seconds[table][library] for table in some),
+            }
+            for column, library in enumerate(libraries)
         }
     return summary
 
 
-def _overall_section(summary: dict[str, Any], records: list[Record]) -> str:
-    header = ["library", "mean rank", "score / best (geometric mean)", "first on"]
+TITLES = {
+    "used": "{} tables with all libraries, some of which defaults of hilboost were chosen by",
+    "kept back": "{} tables by which no default was chosen",
+}
+
+
+def _overall_section(summary: dict[str, Any], records: list[Record], kind: str) -> str:
+    header = ["library", "mean rank", "score / best (geometric mean)", "largest", "first on"]
     header += ["seconds, one split of each table"]
     reused = {record["library"] for record in records if record["reused"]}
     rows = [
@@ -279,16 +293,17 @@ def _overall_section(summary: dict[str, Any], records: list[Record]) -> str:
             library + (" *" if library in reused else ""),
             f"{found['mean_rank']:.2f}",
             f"{found['geometric_mean_relative_score']:.4f}",
+            f"{found['largest_relative_score']:.2f}",
             found["best_on"],
             round(found["total_seconds"], 1),
         ]
         for library, found in sorted(
-            summary["overall"].items(), key=lambda item: item[1]["mean_rank"]
+            summary["overall"][kind].items(), key=lambda item: item[1]["mean_rank"]
         )
     ]
     note = "\n\n\\* Some or all seconds and scores are from an earlier run." if reused else ""
-    count = len(summary["complete"])
-    return f"## Over {count} tables with all libraries\n\n{markdown_table(header, rows)}{note}"
+    count = sum(table in (TABLES if kind == "used" else KEPT_BACK) for table in summary["complete"])
+    return f"## {TITLES[kind].format(count)}\n\n{markdown_table(header, rows)}{note}"
 
 
 def _scores_section(summary: dict[str, Any], records: list[Record]) -> str:
@@ -296,7 +311,7 @@ def _scores_section(summary: dict[str, Any], records: list[Record]) -> str:
     shapes = {r["table"]: f"{r['rows']:,} x {r['columns']}" for r in records}
     tasks = {r["table"]: r["task"] for r in records}
     rows = []
-    for table in (name for name in TABLES if name in summary["scores"]):
+    for table in (name for name in EVERY if name in summary["scores"]):
         found, ranks = summary["scores"][table], summary["ranks"].get(table, {})
         marks = {name: f" ({ranks[name]:g})" if name in ranks else "" for name in libraries}
         entries = [
@@ -327,8 +342,8 @@ def render(results: dict[str, Any]) -> str:
         "target, or log-loss; smaller is better. Only verbosity, seed and thread count are set. "
         f"All libraries receive text columns as integer codes. {' and '.join(COMPILING)} make two "
         "untimed fits per type of task first.\n\n"
-        f"{_overall_section(summary, records)}\n\n"
-        f"{_scores_section(summary, records)}{_errors_section(records)}\n"
+        + "".join(f"{_overall_section(summary, records, kind)}\n\n" for kind in summary["overall"])
+        + f"{_scores_section(summary, records)}{_errors_section(records)}\n"
     )
 
 
@@ -343,7 +358,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tables", type=comma_list, default=list(TABLES), help=",".join(TABLES))
+    parser.add_argument("--tables", type=comma_list, default=list(EVERY), help=",".join(EVERY))
     parser.add_argument("--libraries", type=comma_list, default=list(MODELS))
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
@@ -356,9 +371,10 @@ def arguments() -> argparse.Namespace:
         metavar="JSON",
         help="keep the peers' records of this file (default: quality.json of the output folder)",
     )
+    parser.add_argument("--resume", action="store_true", help="keep all records of the last run")
     parser.add_argument("--render", action="store_true", help="only write the Markdown again")
     options = parser.parse_args()
-    if unknown := set(options.tables) - set(TABLES) | set(options.libraries) - set(MODELS):
+    if unknown := set(options.tables) - set(EVERY) | set(options.libraries) - set(MODELS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     return options
 
@@ -372,9 +388,10 @@ def main() -> None:
     if missing := set(options.libraries) - set(libraries):
         print(f"not installed, left out: {', '.join(sorted(missing))}", flush=True)
     old: dict[tuple[str, str, int], Record] = {}
-    if options.reuse is not None:
-        path = options.reuse if options.reuse.name else options.out / "quality.json"
-        old = reusable(path, environment(options.threads))
+    if options.reuse is not None or options.resume:
+        given = options.reuse is not None and options.reuse.name
+        path = options.reuse if given else options.out / "quality.json"
+        old = reusable(path, environment(options.threads), options.resume)
     with threadpool_limits(options.threads):
         run(options, libraries, old)
     print(f"written: {options.out / 'quality.json'} and quality.md", flush=True)

@@ -42,6 +42,7 @@ from hilboost.kernels import (
     Sum,
     Tanimoto,
 )
+from hilboost.learners.metric_kernel import MetricExpansion
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.losses import (
     AbsoluteError,
@@ -725,13 +726,16 @@ PLAIN = Parameters(
 
 
 def model_arrays(model: Any) -> list[np.ndarray]:
-    """All arrays of a fitted model of trees, for comparisons bit for bit."""
+    """All arrays of a fitted model of trees or of a mixture, for comparisons bit for bit."""
     arrays = [model.model_.initial_raw, model.history_.train]
     for stage in model.model_.stages:
         for part in stage.terms:
             tree = part.model
+            arrays.append(part.coefficient)
+            if isinstance(tree, MetricExpansion):
+                arrays += [tree.centers, tree.weights, tree.features.factors]
+                continue
             arrays += [
-                part.coefficient,
                 tree.column,
                 tree.threshold,
                 tree.missing_right,

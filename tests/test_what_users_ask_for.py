@@ -85,7 +85,7 @@ def peak_memory(function):
 def test_01_a_loss_of_my_own_behaves_like_the_built_in_one():
     """Start value, weights, probabilities and early stopping included, to the last bit."""
     labels, weight = Y > 0, RNG.integers(1, 3, 300)
-    settings = SHORT | {"early_stopping": True, "subsample": 0.8}
+    settings = SHORT | {"learner": "tree", "early_stopping": True, "subsample": 0.8}
     mine = BoostingClassifier(MyLogLoss, **settings).fit(X, labels, sample_weight=weight)
     theirs = BoostingClassifier("log_loss", **settings).fit(X, labels, sample_weight=weight)
     assert_same_model(mine, theirs)
@@ -223,7 +223,7 @@ def test_12_columns_may_have_any_name(tmp_path):
     """Quotes, brackets, spaces, emoji: through fit, files, tables and exports."""
     names = ['"quoted": {"a": [1, 2]}', "<b>, [x] & y", "  ", "größe ☃ 🎲\n\\t"]
     table = pd.DataFrame(X, columns=names)
-    model = BoostingRegressor(**SHORT).fit(table, Y)
+    model = BoostingRegressor(**SHORT, learner="tree").fit(table, Y)
     save(model, tmp_path / "model.hilboost")
     again = load(tmp_path / "model.hilboost")
     assert again.feature_names_in_.tolist() == names

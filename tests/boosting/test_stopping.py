@@ -10,7 +10,7 @@ from hilboost.boosting import EarlyStopping
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
 Y = X[:, 0] + 0.5 * RNG.normal(size=300)
-EARLY = PLAIN | {
+EARLY = dict(PLAIN, learner="tree") | {
     "early_stopping": True,
     "n_estimators": 200,
     "learning_rate": 0.3,

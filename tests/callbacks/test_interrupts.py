@@ -38,7 +38,8 @@ def interrupted(model, X, y, *callbacks, match="the fit was interrupted", **data
 
 @pytest.mark.parametrize("cv_folds", [1, 3])
 def test_the_stages_so_far_are_kept(cv_folds):
-    settings = PLAIN | {"early_stopping": True, "cv_folds": cv_folds, "n_estimators": 9}
+    settings = dict(PLAIN, learner="tree", n_estimators=9)
+    settings |= {"early_stopping": True, "cv_folds": cv_folds}
     model = BoostingRegressor(**settings)
     interrupted(model, X, Y, interrupt_at(4), match="fitted with 4 stages")
     whole = BoostingRegressor(**settings | {"n_estimators": 4}).fit(X, Y)
@@ -101,7 +102,8 @@ def test_stages_are_whole(where, stages, cv_folds, monkeypatch):
             raise KeyboardInterrupt
         return function(*arguments)
 
-    settings = PLAIN | {"early_stopping": True, "cv_folds": cv_folds, "n_jobs": 1}
+    settings = dict(PLAIN, learner="tree", n_jobs=1)
+    settings |= {"early_stopping": True, "cv_folds": cv_folds}
     model = BoostingRegressor(**settings)
     with monkeypatch.context() as patch:
         patch.setattr(loop, where, counted)
@@ -117,8 +119,13 @@ def test_stages_are_whole(where, stages, cv_folds, monkeypatch):
 def test_signals_at_any_moment_with_several_threads(seconds, cv_folds, monkeypatch):
     monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
     n_threads = threading.active_count()
-    settings = PLAIN | {"early_stopping": cv_folds > 1, "n_iter_no_change": 10**6}
-    settings |= {"cv_folds": cv_folds, "n_jobs": 3, "learning_rate": 1e-4}
+    settings = dict(PLAIN, learner="tree", early_stopping=cv_folds > 1)
+    settings |= {
+        "n_iter_no_change": 10**6,
+        "cv_folds": cv_folds,
+        "n_jobs": 3,
+        "learning_rate": 1e-4,
+    }
     BoostingClassifier(**settings).fit(X, Y > 0)  # compiled now
     main = threading.main_thread().ident
     timer = threading.Timer(seconds, lambda: signal.pthread_kill(main, signal.SIGINT))

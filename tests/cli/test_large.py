@@ -1,4 +1,4 @@
-"""``hilboost fit --stream`` and ``--dask``: the model of the ordinary command."""
+"""``hilboost fit --stream`` and ``--dask``: the trees of the ordinary command."""
 
 import json
 
@@ -27,7 +27,8 @@ def table(tmp_path):
 
 def fitted(table, *options):
     out = table.parent / "one.model"
-    given = ["--target", "y", "--out", str(out), "--n-estimators", "5", *options]
+    given = ["--target", "y", "--out", str(out), "--n-estimators", "5"]
+    given += ["--set", "learner=tree", *options]
     done = RUN.invoke(app, ["fit", str(table), *given, "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout.strip().splitlines()[-1])

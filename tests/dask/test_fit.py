@@ -73,7 +73,7 @@ def test_frames_weights_validation_and_empty_partitions(client):
     labels = pd.Series(np.where(Y > 0, "up", "down"))
     weight = pd.Series(rng.uniform(0.5, 2, N))
     model = BoostingClassifier(**PLAIN | {"n_estimators": 5, "random_state": 1})
-    model.set_params(early_stopping=True)
+    model.set_params(learner="tree", early_stopping=True)
     cuts = [0, 400, 400, 1000, 1200]
 
     def delayed(table, cuts):

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import FitWarning, InvalidData
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -78,6 +78,49 @@ def test_other_settings_give_trees(parameters):
     assert same_bits(model, target=SMOOTH, **FEW, **parameters)
     with pytest.raises(AttributeError, match="parts_ is defined only if learner='auto' compared"):
         model.parts_  # noqa: B018
+
+
+def test_it_is_the_default(smooth):
+    model = BoostingRegressor(**FEW).fit(X, SMOOTH)
+    np.testing.assert_array_equal(model.predict(X), smooth.predict(X))
+    assert BoostingClassifier().learner == "auto"
+
+
+def test_fits_that_a_callback_ends_get_trees():
+    stop = [lambda event: event.stage == 9]
+    model = BoostingRegressor(**FEW).fit(X, SMOOTH, callbacks=stop)
+    trees = BoostingRegressor(learner="tree", **FEW).fit(X, SMOOTH, callbacks=stop)
+    np.testing.assert_array_equal(model.predict(X), trees.predict(X))
+    assert model.n_estimators_ == 9
+
+
+def test_an_interrupt_of_the_kernel_machine_leaves_the_trees(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    model = BoostingRegressor(**FEW)
+    monkeypatch.setattr("hilboost.training.mixture.OwnCenters.model", interrupt)
+    with pytest.warns(FitWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+        model.fit(X, SMOOTH)
+    assert same_bits(model, target=SMOOTH, **FEW)
+
+
+def test_a_gain_on_a_few_rows_of_noise_is_no_gain():
+    """Weights that are fitted to the rows that judge them would gain a little."""
+    found = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        table, target = rng.normal(size=(240, 6)), rng.normal(size=240)
+        model = BoostingRegressor(n_estimators=10, early_stopping=True, cv_folds=1)
+        parts = model.set_params(random_state=0).fit(table, target).parts_
+        found.append(parts["kernel"].gain)
+    assert np.mean(found) < 0.005
+
+
+def test_columns_without_any_level():
+    table = pd.DataFrame(X, columns=list("abcd")).assign(empty=pd.Series(dtype="category"))
+    model = BoostingRegressor(**FEW).fit(table, SMOOTH)
+    assert model.parts_["kernel"].weight > 0
 
 
 def test_small_and_sparse_tables_get_trees():

@@ -95,6 +95,7 @@ def test_levels_that_mean_nothing_do_not_look_as_if_they_did(cv_folds, n_tables,
             categorical_features=[0, 1],
             cv_folds=cv_folds,
             target_encoding=target_encoding,
+            learner="tree",
             n_estimators=15,
             early_stopping=True,
             n_iter_no_change=15,
@@ -120,7 +121,8 @@ def test_two_halves_are_one_go(further):
     X, y = draw()
     halves = BoostingRegressor(**SETTINGS | further | {"n_estimators": 6, "warm_start": True})
     halves.set_params(learning_rate=0.1).fit(X, y).set_params(n_estimators=12).fit(X, y)
-    whole = BoostingRegressor(**SETTINGS | further | {"learning_rate": 0.1}).fit(X, y)
+    whole = BoostingRegressor(**SETTINGS | further | {"learning_rate": 0.1, "learner": "tree"})
+    whole.fit(X, y)
     np.testing.assert_array_equal(halves.predict(X), whole.predict(X))
 
 
@@ -271,6 +273,7 @@ def test_levels_of_rows_without_weight_are_not_there(target_encoding):
     weighted = BoostingRegressor(**settings).fit(X, y, sample_weight=weight)
     fewer = BoostingRegressor(**settings).fit(X[weight > 0], y[weight > 0])
     np.testing.assert_array_equal(weighted.predict(X), fewer.predict(X))
+    weighted = BoostingRegressor(**settings, learner="tree").fit(X, y, sample_weight=weight)
     weighted.set_params(warm_start=True, n_estimators=14).fit(X, y, sample_weight=weight)
     assert weighted.n_estimators_ == 14
 

@@ -115,7 +115,8 @@ def test_two_halves_are_one_go(loss, trees, draws):
 @pytest.mark.parametrize("cv_folds", [1, 4])
 def test_two_halves_are_one_go_under_early_stopping(cv_folds):
     X, y = draw(LOSSES[0])
-    parameters = PLAIN | {"early_stopping": True, "cv_folds": cv_folds, "learning_rate": 0.02}
+    parameters = dict(PLAIN, learner="tree", learning_rate=0.02)
+    parameters |= {"early_stopping": True, "cv_folds": cv_folds}
     whole = BoostingRegressor(**parameters | {"n_estimators": 12}).fit(X, y)
     halves = BoostingRegressor(**parameters | {"n_estimators": 5, "warm_start": True}).fit(X, y)
     assert halves.n_estimators_ == 5
@@ -142,7 +143,8 @@ def as_of_an_earlier_build(model):
 @pytest.mark.parametrize("cv_folds", [1, 4])
 def test_held_out_rows_of_an_earlier_build_are_not_learned(cv_folds):
     X, y = draw(LOSSES[0])
-    parameters = PLAIN | {"early_stopping": True, "cv_folds": cv_folds, "n_estimators": 3}
+    parameters = dict(PLAIN, learner="tree", n_estimators=3)
+    parameters |= {"early_stopping": True, "cv_folds": cv_folds}
     earlier = as_of_an_earlier_build(BoostingRegressor(**parameters).fit(X, y))
     with pytest.raises(InvalidData, match="draws other rows at random.*set warm_start=False"):
         earlier.fit(X, y)

@@ -261,6 +261,6 @@ def test_what_needs_one_learner_is_refused():
     with pytest.raises(IncompatibleParts, match="requires a model of trees"):
         hilboost.to_xgboost_json(model)
     with pytest.raises(AttributeError, match="learners_ is defined only for models of several"):
-        _ = BoostingRegressor(**FEW).fit(X, Y).learners_
+        _ = BoostingRegressor(learner="tree", **FEW).fit(X, Y).learners_
     with pytest.raises(IncompatibleParts, match="learner Ridge supports only numbers"):
         BoostingRegressor(learner=["tree", Ridge()], **FEW).fit(TEXT, Y)

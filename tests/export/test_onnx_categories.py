@@ -40,7 +40,7 @@ NEW = pd.concat(
 Y = TABLE["street"].str[1:].astype(float) % 7 + 2 * (TABLE["color"] == "red") + TABLE["label"]
 Y += 3 * (TABLE["floor"] == 1.0)
 NAMED = {"categorical_features": ["color", "street", "floor"]}
-SHORT = {"n_estimators": 12, "random_state": 0}
+SHORT = {"learner": "tree", "n_estimators": 12, "random_state": 0}
 
 
 def run(model, rows, dtype="float64"):

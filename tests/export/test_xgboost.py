@@ -116,7 +116,8 @@ def test_every_loss_in_xgboost(case, multi_output):
 def test_training_rows_of_float64_go_through_the_same_leaves():
     rows = np.random.default_rng(3).normal(size=(400, 3))
     y = np.sin(3 * rows[:, 0]) + rows[:, 1]
-    model = BoostingRegressor(n_estimators=50, min_samples_leaf=1, random_state=0).fit(rows, y)
+    model = BoostingRegressor(learner="tree", n_estimators=50, min_samples_leaf=1, random_state=0)
+    model.fit(rows, y)
     assert_near(raw_outputs(to_xgboost_json(model), rows[:60])[:, 0], model.predict(rows[:60]))
     booster, matrix = loaded(to_xgboost_json(model))
     assert_near(booster.predict(matrix(rows)), model.predict(rows))

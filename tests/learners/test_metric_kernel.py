@@ -1,5 +1,7 @@
 """The kernel machine with a learned metric, against plain NumPy and scikit-learn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
@@ -9,7 +11,13 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.metric_kernel import MetricExpansion, MetricKernelLearner, Rows, System
+from hilboost.learners.metric_kernel import (
+    MetricExpansion,
+    MetricKernelLearner,
+    NormalEquations,
+    Rows,
+    System,
+)
 from hilboost.learners.metric_kernel.features import Features, level_numbers
 from hilboost.learners.metric_kernel.metric import _Problem, learned_metric
 
@@ -115,10 +123,44 @@ def test_a_smaller_ridge_is_found_with_more_rows():
     table = RNG.normal(size=(300, 2)).astype(np.float32)
     target = np.sin(table[:, :1]).astype(float)
     system = System.of(table, Rows(table, target), ThreadTeam())
-    every = np.arange(300)
-    assert system.better_ridge(every, 1.0) == pytest.approx(0.1)
+    held = np.arange(0, 300, 5)
+    assert system.better_ridge(held, 1.0) == pytest.approx(0.03)
     noise = System.of(table, Rows(table, RNG.normal(size=(300, 1))), ThreadTeam())
-    assert noise.better_ridge(every, 1.0) == 1.0
+    assert noise.better_ridge(held, 1.0) == 1.0
+
+
+def as_they_are(table):
+    """Features that are the columns."""
+    found = Features.of(table, table[:, :1], None)
+    ones, width = np.ones(table.shape[1]), np.full(table.shape[1], np.inf)
+    return replace(found, low=-width, high=width, center=0 * ones, scale=ones)
+
+
+@pytest.mark.parametrize("weight", [None, W])
+def test_normal_equations_are_those_of_the_rows_that_are_not_left_out(weight):
+    table, chosen = Rows(Z, Y, weight), np.arange(0, 60, 4)
+    parts = [np.arange(k, 60, 3) for k in range(3)]
+    equations = NormalEquations.of(as_they_are(Z), Z[chosen], table, parts, ThreadTeam())
+    for left_out, rows in ((None, np.arange(60)), (1, np.flatnonzero(np.arange(60) % 3 != 1))):
+        w = table.mass[rows]
+        K = matern(Z[rows], Z[chosen])
+        centered = Y[rows] - np.average(Y[rows], axis=0, weights=w)
+        system = K.T @ (w[:, None] * K) + 0.1 * matern(Z[chosen], Z[chosen])
+        expected = np.linalg.solve(system, K.T @ (w[:, None] * centered))
+        np.testing.assert_allclose(equations.solved(left_out, 0.1), expected, rtol=1e-6)
+    held, weights = parts[0], equations.solved(0, 0.1)
+    mean = np.average(Y[:, 0], weights=table.mass * (np.arange(60) % 3 != 0))
+    mean = np.array([mean, np.average(Y[:, 1], weights=table.mass * (np.arange(60) % 3 != 0))])
+    residual = Y[held] - mean - matern(Z[held], Z[chosen]) @ weights
+    error = (table.mass[held, None] * residual**2).sum()
+    assert equations.parts[0].error(weights, mean) == pytest.approx(error, rel=1e-9)
+
+
+def test_with_all_rows_as_centers_both_systems_have_one_solution():
+    parts = [np.arange(k, 60, 5) for k in range(5)]
+    equations = NormalEquations.of(as_they_are(Z), Z, Rows(Z, Y, W), parts, ThreadTeam())
+    exact, _ = System.of(Z, Rows(Z, Y, W), ThreadTeam()).solved(np.arange(60), 0.1)
+    np.testing.assert_allclose(equations.solved(None, 0.1), exact, rtol=1e-6, atol=1e-6)
 
 
 def test_features_are_bounded_and_complete():
@@ -191,3 +233,4 @@ def test_it_boosts_by_itself():
     model = BoostingRegressor(learner=MetricKernelLearner(n_centers=150), n_estimators=5)
     model.set_params(learning_rate=1.0, random_state=0).fit(table[:200], target[:200])
     assert model.score(table[200:], target[200:]) > 0.99
+    assert len(model.model_.stages[0].terms[0].model.centers) == 150

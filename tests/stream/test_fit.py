@@ -34,7 +34,7 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(source, "BATCH_ROWS", 300)
 
 
-REGRESSOR = BoostingRegressor(**PLAIN | {"n_estimators": 6, "random_state": 0})
+REGRESSOR = BoostingRegressor(**dict(PLAIN, learner="tree", n_estimators=6, random_state=0))
 FITS = [
     REGRESSOR,
     clone(REGRESSOR).set_params(early_stopping=True, cv_folds=1, max_features="auto"),

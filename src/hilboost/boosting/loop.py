@@ -365,8 +365,8 @@ def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingStat
     held_out = state.validation[-1] if state.validation else None
     event = Event(len(state.train) - 1, config.n_stages, state.train[-1], held_out)
     asked = [callback(event) for callback in config.callbacks]
-    stops = anywhere(any(answer is True for answer in asked), target.share)
+    state.is_stopped = anywhere(any(answer is True for answer in asked), target.share)
     learner_data = [data if member.data is None else member.data for member in state.members]
-    if stops or all(map(config.learner.converged, learner_data)):
+    if state.is_stopped or all(map(config.learner.converged, learner_data)):
         return True
     return config.stopping is not None and config.stopping.should_stop(config.watched(state))

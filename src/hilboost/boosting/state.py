@@ -50,6 +50,8 @@ class TrainingState:
         Duration of each stage; NaN for stages of an earlier fit.
     interrupt : KeyboardInterrupt or None
         The interrupt that ended the fit early, to be raised once the stages so far are saved.
+    is_stopped : bool
+        Whether a callback ended the fit.
     snapshots : tuple of FitSnapshot
         That of the last stage, after that of the best stage if it is another one.
     """
@@ -64,6 +66,7 @@ class TrainingState:
     metrics: dict[str, list[float]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     interrupt: KeyboardInterrupt | None = None
+    is_stopped: bool = False
     snapshots: tuple[FitSnapshot, ...] = ()
 
     def snapshot_of(self, n_stages: int) -> FitSnapshot | None:

@@ -65,7 +65,7 @@ warm_start, random_state, n_jobs, verbose : optional
         loss: str | Loss | type[Loss] = "log_loss",
         *,
         class_weight: dict[Any, float] | str | None = None,
-        learner: str | Learner | Any = "tree",
+        learner: str | Learner | Any = "auto",
         learning_rate: float | str = "auto",
         n_estimators: int | str = "auto",
         max_leaf_nodes: int | str | None = "auto",

@@ -25,12 +25,13 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
     quantile : float or sequence of float, default=0.5
         Quantile level or levels for ``loss="quantile"``.  A single model predicts all levels
         without crossing, and ``predict`` returns one column per level.
-    learner : str, scikit-learn regressor, Learner or list of these, default="tree"
+    learner : str, scikit-learn regressor, Learner or list of these, default="auto"
         Base learner that is fitted to the gradients: histogram trees (``"tree"``), sparse kernel
         machines (``"kernel"``), ridge regression (``"linear"``), clones of a given regressor, or a
-        custom learner.  With a list, each stage is fitted by the learner that decreases the loss
-        most on held-out rows, see ``learners_``.  ``"auto"`` fits trees, and adds a kernel machine
-        if this decreases the loss on held-out rows, see ``parts_``.
+        custom learner.  ``"auto"`` fits trees, and adds a kernel machine, which contains training
+        rows, if this decreases the loss on held-out rows: see ``parts_`` and the guide on the
+        automatic learner.  With a list, each stage is fitted by the learner that decreases the loss
+        most on held-out rows, see ``learners_``.
     learning_rate : float or "auto", default="auto"
         Shrinkage factor applied to the contribution of each stage.
     n_estimators : int or "auto", default="auto"
@@ -163,7 +164,7 @@ default="from_dtype"
         loss: str | Loss | type[Loss] = "squared_error",
         *,
         quantile: float | Sequence[float] = 0.5,
-        learner: str | Learner | Any = "tree",
+        learner: str | Learner | Any = "auto",
         learning_rate: float | str = "auto",
         n_estimators: int | str = "auto",
         max_leaf_nodes: int | str | None = "auto",

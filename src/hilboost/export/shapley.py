@@ -122,7 +122,8 @@ def _effects(model: BaseModel, X: Floats) -> Floats:
     if effects is None:
         raise IncompatibleParts(
             "shap_values requires stages that are trees or sums over columns, but this model has a "
-            f"{model.described()}; use shap.Explainer(model.predict, background)."
+            f"{model.described()}; fit with learner='tree', or use shap.Explainer(model.predict, "
+            "background)."
         )
     return effects
 

@@ -134,6 +134,7 @@ def train(
     outcome = recipe.finish(_outcome(recipe, config, data, state))
     _keep_best(config, outcome.state)
     outcome = with_kernel_part(recipe, initial, outcome, n_threads, began)
+    state = outcome.state
     fitted = _fitted(recipe, initial, outcome)
     raw = raw_out_of_fold(fitted, initial, recipe, n_threads)
     calibration = out_of_fold(fitted, initial, recipe, raw)

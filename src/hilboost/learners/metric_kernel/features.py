@@ -258,6 +258,8 @@ def level_numbers(codes: Floats, n_levels: int, target: Floats, weight: Floats |
 def _looked_up(codes: Floats, table: Floats) -> Floats:
     """Return the number of each code (n,); 0, which is the mean, for missing and unknown levels."""
     known = (codes >= 0) & (codes < len(table))
+    if not known.any():
+        return np.zeros(len(codes))
     return np.where(known, table[np.where(known, codes, 0).astype(np.intp)], 0.0)
 
 

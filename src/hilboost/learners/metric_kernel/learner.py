@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,39 +20,13 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
-from hilboost.kernels.gram import Gram
 from hilboost.learners.metric_kernel.features import Features
-from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, learned_metric
-from hilboost.learners.metric_kernel.model import KERNEL, MetricExpansion
+from hilboost.learners.metric_kernel.metric import learned_metric
+from hilboost.learners.metric_kernel.model import MetricExpansion
+from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
 
 _MOST_FEATURES = 256
-_SMALLER_RIDGES = (0.3, 0.1)
-_BETTER = 0.998  # a smaller ridge must decrease the error by this factor
-_APART = 5  # one of these parts of the centers compares ridges
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a table with targets and weights.
-
-    Attributes
-    ----------
-    X : (n, d) float64
-    target : (n, r) float64
-    weight : (n,) float64 or None
-    """
-
-    X: Floats
-    target: Floats
-    weight: Floats | None = None
-
-    def some(self, rows: Any) -> Rows:
-        """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Rows(self.X[rows], self.target[rows], weight)
-
-    def __len__(self) -> int:
-        return len(self.X)
+_PARTS = 5  # of the rows; one of them compares ridges
 
 
 @dataclass(frozen=True)
@@ -61,59 +35,6 @@ class Space:
 
     features: Features
     ridge: float
-
-
-@dataclass(frozen=True)
-class System:
-    """The kernel values between centers, and their targets and weights.
-
-    Attributes
-    ----------
-    K : (m, m) float64
-    target : (m, r) float64
-    weight : (m,) float64
-    """
-
-    K: NDArray[Any]
-    target: Floats
-    weight: Floats
-
-    @classmethod
-    def of(cls, centers: NDArray[Any], rows: Rows, team: ThreadTeam) -> System:
-        """Evaluate the kernel values in float64: small ridges need them."""
-        Z = centers.astype(np.float64)
-        K = Gram(KERNEL, Z, Z, memory=np.inf, team=team).whole()
-        return cls(K, rows.target, np.ones(len(Z)) if rows.weight is None else rows.weight)
-
-    @property
-    def spread(self) -> float:
-        """Root mean squared target, of all columns."""
-        return float(np.sqrt((self.target**2).mean()))
-
-    def solved(self, rows: NDArray[Any], ridge: float) -> tuple[Floats, Floats]:
-        """Return weights (m, r), zero except for ``rows``, and the mean target (r,) of these."""
-        mean = np.average(self.target[rows], axis=0, weights=self.weight[rows])
-        A = array_api.add_to_diagonal(self.K[np.ix_(rows, rows)], ridge / self.weight[rows])
-        factor = array_api.cholesky(A, jitter=1e-12)
-        weights = np.zeros_like(self.target)
-        weights[rows] = array_api.solve_cholesky(factor, self.target[rows] - mean)
-        return weights, mean
-
-    def better_ridge(self, rows: NDArray[Any], ridge: float) -> float:
-        """Compare the ridge with smaller ones on a fifth of ``rows``; more rows need less."""
-        held = rows[::_APART]
-        learned = np.setdiff1d(rows, held, assume_unique=True)
-        best, lowest = ridge, np.inf
-        for factor in (1.0, *_SMALLER_RIDGES):
-            if ridge * factor < SMALLEST_RIDGE:
-                break
-            weights, mean = self.solved(learned, ridge * factor)
-            residual = self.target[held] - mean - self.K[held] @ weights
-            error = float(np.average((residual**2).sum(axis=1), weights=self.weight[held]))
-            if error > lowest * _BETTER:
-                break
-            best, lowest = ridge * factor, error
-        return best
 
 
 @dataclass(frozen=True)
@@ -129,7 +50,8 @@ class MetricKernelLearner(Learner):
     Parameters
     ----------
     n_centers : int
-        Maximum number of training rows.
+        Maximum number of training rows in the model.  With more rows, the coefficients are fitted
+        to all rows by least squares.
     n_searched : int
         Number of rows by which the metric is learned.
     categorical : tuple of (int, int)
@@ -140,10 +62,10 @@ class MetricKernelLearner(Learner):
 
     Notes
     -----
-    The cost is O(n_centers³ + n_searched³), whatever the number of rows.
+    The cost is O(n n_centers² + n_searched³).
     """
 
-    n_centers: int = 4500
+    n_centers: int = 3000
     n_searched: int = 600
     categorical: tuple[tuple[int, int], ...] = ()
     precision: str = "float32"
@@ -189,13 +111,7 @@ class MetricKernelLearner(Learner):
         rows = Rows(data, gradients.negative_gradient, sample.weight)
         with array_api.blas_threads(1):
             space = self.space(rows, every, None, seed, team)
-            chosen = self.centers(every, seed, team)
-            centers = space.features(data[chosen], self.precision)
-            system = System.of(centers, rows.some(chosen), team)
-            inside = np.arange(len(chosen))
-            ridge = self.ridge(system, inside, space)
-            weights, _ = system.solved(inside, ridge)
-        model = MetricExpansion.of(space.features, centers, weights, system.spread)
+            model = self.expansion(space, rows.some(every), seed, team)
         term = Term.of(model, slice(0, rows.target.shape[1]))
         return [FittedTerm(term, outputs=model.predict_raw(data))]
 
@@ -237,11 +153,22 @@ class MetricKernelLearner(Learner):
             return rows
         return draw_rows(key_of(seed, Purpose.CENTERS), rows, self.n_centers, team)
 
-    def ridge(self, system: System, rows: NDArray[Any], space: Space) -> float:
-        """Choose the ridge for these centers, if they are more than the rows of the search."""
-        if len(rows) <= self.n_searched:
-            return space.ridge
-        return system.better_ridge(rows, space.ridge)
+    def expansion(self, space: Space, rows: Rows, seed: int, team: ThreadTeam) -> MetricExpansion:
+        """Fit an expansion in centers among the rows to all of them."""
+        every = np.arange(len(rows), dtype=np.uint32)
+        chosen = self.centers(every, seed, team)
+        centers = space.features(rows.X[chosen], self.precision)
+        if len(chosen) < len(rows):
+            parts = [every[k::_PARTS] for k in range(_PARTS)]
+            equations = NormalEquations.of(space.features, centers, rows, parts, team)
+            weights = equations.solved(None, equations.better_ridge(space.ridge))
+            return MetricExpansion.of(space.features, centers, weights, rows.spread)
+        system = System.of(centers, rows, team)
+        ridge = space.ridge
+        if len(rows) > self.n_searched:
+            ridge = system.better_ridge(every[::_PARTS], ridge)
+        weights = system.solved(every, ridge)[0]
+        return MetricExpansion.of(space.features, centers, weights, rows.spread)
 
 
 def _screened(features: Features, rows: Rows, priorities: Floats | None) -> Features:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,8 @@ from hilboost.validation.choices import is_name
 
 _FEWEST_ROWS, _MOST_ROWS = 200, 100_000  # of tables on which a kernel machine is tried
 _MOST_OUTPUTS = 100
+_FEW_CENTERS, _FEW_CENTERS_ROWS = 3000, 20_000
+_MANY_CENTERS, _MOST_OPERATIONS = 4000, 6e11
 
 
 def as_trees(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,7 +48,14 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
     if not possible:
         return None
     columns = () if recipe.encoder is None else recipe.encoder.categorical
-    return MetricKernelLearner(categorical=columns)
+    return MetricKernelLearner(_n_centers(len(data.X)), categorical=columns)
+
+
+def _n_centers(n: int) -> int:
+    """More rows support more centers, as long as the ``n m²`` operations take seconds."""
+    if n <= _FEW_CENTERS_ROWS:
+        return _FEW_CENTERS
+    return int(min(_MANY_CENTERS, math.sqrt(_MOST_OPERATIONS / n)))
 
 
 def with_stored_part(trees: Learner, parts: Mapping[str, ModelPart] | None) -> Learner:

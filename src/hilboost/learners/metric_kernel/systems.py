@@ -1,0 +1,226 @@
+"""Linear systems of a kernel machine: with all rows as centers, and with some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from hilboost.backends import array_api
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.kernels.gram import Gram, row_blocks
+from hilboost.learners.metric_kernel.features import Features
+from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE
+from hilboost.learners.metric_kernel.model import KERNEL
+
+_SMALLER_RIDGES = (0.3, 0.1, 0.03)
+_BETTER = 0.998  # a smaller ridge must decrease the error by this factor
+_JITTER = 1e-12  # share of the mean diagonal
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table with targets and weights.
+
+    Attributes
+    ----------
+    X : (n, d) float64
+    target : (n, r) float64
+    weight : (n,) float64 or None
+    """
+
+    X: Floats
+    target: Floats
+    weight: Floats | None = None
+
+    def some(self, rows: Any) -> Rows:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(self.X[rows], self.target[rows], weight)
+
+    @property
+    def spread(self) -> float:
+        """Root mean squared target, of all columns."""
+        return float(np.sqrt((self.target**2).mean()))
+
+    @property
+    def mass(self) -> Floats:
+        """Weights (n,)."""
+        return np.ones(len(self.X)) if self.weight is None else self.weight
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+@dataclass(frozen=True)
+class System:
+    """The kernel values between rows, which are all centers, and their targets and weights.
+
+    Attributes
+    ----------
+    K : (m, m) float64
+    target : (m, r) float64
+    weight : (m,) float64
+    """
+
+    K: NDArray[Any]
+    target: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, centers: NDArray[Any], rows: Rows, team: ThreadTeam) -> System:
+        """Evaluate the kernel values in float64: small ridges need them."""
+        return cls(_values(centers, team), rows.target, rows.mass)
+
+    def solved(self, rows: NDArray[Any], ridge: float) -> tuple[Floats, Floats]:
+        """Return weights (m, r), zero except for ``rows``, and the mean target (r,) of these."""
+        mean = np.average(self.target[rows], axis=0, weights=self.weight[rows])
+        A = array_api.add_to_diagonal(self.K[np.ix_(rows, rows)], ridge / self.weight[rows])
+        factor = array_api.cholesky(A, jitter=_JITTER)
+        weights = np.zeros_like(self.target)
+        weights[rows] = array_api.solve_cholesky(factor, self.target[rows] - mean)
+        return weights, mean
+
+    def better_ridge(self, held: NDArray[Any], ridge: float) -> float:
+        """Compare the ridge with smaller ones on some of the rows; more rows need less."""
+        learned = np.setdiff1d(np.arange(len(self.K)), held, assume_unique=True)
+
+        def error(ridge: float) -> float:
+            weights, mean = self.solved(learned, ridge)
+            residual = self.target[held] - mean - self.K[held] @ weights
+            return float(np.average((residual**2).sum(axis=1), weights=self.weight[held]))
+
+        return _better_ridge(ridge, error)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over the rows of one part.
+
+    Attributes
+    ----------
+    products : (m, m) float64
+        ``Kᵀ W K``, of which only the lower triangle is used.
+    moments : (m, r + 1) float64
+        ``Kᵀ W [Y, 1]``
+    totals : (r + 1,) float64
+        ``1ᵀ W [Y, 1]``
+    squares : float
+        ``Σ w |y|²``
+    """
+
+    products: Floats
+    moments: Floats
+    totals: Floats
+    squares: float
+
+    def error(self, weights: Floats, mean: Floats) -> float:
+        """Sum of the squared residuals of the rows."""
+        symmetric = self.products @ weights
+        symmetric += np.tril(self.products, -1).T @ weights
+        moments = self.moments[:, :-1] - self.moments[:, -1:] * mean
+        of_targets = self.squares - 2 * self.totals[:-1] @ mean + self.totals[-1] * mean @ mean
+        return float(of_targets - 2 * (weights * moments).sum() + (weights * symmetric).sum())
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """Least squares on all rows, with the kernel functions of some of them as a basis.
+
+    The coefficients ``a`` minimize ``Σ w_i |y_i - mean - k_i a|² + λ aᵀ K a``, with the same ``λ``
+    as if all rows were centers (Smola & Schölkopf 2000, Eq. 6; Rudi, Carratino & Rosasco 2017).
+    The sums are kept for each part of the rows, so that parts can be left out.
+
+    Attributes
+    ----------
+    K : (m, m) float64
+        Kernel values between the centers.
+    parts : tuple of _Sums
+    """
+
+    K: Floats
+    parts: tuple[_Sums, ...]
+
+    @classmethod
+    def of(
+        cls,
+        features: Features,
+        centers: NDArray[Any],
+        table: Rows,
+        parts: Sequence[NDArray[Any]],
+        team: ThreadTeam,
+    ) -> NormalEquations:
+        """Sum over the rows (n m² operations), part by part.
+
+        Parameters
+        ----------
+        features : Features
+        centers : (m, q) float32 or float64
+        table : Rows
+        parts : sequence of integers
+            The rows of each part.
+        team : ThreadTeam
+        """
+        Z = centers.astype(np.float64)
+
+        def sums(rows: NDArray[Any]) -> _Sums:
+            return _summed(features, Z, table.some(rows))
+
+        return cls(_values(Z, team), tuple(team.map(sums, parts)))
+
+    def solved(self, left_out: int | None, ridge: float) -> Floats:
+        """Return the coefficients (m, r), without the rows of one part."""
+        return self._fit(left_out, ridge)[0]
+
+    def better_ridge(self, ridge: float) -> float:
+        """Compare the ridge with smaller ones on the first part."""
+        return _better_ridge(ridge, lambda ridge: self.parts[0].error(*self._fit(0, ridge)))
+
+    def _fit(self, left_out: int | None, ridge: float) -> tuple[Floats, Floats]:
+        """Return coefficients and the mean target (r,)."""
+        used = [part for k, part in enumerate(self.parts) if k != left_out]
+        totals = np.sum([part.totals for part in used], axis=0)
+        moments = np.sum([part.moments for part in used], axis=0)
+        mean = totals[:-1] / totals[-1]
+        A = ridge * self.K
+        for part in used:
+            A += part.products
+        factor = array_api.cholesky(A, jitter=_JITTER)
+        return array_api.solve_cholesky(factor, moments[:, :-1] - moments[:, -1:] * mean), mean
+
+
+def _values(centers: NDArray[Any], team: ThreadTeam) -> Floats:
+    """Kernel values between centers, in float64."""
+    Z = centers.astype(np.float64)
+    return Gram(KERNEL, Z, Z, memory=np.inf, team=team).whole()
+
+
+def _summed(features: Features, centers: Floats, rows: Rows) -> _Sums:
+    m, root = len(centers), np.sqrt(rows.mass)[:, None]
+    products = np.zeros((m, m), order="F")
+    Y = np.column_stack([rows.target, np.ones(len(rows))]) * root
+    moments = np.zeros((m, Y.shape[1]))
+    for block in row_blocks(len(rows)):
+        K = Gram(KERNEL, features(rows.X[block]), centers).block(slice(0, len(Y[block])))
+        K *= root[block]
+        dsyrk(1.0, K.T, beta=1.0, c=products, overwrite_c=1)  # the upper triangle in this order
+        moments += K.T @ Y[block]
+    return _Sums(products.T, moments, root[:, 0] @ Y, float((Y[:, :-1] ** 2).sum()))
+
+
+def _better_ridge(ridge: float, error: Callable[[float], float]) -> float:
+    """Return the ridge, or a smaller one with a smaller error."""
+    best, lowest = ridge, error(ridge)
+    for factor in _SMALLER_RIDGES:
+        if ridge * factor < SMALLEST_RIDGE:
+            break
+        found = error(ridge * factor)
+        if found > lowest * _BETTER:
+            break
+        best, lowest = ridge * factor, found
+    return best

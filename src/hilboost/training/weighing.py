@@ -1,0 +1,148 @@
+"""Weights of trees and a kernel machine, fitted to held-out outputs, and the gain they bring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
+
+_SMALLEST_GAIN = 0.01
+_SMALLEST_POSSIBLE_GAIN = 0.001
+_FIRST_GAIN = 0.005  # of the first member; a smaller one ends the attempt
+_FIRST_ERRORS = 0.5  # standard errors that it must exceed
+
+Weights = Sequence[float] | Floats
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """The weights of trees and kernel machine, and how well they do on held-out rows."""
+
+    weights: Floats
+    gain: float
+    standard_error: float
+
+    @property
+    def is_material(self) -> bool:
+        """Whether the gain is more than one percent, and more than one standard error."""
+        return self.gain > max(_SMALLEST_GAIN, self.standard_error)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a fit to more rows may gain enough."""
+        return self.gain > _SMALLEST_POSSIBLE_GAIN
+
+    @property
+    def is_promising(self) -> bool:
+        """Whether other members may confirm the gain of the first one."""
+        return self.gain > max(_FIRST_GAIN, _FIRST_ERRORS * self.standard_error)
+
+    @property
+    def shrunk(self) -> Floats:
+        """The weights, moved towards trees alone if the gain is not much above its error."""
+        certain = max(0.0, 1 - (self.standard_error / self.gain) ** 2) if self.gain > 0 else 0.0
+        alone = np.array([1.0, 0.0])
+        return alone + certain * (self.weights - alone)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Held-out rows, their targets, and the start value that all parts have in common."""
+
+    loss: Loss
+    start: Floats
+
+    def losses(self, target: Target, weights: Weights, parts: Sequence[Floats]) -> Floats:
+        """Loss of each row (n,) with the sum of weighted parts (n, r)."""
+        return self.loss.value(target, self._raw(weights, parts))
+
+    def total(self, target: Target, weights: Weights, parts: Sequence[Floats]) -> float:
+        """Weighted sum of the losses."""
+        return float(mass_of(target) @ self.losses(target, weights, parts))
+
+    def weigh(self, target: Target, trees: Floats, kernel: Floats) -> Weighing:
+        """Fit weights, at least zero, to the outputs (n, r) of both parts.
+
+        The gain of each row is that of the weights of the other half of the rows: weights fitted
+        to the row itself look better than they are if there are few rows.
+        """
+        mass, parts = mass_of(target), (trees, kernel)
+        total = float(mass.sum())
+        alone = self.losses(target, (1, 0), parts)
+        loss = float(mass @ alone) / total
+        if not 0 < loss < np.inf:
+            return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
+        gains = np.empty(len(alone))
+        for half in range(2):
+            judged, learned = slice(half, None, 2), slice(1 - half, None, 2)
+            found = self._fitted(target.rows(learned), [part[learned] for part in parts], loss)
+            these = [part[judged] for part in parts]
+            gains[judged] = alone[judged] - self.losses(target.rows(judged), found, these)
+        found = self._fitted(target, parts, loss)
+        if not np.isfinite([*found, *gains]).all():
+            return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
+        return Weighing(found, *mean_and_error(gains / loss, mass))
+
+    def _fitted(self, target: Target, parts: Sequence[Floats], unit: float) -> Floats:
+        """Minimize the loss in a unit; the minimizer takes the same steps in any unit."""
+        mass = mass_of(target)
+        total = float(mass.sum())
+        if not total > 0:
+            return np.array([1.0, 0.0])
+
+        def objective(weights: Floats) -> tuple[float, Floats]:
+            raw = self._raw(weights, parts)
+            negative = self.loss.gradients(target, raw).negative_gradient * mass[:, None]
+            slopes = np.array([-(negative * part).sum() for part in parts])
+            value = float(mass @ self.loss.value(target, raw)) / total
+            return value / unit, slopes / total / unit
+
+        return minimize(
+            objective, [1.0, 0.1], jac=True, bounds=[(0, None)] * 2, method="L-BFGS-B"
+        ).x
+
+    def shares(
+        self, target: Target, weights: Floats, trees: Floats, kernel: Floats
+    ) -> tuple[float, float]:
+        """Divide the gain over the start value between both parts."""
+        parts = trees, kernel
+        chosen = [np.array(on) * weights for on in ((0, 0), (1, 0), (0, 1), (1, 1))]
+        nothing, tree, kern, all_ = (self.total(target, some, parts) for some in chosen)
+        of_kernel = max(0.0, (nothing - kern) + (tree - all_)) / 2
+        of_trees = max(0.0, (nothing - tree) + (kern - all_)) / 2
+        whole = of_kernel + of_trees
+        return (of_trees / whole, of_kernel / whole) if whole > 0 else (1.0, 0.0)
+
+    def _raw(self, weights: Weights, parts: Sequence[Floats]) -> Floats:
+        raw = np.empty_like(parts[0])
+        raw[:] = self.start
+        for weight, part in zip(weights, parts, strict=True):
+            raw += weight * part
+        return raw
+
+
+def mass_of(target: Target) -> Floats:
+    """Return the sample weights (n,)."""
+    return np.ones(len(target.y)) if target.weight is None else target.weight
+
+
+def mean_and_error(values: Floats, mass: Floats) -> tuple[float, float]:
+    """Return the weighted mean of ``values`` (n,) and its standard error."""
+    total = float(mass.sum())
+    mean = float(mass @ values) / total
+    return mean, math.sqrt(float(mass @ (values - mean) ** 2)) / total
+
+
+def joined(targets: list[Target]) -> Target:
+    """Concatenate targets."""
+    weight = None
+    if targets[0].weight is not None:
+        weight = np.concatenate([target.weight for target in targets if target.weight is not None])
+    return Target(np.concatenate([target.y for target in targets]), weight)
