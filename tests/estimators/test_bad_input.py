@@ -78,16 +78,6 @@ def test_target_of_another_length(estimator, y):
         estimator().fit(X, y[:-1])
 
 
-def test_one_class():
-    with pytest.raises(InvalidData, match="only one class.*at least two classes"):
-        classifier().fit(X, np.ones(40, dtype=int))
-
-
-def test_one_class_among_the_rows_that_count():
-    with pytest.raises(InvalidData, match="only one class.*positive weight"):
-        classifier().fit(X, LABELS, sample_weight=LABELS)
-
-
 def test_continuous_target_for_a_classifier():
     with pytest.raises(ValueError, match="Unknown label type"):
         classifier().fit(X, Y)

@@ -321,8 +321,3 @@ def test_wrong_length_scale_factors(factors):
 def test_wrong_devices(device):
     with pytest.raises(InvalidParameter, match="device="):
         build(device=device).fit(X, Y)
-
-
-def test_one_class_is_refused():
-    with pytest.raises(HilboostError, match="one class"):
-        KernelBoostingClassifier(**PLAIN).fit(X, np.zeros(60))

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hilboost import BoostingRegressor
-from hilboost.core.errors import InvalidData
 from hilboost.tables import DenseTable
 
 
@@ -77,15 +76,6 @@ def test_reading(seed, dtype):
             used = np.flatnonzero(rng.uniform(size=d) < 0.5)
             blocks = [block for _, block in part.row_blocks(used)]
             np.testing.assert_array_equal(np.concatenate(blocks), wanted[:, used])
-
-
-def test_column_with_an_infinite_value_is_named():
-    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [np.nan, np.inf]})
-    with pytest.raises(InvalidData, match="infinity or a value too large in column 'b'"):
-        BoostingRegressor().fit(frame, [1.0, 2.0])
-    columns = np.asfortranarray(frame.to_numpy())
-    with pytest.raises(InvalidData, match="infinity or a value too large in column 1"):
-        BoostingRegressor().fit(columns, [1.0, 2.0])
 
 
 def test_large_values_whose_sum_overflows_are_finite():

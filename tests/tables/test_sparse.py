@@ -172,8 +172,7 @@ def test_refusals():
     model = BoostingRegressor(n_estimators=3)
     infinite = S.copy()
     infinite.data[infinite.indices == 7] = np.inf
-    with pytest.raises(InvalidData, match="infinity .* in column 7"):
-        model.fit(infinite, Y)
+    assert model.fit(infinite, Y).n_estimators_ == 3
     with pytest.raises(InvalidParameter, match="is not supported for sparse matrices; set"):
         BoostingRegressor(categorical_features=[1]).fit(S, Y)
     model.fit(S, Y)

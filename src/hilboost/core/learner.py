@@ -49,6 +49,9 @@ class Learner(ABC):
     takes_missing_values: ClassVar[bool] = False
     """Whether NaN in the inputs is allowed."""
 
+    takes_infinity: ClassVar[bool] = False
+    """Whether infinity in the inputs is allowed."""
+
     takes_missing_targets: ClassVar[bool] = False
     """Whether the learner treats zero gradients as missing targets."""
 

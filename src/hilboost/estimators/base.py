@@ -29,7 +29,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.stage_learners import StageLearners
 from hilboost.persistence.stored import StoredModel
-from hilboost.tables import of_used_levels
+from hilboost.tables import Schema, of_used_levels
 from hilboost.training.categories import check_levels
 from hilboost.training.checkpoints import Resumable, checkpoint_among
 from hilboost.training.data import TrainingData, without_zero_weights
@@ -118,6 +118,10 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         """Whether the learner accepts sparse matrices."""
         return False
 
+    def _takes_infinity(self) -> bool:
+        """Whether the learner accepts infinite inputs."""
+        return False
+
     def _reads_blocks(self) -> bool:
         """Whether the learner reads tables in blocks, so that they need not be copied."""
         return False
@@ -149,9 +153,9 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix (n, d)
-            Inputs.  NaN marks missing values; trees support them, kernel machines do not.  Text
-            columns are categorical by default (see ``categorical_features``).  Trees accept sparse
-            matrices.
+            Inputs.  NaN marks missing values; trees support them and infinity, kernel machines do
+            not.  Text columns are categorical by default (see ``categorical_features``).  Trees
+            accept sparse matrices.
         y : array-like (n,) or (n, c)
             Targets.  With several targets, some targets of a row may be NaN.  Trees support this
             if the loss is a sum over the targets (squared error, Poisson, gamma, Tweedie), and
@@ -219,8 +223,7 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
             raise InvalidData("sample_weight_val requires X_val and y_val; pass these too.")
         schema = None if before is None else before.schema
         in_blocks = self._reads_blocks()
-        expected = Expected(schema, self._categories(), self._takes_sparse(), in_blocks)
-        X, schema = check_inputs(self, X, expected)
+        X, schema = check_inputs(self, X, replace(self._expected(schema), blocks=in_blocks))
         n = len(X)
         if y is None:
             raise InvalidData(
@@ -241,11 +244,20 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         if self._merges_equal_rows:
             X, target = merge_equal_rows(X, target)
             weight = target.weight
-        codec.check(target)
+        one_class = codec.has_one_class(target)
         if before is not None:
             check_levels(schema, X)
-        data = TrainingData(X, target, schema, codec, sample_weight=weight)
+        data = TrainingData(X, target, schema, codec, sample_weight=weight, has_one_class=one_class)
         return data if held_out.X is None else self._with_validation(data, held_out)
+
+    def _expected(self, schema: Schema | None) -> Expected:
+        """The properties that inputs must have."""
+        return Expected(
+            schema,
+            self._categories(),
+            self._takes_sparse(),
+            infinite=self._takes_infinity(),
+        )
 
     def _encode(self, before: FittedModel, y: Any, n: int) -> tuple[TargetCodec, Floats]:
         """Encode the labels of a continued fit."""
@@ -253,9 +265,8 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
 
     def _with_validation(self, data: TrainingData, rows: Rows) -> TrainingData:
         """Add the user's validation rows to the data."""
-        expected = Expected(data.schema, self._categories(), self._takes_sparse())
         with errors_of("X_val"):
-            X, _ = check_inputs(self, rows.X, expected)
+            X, _ = check_inputs(self, rows.X, self._expected(data.schema))
         with errors_of("y_val"):
             encoded = data.codec.encode(rows.y, len(X), self._takes_missing_targets())
         with errors_of("sample_weight_val"):
@@ -413,7 +424,7 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         schema = self.fitted_.schema
         if is_plain(self, X, schema):
             return X
-        return check_inputs(self, X, Expected(schema, sparse=self._takes_sparse()))[0]
+        return check_inputs(self, X, self._expected(schema))[0]
 
     def predict_raw(self, X: Any) -> Floats:
         """Predict in link space, before the inverse link of the loss.

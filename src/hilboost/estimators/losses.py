@@ -9,6 +9,7 @@ from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_n
 from hilboost.core.loss import Loss
 from hilboost.estimators.peer_names import same_loss
 from hilboost.losses.from_function import FunctionLoss
+from hilboost.losses.one_class import OneClass
 from hilboost.losses.radial import RadialLoss
 from hilboost.losses.registry import (
     classification_losses,
@@ -59,12 +60,14 @@ def survival_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
 
 
 def class_loss(loss: Any, n_classes: int) -> Loss:
-    """Create the loss of a classifier.
+    """Create the loss of a classifier; with one class, every loss has the same constant.
 
     Raises
     ------
     InvalidParameter, InvalidType
     """
+    if n_classes == 1:
+        return OneClass()
     if isinstance(loss, str):
         return make_classification_loss(_known(loss, classification_losses()), n_classes)
     return _made(loss, lambda cls: cls.for_classifier(n_classes))

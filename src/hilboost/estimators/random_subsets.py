@@ -163,6 +163,8 @@ class SubsetEnsemble(KernelMachineEstimator):
         before: FittedModel | None,
         relay: Relay | None,
     ) -> TrainingResult:
+        if data.has_one_class:
+            raise InvalidData("y contains only one class; these ensembles require at least two.")
         self._check_arguments(data, [callback for callback in callbacks if callback is not relay])
         loss, initial_raw = start(self._make_loss(data.codec), data)
         seed, n, target = self._seed(), len(data.X), data.target

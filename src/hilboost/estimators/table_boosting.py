@@ -247,6 +247,9 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
     def _takes_sparse(self) -> bool:
         return self._grows_trees() or self._declares("takes_sparse")
 
+    def _takes_infinity(self) -> bool:
+        return self._grows_trees() or self._declares("takes_infinity")
+
     def _reads_blocks(self) -> bool:
         return is_name(self.learner, "tree") or is_name(self.learner, "auto")
 

@@ -158,6 +158,11 @@ class MixedLearner(Learner):
         return all(learner.takes_missing_values for learner in self.learners)
 
     @property
+    def takes_infinity(self) -> bool:  # type: ignore[override]
+        """Whether all learners support it."""
+        return all(learner.takes_infinity for learner in self.learners)
+
+    @property
     def takes_missing_targets(self) -> bool:  # type: ignore[override]
         """Whether all learners support them."""
         return all(learner.takes_missing_targets for learner in self.learners)

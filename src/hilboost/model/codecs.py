@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, first_few, shown
+from hilboost.core.errors import (
+    FitWarning,
+    InvalidData,
+    InvalidParameter,
+    InvalidType,
+    first_few,
+    shown,
+)
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
@@ -129,18 +137,18 @@ class TargetCodec(ABC):
         """
         return None
 
-    def check(self, target: Target) -> None:
-        """Reject training targets to which no loss can be fitted.
+    def has_one_class(self, target: Target) -> bool:
+        """Whether all training targets are of one class; issues a warning if they are.
 
         Parameters
         ----------
         target : Target
 
-        Raises
-        ------
-        InvalidData
+        Returns
+        -------
+        bool
         """
-        return
+        return False
 
 
 @dataclass(frozen=True)
@@ -250,18 +258,22 @@ class ClassCodec(TargetCodec):
         """Use the classes as strata."""
         return target.y[:, 0]
 
-    def check(self, target: Target) -> None:
-        """Check that at least two classes have positive weight."""
+    def has_one_class(self, target: Target) -> bool:
+        """Whether only one class has positive weight, so that there is nothing to learn."""
         n_rows = masses_of_groups(
             target.y[:, 0].astype(np.int64), None, self.n_classes, target.share
         )
         present = np.flatnonzero(n_rows)
-        if len(present) < 2:
-            only = self.classes.tolist()[int(present[0])]
-            raise InvalidData(
-                f"y contains only one class in the rows of positive weight, {only!r}; a classifier "
-                "requires at least two classes."
-            )
+        if len(present) > 1:
+            return False
+        only = self.classes.tolist()[int(present[0])]
+        warnings.warn(
+            f"y contains only one class in the rows of positive weight, {only!r}; the model has no "
+            "stages and predicts this class for every row.",
+            FitWarning,
+            stacklevel=2,
+        )
+        return True
 
     def with_class_weights(self, target: Target, class_weight: Any) -> Target:
         """Multiply the weights of the target by those of the classes."""

@@ -156,7 +156,7 @@ def _read_codec(
         return survival.codec_from_file(header["survival"]), stages_from_file(header)
     if "classes" in header:
         classes = read_labels(header["classes"], header["classes_dtype"], "classes")
-        require(len(classes) >= 2, "classes")
+        require(len(classes) >= 1, "classes")
         return ClassCodec(classes), stages_from_file(header)
     return NumberCodec(int(header["n_targets"]), bool(header["flat"])), stages_from_file(header)
 

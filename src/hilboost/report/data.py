@@ -50,7 +50,7 @@ def _column(name: str, values: NDArray[Any]) -> dict[str, Any]:
         facts |= {"kind": "category", "distinct": len(levels)}
         facts["levels"] = [{"level": str(levels[k]), "count": int(counts[k])} for k in most]
         return facts
-    present = values[~np.isnan(values)]
+    present = values[np.isfinite(values)]
     facts |= {"kind": "number", "distinct": len(np.unique(present))}
     if len(present):
         five = np.quantile(present, [0, 0.25, 0.5, 0.75, 1])

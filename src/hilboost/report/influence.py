@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,17 +63,24 @@ def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, A
     rows = draw_rows(n, min(_MOST_ROWS, max(50, _ROWS_PREDICTED // (d * repeats))))
     sample = columns.rows(rows)
 
+    table = sample.source
+    values_at: Callable[[Any], Any] = _unchanged
+    if isinstance(table, np.ndarray):
+        # Permute row numbers: scikit-learn refuses arrays with infinite values.
+        values_at = partial(np.take_along_axis, table, axis=0)
+        table = np.tile(np.arange(len(rows))[:, None], d)
+
     def minus_loss(_: Any, X: Any, y: Floats) -> float:
-        return -float(loss_of_rows(model, y, model.predict_raw(X)).mean())
+        return -float(loss_of_rows(model, y, model.predict_raw(values_at(X))).mean())
 
     found = permutation_importance(
-        model, sample.source, codes[rows], scoring=minus_loss, n_repeats=repeats, random_state=0
+        model, table, codes[rows], scoring=minus_loss, n_repeats=repeats, random_state=0
     )
     gain = _gain(model)
     mean, spread = found.importances_mean, found.importances_std
     # Sort by permutation importance on these rows; ties by gain in training.
     order = np.lexsort((np.zeros(d) if gain is None else -gain, -mean))
-    base = -minus_loss(None, sample.source, codes[rows])
+    base = -minus_loss(None, table, codes[rows])
     return {
         "n_rows": len(rows),
         "n_repeats": repeats,
@@ -90,6 +98,10 @@ def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, A
             for j in order[:_BARS]
         ],
     }
+
+
+def _unchanged(table: Any) -> Any:
+    return table
 
 
 def _gain(model: Any) -> Floats | None:
@@ -156,7 +168,7 @@ def _grid(columns: Columns, number: int) -> dict[str, Any]:
         text = np.array([None if v is None else str(v) for v in values], dtype=object)
         rows = [int(np.flatnonzero(text == level)[0]) for level in shown]
         return {"rows": rows, "facts": {"kind": "category", "grid": shown.tolist()}}
-    present = values[~np.isnan(values)]
+    present = values[np.isfinite(values)]
     if len(present) == 0:
         return {"rows": [], "facts": {}}
     low = np.quantile(present, 0.01, method="lower")

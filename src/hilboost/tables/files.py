@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
 from hilboost.tables.blocks import BlockTable
 from hilboost.tables.encoding import encode, without_unused_levels
 from hilboost.tables.reading import read_table
-from hilboost.tables.schema import Schema, place
+from hilboost.tables.schema import Schema
 
 Reader = Callable[[Sequence[str]], Iterator[Any]]
 """Yields Arrow tables with the named columns, in the order of the rows; may be called again."""
@@ -77,7 +76,7 @@ class FileTable(BlockTable):
         Raises
         ------
         InvalidData
-            A column contains infinity, or text instead of numbers.
+            A column contains text instead of numbers.
         """
         chosen = range(self.schema.n_columns) if columns is None else columns
         names = [self._names[k] for k in chosen]
@@ -97,7 +96,6 @@ class FileTable(BlockTable):
             table = read_table(batch)
             assert table is not None
             values = encode(table, part)
-            _refuse_infinity(values, names)
             values = values.astype(self.dtype, copy=False)[rows]
             yield begin, np.ascontiguousarray(values)
             begin += len(values)
@@ -148,14 +146,3 @@ def of_used_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
         return without_unused_levels(X, schema)
     table = table.of_used_levels()
     return table, table.schema
-
-
-def _refuse_infinity(values: Floats, names: Sequence[str]) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()) or not np.isinf(values).any():
-            return
-    name = names[int(np.isinf(values).any(axis=0).argmax())]
-    raise InvalidData(
-        f"Input X contains infinity or a value too large in {place(name)}. Replace it by a finite "
-        "number, or by NaN if the value is missing."
-    )

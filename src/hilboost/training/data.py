@@ -34,6 +34,8 @@ class TrainingData:
         Validation rows.
     sample_weight : (n,) float64 or None
         Weights of the rows without those of their classes; ``None`` is one for every row.
+    has_one_class : bool
+        Whether all targets are of one class, so that there is nothing to learn.
     """
 
     X: Floats
@@ -42,6 +44,7 @@ class TrainingData:
     codec: TargetCodec
     held_out: tuple[Floats, Target] | None = None
     sample_weight: Floats | None = None
+    has_one_class: bool = False
 
     @property
     def strata(self) -> NDArray[Any]:

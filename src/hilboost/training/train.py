@@ -110,6 +110,8 @@ def train(
     initial = begin(recipe, continuation, n_threads)
     state, target = initial.state, recipe.data.target
     config = _config(recipe, callbacks, began)
+    if recipe.data.has_one_class:
+        return _without_stages(recipe, config, initial, n_threads)
     with ThreadTeam(n_threads) as team:
         data = _prepare(recipe, initial, n_threads)
         try:
@@ -140,6 +142,16 @@ def train(
     calibration = out_of_fold(fitted, initial, recipe, raw)
     fitted = replace(fitted, calibration=calibration, kept=kept(state, belongs_to))
     return TrainingResult(fitted, state.interrupt, raw)
+
+
+def _without_stages(
+    recipe: Recipe, config: BoostingConfig, initial: InitialState, n_threads: int
+) -> TrainingResult:
+    """Return the model of targets that leave nothing to learn: the best constant."""
+    with ThreadTeam(n_threads) as team:
+        boost(replace(config, n_stages=0), None, recipe.data.target, initial.state, team)
+    outcome = recipe.finish(_outcome(recipe, config, None, initial.state))
+    return TrainingResult(_fitted(recipe, initial, outcome))
 
 
 def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> BoostingConfig:

@@ -48,13 +48,22 @@ class Expected:
     sparse : bool
         Whether sparse matrices are accepted.
     blocks : bool
-        Whether a table that is not a matrix of floats may remain as it is, to be read in blocks.
+        Whether a table that is not a matrix of floats may remain as it is, to be read in blocks;
+        its values are not checked.
+    infinite : bool
+        Whether infinite values are accepted.
     """
 
     schema: Schema | None
     categorical: Any = "from_dtype"
     sparse: bool = False
     blocks: bool = False
+    infinite: bool = False
+
+    @property
+    def finite(self) -> bool | str:
+        """The parameter ``ensure_all_finite`` of scikit-learn's checks."""
+        return False if self.infinite else "allow-nan"
 
 
 def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
@@ -75,8 +84,8 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     Raises
     ------
     InvalidData, InvalidType
-        Infinite values, dates, nested values, or text where numbers are expected or mixed with
-        them.
+        Infinite values where they are not accepted, dates, nested values, or text where numbers
+        are expected or mixed with them.
     InvalidParameter
         ``categorical`` names columns that ``X`` does not have.
     ValueError, TypeError
@@ -138,29 +147,22 @@ def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floa
     else:
         X = encode(table, schema)
     if isinstance(X, DenseTable):
-        _check_columns(estimator, X, table.names)
+        _check_columns(estimator, X)
         in_blocks: Any = X
         return in_blocks, schema
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             X = check_array(
-                X, dtype=_DTYPES, order="C", ensure_all_finite="allow-nan", estimator=estimator
+                X, dtype=_DTYPES, order="C", ensure_all_finite=expected.finite, estimator=estimator
             )
     except ValueError as error:
         raise _explained(X, error, table.names) from error
     return X, schema
 
 
-def _check_columns(estimator: Any, X: DenseTable, names: Sequence[str] | None) -> None:
-    """Check columns as scikit-learn checks a matrix."""
+def _check_columns(estimator: Any, X: DenseTable) -> None:
+    """Check the number of rows and columns as scikit-learn checks a matrix."""
     check_array(np.broadcast_to(0.0, X.shape), ensure_all_finite=False, estimator=estimator)
-    if not all(_is_finite(X.column(k)) for k in range(X.shape[1])):
-        raise _explained(X, ValueError("infinity"), names)
-
-
-def _is_finite(column: Floats) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(column.sum())) or not _holds_infinity(column)
 
 
 def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
@@ -175,7 +177,7 @@ def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
                 reset=expected.schema is None,
                 dtype=None if in_place else _DTYPES,
                 order=None if in_place else "C",
-                ensure_all_finite="allow-nan",
+                ensure_all_finite=expected.finite,
             )
     except ValueError as error:
         raise _explained(X, error) from error
@@ -213,7 +215,7 @@ def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, S
             reset=expected.schema is None,
             dtype=_DTYPES,
             accept_sparse=["csr", "csc"],
-            ensure_all_finite="allow-nan",
+            ensure_all_finite=expected.finite,
         )
     except ValueError as error:
         raise _explained(X, error) from error
@@ -270,11 +272,9 @@ def _holds_infinity(column: Any) -> bool:
 
 
 def _first_column(X: Any, is_bad: Any, names: Sequence[str] | None = None) -> str:
-    if isinstance(X, DenseTable):
-        columns: Iterable[Any] = map(X.column, range(X.shape[1]))
-    elif is_sparse(X):
+    if is_sparse(X):
         table = X.tocsc()
-        columns = (table[:, [k]].data for k in range(table.shape[1]))
+        columns: Iterable[Any] = (table[:, [k]].data for k in range(table.shape[1]))
     else:
         columns = np.asarray(X).T if np.ndim(X) == 2 else ()
     for k, column in enumerate(columns):

@@ -193,8 +193,8 @@ def training_data(
     X = _together([recoded(p, schema) for p in kept], schema.n_columns, single)
     if len(X) != len(target.y):
         raise InvalidData("X and y have different numbers of rows; pass one target for each row.")
-    data = TrainingData(X, target, schema, codec, sample_weight=weight)
-    codec.check(target)
+    one_class = codec.has_one_class(target)
+    data = TrainingData(X, target, schema, codec, sample_weight=weight, has_one_class=one_class)
     _check_rows(task, codec, kept, target, exchange)
     if not any(exchange.objects(len(held_out))):
         return data

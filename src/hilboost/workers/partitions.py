@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.model.codecs import TargetCodec
 from hilboost.tables import Level, Schema
-from hilboost.validation.inputs import Expected, check_inputs
+from hilboost.validation.inputs import check_inputs
 from hilboost.validation.weights import check_not_negative
 from hilboost.workers.exchange import TreeExchange
 
@@ -132,7 +132,7 @@ def _checked(estimator: Any, partition: Partition, before: Schema | None) -> Che
         model.n_features_in_ = before.n_columns
         if before.names is not None:
             model.feature_names_in_ = np.asarray(before.names, dtype=object)
-    X, schema = check_inputs(model, X, Expected(before, model._categories()))
+    X, schema = check_inputs(model, X, model._expected(before))
     y = np.asarray(partition.y)
     codec, _ = model._learn_codec(y, n)
     if weight is not None:

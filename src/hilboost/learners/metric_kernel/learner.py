@@ -74,6 +74,7 @@ class MetricKernelLearner(Learner):
     name: ClassVar[str] = "metric_kernel"
     base_model: ClassVar[type[MetricExpansion]] = MetricExpansion
     takes_missing_values: ClassVar[bool] = True
+    takes_infinity: ClassVar[bool] = True
     encodes_categories: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

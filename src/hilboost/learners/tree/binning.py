@@ -23,6 +23,7 @@ from hilboost.tables import BlockTable, DenseTable, FileTable, SparseTable
 SAMPLE_ROWS = 200_000
 _BLOCK_ROWS = 1024
 _SPARSE_BLOCK_ROWS = 2**16
+_HIGHEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,8 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
 
     If there are at most ``max_bins`` distinct values, every value has its own bin, with the
     threshold halfway between neighbors.  Otherwise thresholds lie where the weighted distribution
-    passes ``1 / max_bins, 2 / max_bins, …``; a more frequent value has a bin of its own.
+    passes ``1 / max_bins, 2 / max_bins, …``; a more frequent value has a bin of its own.  So do
+    ``-inf`` and ``inf``, next to which thresholds are the lowest and the highest finite numbers.
     """
     values = values.astype(np.float64)
     present = ~np.isnan(values)
@@ -216,6 +218,17 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
     else:
         distinct, inverse = np.unique(values[present], return_inverse=True)
         mass = masses_of_groups(inverse, weight[present], len(distinct), None)
+    finite = np.isfinite(distinct)
+    if not finite.all():
+        ends = np.array([-_HIGHEST, _HIGHEST])[np.isin([-np.inf, np.inf], distinct)]
+        n_bins = max(1, max_bins - len(ends))
+        inner = _edges_between(distinct[finite], mass[finite], n_bins)
+        return np.unique(np.concatenate([ends, inner])) if len(distinct) > 1 else np.empty(0)
+    return _edges_between(distinct, mass, max_bins)
+
+
+def _edges_between(distinct: Floats, mass: Floats, max_bins: int) -> Floats:
+    """Compute the thresholds between finite values, ascending, by their weights."""
     if len(distinct) <= 1:
         return np.empty(0)
     cuts = np.arange(len(distinct) - 1)

@@ -130,6 +130,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
     base_model: ClassVar[type[Tree]] = Tree
     constant_on_leaves: ClassVar[bool] = True
     takes_missing_values: ClassVar[bool] = True
+    takes_infinity: ClassVar[bool] = True
     takes_missing_targets: ClassVar[bool] = True
     newton_steps: ClassVar[bool] = True
     resumable: ClassVar[bool] = True

@@ -41,8 +41,8 @@ class KernelFinish:
     def __call__(self, outcome: Outcome) -> Outcome:
         """Add a summary of the kernel machine to the outcome."""
         machine: MachineState | SeveralKernelsState | None = outcome.learner_data
-        if machine is None:
-            return outcome
+        if machine is None:  # there was nothing to fit
+            return replace(outcome, kernel_machine=KernelMachineSummary(None, None))
         member, X = outcome.state.members[0], outcome.data.X
         check_predictions(
             *(member.model().predict_raw, X, member.raw, outcome.initial_raw),
