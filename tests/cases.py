@@ -302,6 +302,7 @@ class LearnerCase:
 
 LEARNERS = [
     LearnerCase("trees-separate", {"multi_output": "separate"}, is_tree=True),
+    LearnerCase("trees-symmetric", {"growth": "symmetric"}, is_tree=True),
     LearnerCase("trees-shared", {"multi_output": "shared"}, is_tree=True),
     LearnerCase("trees-sketched", {"multi_output": "shared", "sketch": 1}, is_tree=True),
     LearnerCase("vector-trees", {"learner": VectorTreeLearner(max_splits=7, min_samples_leaf=2)}),

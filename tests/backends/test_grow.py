@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from hilboost.backends.trees.nodes import (
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import TreeLearner, buffers, learner
-from hilboost.learners.tree.growth import grow_together
+from hilboost.learners.tree.growth import grow_by_levels, grow_together
 
 
 @dataclass
@@ -42,13 +43,14 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
     before: list[Before] = []
     after: list[Growth] = []
 
-    def recording(growth, space, team):
+    def recording(grow_it, growth, space, team):
         rows, ordered = growth.buffers.rows[0].copy(), growth.buffers.ordered.copy()
         before.append(Before(rows, ordered, growth.packed.copy()))
-        grow_together(growth, space, team)
+        grow_it(growth, space, team)
         after.append(growth)
 
-    monkeypatch.setattr(learner, "grow_together", recording)
+    for grow_it in (grow_together, grow_by_levels):
+        monkeypatch.setattr(learner, grow_it.__name__, partial(recording, grow_it))
     monkeypatch.setattr(learner, "one_thread_each", lambda *_: False)
     data = parts.prepare(X, sample.weight, 0, n_threads)
     fitted = parts.fit(data, gradients, sample, np.random.default_rng(seed))
@@ -97,16 +99,18 @@ def limits_of(after):
 SEARCHED = {}
 
 
-def searched(*arguments):
+def searched(search, given, *arguments):
     """The tree of an exhaustive search, which is slow; another number of threads asks again."""
-    key = pickle.dumps(arguments)
+    key = pickle.dumps((search, given, arguments))
     if key not in SEARCHED:
-        SEARCHED[key] = grow(*arguments)
+        SEARCHED[key] = search(*arguments, **given)
     return SEARCHED[key]
 
 
-def assert_same_tree(before, after):
+def assert_same_tree(before, after, search=grow, **given):
     naive = searched(
+        search,
+        given,
         table_of(after.table.words, len(after.table.n_values)),
         after.table.n_values,
         after.table.n_bins - 1,

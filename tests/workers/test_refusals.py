@@ -33,6 +33,7 @@ class OwnLoss(SquaredError):
         (BoostingRanker(), "only fit BoostingRegressor and BoostingClassifier"),
         (BoostingSurvival(), "only fit BoostingRegressor and BoostingClassifier"),
         (BoostingRegressor(learner="linear"), "only support trees"),
+        (BoostingRegressor(growth="symmetric"), "growth='symmetric' is not supported"),
         (BoostingRegressor(n_shards="auto"), "n_shards='auto' is not supported"),
         (BoostingRegressor(warm_start=True), "warm_start=True is not supported"),
         (BoostingRegressor(multi_output="shared", sketch=1), "sketch=1 is not supported"),

@@ -210,7 +210,7 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
                 of_tie[at] = mean
                 powers[at] = np.exp(max(scores[order[at]] - best, -600.0))
             begin = end
-        total, begin = 0.0, first
+        total, begin, scale = 0.0, first, 1.0 / ideal
         while begin < min(last, first + k):
             end = end_of_tie(scores, order, begin, last)
             _, early, inside, apart = _discounts_of_tie(begin - first, end - first, k, discounts)
@@ -222,10 +222,13 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
                 gain, slope, curvature = gains[row], 0.0, 0.0
                 for at in range(end, last):
                     difference = gain - gains[order[at]]
-                    delta = abs(difference) * (early - inside * of_tie[at]) / ideal
-                    if by_distance:
-                        delta /= 0.01 + (score - scores[order[at]])
-                    low = powers[at] / (power + powers[at])  # the probability of the wrong order
+                    if difference == 0.0:
+                        continue
+                    distance = 0.01 + (score - scores[order[at]]) if by_distance else 1.0
+                    both = power + powers[at]
+                    inverse = 1.0 / (distance * both)
+                    delta = abs(difference) * (early - inside * of_tie[at]) * scale * both * inverse
+                    low = powers[at] * distance * inverse  # the probability of the wrong order
                     bend = delta * low * (1.0 - low)
                     pull = delta * low if difference > 0.0 else delta * (low - 1.0)
                     slope += pull

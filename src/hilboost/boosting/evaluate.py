@@ -34,6 +34,7 @@ from hilboost.reductions.sums import is_whole, merged
 
 _BLOCK_CELLS = 32_768
 _ROWS_OF_GROUPS = 1024
+_RANGES_PER_THREAD = 4
 
 
 def blocks(n: int, r: int) -> list[slice]:
@@ -42,16 +43,16 @@ def blocks(n: int, r: int) -> list[slice]:
     return [slice(begin, min(begin + size, n)) for begin in range(0, max(n, 1), size)]
 
 
-def row_ranges(loss: Loss, target: Target, r: int) -> list[slice]:
+def row_ranges(loss: Loss, target: Target, r: int, n_threads: int) -> list[slice]:
     """Split rows into blocks; for a loss that couples rows, whole groups, the longest first."""
     n = len(target.y)
     if not loss.couples_rows:
         return blocks(n, r)
-    if target.groups is None:
+    if target.groups is None or n_threads == 1:
         return [slice(0, n)]
     # The first group that begins in each block begins a range.
-    starts = target.starts
-    _, firsts = np.unique(starts[:-1] // _ROWS_OF_GROUPS, return_index=True)
+    starts, size = target.starts, max(_ROWS_OF_GROUPS, n // (_RANGES_PER_THREAD * n_threads))
+    _, firsts = np.unique(starts[:-1] // size, return_index=True)
     ends = [*starts[firsts].tolist(), n]
     ranges = [slice(begin, end) for begin, end in pairwise(ends)]
     return sorted(ranges, key=lambda rows: rows.start - rows.stop)
@@ -88,7 +89,7 @@ def loss_sums(
     whole = is_whole(target.weight, target.share)
 
     def totals(rows: slice) -> NDArray[np.int64]:
-        block = target.rows(rows)
+        block = target if rows == slice(0, len(target.y)) else target.rows(rows)
         value = _values(loss, block, raw[rows])
         weight = none if block.weight is None else block.weight
         if inside is not None:
@@ -108,7 +109,7 @@ def loss_sums(
             sums[1] = count_of(block.n_units if by_group else len(value))
         return sums
 
-    first, *others = team.map(totals, row_ranges(loss, target, raw.shape[1]))
+    first, *others = team.map(totals, row_ranges(loss, target, raw.shape[1], team.n_threads))
     for sums in others:
         merge_sums(first, sums)
     return merged(first, target.share)
@@ -116,7 +117,7 @@ def loss_sums(
 
 def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Gradients:
     """Compute the gradients of all rows."""
-    ranges = row_ranges(loss, target, raw.shape[1])
+    ranges = row_ranges(loss, target, raw.shape[1], team.n_threads)
     if len(ranges) == 1:
         return checked(loss, loss.gradients(target, raw), raw.shape)
     head = ranges[0]

@@ -26,7 +26,7 @@ class BoostingClassifier(ClassifierMixin, ClassPredictions, TableBoosting):
         probability per class.
     class_weight : dict, "balanced" or None, default=None
         Class weights, which multiply the sample weights.
-    learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
+    learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, n_shards, multi_output, sketch, monotonic_cst, interaction_cst, \
 categorical_features, target_encoding, line_search, early_stopping, cv_folds, \
@@ -70,6 +70,7 @@ warm_start, random_state, n_jobs, verbose : optional
         n_estimators: int | str = "auto",
         max_leaf_nodes: int | str | None = "auto",
         max_depth: int | None = None,
+        growth: str = "auto",
         min_samples_leaf: float | str = "auto",
         min_hessian: float = 1e-3,
         l2_regularization: float | str = "auto",
@@ -105,6 +106,7 @@ warm_start, random_state, n_jobs, verbose : optional
             n_estimators=n_estimators,
             max_leaf_nodes=max_leaf_nodes,
             max_depth=max_depth,
+            growth=growth,
             min_samples_leaf=min_samples_leaf,
             min_hessian=min_hessian,
             l2_regularization=l2_regularization,

@@ -83,6 +83,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "feature_fraction": ("max_features_per_tree",),
     "feature_fraction_bynode": ("max_features",),
     "gamma": ("min_gain", "length_scale"),
+    "grow_policy": ("growth",),
     "init_model": ("warm_start",),
     "interaction_constraints": ("interaction_cst",),
     "is_unbalance": ("class_weight",),

@@ -41,6 +41,12 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
         of trees apply to the learners ``"tree"`` and ``"auto"`` only.
     max_depth : int or None, default=None
         Maximum number of splits on the path from the root to a leaf.
+    growth : {"auto", "best_first", "symmetric"}, default="auto"
+        ``"best_first"`` splits the leaf of the largest gain next.  ``"symmetric"`` grows by levels:
+        all nodes of a level are split on the same column at the same value.  Such trees are more
+        regular, with up to 64 leaves by default.  They do not support constraints and do not split
+        on levels of categories, which are target encoded.  ``"auto"`` is ``"symmetric"`` for
+        rankings and ``"best_first"`` for other targets.
     min_samples_leaf : float or "auto", default="auto"
         Minimum number of rows per leaf.  With sample weights, the minimum sum of weights.
     min_hessian : float, default=0.001
@@ -169,6 +175,7 @@ default="from_dtype"
         n_estimators: int | str = "auto",
         max_leaf_nodes: int | str | None = "auto",
         max_depth: int | None = None,
+        growth: str = "auto",
         min_samples_leaf: float | str = "auto",
         min_hessian: float = 1e-3,
         l2_regularization: float | str = "auto",
@@ -204,6 +211,7 @@ default="from_dtype"
             n_estimators=n_estimators,
             max_leaf_nodes=max_leaf_nodes,
             max_depth=max_depth,
+            growth=growth,
             min_samples_leaf=min_samples_leaf,
             min_hessian=min_hessian,
             l2_regularization=l2_regularization,

@@ -82,7 +82,7 @@ class BoostingSurvival(TableBoosting):
         Approximation of ``"cox"`` for events at the same time.
     distribution : {"normal", "logistic", "extreme"}, default="normal"
         Distribution of the noise of ``"aft"``, whose scale is estimated.
-    learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, min_samples_leaf, \
+    learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
 early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, eval_metric, warm_start, \
@@ -132,6 +132,7 @@ random_state, n_jobs, verbose : optional
         n_estimators: int | str = "auto",
         max_leaf_nodes: int | str | None = "auto",
         max_depth: int | None = None,
+        growth: str = "auto",
         min_samples_leaf: float | str = "auto",
         min_hessian: float = 1e-3,
         l2_regularization: float | str = "auto",
@@ -163,6 +164,7 @@ random_state, n_jobs, verbose : optional
             n_estimators=n_estimators,
             max_leaf_nodes=max_leaf_nodes,
             max_depth=max_depth,
+            growth=growth,
             min_samples_leaf=min_samples_leaf,
             min_hessian=min_hessian,
             l2_regularization=l2_regularization,

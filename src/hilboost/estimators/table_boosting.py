@@ -40,6 +40,7 @@ _AUTO = StrOptions({"auto"})
 _OF_TREES = (
     "max_leaf_nodes",
     "max_depth",
+    "growth",
     "min_samples_leaf",
     "min_hessian",
     "l2_regularization",
@@ -71,6 +72,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
         "max_leaf_nodes": [_AUTO, Interval(Integral, 2, None, closed="left"), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "growth": [StrOptions({"auto", "best_first", "symmetric"})],
         "min_samples_leaf": [_AUTO, Interval(Real, 0, None, closed="neither")],
         "min_hessian": [Interval(Real, 0, None, closed="left")],
         "l2_regularization": [_AUTO, Interval(Real, 0, None, closed="left")],
@@ -109,6 +111,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         n_estimators: int | str = "auto",
         max_leaf_nodes: int | str | None = "auto",
         max_depth: int | None = None,
+        growth: str = "auto",
         min_samples_leaf: float | str = "auto",
         min_hessian: float = 1e-3,
         l2_regularization: float | str = "auto",
@@ -143,6 +146,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         self.n_estimators = n_estimators
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
+        self.growth = growth
         self.min_samples_leaf = min_samples_leaf
         self.min_hessian = min_hessian
         self.l2_regularization = l2_regularization

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from hilboost.core.dtypes import Floats
@@ -15,7 +17,12 @@ _LARGEST_EXPONENT = 500.0
 
 def discounts(target: Target) -> Floats:
     """``1 / log2(2 + position)`` for the positions of the longest group."""
-    return 1 / np.log2(2 + np.arange(np.diff(target.starts).max(initial=0)))
+    return _discounts_of(int(np.diff(target.starts).max(initial=0)))
+
+
+@lru_cache(maxsize=16)
+def _discounts_of(n_positions: int) -> Floats:
+    return 1 / np.log2(2 + np.arange(n_positions))
 
 
 def gains_of(target: Target, kind: str) -> Floats:

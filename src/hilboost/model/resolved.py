@@ -23,6 +23,7 @@ class ResolvedParameters:
     cv_folds: int
     n_iter_no_change: int
     n_shards: int = 1
+    symmetric: bool = False
 
     def fill(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Replace ``"auto"`` by these values, except for ``n_estimators``."""

@@ -27,6 +27,7 @@ def resolve(
     two_classes: bool,
     coupled: bool = False,
     scaled: bool = False,
+    symmetric: bool = False,
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
@@ -54,6 +55,8 @@ def resolve(
     scaled : bool
         Whether a scale is estimated from the residuals, which requires rows that a model has not
         learned from.
+    symmetric : bool
+        Whether trees are symmetric, which have more leaves.
 
     Notes
     -----
@@ -73,10 +76,11 @@ def resolve(
     careful = early and not large
     automatic = 20 if kernel else (1000 if large else 1500) if early else 100
     n_estimators = _or(parameters["n_estimators"], automatic)
+    best_first = 63 if large and early else 15 if careful and two_classes else 31
     chosen = {
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
-        "max_leaf_nodes": 63 if large and early else 15 if careful and two_classes else 31,
+        "max_leaf_nodes": 64 if symmetric else best_first,
         "min_samples_leaf": 20 if leaf_loss or coupled or large else 1 if careful else 5,
         "l2_regularization": 10.0 if careful and not (two_classes or coupled) else 1.0,
         "max_features": 1.0,
@@ -88,7 +92,7 @@ def resolve(
     chosen = {name: _or(parameters[name], value) for name, value in chosen.items()}
     if chosen["max_leaf_nodes"] is None:
         chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / chosen["min_samples_leaf"])))
-    return ResolvedParameters(**chosen, early_stopping=early)
+    return ResolvedParameters(**chosen, early_stopping=early, symmetric=symmetric)
 
 
 def in_rows(parameters: dict[str, Any], scale: WeightScale) -> dict[str, Any]:

@@ -40,6 +40,13 @@ from hilboost.workers.partitions import (
 )
 from hilboost.workers.progress import Progress
 
+_SUPPORTED: dict[str, tuple[Any, ...]] = {
+    "n_shards": (1,),
+    "sketch": (None,),
+    "warm_start": (False,),
+    "growth": ("best_first", "auto"),
+}
+
 
 @dataclass(frozen=True)
 class KeptFit:
@@ -100,11 +107,11 @@ def check_supported(estimator: Any) -> None:
     parameters = estimator.get_params(deep=False)
     if parameters["learner"] not in ("tree", "auto"):
         raise InvalidParameter("several workers only support trees; set learner='tree'.")
-    for parameter, value in (("n_shards", 1), ("sketch", None), ("warm_start", False)):
-        if parameters[parameter] != value:
+    for parameter, supported in _SUPPORTED.items():
+        if parameters[parameter] not in supported:
             raise InvalidParameter(
                 f"{parameter}={parameters[parameter]!r} is not supported by several workers; set "
-                f"{parameter}={value!r}."
+                f"{parameter}={supported[0]!r}."
             )
 
 

@@ -152,7 +152,7 @@ def _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds,
 
 
 @inner
-def _fill_gains(sums, n_cuts, total, packing, limits, gains):
+def fill_gains(sums, n_cuts, total, packing, limits, gains):
     """Gains of all cuts of a column from the running sums of its bins.
 
     Straight-line arithmetic over a short array, which the compiler turns into vector code; a cut
@@ -235,7 +235,7 @@ def scan(column, total, packing, limits, direction, bounds, scratch):
         # Missing against all the rest is one more place to cut.
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
         n_cuts = _sum_bins(bins, last, missing if missing_left else np.int64(0), scratch)
-        _fill_gains(scratch.sums, n_cuts, total, packing, limits, gains)
+        fill_gains(scratch.sums, n_cuts, total, packing, limits, gains)
         if bounds.shape[0] > 0:
             n_ordered = n_cuts - np.int64(last == n_values)
             sums, l2 = scratch.sums, limits.l2
@@ -247,7 +247,8 @@ def scan(column, total, packing, limits, direction, bounds, scratch):
 
 
 @inner
-def _score_channels(sums, n_outputs, packing, l2):
+def score_channels(sums, n_outputs, packing, l2):
+    """The sums over outputs of scores and hessians, and the count."""
     total_score, total_hessian, count = 0.0, 0.0, 0.0
     for k in range(n_outputs):
         score_k, hessian, count_k = score(sums[k], packing, l2)
@@ -302,7 +303,7 @@ def is_empty(histogram, leaf, n_channels):
 
 
 @inner
-def _move_left(histogram, leaf, totals, left, right):
+def move_left(histogram, leaf, totals, left, right):
     """Add a bin to the sums of the left side; whether it holds rows."""
     some = False
     for c in range(totals.shape[0]):
@@ -325,7 +326,7 @@ def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds,
     n_channels, n_values, histogram = totals.shape[0], column.n_values, column.histogram
     l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
     left, right = scratch.left, scratch.right
-    parent, _, _ = _score_channels(totals, n_outputs, packing, l2)
+    parent, _, _ = score_channels(totals, n_outputs, packing, l2)
     bounded = bounds.shape[0] > 0
     if bounded:
         parent = _bounded_scores(totals, n_outputs, packing, l2, bounds)
@@ -336,12 +337,12 @@ def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds,
             left[c] = histogram[missing + c] if missing_left else 0
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
         for b in range(last):
-            if not _move_left(histogram, (column.base + b) * n_channels, totals, left, right):
+            if not move_left(histogram, (column.base + b) * n_channels, totals, left, right):
                 continue
-            left_score, left_hessian, left_count = _score_channels(left, n_outputs, packing, l2)
+            left_score, left_hessian, left_count = score_channels(left, n_outputs, packing, l2)
             if left_count < min_count or left_hessian < min_hessian:
                 continue
-            right_score, right_hessian, right_count = _score_channels(right, n_outputs, packing, l2)
+            right_score, right_hessian, right_count = score_channels(right, n_outputs, packing, l2)
             if right_count < min_count or right_hessian < min_hessian or right_count <= 0:
                 break
             gain = left_score + right_score - parent

@@ -140,7 +140,7 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
 
 
 @inner
-def _sum_left(column, cut, missing_left, left_totals):
+def sum_left(column, cut, missing_left, left_totals):
     """Sums of the left side of a cut."""
     n_channels = left_totals.shape[0]
     for c in range(n_channels):
@@ -164,11 +164,17 @@ def _middle_cut(column, cut, n_channels):
 
 
 @inner
+def count_bits(sums, packing):
+    """The weight in sums (n_channels,), in steps."""
+    of_count = 0 if packing.count_mask != 0 else sums.shape[0] - 1
+    mask = packing.count_mask if packing.count_mask != 0 else -1
+    return sums[of_count] & mask
+
+
+@inner
 def _heavier_left(left_totals, totals, packing):
     """Whether the left side holds at least half of the weight."""
-    of_count = 0 if packing.count_mask != 0 else totals.shape[0] - 1
-    mask = packing.count_mask if packing.count_mask != 0 else -1
-    return 2 * (left_totals[of_count] & mask) >= (totals[of_count] & mask)
+    return 2 * count_bits(left_totals, packing) >= count_bits(totals, packing)
 
 
 @compiled
@@ -217,7 +223,7 @@ def settle_split(node, split, histogram, nodes, sums, left_sets, rules, scratch)
         )
         cut = np.int64(0)
     else:
-        _sum_left(column, cut, missing_left, left_totals)
+        sum_left(column, cut, missing_left, left_totals)
         cut = _middle_cut(column, cut, n_channels)
         if is_empty(histogram, (column.base + column.n_bins - 1) * n_channels, n_channels):
             missing_left = np.int64(_heavier_left(left_totals, totals, packing))

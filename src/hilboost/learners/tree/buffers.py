@@ -41,10 +41,11 @@ class TreeBuffers:
         n_threads: int,
         max_leaves: int,
         n_sets: int = 0,
+        keeps_all: int = 0,
     ) -> None:
         self._pool, self._key = pool, key
         self.n_rows, self.n_threads, self.max_leaves = n_rows, n_threads, max_leaves
-        self._n_columns, self._n_bins = n_columns, n_bins
+        self._n_columns, self._n_bins, self._keeps_all = n_columns, n_bins, keeps_all
         self.n_nodes = 2 * max_leaves - 1
         self._row_buffer = np.empty(2 * n_rows, dtype=dtypes.ROW)
         self._flags = np.empty(n_rows, dtype=np.uint8)
@@ -117,12 +118,12 @@ class TreeBuffers:
         return RowBuffers(self.rows, self.ordered(n_channels), self._flags, self._counts)
 
     def histograms(self, n_channels: int) -> Histograms:
-        """One slot for each leaf, or two slots if these would take too much memory."""
+        """One slot for each leaf; two if that is too much memory, and not all are needed."""
         if n_channels not in self._histograms:
             stride = STRIDE if n_channels == 1 else self._n_bins
             leaf_of_row = self._n_columns * stride * n_channels
             n_slots = self.max_leaves
-            if 8 * leaf_of_row * n_slots > HISTOGRAM_BUDGET:
+            if 8 * leaf_of_row * n_slots > HISTOGRAM_BUDGET and not self._keeps_all:
                 n_slots = min(2, self.max_leaves)
             self._histograms[n_channels] = np.empty(
                 (n_slots + self.n_threads, leaf_of_row), dtype=dtypes.PACKED

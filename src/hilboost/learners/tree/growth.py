@@ -17,9 +17,12 @@ from hilboost.backends.trees.grow import (
     sum_histograms,
 )
 from hilboost.backends.trees.nodes import N_LEFT, N_LEFT_HERE, N_ROWS, NODE
+from hilboost.backends.trees.symmetric import grow_symmetric
 from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.buffers import TreeBuffers
 from hilboost.reductions.sums import count
+
+MOST_BINS = 512
 
 
 def grow_together(growth: Growth, space: TreeBuffers, team: ThreadTeam) -> None:
@@ -34,6 +37,21 @@ def grow_together(growth: Growth, space: TreeBuffers, team: ThreadTeam) -> None:
             grow(Threads(thread, n_threads, space.sync), growth)
 
     team.run(work, on_error=space.abort)
+
+
+def grow_by_levels(growth: Growth, space: TreeBuffers, team: ThreadTeam) -> None:
+    """Grow one symmetric tree in a single compiled call, likewise."""
+    n_threads = space.n_threads
+    summed = np.empty((n_threads, MOST_BINS))
+
+    def work(thread: int) -> None:
+        if thread < n_threads:
+            grow_symmetric(Threads(thread, n_threads, space.sync), growth, summed)
+
+    if n_threads == 1:
+        work(0)
+    else:
+        team.run(work, on_error=space.abort)
 
 
 def grow_among_workers(

@@ -29,7 +29,7 @@ from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.buffers import TreeBuffers, TreeData
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.constraints import MonotonicOrder, constraints_of
-from hilboost.learners.tree.growth import grow_among_workers, grow_together
+from hilboost.learners.tree.growth import grow_among_workers, grow_by_levels, grow_together
 from hilboost.learners.tree.leaves import (
     leaf_gradients,
     leaf_of_rows,
@@ -71,6 +71,10 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
     max_features, max_features_per_tree : float in (0, 1]
         Fraction of the columns that are considered in a node, or in a tree.
     max_bins : int
+    symmetric : bool
+        Whether all nodes of a level are split on the same column at the same cut, instead of
+        growth best first.  The number of levels is the largest that ``max_leaf_nodes`` and
+        ``max_depth`` permit.  Cannot be combined with ``monotonic``, ``groups`` or ``categorical``.
     shared : bool
         Whether to grow one tree with vector leaves for all outputs, or one tree for each output.
     sketch : int or None
@@ -116,6 +120,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
     max_features: float = 1.0
     max_features_per_tree: float = 1.0
     max_bins: int = 255
+    symmetric: bool = False
     shared: bool = False
     sketch: int | None = None
     monotonic: tuple[int, ...] = ()
@@ -138,6 +143,11 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
 
     def __post_init__(self) -> None:
         """Reject incompatible parameters."""
+        if self.symmetric and (any(self.monotonic) or self.groups or self.categorical):
+            raise InvalidParameter(
+                "symmetric trees do not support monotonic columns, interaction groups or splits on "
+                "categories; set growth='best_first', or encode the categories as numbers."
+            )
         if not self.categorical:
             return
         if self.shared:
@@ -155,8 +165,8 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
 
     @property
     def divides_levels(self) -> bool:
-        """Whether splits on levels are supported; not in trees with vector leaves."""
-        return not self.shared
+        """Whether splits on levels are supported; only in separate trees grown best first."""
+        return not self.shared and not self.symmetric
 
     def counting(self, row: float) -> Self:
         """Return a learner whose constants are adapted to rows of this weight.
@@ -213,8 +223,11 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         return TreeData(bin_table(X, weight, self.max_bins, seed, team, levels), team, {})
 
     def among_workers(self) -> AmongWorkers | None:
-        """Return the learner itself; random projections round differently for other rows."""
-        return self if self.sketch is None else None
+        """Return the learner itself; random projections round differently for other rows.
+
+        Symmetric trees are grown by one worker only.
+        """
+        return self if self.sketch is None and not self.symmetric else None
 
     def prepared(
         self,
@@ -263,7 +276,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         r = gradients.negative_gradient.shape[1]
         groups = [slice(0, r)] if self.shared else [slice(k, k + 1) for k in range(r)]
         seeds = rng.integers(2**62, size=len(groups)).tolist()
-        apart = not self.shared and data.share is None
+        apart = not self.shared and not self.symmetric and data.share is None
         if apart and one_thread_each(r, data.team.n_threads):
             return self._fit_separately(data, gradients, sample, seeds)
         return [
@@ -322,7 +335,9 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         try:
             packed = self._pack(space, negative, hessian, weight, sample, data, rng)
             growth = self._growth(table, space, packed, rng)
-            if data.share is None:
+            if self.symmetric:
+                grow_by_levels(growth, space, team)
+            elif data.share is None:
                 grow_together(growth, space, team)
             else:
                 grow_among_workers(growth, space, team, data.share)
@@ -344,15 +359,19 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         term = Term.of(tree.with_values(values), columns)
         return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
 
+    @property
+    def _levels(self) -> int:
+        """The largest depth of a leaf."""
+        depth = UNLIMITED if self.max_depth is None else int(self.max_depth)
+        return min(depth, self.max_leaf_nodes.bit_length() - 1) if self.symmetric else depth
+
     def _n_sketched(self, r: int) -> int:
         return r if self.sketch is None or not self.shared else min(r, self.sketch)
 
     def _borrow(self, data: TreeData, team: ThreadTeam, sample: RowSample) -> TreeBuffers:
         table = data.table
         m = table.n_rows if sample.rows is None else len(sample.rows)
-        leaves = min(self.max_leaf_nodes, data.n_rows)
-        if self.max_depth is not None:
-            leaves = min(leaves, 2 ** min(self.max_depth, 31))
+        leaves = min(self.max_leaf_nodes, data.n_rows, 2 ** min(self._levels, 31))
         space = TreeBuffers.borrow(
             data.buffers,
             n_rows=table.n_rows,
@@ -361,6 +380,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
             n_threads=min(team.n_threads, len(table.n_values)),
             max_leaves=leaves,
             n_sets=2 * leaves - 1 if self.categorical else 0,
+            keeps_all=int(self.symmetric),
         )
         space.learn_from(m)
         return space
@@ -427,7 +447,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
             per_node = max(1, int(np.ceil(self.max_features * n_allowed)))
         return GrowthLimits(
             max_leaves=space.max_leaves,
-            max_depth=UNLIMITED if self.max_depth is None else int(self.max_depth),
+            max_depth=self._levels,
             # A node with fewer rows cannot be split, because a row has at most weight max_weight.
             min_rows=max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED))),
             columns_per_node=per_node,

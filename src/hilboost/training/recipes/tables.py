@@ -142,8 +142,23 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         data.codec.n_classes == 2 and not loss.quadratic and gives_probabilities(loss),
         loss.couples_rows,
         loss.adaptive and data.codec.kind == "survival",
+        _is_symmetric(p, data),
     )
     return in_given_weights(resolved, p, scale)
+
+
+def _is_symmetric(p: Mapping[str, Any], data: TrainingData) -> bool:
+    """Whether to grow symmetric trees: by default those of rankings, where nothing forbids it."""
+    constrained = p["monotonic_cst"] is not None or p["interaction_cst"] is not None
+    if not is_auto(p["growth"]):
+        if constrained and p["growth"] == "symmetric":
+            raise InvalidParameter(
+                "monotonic_cst and interaction_cst are not supported by symmetric trees; set "
+                "growth='best_first', or both to None."
+            )
+        return bool(p["growth"] == "symmetric")
+    divided = p["target_encoding"] is False and bool(category_columns(data.schema))
+    return data.target.groups is not None and not (constrained or divided)
 
 
 def _with_held_out_rows(
@@ -322,6 +337,7 @@ def _tree_learner(
         max_features=resolved.max_features,
         max_features_per_tree=p["max_features_per_tree"],
         max_bins=p["max_bins"],
+        symmetric=resolved.symmetric,
         shared=shared,
         sketch=p["sketch"],
         monotonic=monotonic,
