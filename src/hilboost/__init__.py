@@ -36,7 +36,14 @@ if TYPE_CHECKING:
     )
     from hilboost.estimators.files import load, save
     from hilboost.estimators.label_weights import label_weights
-    from hilboost.export import plot_kernels, plot_tree, to_onnx, to_xgboost_json, tree_table
+    from hilboost.export import (
+        plot_kernels,
+        plot_tree,
+        to_onnx,
+        to_treelite,
+        to_xgboost_json,
+        tree_table,
+    )
 
 from hilboost.core.version import __version__
 
@@ -71,6 +78,7 @@ _HOMES = {
     "plot_tree": "hilboost.export",
     "save": "hilboost.estimators.files",
     "to_onnx": "hilboost.export",
+    "to_treelite": "hilboost.export",
     "to_xgboost_json": "hilboost.export",
     "tree_table": "hilboost.export",
 }
@@ -106,6 +114,7 @@ __all__ = [
     "plot_tree",
     "save",
     "to_onnx",
+    "to_treelite",
     "to_xgboost_json",
     "tree_table",
 ]

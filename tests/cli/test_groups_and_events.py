@@ -1,14 +1,17 @@
 """`hilboost fit` for rankings and survival times."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import dump_svmlight_file
 from tests.cli.test_fit_predict import folder, refused, run, write  # noqa: F401
 
 import hilboost
 from hilboost import BoostingRanker, BoostingSurvival
+from hilboost.cli.tables import read_table
 
 FAST = ("--n-estimators", 5)
 
@@ -89,3 +92,27 @@ def test_refusals():
     assert "--set eval_metric" in misused(*metric)
     write(frame[["hours", "failed"]], "t.csv")
     assert "leaves no feature" in refused(*start, "--event", "failed")
+
+
+@pytest.mark.usefixtures("folder")
+def test_svmlight_files(monkeypatch):
+    frame = pages()
+    codes = np.unique(frame["query"], return_inverse=True)[1] + 1
+    dump_svmlight_file(
+        frame[["a", "b", "c"]], frame["relevance"], "train.svm", zero_based=False, query_id=codes
+    )
+    done = run("fit", "train.svm", "--target", "label", "--group", "qid", "--out", "model", *FAST)
+    assert done.exit_code == 0, done.output
+    assert list(hilboost.load("model").feature_names_in_) == ["1", "2", "3"]
+    assert run("predict", "model", "train.svm", "--out", "p.csv").exit_code == 0
+    model = BoostingRanker(n_estimators=5, random_state=0)
+    model.fit(frame[["a", "b", "c"]], frame["relevance"], groups=codes)
+    expected = model.predict(frame[["a", "b", "c"]])
+    np.testing.assert_allclose(pd.read_csv("p.csv")["prediction"], expected)
+    Path("plain.libsvm").write_text("1 1:0.5 2:1\n0 2:3\n")
+    assert list(read_table(Path("plain.libsvm")).columns) == ["label", "1", "2"]
+    Path("bad.svm").write_text("label,a\n1,2\n")
+    more = ("--target", "label", "--out", "m")
+    assert "not a valid SVMlight file" in refused("fit", "bad.svm", *more)
+    monkeypatch.setattr("hilboost.cli.svmlight.MOST_CELLS", 3)
+    assert "too many for the command line" in refused("fit", "plain.libsvm", *more)

@@ -217,7 +217,7 @@ def test_bad_use():
         model.predict_survival_function(X, strata=Y["event"])
     with pytest.raises(InvalidType, match="reports do not support"):
         model.report(X, Y)
-    with pytest.raises(InvalidParameter, match="Valid values: aft, cox"):
+    with pytest.raises(InvalidParameter, match="Valid values: aft, cox, discrete_hazard"):
         BoostingSurvival("log_loss").fit(X, Y)
     model.fit(X, Y, strata=Y["event"])
     with pytest.raises(InvalidData, match="pass the stratum"):

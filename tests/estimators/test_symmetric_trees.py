@@ -6,7 +6,7 @@ import pytest
 from tests.cases import PLAIN
 
 import hilboost
-from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor
+from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
 from hilboost.core.errors import InvalidParameter
 from hilboost.learners.tree import TreeLearner
 
@@ -46,6 +46,16 @@ def test_rankings_have_symmetric_trees_by_default():
         assert is_symmetric(model) == expected
     assert model.fitted_.resolved.max_leaf_nodes == 31
     assert not BoostingRegressor(**PLAIN).fit(X, Y).fitted_.learner.symmetric
+
+
+def test_survival_times_have_symmetric_trees_of_16_leaves_by_default():
+    times = np.column_stack([np.exp(Y)] * 2)
+    model = BoostingSurvival(n_estimators=4, random_state=0).fit(X, times)
+    assert model.fitted_.learner.symmetric
+    assert model.fitted_.learner.max_leaf_nodes == 16
+    frame = pd.DataFrame({"x": X[:, 0], "name": pd.Categorical(["a", "b"] * 200)})
+    model.fit(frame, times)  # trees split on the levels, because there is no mean to encode them
+    assert not model.fitted_.learner.symmetric
 
 
 @pytest.mark.parametrize("multi_output", ["separate", "shared"])

@@ -12,6 +12,7 @@ from hilboost.cli.dialect import SAMPLE, Dialect, detected
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.files import STDIN, check_input
 from hilboost.cli.looks import GZIP, HEAD, refuse_other_formats
+from hilboost.cli.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
 
@@ -30,8 +31,8 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     Parameters
     ----------
     path : Path
-        A CSV file, optionally compressed (``.csv.gz``), a Parquet file (``.parquet``, ``.pq``), or
-        ``-`` for CSV on standard input.
+        A CSV file, optionally compressed (``.csv.gz``), a Parquet file (``.parquet``, ``.pq``), an
+        SVMlight file (``.svm``, ``.svmlight``, ``.libsvm``), or ``-`` for CSV on standard input.
     text : collection of str
         Columns of a CSV file to read as text even if all values look like numbers.
     dialect : Dialect
@@ -46,6 +47,8 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     check_input(path)
     if path.suffix in PARQUET_SUFFIXES:
         frame = _read_parquet(path)
+    elif path.suffix in SVMLIGHT_SUFFIXES:
+        frame = read_svmlight(path)
     else:
         frame = _without_row_numbers(_read_csv(path, text, dialect))
     if len(frame) == 0:

@@ -17,6 +17,7 @@ EXTRAS = {
     "pyarrow": "stream",
     "rich": "cli",
     "shap": "shap",
+    "treelite": "treelite",
     "typer": "cli",
 }
 

@@ -46,7 +46,7 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
         all nodes of a level are split on the same column at the same value.  Such trees are more
         regular, with up to 64 leaves by default.  They do not support constraints and do not split
         on levels of categories, which are target encoded.  ``"auto"`` is ``"symmetric"`` for
-        rankings and ``"best_first"`` for other targets.
+        rankings and survival times, and ``"best_first"`` for other targets.
     min_samples_leaf : float or "auto", default="auto"
         Minimum number of rows per leaf.  With sample weights, the minimum sum of weights.
     min_hessian : float, default=0.001

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.boosting import metric_value
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -20,6 +22,7 @@ from hilboost.estimators.losses import survival_loss
 from hilboost.estimators.signatures import public_fit
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.table_boosting import TableBoosting
+from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.metrics import Concordance
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -77,11 +80,14 @@ class BoostingSurvival(TableBoosting):
     ----------
     loss : str, Loss or Loss class, default="cox"
         ``"cox"`` (proportional hazards: partial likelihood), ``"aft"`` (accelerated failure
-        times), or a custom loss.
+        times), ``"discrete_hazard"`` (hazards in intervals of time, which need not be proportional,
+        for one or several competing causes), or a custom loss.
     ties : {"breslow", "efron"}, default="breslow"
         Approximation of ``"cox"`` for events at the same time.
     distribution : {"normal", "logistic", "extreme"}, default="normal"
         Distribution of the noise of ``"aft"``, whose scale is estimated.
+    n_intervals : int, default=20
+        Number of intervals of ``"discrete_hazard"``, which hold about equally many events.
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
@@ -118,6 +124,7 @@ random_state, n_jobs, verbose : optional
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TableBoosting._parameter_constraints,
         "ties": [StrOptions({"breslow", "efron"})],
+        "n_intervals": [Interval(Integral, 1, None, closed="left")],
         "distribution": [StrOptions({"normal", "logistic", "extreme"})],
     }
 
@@ -127,6 +134,7 @@ random_state, n_jobs, verbose : optional
         *,
         ties: str = "breslow",
         distribution: str = "normal",
+        n_intervals: int = 20,
         learner: str | Learner | Any = "tree",
         learning_rate: float | str = "auto",
         n_estimators: int | str = "auto",
@@ -191,6 +199,7 @@ random_state, n_jobs, verbose : optional
         )
         self.ties = ties
         self.distribution = distribution
+        self.n_intervals = n_intervals
 
     @public_fit
     def fit(
@@ -218,7 +227,8 @@ random_state, n_jobs, verbose : optional
             An event (bool) and a time, as in scikit-survival; the time of a row without event is
             that of its censoring.  Or a lower and an upper bound of the time: both are the same for
             an exact time, and the upper one is infinite or NaN for a censored row.  Bounds of
-            intervals require ``loss="aft"``.
+            intervals require ``loss="aft"``.  With ``loss="discrete_hazard"``, the event may be the
+            number of its cause, from 1 on, and 0 for censored rows.
         sample_weight : array-like (n,), optional
             A row with weight 2 is equivalent to two rows, except with ``ties="efron"``.
         entry : array-like (n,), optional
@@ -267,6 +277,8 @@ random_state, n_jobs, verbose : optional
 
     def _curves(self, data: TrainingData, loss: Loss, raw: Floats) -> SurvivalCurves:
         adapted: Any = loss.adapted(data.target, raw)
+        if self._is_discrete():
+            return SurvivalCurves(event_times(data.target), discrete=adapted)
         if loss.adaptive:
             times = event_times(data.target)
             return SurvivalCurves(times, None, adapted.distribution, float(adapted.scale))
@@ -279,10 +291,20 @@ random_state, n_jobs, verbose : optional
         return found
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        return SurvivalCodec.learn(y, n)
+        return SurvivalCodec.learn(y, n, self.n_intervals if self._is_discrete() else None)
+
+    def _is_discrete(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == DiscreteHazard.survival_name
+
+    def _own_parameters(self) -> dict[str, Any]:
+        """Trees of discrete hazards are shared by the intervals."""
+        return {"multi_output": "shared"} if self._is_discrete() else {}
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
-        return survival_loss(self.loss, self.get_params(deep=False))
+        own = self._codec(codec)
+        ends = (1.0,) if own.ends is None else own.ends
+        parameters = {**self.get_params(deep=False), "ends": ends, "n_causes": own.n_causes}
+        return survival_loss(self.loss, parameters)
 
     def _takes_missing_targets(self) -> bool:
         return False
@@ -305,6 +327,8 @@ random_state, n_jobs, verbose : optional
     def predict(self, X: Any) -> Floats:
         """Predict the logarithm of the relative hazard, or the median time with ``loss="aft"``.
 
+        With ``loss="discrete_hazard"``, the mean cumulative hazard of the ends of the intervals.
+
         Parameters
         ----------
         X : array-like (n, d)
@@ -313,7 +337,7 @@ random_state, n_jobs, verbose : optional
         -------
         (n,) float64
         """
-        risk = self.predict_raw(X)[:, 0]
+        risk = self.loss_.inverse_link(self.predict_raw(X))[:, 0]
         return risk if self._predict_risk_score else self._survival().median(risk)
 
     def predict_cumulative_hazard_function(
@@ -354,14 +378,39 @@ random_state, n_jobs, verbose : optional
         """
         return self._functions(X, times, strata, lambda hazard: np.exp(-hazard), 1.0)
 
+    def predict_cumulative_incidence_function(self, X: Any, times: Any) -> Floats:
+        """Predict probabilities that an event of each cause happens until some times.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        times : array-like (m,)
+
+        Returns
+        -------
+        (n, n_causes, m) float64
+            The sum over the causes is one minus the survival function.
+
+        Raises
+        ------
+        InvalidData
+            The loss is not ``"discrete_hazard"``.
+        """
+        raw, curves = self.predict_raw(X), self._survival()
+        if curves.discrete is None:
+            raise InvalidData(
+                "predict_cumulative_incidence_function requires loss='discrete_hazard'."
+            )
+        return curves.cumulative_incidence(raw, np.asarray(times, dtype=np.float64))
+
     def _functions(self, X: Any, times: Any, strata: Any, convert: Any, start: float) -> Any:
-        risk, curves = self.predict_raw(X)[:, 0], self._survival()
-        numbers = self._codec(self.fitted_.codec).strata_numbers(strata, len(risk))
+        raw, curves = self.predict_raw(X), self._survival()
+        numbers = self._codec(self.fitted_.codec).strata_numbers(strata, len(raw))
         if times is not None:
             at = np.asarray(times, dtype=np.float64)
-            return convert(curves.cumulative_hazard(risk, numbers, at))
-        values = convert(curves.cumulative_hazard(risk, numbers, curves.times))
-        functions = np.empty(len(risk), dtype=object)
+            return convert(curves.cumulative_hazard(raw, numbers, at))
+        values = convert(curves.cumulative_hazard(raw, numbers, curves.times))
+        functions = np.empty(len(raw), dtype=object)
         functions[:] = [StepFunction(curves.times, row, start) for row in values]
         return functions
 

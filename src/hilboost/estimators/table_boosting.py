@@ -181,7 +181,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         learner = chosen_learners(self, self.learner, len(data.X), data.schema.categories)
-        parameters = {**_WITHOUT, **self.get_params(deep=False), "learner": learner}
+        parameters = {**self._all_parameters(), "learner": learner}
         loss = self._make_loss(data.codec)
         recipe = table_recipe(parameters, loss, data, seed, continuation)
         self._check_tree_parameters()
@@ -203,14 +203,21 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         return len(given) == 1 and is_name(given[0], "tree")
 
     def _work(self, recipe: Recipe) -> int:
-        return work(recipe, self.multi_output)
+        return work(recipe, self._all_parameters()["multi_output"])
+
+    def _all_parameters(self) -> dict[str, Any]:
+        return {**_WITHOUT, **self._own_parameters(), **self.get_params(deep=False)}
+
+    def _own_parameters(self) -> dict[str, Any]:
+        """What an estimator sets for parameters that its users do not."""
+        return {}
 
     def _parts(
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
         columns = stored.schema.categories
         chosen = chosen_learners(self, self.learner, 1, columns, stored.stages)
-        parameters = {**_WITHOUT, **self.get_params(deep=False), "learner": chosen}
+        parameters = {**self._all_parameters(), "learner": chosen}
         learner = stored_learner(parameters, stored.resolved, stored.schema, stored.parts)
         return self._make_loss(codec), learner
 

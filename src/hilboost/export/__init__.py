@@ -10,9 +10,10 @@ from hilboost.export.kernel_plots import plot_kernels
 from hilboost.export.onnx_model import to_onnx
 from hilboost.export.plots import plot_tree
 from hilboost.export.tables import tree_table
+from hilboost.export.treelite_model import to_treelite
 from hilboost.export.xgboost_json import to_xgboost_json
 
-__all__ = ["plot_kernels", "plot_tree", "to_onnx", "to_xgboost_json", "tree_table"]
+__all__ = ["plot_kernels", "plot_tree", "to_onnx", "to_treelite", "to_xgboost_json", "tree_table"]
 
 
 def __getattr__(name: str) -> Any:

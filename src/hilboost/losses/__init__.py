@@ -12,6 +12,7 @@ from hilboost.core.loss import Loss
 from hilboost.losses.absolute_error import AbsoluteError
 from hilboost.losses.aft import AFT
 from hilboost.losses.cox import Cox
+from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.losses.exponential import Exponential, MultinomialExponential
 from hilboost.losses.gamma import Gamma
 from hilboost.losses.hinge import Hinge
@@ -35,6 +36,7 @@ __all__ = [
     "BinomialLogLoss",
     "Cox",
     "CrossEntropyNDCG",
+    "DiscreteHazard",
     "Exponential",
     "Gamma",
     "Hinge",

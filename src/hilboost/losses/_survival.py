@@ -2,7 +2,8 @@
 
 The encoded target has the columns ``lower``, ``upper``, ``entry`` and ``stratum``: the time of the
 event lies between ``lower`` and ``upper``; both are the time of an exact event, and ``upper`` is
-infinite for a censored row.  The row is observed from ``entry`` on.
+infinite for a censored row.  The row is observed from ``entry`` on.  If events have several causes,
+a fifth column holds their numbers, from 1 on.
 """
 
 from __future__ import annotations
@@ -13,20 +14,25 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.target import Target
 
-LOWER, UPPER, ENTRY, STRATUM = range(4)
+LOWER, UPPER, ENTRY, STRATUM, CAUSE = range(5)
 
 
-def check_columns(target: Target) -> None:
-    """Check that the target consists of survival times.
+def check_columns(target: Target, n_causes: int = 1) -> None:
+    """Check that the target consists of survival times, of at most so many causes.
 
     Raises
     ------
     InvalidData
     """
-    if target.y.shape[1] != 4:
+    if target.y.shape[1] not in (4, 5):
         raise InvalidData(
             "losses of survival times require encoded times; use BoostingSurvival, whose y holds "
             "events and times."
+        )
+    if target.y.shape[1] > max(4, 3 + n_causes):
+        raise InvalidData(
+            "events of several causes require loss='discrete_hazard'; pass whether there was an "
+            "event (bool), or use this loss."
         )
 
 

@@ -11,6 +11,7 @@ from hilboost.core.target import Target
 from hilboost.losses._lifetimes import DISTRIBUTIONS
 from hilboost.losses._survival import UPPER
 from hilboost.losses.cox import Risks
+from hilboost.losses.discrete_hazard import DiscreteHazard
 
 
 @dataclass(frozen=True)
@@ -22,24 +23,29 @@ class SurvivalCurves:
     times : (u,) float64
         Times of the events in the training rows, ascending.
     hazard : (s, u) float64 or None
-        Cumulative hazard of each stratum at these times for a risk of zero.
+        Cumulative hazard of each stratum at these times for a risk of zero; ``None`` if ``raw``
+        determines the hazards.
     distribution : str or None
         Distribution of accelerated failure times.
     scale : float
         Its scale.
+    discrete : DiscreteHazard or None
+        The loss of discrete hazards.
     """
 
     times: Floats
     hazard: Floats | None = None
     distribution: str | None = None
     scale: float = 1.0
+    discrete: DiscreteHazard | None = None
 
-    def cumulative_hazard(self, risk: Floats, strata: Floats, times: Floats) -> Floats:
+    def cumulative_hazard(self, raw: Floats, strata: Floats, times: Floats) -> Floats:
         """Cumulative hazard at some times.
 
         Parameters
         ----------
-        risk : (n,) float64
+        raw : (n, r) float64
+            One column of risks, or of the logits of discrete hazards.
         strata : (n,) float64
             Numbers of the strata.
         times : (m,) float64
@@ -48,6 +54,9 @@ class SurvivalCurves:
         -------
         (n, m) float64
         """
+        if self.discrete is not None:
+            return _between_ends(self.discrete.ends, self.discrete.cumulative_hazards(raw), times)
+        risk = raw[:, 0]
         if self.hazard is None:
             assert self.distribution is not None
             with np.errstate(divide="ignore"):
@@ -57,10 +66,42 @@ class SurvivalCurves:
         padded = np.column_stack([np.zeros(len(self.hazard)), self.hazard])
         return np.exp(risk)[:, None] * padded[strata.astype(np.intp)][:, place]
 
+    def cumulative_incidence(self, raw: Floats, times: Floats) -> Floats:
+        """Probability of an event of each cause until some times, (n, n_causes, m).
+
+        Within an interval, the total hazard is constant, and causes have constant shares of it.
+        """
+        loss = self.discrete
+        assert loss is not None
+        hazards, total = loss.hazards(raw), loss.cumulative_hazards(raw)
+        share = hazards / np.maximum(hazards.sum(axis=1, keepdims=True), 1e-300)
+        before = np.column_stack([np.zeros(len(raw)), total[:, :-1]])
+        inside = share * (np.exp(-before) - np.exp(-total))[:, None]
+        summed = np.cumsum(inside, axis=2) - inside
+        place = np.minimum(np.searchsorted(loss.ends, times), len(loss.ends) - 1)
+        now = np.exp(-_between_ends(loss.ends, total, times))
+        gained = np.exp(-before)[:, place] - now
+        return summed[:, :, place] + share[:, :, place] * gained[:, None]
+
     def median(self, risk: Floats) -> Floats:
         """Median time of accelerated failure times, (n,)."""
         assert self.distribution is not None
         return np.exp(self.scale * DISTRIBUTIONS[self.distribution].median - risk)
+
+
+def _between_ends(ends: Floats, values: Floats, times: Floats) -> Floats:
+    """Interpolate values (n, m) at the ends of intervals, 0 at time 0; constant after the last.
+
+    times : (k,) float64
+
+    Returns (n, k) float64.
+    """
+    begins, padded = np.append(0.0, ends), np.column_stack([np.zeros(len(values)), values])
+    at = np.clip(times, 0.0, ends[-1])
+    place = np.minimum(np.searchsorted(ends, at), len(ends) - 1)
+    part = (at - begins[place]) / (ends[place] - begins[place])
+    found: Floats = padded[:, place] + part * (padded[:, place + 1] - padded[:, place])
+    return found
 
 
 def event_times(target: Target) -> Floats:

@@ -1,8 +1,8 @@
 """Survival functions in model files.
 
 Header: ``survival`` with ``distribution`` and ``scale``; ``strata`` and ``strata_dtype`` if there
-are strata.  Arrays: ``survival.times`` (u,) and, for proportional hazards, ``survival.hazard``
-(s, u).
+are strata; ``ends`` and ``n_causes`` for discrete hazards.  Arrays: ``survival.times`` (u,) and,
+for proportional hazards, ``survival.hazard`` (s, u).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hilboost.losses._lifetimes import DISTRIBUTIONS
+from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.model.survival import SurvivalCodec
 from hilboost.model.survival_curves import SurvivalCurves
 from hilboost.persistence.labels import label_dtype, read_labels
@@ -25,6 +26,8 @@ def to_file(codec: SurvivalCodec, curves: SurvivalCurves) -> tuple[Header, Array
     labels = codec.strata_labels
     if labels is not None:
         fields |= {"strata": labels.tolist(), "strata_dtype": label_dtype(labels, "stratum").str}
+    if codec.ends is not None:
+        fields |= {"ends": codec.ends.tolist(), "n_causes": codec.n_causes}
     arrays = {_TIMES: np.ascontiguousarray(curves.times)}
     if curves.hazard is not None:
         arrays[_HAZARD] = np.ascontiguousarray(curves.hazard)
@@ -32,7 +35,7 @@ def to_file(codec: SurvivalCodec, curves: SurvivalCurves) -> tuple[Header, Array
 
 
 def codec_from_file(fields: Header) -> SurvivalCodec:
-    """Read the labels of the strata.
+    """Read the labels of the strata, or the intervals of discrete hazards.
 
     Raises
     ------
@@ -40,6 +43,12 @@ def codec_from_file(fields: Header) -> SurvivalCodec:
         Something is missing or invalid.
     """
     require(isinstance(fields, dict), "survival")
+    if "ends" in fields:
+        ends, n_causes = np.array(fields["ends"], dtype=np.float64), fields["n_causes"]
+        require(ends.ndim == 1 and len(ends) > 0 and bool(np.isfinite(ends).all()), "ends")
+        require(bool((np.diff(ends, prepend=0.0) > 0).all()), "ends")
+        require(type(n_causes) is int and n_causes > 0, "n_causes")
+        return SurvivalCodec(None, n_causes, ends)
     if "strata" not in fields:
         return SurvivalCodec()
     labels = read_labels(fields["strata"], fields["strata_dtype"], "strata")
@@ -57,6 +66,8 @@ def curves_from_file(header: Header, arrays: Arrays, codec: SurvivalCodec) -> Su
     """
     fields, times = header["survival"], require_finite(arrays, _TIMES)
     require(bool((np.diff(times) > 0).all()) and len(times) > 0, _TIMES)
+    if codec.ends is not None:
+        return SurvivalCurves(times, discrete=DiscreteHazard(codec.ends, codec.n_causes))
     if fields["distribution"] is not None:
         require(fields["distribution"] in DISTRIBUTIONS, "distribution")
         scale = positive(fields["scale"], "scale")

@@ -27,7 +27,8 @@ def resolve(
     two_classes: bool,
     coupled: bool = False,
     scaled: bool = False,
-    symmetric: bool = False,
+    symmetric_leaves: int | None = None,
+    small_hessians: bool = False,
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
@@ -51,12 +52,14 @@ def resolve(
         Whether the target is binary and the loss probabilistic, with a hessian of at most 1/4 per
         row.
     coupled : bool
-        Whether the loss compares rows; its hessians are smaller than those of other losses.
+        Whether the loss compares rows.
     scaled : bool
         Whether a scale is estimated from the residuals, which requires rows that a model has not
         learned from.
-    symmetric : bool
-        Whether trees are symmetric, which have more leaves.
+    symmetric_leaves : int or None
+        Number of leaves of symmetric trees; ``None`` if trees grow best first.
+    small_hessians : bool
+        Whether hessians are much smaller than one.
 
     Notes
     -----
@@ -80,9 +83,9 @@ def resolve(
     chosen = {
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
-        "max_leaf_nodes": 64 if symmetric else best_first,
+        "max_leaf_nodes": symmetric_leaves or best_first,
         "min_samples_leaf": 20 if leaf_loss or coupled or large else 1 if careful else 5,
-        "l2_regularization": 10.0 if careful and not (two_classes or coupled) else 1.0,
+        "l2_regularization": 1.0 if small_hessians or not (careful or coupled) else 10.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful and not two_classes else 1.0,
         "cv_folds": _n_folds(n * n_trees * d),
@@ -92,6 +95,7 @@ def resolve(
     chosen = {name: _or(parameters[name], value) for name, value in chosen.items()}
     if chosen["max_leaf_nodes"] is None:
         chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / chosen["min_samples_leaf"])))
+    symmetric = symmetric_leaves is not None
     return ResolvedParameters(**chosen, early_stopping=early, symmetric=symmetric)
 
 

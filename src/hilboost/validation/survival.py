@@ -15,8 +15,8 @@ from hilboost.validation.groups import check_groups
 from hilboost.validation.targets import check_length
 
 _FORMS = (
-    "y must be a structured array with an event (bool) and a time, as in scikit-survival, or have "
-    "two columns, the lower and upper bound of the time"
+    "y must be a structured array with an event (bool, or the number of its cause) and a time, as "
+    "in scikit-survival, or have two columns, the lower and upper bound of the time"
 )
 
 
@@ -29,8 +29,8 @@ class SurvivalLabels:
     strata: Any = None
 
 
-def check_times(y: Any, n: int) -> tuple[Floats, Floats]:
-    """Return the lower and upper bounds of the times, (n,) each.
+def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
+    """Return the lower and upper bounds of the times, and the causes of the events, (n,) each.
 
     Parameters
     ----------
@@ -46,25 +46,34 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats]:
     found = np.asarray(as_array(y, "y"))
     check_length(found, n)
     if found.dtype.names is not None:
-        lower, upper = _of_events(found)
+        lower, upper, cause = _of_events(found)
     else:
         lower, upper = _of_bounds(found)
+        cause = np.ones(n)
     _refuse(np.isnan(lower), lower, "is missing; remove the row, or pass its lower bound")
     _refuse(~np.isfinite(lower), lower, "is infinite; a lower bound must be finite")
     _refuse(lower < 0, lower, "is negative; times must be 0 or more")
     _refuse(upper < lower, upper, "is an upper bound below the lower one; exchange them")
-    return lower, upper
+    return lower, upper, cause
 
 
-def _of_events(y: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Event and time, in either order."""
+def _of_events(y: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
+    """Event, or number of its cause, and time, in either order."""
     names = y.dtype.names or ()
-    kinds = [y.dtype[name].kind for name in names]
-    if len(names) != 2 or "b" not in kinds or not set(kinds) <= set("biuf"):
+    kinds: list[str] = [y.dtype[name].kind for name in names]
+    of_event = next((kind for kind in "bui" if kinds.count(kind) == 1), None)
+    if len(names) != 2 or of_event is None or not set(kinds) <= set("biuf"):
         raise InvalidData(f"{_FORMS}; got a structured array of {y.dtype}.")
-    event = y[names[kinds.index("b")]]
-    lower = y[names[1 - kinds.index("b")]].astype(np.float64)
-    return lower, np.where(event, lower, np.inf)
+    place = kinds.index(of_event)
+    cause = y[names[place]].astype(np.float64)
+    if (cause < 0).any():
+        row = int(np.argmax(cause < 0))
+        raise InvalidData(
+            f"the cause of the event of row {row} of y, {cause[row]:g}, is negative; causes are "
+            "numbered from 1 on, and 0 stands for censored rows."
+        )
+    lower = y[names[1 - place]].astype(np.float64)
+    return lower, np.where(cause > 0, lower, np.inf), cause
 
 
 def _of_bounds(y: NDArray[Any]) -> tuple[Floats, Floats]:

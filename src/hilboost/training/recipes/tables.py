@@ -132,6 +132,9 @@ def table_recipe(
 def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedParameters:
     """Choose the automatic parameters, in the units of the user's weights."""
     loss, data = begun.loss, begun.data
+    two_classes = data.codec.n_classes == 2 and not loss.quadratic and gives_probabilities(loss)
+    is_survival = data.codec.kind == "survival"
+    coupled = loss.couples_rows or (is_survival and not loss.adaptive)
     resolved = resolve(
         in_rows(p, scale),
         total_weight(data.target) / scale.row,
@@ -139,26 +142,32 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         1 if p["multi_output"] == "shared" else len(begun.initial_raw),
         data.held_out is not None,
         loss.has_leaf_values,
-        data.codec.n_classes == 2 and not loss.quadratic and gives_probabilities(loss),
-        loss.couples_rows,
-        loss.adaptive and data.codec.kind == "survival",
-        _is_symmetric(p, data),
+        two_classes,
+        coupled,
+        loss.adaptive and is_survival,
+        _symmetric_leaves(p, data),
+        two_classes or (coupled and not loss.bounded_hessian),
     )
     return in_given_weights(resolved, p, scale)
 
 
-def _is_symmetric(p: Mapping[str, Any], data: TrainingData) -> bool:
-    """Whether to grow symmetric trees: by default those of rankings, where nothing forbids it."""
+def _symmetric_leaves(p: Mapping[str, Any], data: TrainingData) -> int | None:
+    """Number of leaves of symmetric trees; ``None`` if trees grow best first.
+
+    By default, trees of rankings and of survival times are symmetric where nothing forbids it.
+    """
     constrained = p["monotonic_cst"] is not None or p["interaction_cst"] is not None
-    if not is_auto(p["growth"]):
-        if constrained and p["growth"] == "symmetric":
-            raise InvalidParameter(
-                "monotonic_cst and interaction_cst are not supported by symmetric trees; set "
-                "growth='best_first', or both to None."
-            )
-        return bool(p["growth"] == "symmetric")
+    if constrained and p["growth"] == "symmetric":
+        raise InvalidParameter(
+            "monotonic_cst and interaction_cst are not supported by symmetric trees; set "
+            "growth='best_first', or both to None."
+        )
+    is_survival = data.codec.kind == "survival"
     divided = p["target_encoding"] is False and bool(category_columns(data.schema))
-    return data.target.groups is not None and not (constrained or divided)
+    by_default = (is_survival or data.target.groups is not None) and not (constrained or divided)
+    if p["growth"] == "symmetric" or (is_auto(p["growth"]) and by_default):
+        return 16 if is_survival else 64
+    return None
 
 
 def _with_held_out_rows(
