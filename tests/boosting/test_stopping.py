@@ -6,6 +6,7 @@ from tests.cases import PLAIN
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting import EarlyStopping
+from hilboost.core.errors import InvalidParameter
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -181,3 +182,24 @@ def test_what_is_printed(capsys, verbose, n_lines):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == n_lines
     assert all("train loss" in line and "validation loss" in line for line in lines)
+
+
+def test_without_a_validation_fraction_the_training_loss_decides():
+    given = PLAIN | {"n_estimators": 200, "early_stopping": True, "validation_fraction": None}
+    model = BoostingRegressor(**given, tol=1e-3, n_iter_no_change=3).fit(X, Y)
+    plain = BoostingRegressor(**PLAIN | {"n_estimators": model.n_estimators_})
+    np.testing.assert_array_equal(model.predict(X), plain.fit(X, Y).predict(X))
+    assert 3 < model.n_estimators_ < 200
+    assert model.history_.validation is None
+    train = model.history_.train
+    rule = EarlyStopping(3, 1e-3)
+    assert rule.should_stop(train.tolist())
+    assert not rule.should_stop(train[:-1].tolist())
+    with pytest.raises(InvalidParameter, match="validation_fraction=None holds none out"):
+        BoostingRegressor(**given, eval_metric="mae").fit(X, Y)
+
+
+def test_folds_need_no_validation_fraction():
+    given = PLAIN | {"early_stopping": True, "validation_fraction": None, "cv_folds": 3}
+    model = BoostingRegressor(**given).fit(X, Y)
+    assert model.history_.validation is not None

@@ -147,7 +147,7 @@ def test_an_unknown_class_in_validation_data():
 @pytest.mark.parametrize(
     ("changed", "match"),
     [
-        ({"X_val": np.full((60, 3), np.inf)}, "X_val: .*infinity.* in column 0"),
+        ({"X_val": np.zeros((60, 2))}, "X_val: .*X has 2 features"),
         ({"y_val": [np.nan] * 60}, "y_val: Input y contains NaN"),
         ({"sample_weight_val": [-1.0] * 60}, "sample_weight_val: "),
         ({"sample_weight_val": ["a"] * 60}, "sample_weight_val: "),

@@ -66,7 +66,9 @@ class BoostingConfig:
     metrics: tuple[Metric, ...] = ()
 
     def watched(self, state: TrainingState) -> list[float]:
-        """What early stopping minimizes, after each stage; empty without held-out rows."""
+        """What early stopping minimizes, after each stage; empty without the rows for it."""
+        if self.stopping is not None and self.stopping.on_training_rows:
+            return state.train
         if not self.metrics or not state.validation:
             return state.validation
         first = self.metrics[0]

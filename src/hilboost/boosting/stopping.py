@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """Stop when the validation loss no longer decreases, and keep the best stage.
+    """Stop when the loss no longer decreases, and keep the best stage.
 
     Parameters
     ----------
@@ -17,10 +17,13 @@ class EarlyStopping:
         Number of stages without an improvement of more than ``tolerance``.
     tolerance : float
         Relative to the loss of the initial prediction.
+    on_training_rows : bool
+        Whether the loss is that of the training rows, rather than of held-out rows.
     """
 
     patience: int
     tolerance: float
+    on_training_rows: bool = False
 
     def should_stop(self, losses: list[float]) -> bool:
         """Whether none of the last ``patience`` losses improves on the best one before them."""

@@ -90,7 +90,7 @@ warm_start, random_state, n_jobs, verbose : optional
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
-        validation_fraction: float = 0.1,
+        validation_fraction: float | None = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
         eval_metric: Any = None,

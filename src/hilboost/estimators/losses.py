@@ -7,7 +7,7 @@ from typing import Any
 
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.loss import Loss
-from hilboost.estimators.peer_names import same_loss
+from hilboost.estimators.peer_names import of_scikit_learn, same_loss
 from hilboost.losses.from_function import FunctionLoss
 from hilboost.losses.one_class import OneClass
 from hilboost.losses.radial import RadialLoss
@@ -28,6 +28,7 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     ------
     InvalidParameter, InvalidType
     """
+    loss = of_scikit_learn(loss)
     if isinstance(loss, str):
         loss = regression_losses()[_known(loss, regression_losses())]
     if callable(loss) and not isinstance(loss, type | Loss):
@@ -68,6 +69,7 @@ def class_loss(loss: Any, n_classes: int) -> Loss:
     """
     if n_classes == 1:
         return OneClass()
+    loss = of_scikit_learn(loss)
     if isinstance(loss, str):
         return make_classification_loss(_known(loss, classification_losses()), n_classes)
     return _made(loss, lambda cls: cls.for_classifier(n_classes))

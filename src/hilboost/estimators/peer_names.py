@@ -1,9 +1,12 @@
-"""Names of losses and parameters in other libraries, for the messages about unknown names."""
+"""Losses and parameters of other libraries: their names, and scikit-learn's loss objects."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
+from typing import Any
+
+from hilboost.losses import Huber, Quantile, Tweedie
 
 # Names in scikit-learn, XGBoost, LightGBM and CatBoost, without their prefix and in lower case
 REGRESSION_LOSSES = {
@@ -128,6 +131,44 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "xgb_model": ("warm_start",),
 }
 """Names in other libraries, and those of the same purpose here; estimators have some of them."""
+
+
+_OF_SCIKIT_LEARN: dict[str, Callable[[Any], Any]] = {
+    "HalfSquaredError": lambda loss: "squared_error",
+    "AbsoluteError": lambda loss: "absolute_error",
+    "PinballLoss": lambda loss: Quantile(float(loss.closs.quantile)),
+    "HuberLoss": lambda loss: Huber(alpha=float(loss.quantile)),
+    "HalfPoissonLoss": lambda loss: "poisson",
+    "HalfGammaLoss": lambda loss: "gamma",
+    "HalfTweedieLoss": lambda loss: Tweedie(float(loss.closs.power)),
+    "HalfBinomialLoss": lambda loss: "log_loss",
+    "HalfMultinomialLoss": lambda loss: "log_loss",
+    "ExponentialLoss": lambda loss: "exponential",
+}
+
+
+def of_scikit_learn(loss: Any) -> Any:
+    """Return the name or the loss that equals an object of ``sklearn._loss``.
+
+    Parameters
+    ----------
+    loss : object
+        The parameter of an estimator.
+
+    Returns
+    -------
+    object
+        Other objects are returned unchanged.
+
+    Raises
+    ------
+    InvalidParameter
+        The loss has a parameter outside of the range that is supported here.
+    """
+    if not type(loss).__module__.startswith("sklearn._loss"):
+        return loss
+    make = _OF_SCIKIT_LEARN.get(type(loss).__name__)
+    return loss if make is None else make(loss)
 
 
 def same_loss(name: str, known: Collection[str]) -> str | None:

@@ -106,8 +106,10 @@ default="from_dtype"
         ``validation_fraction`` of the rows.  K > 1 fits K models in parallel, each without a
         different fold, stops all of them at the stage with the lowest loss on the held-out folds,
         and averages them.  Every row is then used for training.
-    validation_fraction : float, default=0.1
-        Fraction of the rows that is held out with ``cv_folds=1``.
+    validation_fraction : float or None, default=0.1
+        Fraction of the rows that is held out with ``cv_folds=1``.  With ``None`` and ``cv_folds`` 1
+        or "auto", no rows are held out, and early stopping watches the training loss; ``tol`` then
+        decides when its decrease is too small.
     n_iter_no_change : int or "auto", default="auto"
         Number of stages without improvement after which training stops.
     tol : float, default=0
@@ -195,7 +197,7 @@ default="from_dtype"
         line_search: bool | str = "auto",
         early_stopping: bool | str = "auto",
         cv_folds: int | str = "auto",
-        validation_fraction: float = 0.1,
+        validation_fraction: float | None = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
         eval_metric: Any = None,

@@ -241,9 +241,10 @@ def _outcome(recipe: Recipe, config: BoostingConfig, data: Any, state: TrainingS
 
 def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
     """Drop the stages after the best one if early stopping is used."""
-    if config.stopping is None or not state.validation:
+    watched = config.watched(state)
+    if config.stopping is None or not watched:
         return
-    kept = config.stopping.best_stage(config.watched(state))
+    kept = config.stopping.best_stage(watched)
     for member in state.members:
         del member.stages[kept:]
 

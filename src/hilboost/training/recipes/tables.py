@@ -116,7 +116,7 @@ def table_recipe(
         rules=table_rules(p["line_search"], loss, learner),
         learning_rate=float(resolved.learning_rate),
         sampling=RowSampling(resolved.subsample, p["bootstrap"]),
-        stopping=_early_stopping(p, resolved),
+        stopping=_early_stopping(p, resolved, data),
         n_folds=n_folds,
         shards=plan,
         encoder=encoder,
@@ -182,6 +182,8 @@ def _with_held_out_rows(
         return data, 1
     n_units = count(data.target.n_units, data.target.share)
     n_folds = min(resolved.cv_folds, n_units) if learner.works_on_folds else 1
+    if _stops_on_training_rows(p):
+        return data, 1
     if n_folds > 1:
         return data, n_folds
     in_place = _may_stay_in_place(learner, data)
@@ -193,12 +195,22 @@ def _may_stay_in_place(learner: Learner, data: TrainingData) -> bool:
     return learner.reads_blocks and not data.schema.categories
 
 
+def _stops_on_training_rows(p: Mapping[str, Any]) -> bool:
+    return p["validation_fraction"] is None and p["cv_folds"] in ("auto", 1)
+
+
 def _metrics(
     p: Mapping[str, Any], resolved: ResolvedParameters, data: TrainingData
 ) -> tuple[Metric, ...]:
     """Create the metrics; they are computed on held-out rows."""
     kind = data.codec.kind if data.target.groups is None else "groups"
     metrics = metrics_of(p.get("eval_metric"), kind)
+    if metrics and data.held_out is None and _stops_on_training_rows(p):
+        raise InvalidParameter(
+            "eval_metric is computed on held-out rows, and validation_fraction=None holds none "
+            "out; pass X_val and y_val, set validation_fraction to a number, or set "
+            "eval_metric=None."
+        )
     if metrics and data.held_out is None and not resolved.early_stopping:
         raise InvalidParameter(
             "eval_metric is computed on held-out rows, and early_stopping=False holds none out; "
@@ -207,10 +219,13 @@ def _metrics(
     return metrics
 
 
-def _early_stopping(p: Mapping[str, Any], resolved: ResolvedParameters) -> EarlyStopping | None:
+def _early_stopping(
+    p: Mapping[str, Any], resolved: ResolvedParameters, data: TrainingData
+) -> EarlyStopping | None:
     if not resolved.early_stopping:
         return None
-    return EarlyStopping(resolved.n_iter_no_change, p["tol"])
+    on_training_rows = data.held_out is None and _stops_on_training_rows(p)
+    return EarlyStopping(resolved.n_iter_no_change, p["tol"], on_training_rows)
 
 
 def _penalty_choice(
