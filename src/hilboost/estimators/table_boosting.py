@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
-from hilboost.estimators.base import BoostingEstimator
+from hilboost.estimators.base import BoostingEstimator, Rows
 from hilboost.estimators.kernel_boosting import chosen_learners
 from hilboost.estimators.parameters import changed
 from hilboost.estimators.shapley import ShapleyValues
@@ -34,6 +35,7 @@ from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.mixed import names
 from hilboost.training.recipes.tables import stored_learner, table_recipe, work
+from hilboost.training.refit import refit_leaves
 from hilboost.validation.choices import is_name
 
 _AUTO = StrOptions({"auto"})
@@ -287,6 +289,51 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         if not sums:
             return np.empty((len(X), 0), dtype=np.int32)
         return sums[0].leaves(X, threads_for(self.n_jobs, len(X) * sums[0].cost_per_row))
+
+    def refit_leaves(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, keep: float = 0.5
+    ) -> Self:
+        """Return a model with the same splits, and leaf values of other rows.
+
+        For data that change over time: new rows, of which there may be few, move the predictions
+        without a new fit.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : array-like (n,) or (n, c)
+        sample_weight : array-like (n,), optional
+        groups : array-like (n,), optional
+            For :class:`BoostingRanker`.
+        keep : float, default=0.5
+            Fraction of the old leaf values in the new ones.  Leaves without new rows keep theirs.
+
+        Returns
+        -------
+        estimator
+            Fitted, without prediction intervals; ``history_`` is that of the first fit.
+
+        Raises
+        ------
+        NotFittedError
+            The model is not fitted.
+        IncompatibleParts
+            The model is one of survival times, or contains other learners than trees, or monotonic
+            constraints.
+        InvalidParameter
+            ``keep`` is not between 0 and 1.
+        """
+        check_is_fitted(self)
+        fitted = self.fitted_
+        if fitted.codec.kind == "survival":
+            raise IncompatibleParts(
+                "refit_leaves does not support survival models, whose baseline belongs to the "
+                "rows of the fit; fit a new model."
+            )
+        data = self._training_data(Rows(X, y, sample_weight, groups), Rows(None, None), fitted)
+        found = copy(self)
+        found.fitted_ = refit_leaves(fitted, data, keep, threads_for(self.n_jobs, data.X.size))
+        return found
 
     @property
     def feature_importances_(self) -> Floats:

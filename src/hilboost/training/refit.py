@@ -1,0 +1,125 @@
+"""New leaf values for the trees of a fitted model, from other rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.exact_sums import sums_of_groups
+from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting import in_own_units
+from hilboost.boosting.evaluate import gradients
+from hilboost.core.base_model import Stage, Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts, InvalidParameter
+from hilboost.core.gradients import Gradients
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
+from hilboost.model import AdditiveModel
+from hilboost.model.additive import members_of
+from hilboost.model.fitted import FittedModel
+from hilboost.training.begin import start_in_units
+from hilboost.training.data import TrainingData
+
+
+def refit_leaves(
+    fitted: FittedModel, data: TrainingData, keep: float, n_threads: int
+) -> FittedModel:
+    """Return the model with leaf values of other rows; the splits remain the same.
+
+    Stage by stage, the value of a leaf becomes ``keep`` times the old one plus ``1 - keep`` times
+    the Newton step of its new rows, with the learning rate of the fit.  Leaves without new rows
+    keep their value.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        A model of trees.
+    data : TrainingData
+        The new rows.
+    keep : float in [0, 1]
+    n_threads : int
+
+    Returns
+    -------
+    FittedModel
+
+    Raises
+    ------
+    IncompatibleParts
+        The model does not consist of trees without monotonic constraints.
+    InvalidParameter
+        ``keep`` is not between 0 and 1.
+    """
+    _check(fitted, keep)
+    assert fitted.resolved is not None
+    rate, l2 = fitted.resolved.learning_rate, fitted.resolved.l2_regularization
+    begun = start_in_units(fitted.loss, data, None)
+    X, target, units = fitted.encode_inputs(data.X), begun.data.target, begun.units
+    factor = 1.0 if units is None else units.factor
+    start = in_own_units(units, AdditiveModel(begun.initial_raw, ())).initial_raw
+    start = keep * fitted.model.initial_raw + (1 - keep) * start
+    shift = 0.0 if units is None or units.shift is None else units.shift
+    raw = np.tile((start - shift) / factor, (len(target.y), 1))
+    stages = []
+    with ThreadTeam(n_threads) as team:
+        for stage in fitted.model.stages:
+            loss = begun.loss.adapted(target, raw)
+            now, terms = gradients(loss, target, raw, team), []
+            added = np.zeros_like(raw)
+            for term in stage.terms:
+                share = rate / sum(other.columns == term.columns for other in stage.terms)
+                leaves = term.model.leaves(X)
+                steps, filled = _steps(loss, target, raw, now, term, leaves, l2)
+                old = term.coefficient / factor * term.model.values
+                new = np.where(filled, keep * old + (1 - keep) * share * steps, old)
+                added[:, term.columns] += new[leaves]
+                values = new * factor / term.coefficient
+                terms.append(term.with_model(term.model.with_values(values)))
+            raw += added
+            stages.append(Stage(tuple(terms)))
+    model = AdditiveModel(start, tuple(stages))
+    members = None if fitted.members is None else tuple(members_of(model, len(fitted.members)))
+    return replace(fitted, model=model, members=members, calibration=None, kept=None)
+
+
+def _check(fitted: FittedModel, keep: float) -> None:
+    if not 0 <= keep <= 1:
+        raise InvalidParameter(f"keep must be between 0 and 1; got {keep!r}.")
+    terms = [term for stage in fitted.model.stages for term in stage.terms]
+    if fitted.resolved is None or any(term.model.family != "trees" for term in terms):
+        raise IncompatibleParts(
+            "refit_leaves requires a model of trees, but the learner of this model is "
+            f"{type(fitted.learner).__name__}; use learner='tree', or learner_part('tree')."
+        )
+    if any(getattr(fitted.learner, "monotonic", ())):
+        raise IncompatibleParts(
+            "refit_leaves does not support monotonic_cst, because new values may be in another "
+            "order; fit a new model."
+        )
+
+
+def _steps(
+    loss: Loss,
+    target: Target,
+    raw: Floats,
+    now: Gradients,
+    term: Term,
+    leaves: NDArray[np.int32],
+    l2: float,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Best values of the leaves, (n_leaves, c), and whether new rows are there, (n_leaves, 1)."""
+    n_leaves, weight, columns = len(term.model.values), target.weight, term.columns
+    filled = np.bincount(leaves, minlength=n_leaves)[:, None] > 0
+    if loss.has_leaf_values:
+        return loss.leaf_values(target, raw, leaves, n_leaves, columns), filled
+    ones = np.ones(len(raw))
+    steps = np.zeros((n_leaves, columns.stop - columns.start))
+    for place, k in enumerate(range(columns.start, columns.stop)):
+        hessian = ones if now.hessian is None else now.hessian[:, k]
+        top = sums_of_groups(leaves, now.negative_gradient[:, k], weight, n_leaves)
+        bottom = sums_of_groups(leaves, hessian, weight, n_leaves) + l2
+        np.divide(top, bottom, out=steps[:, place], where=bottom > 0)
+    return steps, filled
