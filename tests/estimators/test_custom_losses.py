@@ -10,7 +10,7 @@ from tests.cases import LEARNERS, PLAIN, assert_same_model, ids
 from hilboost import AdaptiveLoss, BoostingClassifier, BoostingRegressor, LeafLoss, Loss
 from hilboost.core.errors import HilboostError, IncompatibleParts
 from hilboost.core.gradients import Gradients
-from hilboost.losses import Huber
+from hilboost.losses import Huber, Quantile
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -79,6 +79,9 @@ class MyQuantile(LeafLoss):
     def gradients(self, target, raw):
         sign = np.sign(target.y - raw)
         return Gradients(np.where(sign > 0, self.level, np.where(sign < 0, self.level - 1, 0.0)))
+
+    def with_curvature(self, target, raw):
+        return Quantile(self.level).with_curvature(target, raw)
 
     def leaf_values(self, target, raw, leaves, n_leaves, columns):
         values = np.zeros((n_leaves, 1))

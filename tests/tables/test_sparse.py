@@ -49,7 +49,7 @@ def same(model, sparse, dense, y, **given):
 
 @pytest.mark.parametrize("make", FORMATS, ids=lambda make: make.__name__)
 def test_every_format_gives_the_dense_model(make):
-    same(BoostingRegressor(n_estimators=5, random_state=0), make(X), X, Y)
+    same(BoostingRegressor(learner="tree", n_estimators=5, random_state=0), make(X), X, Y)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,9 @@ def test_every_format_gives_the_dense_model(make):
 )
 def test_every_kind_of_fit_gives_the_dense_model(parameters):
     weight = np.arange(len(Y)) % 3
-    model = BoostingRegressor(**{"n_estimators": 8, "random_state": 0, **parameters})
+    model = BoostingRegressor(
+        **{"learner": "tree", "n_estimators": 8, "random_state": 0, **parameters}
+    )
     same(model, sp.csr_array(X), X, Y, sample_weight=weight)
 
 
@@ -74,9 +76,9 @@ def test_classes_and_given_validation_rows():
     labels = np.digitize(Y, [-0.5, 0.5])
     rest = {"y_val": labels[300:]}
     left, right = (
-        BoostingClassifier(n_estimators=6, random_state=0, multi_output="shared").fit(
-            Z[:300], labels[:300], X_val=Z[300:], **rest
-        )
+        BoostingClassifier(
+            learner="tree", n_estimators=6, random_state=0, multi_output="shared"
+        ).fit(Z[:300], labels[:300], X_val=Z[300:], **rest)
         for Z in (sp.csr_array(X), X)
     )
     expected = right.predict_proba(X)
@@ -133,12 +135,17 @@ def test_blocks_are_those_of_the_dense_array(n, d, data):
 def test_rows_and_columns_in_many_blocks(monkeypatch):
     monkeypatch.setattr(binning, "_SPARSE_BLOCK_ROWS", 37)
     monkeypatch.setattr("hilboost.tables.blocks._BLOCK_BYTES", 1)
-    same(BoostingRegressor(n_estimators=5, random_state=0, n_jobs=2), sp.csr_array(X), X, Y)
+    same(
+        BoostingRegressor(learner="tree", n_estimators=5, random_state=0, n_jobs=2),
+        sp.csr_array(X),
+        X,
+        Y,
+    )
 
 
 def test_bins_from_a_sample_of_rows(monkeypatch):
     monkeypatch.setattr(binning, "SAMPLE_ROWS", 150)
-    same(BoostingRegressor(n_estimators=5, random_state=0), sp.csr_array(X), X, Y)
+    same(BoostingRegressor(learner="tree", n_estimators=5, random_state=0), sp.csr_array(X), X, Y)
 
 
 def test_memory_follows_what_is_filled():
