@@ -22,6 +22,7 @@ from hilboost.backends.exact_sums import (
 )
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.leaves import add_leaf_values
+from hilboost.boosting.memory import GradientMemory
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
@@ -115,15 +116,18 @@ def loss_sums(
     return merged(first, target.share)
 
 
-def gradients(loss: Loss, target: Target, raw: Floats, team: ThreadTeam) -> Gradients:
-    """Compute the gradients of all rows."""
+def gradients(
+    loss: Loss, target: Target, raw: Floats, team: ThreadTeam, memory: GradientMemory | None = None
+) -> Gradients:
+    """Compute the gradients of all rows, in ``memory`` if the last ones are not used any more."""
     ranges = row_ranges(loss, target, raw.shape[1], team.n_threads)
     if len(ranges) == 1:
         return checked(loss, loss.gradients(target, raw), raw.shape)
     head = ranges[0]
     first = checked(loss, loss.gradients(target.rows(head), raw[head]), raw[head].shape)
-    negative = np.empty_like(raw)
-    hessian = None if first.hessian is None else np.empty_like(raw)
+    memory = GradientMemory() if memory is None else memory
+    negative = memory.like(raw, "negative gradient")
+    hessian = None if first.hessian is None else memory.like(raw, "hessian")
 
     def fill(rows: slice) -> None:
         block = checked(loss, loss.gradients(target.rows(rows), raw[rows]), raw[rows].shape)

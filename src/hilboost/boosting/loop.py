@@ -272,7 +272,8 @@ def _gradients(
     """Gradients of the loss, of a loss close to it with a useful hessian, or both."""
     curves = [part.fits_curvature for part in config.learner.parts]
     if not any(curves):
-        return gradients(loss, target, member.raw, team)
+        memory = None if config.learner.keeps_gradients else member.memory
+        return gradients(loss, target, member.raw, team, memory)
     curved = _with_curvature(loss, target, member)
     now = gradients(curved, target, member.raw, team)
     if all(curves) or curved is loss:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.boosting.memory import GradientMemory
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
@@ -32,6 +33,8 @@ class EnsembleMember:
         Empty if the rows are divided into shards, which have their own.
     data : object or None
         Result of ``config.learner.prepare``, if each member has its own inputs.
+    memory : GradientMemory
+        Shared by the shards of a member, of which one learns at a time.
     """
 
     initial_raw: Floats
@@ -39,6 +42,7 @@ class EnsembleMember:
     stages: list[Stage] = field(default_factory=list)
     raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
     data: Any = None
+    memory: GradientMemory = field(default_factory=GradientMemory, repr=False)
     _visible: tuple[Target, Target] | None = field(default=None, repr=False)
 
     def model(self) -> AdditiveModel:

@@ -19,7 +19,7 @@ from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 
-SHARED_GAIN, EXPECTED_GAIN = 0.8, 0.9
+SHARED_GAIN, EXPECTED_GAIN = 0.7, 0.85
 """Least share of the gain of stages that other rows have, too; at once, and with larger shards."""
 
 STAGES_PER_TEST, STAGES_PER_DECISION = 2, 8
@@ -77,6 +77,7 @@ class Shard:
                 _within(member.rows, rows),
                 member.stages,
                 np.asarray(model.predict_raw(X[rows], n_threads), order="F"),
+                memory=member.memory,
             )
             for member, model, X in zip(members, models, inputs, strict=True)
         ]
@@ -107,6 +108,7 @@ class Shard:
                 one.stages,
                 np.asarray(np.concatenate([one.raw, other.raw]), order="F"),
                 self.division.joined([one.data, other.data]),
+                one.memory,
             )
             for one, other in zip(self.members, following.members, strict=True)
         ]

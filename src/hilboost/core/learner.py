@@ -76,6 +76,9 @@ class Learner(ABC):
     See :class:`hilboost.tables.BlockTable`.
     """
 
+    keeps_gradients: ClassVar[bool] = True
+    """Whether gradients may be read after :meth:`fit`; the next stage overwrites them otherwise."""
+
     resumable: ClassVar[bool] = False
     """Whether a fit can be continued from the base models alone."""
 

@@ -33,14 +33,24 @@ class BinomialLogLoss(Loss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        # log(1 + exp(raw)) in functions that NumPy evaluates in vector registers.
-        log_of_sum = np.maximum(raw, 0.0) + np.log1p(np.exp(-np.abs(raw)))
-        return (log_of_sum - target.y * raw)[:, 0]
+        # log(1 + exp(raw)) in functions that NumPy evaluates in vector registers, in one array.
+        value: Floats = np.abs(raw)
+        np.negative(value, out=value)
+        np.log1p(np.exp(value, out=value), out=value)
+        value += np.maximum(raw, 0.0)
+        value -= target.y * raw
+        return value[:, 0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Negative gradient ``y - p`` and hessian ``p (1 - p)``."""
-        p = expit(raw)
-        return Gradients(target.y - p, p * (1 - p), bound=0.25)
+        # The logistic function by tanh, in vector registers: half of the time of expit.
+        p: Floats = 0.5 * raw
+        np.tanh(p, out=p)
+        p *= 0.5
+        p += 0.5
+        hessian = 1.0 - p
+        hessian *= p
+        return Gradients(target.y - p, hessian, bound=0.25)
 
     @property
     def link(self) -> LogitLink:

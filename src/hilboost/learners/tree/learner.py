@@ -140,6 +140,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
     newton_steps: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
     reads_blocks: ClassVar[bool] = True
+    keeps_gradients: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Reject incompatible parameters."""
