@@ -24,6 +24,7 @@ class Shim(BaseEstimator):
     """Passes parameters under their own names, and forwards everything else."""
 
     _class: type
+    _score: str
     _refused: dict[str, Any] = {}  # noqa: RUF012
     _names: dict[str, str] = {}  # noqa: RUF012
     _constant: dict[str, Any] = {}  # noqa: RUF012
@@ -35,6 +36,11 @@ class Shim(BaseEstimator):
                 raise NotInHilboost(name, getattr(self, name))
         if given.get("early_stopping") == "auto":
             given["early_stopping"] = n > _ROWS_OF_EARLY_STOPPING
+        if "scoring" in given:
+            # None is the score of the estimator; without held-out rows, it has no effect.
+            scoring = given.pop("scoring")
+            if given["early_stopping"] and scoring != "loss":
+                given["eval_metric"] = self._score if scoring is None else scoring
         named = {self._names.get(name, name): value for name, value in given.items()}
         return {**self._constant, **named}
 
@@ -103,6 +109,7 @@ class OfClasses(ClassifierMixin, Shim):
     """Classifiers."""
 
     _class = BoostingClassifier
+    _score = "accuracy"
 
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities."""
@@ -121,10 +128,16 @@ class OfNumbers(RegressorMixin, Shim):
     """Regressors."""
 
     _class = BoostingRegressor
+    _score = "r2"
 
 
-_HIST = {"subsample": 1.0, "cv_folds": 1, "target_encoding": False}
-_GRADIENT = {"early_stopping": False, "target_encoding": False, "max_leaf_nodes": None}
+_HIST = {"learner": "tree", "subsample": 1.0, "cv_folds": 1, "target_encoding": False}
+_GRADIENT = {
+    "learner": "tree",
+    "early_stopping": False,
+    "target_encoding": False,
+    "max_leaf_nodes": None,
+}
 _GRADIENT_NAMES = {"min_impurity_decrease": "min_gain"}
 _GRADIENT_REFUSED = {
     "criterion": "friedman_mse",
@@ -139,7 +152,6 @@ class HistGradientBoostingRegressor(OfNumbers):
     """hilboost's regressor."""
 
     _names = {"max_iter": "n_estimators"}  # noqa: RUF012
-    _refused = {"scoring": "loss"}  # noqa: RUF012
     _constant = _HIST
 
     def __init__(
@@ -182,7 +194,6 @@ class HistGradientBoostingClassifier(OfClasses):
     """hilboost's classifier."""
 
     _names = {"max_iter": "n_estimators"}  # noqa: RUF012
-    _refused = {"scoring": "loss"}  # noqa: RUF012
     _constant = _HIST
 
     def __init__(

@@ -1,15 +1,26 @@
 """Shapley values of predictions: they add up, and belong to the right columns."""
 
+from itertools import combinations
+from math import factorial
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.neighbors import KNeighborsRegressor
 from tests.cases import PLAIN
 
-from hilboost import BoostingClassifier, BoostingRegressor, load
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    SparseKernelRidge,
+    load,
+)
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
+from hilboost.kernels import Gaussian
 
 SHORT = {"n_estimators": 10, "early_stopping": False, "random_state": 0}
 METHODS = ("interventional", "path_dependent")
@@ -42,12 +53,66 @@ def assert_adds_up(model, rows, background=None):
     return found
 
 
-@pytest.mark.parametrize("learner", ["tree", "linear", ["tree", "linear"]])
+@pytest.mark.parametrize("learner", ["tree", "linear", "kernel", ["tree", "linear", "kernel"]])
 def test_values_add_up(learner):
-    model = BoostingRegressor(**SHORT, learner=learner).fit(X, Y)
-    found = assert_adds_up(model, X[:30], X[30:80])
+    model = BoostingRegressor(**SHORT, learner=learner).fit(FULL, Y)
+    found = assert_adds_up(model, FULL[:30], FULL[30:80])
     assert found.values.shape == (30, 4)
     assert found.feature_names == ["0", "1", "2", "3"]
+
+
+def shapley_by_subsets(predict, rows, background):
+    """Interventional Shapley values (n, d) by their definition."""
+    n, d = rows.shape
+    worth = {}
+    for size in range(d + 1):
+        for known in combinations(range(d), size):
+            mixed = np.repeat(background[None], n, axis=0)
+            mixed[:, :, known] = rows[:, None, known]
+            outputs = predict(mixed.reshape(-1, d))
+            worth[frozenset(known)] = outputs.reshape(n, -1).mean(axis=1)
+    found = np.zeros((n, d))
+    for known, value in worth.items():
+        for j in set(range(d)) - known:
+            share = factorial(len(known)) * factorial(d - len(known) - 1) / factorial(d)
+            found[:, j] += share * (worth[known | {j}] - value)
+    return found
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelBoostingRegressor(kernel=Gaussian(1.5), regularization=0.1),
+        SparseKernelRidge(kernel=Gaussian(1.5), regularization=0.1, n_basis=40),
+        BoostingRegressor(**SHORT, learner=KNeighborsRegressor()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_values_of_other_stages_lie_within_their_standard_errors(model):
+    model.fit(FULL, Y)
+    rows, background = FULL[:20], FULL[40:72]
+    exact = shapley_by_subsets(model.predict, rows, background)
+    found = model.shap_values(rows, background, n_orders=32)
+    total = found.values.sum(axis=1) + found.base_values
+    np.testing.assert_allclose(total, model.predict(rows), atol=1e-9)
+    off = (found.values - exact) / found.standard_errors
+    assert np.sqrt((off**2).mean()) < 1.5
+    assert found.standard_errors.max() < 0.3 * np.abs(exact).max()
+    few = model.shap_values(rows[3:5], background, n_orders=32)
+    np.testing.assert_allclose(few.values, found.values[3:5], atol=1e-9)
+
+
+def test_trees_beside_a_kernel_machine():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    frame["kind"] = rng.choice(["x", "y", "z"], size=300)
+    y = np.sin(2 * frame["a"]) * frame["b"] + (frame["kind"] == "x")
+    model = BoostingRegressor(learner="auto", n_estimators=40, random_state=0, n_jobs=1)
+    model.fit(frame, y)
+    assert model.parts_["kernel"].weight > 0
+    found = assert_adds_up(model, frame[:20], frame[50:90])
+    assert found.values.shape == found.standard_errors.shape == (20, 4)
+    assert MODEL.shap_values(X[:20], X[20:50]).standard_errors is None
 
 
 @pytest.mark.parametrize("parameters", [{}, {"multi_output": "shared"}, {"cv_folds": 3}])
@@ -132,11 +197,7 @@ def test_the_package_shap_agrees_and_plots():
     [
         (lambda: MODEL.shap_values(X[:3]), InvalidData, "3 rows, too few.*pass background="),
         (lambda: MODEL.shap_values(X, method="tree"), InvalidParameter, "method='tree' is not"),
-        (
-            lambda: BoostingRegressor(**SHORT, learner="kernel").fit(FULL, Y).shap_values(FULL),
-            IncompatibleParts,
-            "requires stages that are trees or sums over columns.*shap.Explainer",
-        ),
+        (lambda: MODEL.shap_values(X, n_orders=1), InvalidParameter, "at least 2; got 1"),
     ],
 )
 def test_refusals(call, error, match):

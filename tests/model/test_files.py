@@ -18,7 +18,7 @@ from tests.model.editing import changed, contents, edit
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.core.errors import HilboostError, IncompatibleParts, InvalidModelFile, InvalidType
+from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import Huber, Quantile, Tweedie
 
@@ -121,13 +121,10 @@ def test_parameters_as_numpy_numbers(tmp_path):
     assert loaded.fit(X, Y).n_estimators_ == 5
 
 
-def test_a_loaded_model_is_fitted_anew_but_not_continued(tmp_path):
+def test_a_loaded_model_is_fitted_anew(tmp_path):
     loaded = round_trip(BoostingRegressor(**PLAIN).fit(X, Y), tmp_path)
     expected = loaded.predict(X)
     np.testing.assert_array_equal(loaded.fit(X, Y).predict(X), expected)
-    loaded = round_trip(loaded, tmp_path).set_params(warm_start=True, n_estimators=20)
-    with pytest.raises(HilboostError, match="warm_start"):
-        loaded.fit(X, Y)
 
 
 # Models that files do not hold

@@ -31,6 +31,7 @@ from hilboost.estimators.subset_ensembles import (
 )
 from hilboost.kernels import Gaussian, Matern
 from hilboost.outputs import PrecomputedOutput
+from hilboost.report import facts as report_facts
 from hilboost.report import render
 from hilboost.report.about import kernel_facts
 
@@ -383,3 +384,28 @@ def test_mistakes_are_told(tmp_path):
     X, y = classes()
     with pytest.raises(InvalidData, match="'dog', which is not one of"):
         BoostingClassifier(**PLAIN).fit(X, y).report(X, np.full(160, "dog"))
+
+
+def test_thresholds_count_the_rows_above_them():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.where(X[:, 0] + X[:, 1] > 0.8, "ill", "well")
+    model = BoostingClassifier(**PLAIN).fit(X[:100], y[:100])
+    for positive in ("ill", "well"):
+        facts = report_facts(model, X[100:], y[100:], positive_class=positive)["classes"]
+        p = model.predict_proba(X[100:])[:, facts["positive"]]
+        assert facts["classes"][facts["positive"]] == positive
+        hits = y[100:] == positive
+        for one in facts["thresholds"]:
+            selected = p >= one["threshold"]
+            assert one["share"] == selected.mean()
+            assert one["precision"] == pytest.approx(hits[selected].mean())
+            assert one["recall"] == pytest.approx(metrics.recall_score(hits, selected))
+            assert one["lift"] == pytest.approx(hits[selected].mean() / hits.mean())
+    page = model.report(X[100:], y[100:], positive_class="ill").html
+    assert "probability of class ill is at least the threshold" in page
+    for chosen, said in (("sick", "is not a class of the model; set it to 'ill' or 'well'"),):
+        with pytest.raises(InvalidParameter, match=said):
+            model.report(X, y, positive_class=chosen)
+    numbers = BoostingRegressor(**PLAIN).fit(X, X[:, 0])
+    with pytest.raises(InvalidParameter, match="requires a model of two classes"):
+        numbers.report(X, X[:, 0], positive_class=1)

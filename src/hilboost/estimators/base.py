@@ -206,11 +206,7 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         """The fitted model to continue with ``warm_start=True``, if any."""
         if not self.warm_start or not self.__sklearn_is_fitted__():
             return None
-        if self.fitted_.members is None:
-            raise InvalidData(
-                "warm_start: a model read from a file cannot be continued; set warm_start=False."
-            )
-        return self.fitted_
+        return self.fitted_.to_continue()
 
     def _training_data(
         self, rows: Rows, held_out: Rows, before: FittedModel | None

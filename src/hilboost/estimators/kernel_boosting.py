@@ -21,6 +21,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.parameters import changed
+from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import public_methods
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine import SELECTIONS, KernelExpansion
@@ -83,7 +84,7 @@ class KernelMachineEstimator(BoostingEstimator):
 
 
 @public_methods
-class KernelBoosting(KernelMachineEstimator):
+class KernelBoosting(ShapleyValues, KernelMachineEstimator):
     """Base class of boosted kernel machines."""
 
     _resumes = True

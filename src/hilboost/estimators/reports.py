@@ -13,7 +13,13 @@ class ReportMixin:
     """Mixin for reports on the fitted model."""
 
     def report(
-        self, X: Any, y: Any, path: str | Path | None = None, title: str | None = None
+        self,
+        X: Any,
+        y: Any,
+        path: str | Path | None = None,
+        title: str | None = None,
+        *,
+        positive_class: Any = None,
     ) -> Any:
         """Create a report on the fitted model: errors, feature importances and parameters.
 
@@ -26,6 +32,9 @@ class ReportMixin:
         path : str or Path, optional
             Path of a self-contained HTML file to write.
         title : str, optional
+        positive_class : label, optional
+            The class, of two, that calibration, curves, thresholds and partial dependence are
+            about; by default the second of ``classes_``.
 
         Returns
         -------
@@ -35,7 +44,8 @@ class ReportMixin:
         Raises
         ------
         InvalidData, InvalidParameter
-            ``y`` does not match ``X``, or the file ``path`` cannot be created.
+            ``y`` does not match ``X``, ``positive_class`` is not one of two classes, or the file
+            ``path`` cannot be created.
         MissingPackage
             The packages of the extra ``report`` are not installed.
 
@@ -46,7 +56,7 @@ class ReportMixin:
         """
         from hilboost.report import report
 
-        return report(self, X, y, path, title=title)
+        return report(self, X, y, path, title=title, positive_class=positive_class)
 
     def report_facts(self, X: Any, y: Any) -> dict[str, Any]:
         """Return the facts of :meth:`report` as a JSON-serializable dict.

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
 from hilboost.estimators.signatures import public_methods
 from hilboost.model.fitted import FittedModel
 from hilboost.tables import BlockTable, without_frame
@@ -23,14 +23,19 @@ _FEWEST_ROWS, _MOST_ROWS = 20, 200
 
 @public_methods
 class ShapleyValues:
-    """Mixin for Shapley values of models of trees and linear functions."""
+    """Mixin for Shapley values."""
 
     fitted_: FittedModel
     n_jobs: int | None
     _checked: Any
 
     def shap_values(
-        self, X: Any, background: Any = None, *, method: str = "interventional"
+        self,
+        X: Any,
+        background: Any = None,
+        *,
+        method: str = "interventional",
+        n_orders: int = 32,
     ) -> ShapValues:
         """Divide each raw prediction among the columns of ``X``, by Shapley values.
 
@@ -44,49 +49,61 @@ class ShapleyValues:
         method : {"interventional", "path_dependent"}, default="interventional"
             The prediction for a set of known columns: the mean prediction of the background rows
             with these columns replaced, or the mean over the leaves that the known columns do not
-            exclude, by the numbers of background rows in the nodes.
+            exclude, by the numbers of background rows in the nodes.  Stages that are not trees use
+            the former.
+        n_orders : int, default=32
+            Number of random orders of the columns, and of their reverses, for kernel stages and
+            other stages that are neither trees nor linear functions.  At least 2.
 
         Returns
         -------
         ShapValues
-            ``values`` (n, d), or (n, d, r) for r outputs, ``base_values``, and ``explanation()``
-            for the plots of the package shap.
+            ``values`` (n, d), or (n, d, r) for r outputs, ``base_values``, ``standard_errors`` of
+            values that are estimated, and ``explanation()`` for the plots of the package shap.
 
         Raises
         ------
         InvalidData
             ``X`` has too few rows to be its own background.
         InvalidParameter
-            ``method`` is not known.
+            ``method`` is not known, or ``n_orders`` is too small.
         IncompatibleParts
-            A stage of the model is neither a tree nor a linear function.
+            A path of a tree is too long.
 
         Notes
         -----
-        Values are exact and add up to the raw prediction.  The columns of the target encoding
-        count as the column that they encode; the value of a column that encodes a pair of columns
-        is divided equally among the two.
+        Values add up to the raw prediction.  Those of trees and linear functions are exact.  Those
+        of other stages are means over random orders of the columns; their standard errors decrease
+        with the square root of ``n_orders``, and their cost is that of ``2 n_orders (d + 1)``
+        predictions for each row.  The columns of the target encoding count as the column that they
+        encode; the value of a column that encodes a pair of columns is divided equally among the
+        two.
 
         References
         ----------
         Lundberg et al., *From local explanations to global understanding with explainable AI for
         trees*, 2020.
+        Štrumbelj & Kononenko, *Explaining prediction models and individual predictions with feature
+        contributions*, 2014.
         """
-        from hilboost.export.shapley import ShapValues, shapley_values
+        from hilboost.export.shapley import Game, ShapValues, shapley_values
 
         check_is_fitted(self)
         if method not in _METHODS:
             raise unknown_name("method", method, _METHODS)
+        if n_orders < 2:
+            raise InvalidParameter(f"n_orders must be at least 2; got {shown(n_orders)}.")
         rows = _dense(self._checked(X))
         others = _some_of(rows) if background is None else _dense(self._checked(background))
         n_threads = threads_for(self.n_jobs, rows.size * self.fitted_.model.cost_per_row)
-        path_dependent = method == "path_dependent"
-        values, base = shapley_values(self.fitted_, rows, others, path_dependent, n_threads)
+        game = Game(method == "path_dependent", int(n_orders))
+        values, base, errors = shapley_values(self.fitted_, rows, others, game, n_threads)
         if values.shape[2] == 1:
             values, base = values[:, :, 0], base[0]
+            errors = None if errors is None else errors[:, :, 0]
         names = [str(column.name) for column in self.fitted_.schema.columns]
         base_values = np.broadcast_to(base, (len(rows), *np.shape(base)))
-        return ShapValues(values, base_values, self._seen(X, rows), names)
+        return ShapValues(values, base_values, self._seen(X, rows), names, errors)
 
     def _seen(self, X: Any, rows: Floats) -> Any:
         """The rows as they are shown: with the levels of categories."""

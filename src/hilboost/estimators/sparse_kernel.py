@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import KernelBoosting, KernelMachineEstimator
+from hilboost.estimators.shapley import ShapleyValues
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
@@ -23,7 +24,7 @@ from hilboost.training.recipes.kernel_machines import (
 )
 
 
-class SparseKernelMachine(KernelMachineEstimator):
+class SparseKernelMachine(ShapleyValues, KernelMachineEstimator):
     """Base class of a kernel machine with nested bases, fitted by the boosting loop."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -1,4 +1,4 @@
-"""Shapley values of the predictions of additive models of trees and linear functions."""
+"""Shapley values of the predictions of additive models."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from hilboost.backends.trees.shapley import (
     leaf_paths,
     node_counts,
 )
-from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.packages import required
 from hilboost.encoders import Encoding
+from hilboost.export.sampled_shapley import sampled_values
 from hilboost.learners.tree import Tree
 from hilboost.learners.tree.tree import flat_trees
+from hilboost.model.additive import AdditiveModel
 from hilboost.model.fitted import FittedModel
 
 _CHUNK = 1024  # rows
@@ -46,12 +48,16 @@ class ShapValues:
     data : (n, d) array
         The rows.
     feature_names : list of str
+    standard_errors : array of the shape of ``values``, or None
+        Of the values of stages that are neither trees nor sums over columns, which are estimated;
+        ``None`` if there are none, and all values are exact.
     """
 
     values: Floats
     base_values: Floats
     data: NDArray[Any]
     feature_names: list[str]
+    standard_errors: Floats | None = None
 
     def explanation(self) -> Any:
         """Return a ``shap.Explanation``, for the plots of shap.
@@ -71,9 +77,25 @@ class ShapValues:
         )
 
 
+@dataclass(frozen=True)
+class Game:
+    """What is divided among the columns, and how.
+
+    Attributes
+    ----------
+    path_dependent : bool
+        Whether trees divide their outputs by the numbers of background rows in their nodes.
+    n_orders : int
+        Number of random orders for stages that are neither trees nor sums over columns.
+    """
+
+    path_dependent: bool
+    n_orders: int
+
+
 def shapley_values(
-    fitted: FittedModel, X: Floats, background: Floats, path_dependent: bool, n_threads: int
-) -> tuple[Floats, Floats]:
+    fitted: FittedModel, X: Floats, background: Floats, game: Game, n_threads: int
+) -> tuple[Floats, Floats, Floats | None]:
     """Compute Shapley values of raw predictions.
 
     Parameters
@@ -81,7 +103,7 @@ def shapley_values(
     fitted : FittedModel
     X, background : (n, d), (m, d) float32 or float64
         Validated inputs.
-    path_dependent : bool
+    game : Game
     n_threads : int
 
     Returns
@@ -89,11 +111,8 @@ def shapley_values(
     values : (n, d, r) float64
     base : (r,) float64
         Mean raw prediction of the background.
-
-    Raises
-    ------
-    IncompatibleParts
-        A stage is neither a tree nor a sum over columns.
+    standard_errors : (n, d, r) float64 or None
+        ``None`` if all values are exact.
     """
     base = fitted.predict_raw(background, n_threads).mean(axis=0)
     d = X.shape[1]
@@ -103,29 +122,41 @@ def shapley_values(
     terms = [term for stage in fitted.model.stages for term in stage.terms]
     trees = [term for term in terms if term.model.family == "trees"]
     if trees:
+        path_dependent = game.path_dependent
         _add_trees(values, trees, X, background, players.of_column, path_dependent, n_threads)
-    for term in terms:
-        if term.model.family != "trees":
-            effects = _effects(term.model, X) - _effects(term.model, background).mean(axis=0)
-            for column, player in enumerate(players.of_column):
-                values[:, player, term.columns] += term.coefficient * effects[:, column]
-    return np.einsum("npr,pd->ndr", values, players.shares), base
+    others = [
+        term
+        for term in terms
+        if term.model.family != "trees" and not _add_effects(values, term, X, background, players)
+    ]
+    errors = None
+    if others:
+        rest = AdditiveModel(np.zeros(len(base)), (Stage(tuple(others)),))
+        columns, seed = players.of_column, fitted.seed
+        found = sampled_values(
+            lambda rows: rest.predict_raw(rows, n_threads),
+            *(X, background, columns, game.n_orders, seed),
+        )
+        values += found.values
+        errors = np.sqrt(np.einsum("npr,pd->ndr", found.variances, players.shares**2))
+    return np.einsum("npr,pd->ndr", values, players.shares), base, errors
 
 
 def _matrix(X: Floats) -> Floats:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-def _effects(model: BaseModel, X: Floats) -> Floats:
-    """What each column adds to the outputs, (n, d, r)."""
-    effects = model.column_effects(X)
-    if effects is None:
-        raise IncompatibleParts(
-            "shap_values requires stages that are trees or sums over columns, but this model has a "
-            f"{model.described()}; fit with learner='tree', or use shap.Explainer(model.predict, "
-            "background)."
-        )
-    return effects
+def _add_effects(
+    values: Floats, term: Term, X: Floats, background: Floats, players: _Players
+) -> bool:
+    """Add the values of a sum over columns to (n, n_players, r); whether the term is one."""
+    effects, of_others = (term.model.column_effects(rows) for rows in (X, background))
+    if effects is None or of_others is None:
+        return False
+    effects = effects - of_others.mean(axis=0)
+    for column, player in enumerate(players.of_column):
+        values[:, player, term.columns] += term.coefficient * effects[:, column]
+    return True
 
 
 @dataclass(frozen=True)

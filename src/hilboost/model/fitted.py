@@ -10,9 +10,10 @@ import numpy as np
 
 from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import unknown_name
+from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.additive import AdditiveModel
@@ -95,6 +96,29 @@ class FittedModel:
                 f"by {type(self.learner).__name__}."
             )
         return StageLearners.of(self.learner.names, self.model.stages)
+
+    def to_continue(self) -> FittedModel:
+        """Return the record with the members of the ensemble, to which stages can be added.
+
+        Returns
+        -------
+        FittedModel
+
+        Raises
+        ------
+        InvalidData
+            The model was read from a file and its fit held rows out, which the file does not name.
+        """
+        if self.members is not None:
+            return self
+        encodes_targets = self.encoding is not None and self.encoding.statistics
+        if self.history is None or self.history.validation is not None or encodes_targets:
+            raise InvalidData(
+                "warm_start: a model read from a file can only be continued if its fit held no "
+                "rows out, by early_stopping=False and without target encoding; set "
+                "warm_start=False."
+            )
+        return replace(self, members=(self.model,), row_draws=ROW_DRAWS)
 
     def part(self, name: str) -> FittedModel:
         """Return the model of the stages that one of several learners fitted.

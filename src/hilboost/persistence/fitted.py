@@ -85,6 +85,7 @@ def from_file(
     """
     schema = _read_schema(header, choice)
     codec, stages = _read_codec(header, arrays, len(additive.initial_raw), reader)
+    require(codec.n_classes != 1 or not additive.stages, "classes")
     encoding = summary = None
     if "encoding" in header:
         encoding = categories.from_file(header["encoding"], arrays, schema)

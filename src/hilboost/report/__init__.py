@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["facts", "render", "report", "scores"]
 
 
-def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, Any]:
+def facts(
+    model: Any, X: Any, y: Any, *, title: str | None = None, positive_class: Any = None
+) -> dict[str, Any]:
     """Collect JSON-compatible facts about a fitted model on some rows.
 
     Parameters
@@ -23,6 +25,8 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     X : array-like or data frame (n, d)
     y : array-like (n,), (n, c), or sequence of n labels
     title : str, optional
+    positive_class : label, optional
+        The class, of two, that calibration, curves and thresholds are about; by default the second.
 
     Returns
     -------
@@ -31,7 +35,7 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     """
     from hilboost.report.collect import facts
 
-    return facts(model, X, y, title=title)
+    return facts(model, X, y, title=title, positive_class=positive_class)
 
 
 def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
@@ -77,7 +81,13 @@ def render(facts: dict[str, Any]) -> str:
 
 
 def report(
-    model: Any, X: Any, y: Any, path: str | Path | None = None, *, title: str | None = None
+    model: Any,
+    X: Any,
+    y: Any,
+    path: str | Path | None = None,
+    *,
+    title: str | None = None,
+    positive_class: Any = None,
 ) -> Report:
     """Make a report of a fitted model on some rows.
 
@@ -89,6 +99,8 @@ def report(
     path : str or Path, optional
         Output file.
     title : str, optional
+    positive_class : label, optional
+        The class, of two, that calibration, curves and thresholds are about; by default the second.
 
     Returns
     -------
@@ -102,6 +114,6 @@ def report(
     from hilboost.report.page import Report, page_packages
 
     page_packages()  # before the facts, which take time
-    found = facts(model, X, y, title=title)
+    found = facts(model, X, y, title=title, positive_class=positive_class)
     page = Report(found, render(found))
     return page if path is None else page.save(path)

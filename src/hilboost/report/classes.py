@@ -18,6 +18,7 @@ _CURVE_POINTS = 200
 _LARGEST_MATRIX = 15
 _PAIRS = 12
 _WORST = 6
+_SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)  # of the rows, with the highest scores
 _TINY = 1e-15  # the smallest probability
 
 
@@ -29,8 +30,9 @@ def class_facts(
     proba: Floats,
     guess: Floats,
     gives_probabilities: bool = True,
+    positive: int = 1,
 ) -> dict[str, Any]:
-    """Collect scores, confusion matrix, calibration, and curves.
+    """Collect scores, confusion matrix, calibration, curves, and thresholds.
 
     Parameters
     ----------
@@ -46,6 +48,8 @@ def class_facts(
         Those of the baseline, the model without stages.
     gives_probabilities : bool, default True
         Whether to include calibration, and the log loss by column.
+    positive : int, default 1
+        Index of the class, of two, that calibration, curves and thresholds are about.
     """
     n, names = len(codes), [shortened(label, 30) for label in classes]
     best = proba.argmax(axis=1)
@@ -60,13 +64,19 @@ def class_facts(
     if gives_probabilities:
         table["confidence"] = proba[worst, best[worst]].tolist()
         series["log_loss"] = -np.log(np.maximum(own, _TINY))
+    if len(names) == 2:
+        hits, stated = codes == positive, proba[:, positive]
+    else:
+        hits, stated = codes == best, proba.max(axis=1)
     return {
         "classes": names,
         "scores": class_scores(codes, proba, guess, gives_probabilities),
         "by_class": _by_class(names, codes, best),
         "confusion": _confusion(names, codes, best),
-        "calibration": _calibration(codes, proba, best) if gives_probabilities else None,
-        "curves": _curves(codes, proba) if len(names) == 2 else None,
+        "positive": positive if len(names) == 2 else None,
+        "calibration": _calibration(hits, stated) if gives_probabilities else None,
+        "curves": _curves(hits, stated) if len(names) == 2 else None,
+        "thresholds": _thresholds(hits, stated) if len(names) == 2 else None,
         "by_column": means_by_column(columns, order, series),
         "worst": table,
     }
@@ -108,14 +118,13 @@ def _confusion(names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp]
     }
 
 
-def _calibration(codes: NDArray[np.intp], proba: Floats, best: NDArray[np.intp]) -> dict[str, Any]:
+def _calibration(hits: NDArray[np.bool_], stated: Floats) -> dict[str, Any]:
     """Compute observed frequencies by predicted probability, in bins with equal numbers of rows.
 
-    Uses the probability of the second of two classes, and otherwise that of the predicted class.
+    ``stated`` (n,) are the probabilities of the positive class of two, or else of the predicted
+    class, and ``hits`` (n,) whether the row is of this class.
     """
-    binary = proba.shape[1] == 2
-    stated = proba[:, 1] if binary else proba.max(axis=1)
-    hit = (codes == 1 if binary else codes == best).astype(float)
+    hit = hits.astype(float)
     order = np.argsort(stated, kind="stable")
     groups = np.array_split(order, min(10, max(1, len(order) // 10)))
     bins = [
@@ -127,26 +136,49 @@ def _calibration(codes: NDArray[np.intp], proba: Floats, best: NDArray[np.intp])
         for rows in groups
         if len(rows)
     ]
-    gap = sum(b["count"] * abs(b["stated"] - b["observed"]) for b in bins) / len(codes)
+    gap = sum(b["count"] * abs(b["stated"] - b["observed"]) for b in bins) / len(hit)
     counts, edges = np.histogram(stated, bins=20, range=(0, 1))
     return {
-        "of": "second class" if binary else "predicted class",
         "bins": bins,
         "gap": float(gap),
         "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
     }
 
 
-def _curves(codes: NDArray[np.intp], proba: Floats) -> dict[str, Any] | None:
-    if len(np.unique(codes)) < 2:
+def _curves(hits: NDArray[np.bool_], stated: Floats) -> dict[str, Any] | None:
+    if hits.all() or not hits.any():
         return None
-    false, true, _ = metrics.roc_curve(codes, proba[:, 1])
-    precision, recall, _ = metrics.precision_recall_curve(codes, proba[:, 1])
+    false, true, _ = metrics.roc_curve(hits, stated)
+    precision, recall, _ = metrics.precision_recall_curve(hits, stated)
     return {
         "roc": {"x": _thinned(false), "y": _thinned(true)},
         "precision_recall": {"x": _thinned(recall[::-1]), "y": _thinned(precision[::-1])},
-        "share": float(codes.mean()),
+        "share": float(hits.mean()),
     }
+
+
+def _thresholds(hits: NDArray[np.bool_], stated: Floats) -> list[dict[str, Any]] | None:
+    """Count the rows at or above thresholds that select about the given shares of all rows.
+
+    The lift is the precision as a multiple of the share of the positive class.
+    """
+    if hits.all() or not hits.any():
+        return None
+    descending, found = np.sort(stated)[::-1], []
+    for share in _SHARES:
+        threshold = descending[max(0, round(share * len(hits)) - 1)]
+        selected = stated >= threshold
+        precision = float(hits[selected].mean())
+        found.append(
+            {
+                "threshold": float(threshold),
+                "share": float(selected.mean()),
+                "precision": precision,
+                "recall": float(hits[selected].sum() / hits.sum()),
+                "lift": precision / float(hits.mean()),
+            }
+        )
+    return [one for k, one in enumerate(found) if one not in found[:k]]
 
 
 def _thinned(values: Floats) -> list[float]:

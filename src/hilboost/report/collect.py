@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.loss import Loss
 from hilboost.losses.registry import gives_probabilities
 from hilboost.outputs.distances import to_points
@@ -27,7 +27,9 @@ FORMAT = 1
 _CLASSES_DRAWN = 4
 
 
-def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, Any]:
+def facts(
+    model: Any, X: Any, y: Any, *, title: str | None = None, positive_class: Any = None
+) -> dict[str, Any]:
     """Collect facts about a fitted model on some rows.
 
     Parameters
@@ -39,6 +41,8 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     y : array-like (n,), (n, c), or sequence of n labels
         True targets; with several targets, NaN marks missing values.
     title : str, optional
+    positive_class : label, optional
+        The class, of two, that calibration, curves and thresholds are about; by default the second.
 
     Returns
     -------
@@ -52,6 +56,8 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     ------
     InvalidType
         If ``model`` is not a hilboost estimator.
+    InvalidParameter
+        If ``positive_class`` is not one of two classes.
     InvalidData
         If ``X`` is not a table, or ``y`` has the wrong number of rows or an unknown class.
     ValueError, TypeError
@@ -62,6 +68,7 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     The cost is that of predicting about 200,000 rows, mainly for the importances.
     """
     columns, raw, codes = _checked(model, X, y)
+    positive = _positive(model, positive_class)
     found: dict[str, Any] = {
         "format": FORMAT,
         "title": title or f"{type(model).__name__} on {len(raw)} rows",
@@ -73,7 +80,7 @@ def facts(model: Any, X: Any, y: Any, *, title: str | None = None) -> dict[str, 
     found["data"] = data_facts(columns, order)
     kind = model.fitted_.codec.kind
     if kind == "classes":
-        found |= _of_classes(model, columns, order, codes, raw)
+        found |= _of_classes(model, columns, order, codes, raw, positive)
     elif kind == "structured":
         found |= _of_structures(model, columns, order, y, raw)
     else:
@@ -175,17 +182,38 @@ def _class_guess(model: Any, raw: Floats, numbers: Any) -> Floats:
     return np.bincount(numbers, minlength=len(model.classes_)) / len(raw)
 
 
+def _positive(model: Any, label: Any) -> int:
+    """Index of the class that the user chose."""
+    if label is None:
+        return 1
+    if model.fitted_.codec.n_classes != 2:
+        raise InvalidParameter("positive_class requires a model of two classes; omit it.")
+    known = model.classes_.tolist()
+    if label not in known:
+        raise InvalidParameter(
+            f"positive_class={shown(label)} is not a class of the model; set it to {known[0]!r} or "
+            f"{known[1]!r}."
+        )
+    return int(known.index(label))
+
+
 def _of_classes(
-    model: Any, columns: Columns, order: list[int], codes: Floats, raw: Floats
+    model: Any, columns: Columns, order: list[int], codes: Floats, raw: Floats, positive: int
 ) -> dict[str, Any]:
     names = [shortened(label, 30) for label in model.classes_]
     proba = _probabilities(model, raw)
     numbers = codes[:, 0].astype(np.intp)
     guess = _class_guess(model, raw, numbers)
     stated = gives_probabilities(model.loss_)
-    of_classes = class_facts(columns, order, model.classes_, numbers, proba, guess, stated)
+    of_classes = class_facts(
+        columns, order, model.classes_, numbers, proba, guess, stated, positive
+    )
     counts = np.bincount(numbers, minlength=len(names))
-    drawn = [1] if len(names) == 2 else np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
+    drawn = (
+        [positive]
+        if len(names) == 2
+        else np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
+    )
 
     def measured(rows: Any) -> list[dict[str, Any]]:
         return class_scores(numbers[rows], proba[rows], guess, stated)
