@@ -58,6 +58,7 @@ PARTS = (
         "stream_30000000",
         "dask_cluster",
         "engine_profile",
+        "scaling",
         "shapley",
     ),
     "structured",

@@ -35,7 +35,7 @@ class Before:
 
     rows: np.ndarray
     ordered: np.ndarray
-    packed: np.ndarray
+    packed: np.ndarray | None
 
 
 def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
@@ -45,7 +45,8 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
 
     def recording(grow_it, growth, space, team):
         rows, ordered = growth.buffers.rows[0].copy(), growth.buffers.ordered.copy()
-        before.append(Before(rows, ordered, growth.packed.copy()))
+        packed = None if growth.packed is None else growth.packed.copy()
+        before.append(Before(rows, ordered, packed))
         grow_it(growth, space, team)
         after.append(growth)
 
@@ -60,8 +61,8 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
 
 def numbers_of(before, after):
     """The packed gradients as integers, in the table's row order."""
-    packing, r = after.rules.packing, after.rules.n_outputs
-    packed, together = before.packed, before.packed.shape[1] == 1
+    packing, r = after.rules.packing, after.rules.n_outputs or 1
+    packed, together = before.packed, before.packed is None
     if together:
         packed = np.zeros((after.table.words.shape[1], 1), dtype=np.int64)
         packed[before.rows, 0] = before.ordered[0]
@@ -78,7 +79,8 @@ def numbers_of(before, after):
 
 
 def limits_of(after):
-    split, limits, start = after.rules.limits, after.limits, after.constraints.group_start
+    split, limits, constraints = after.rules.limits, after.limits, after.constraints
+    start = [] if constraints is None else constraints.group_start
     return Limits(
         limits.max_leaves,
         limits.max_depth,
@@ -90,7 +92,7 @@ def limits_of(after):
         int(after.nodes.seeds[0]),
         tuple(after.rules.monotonic.tolist()),
         tuple(
-            tuple(after.constraints.group_columns[begin:end].tolist())
+            tuple(constraints.group_columns[begin:end].tolist())
             for begin, end in zip(start[:-1], start[1:], strict=True)
         ),
     )
@@ -117,7 +119,7 @@ def assert_same_tree(before, after, search=grow, **given):
         before.rows,
         numbers_of(before, after),
         limits_of(after),
-        after.constraints.allowed,
+        after.scratch.drawn[0] if after.constraints is None else after.constraints.allowed,
     )
     n_nodes = int(after.nodes.control[N_NODES])
     assert n_nodes == len(naive)

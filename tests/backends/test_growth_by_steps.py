@@ -24,6 +24,7 @@ from hilboost.backends.trees.nodes import (
     NODE,
     RIGHT,
     SLOT,
+    open_root,
 )
 from hilboost.learners.tree import TreeLearner, buffers
 from hilboost.learners.tree.binning import bin_table
@@ -77,11 +78,13 @@ def worker(learner, table, space, packed, rows, seed, max_leaves=8):
     own = replace(table, words=np.ascontiguousarray(table.words[:, rows]))
     mine = buffers_for(learner, table, len(rows), max_leaves)
     values = packed.values
-    if values.shape[1] == 1:
+    if values is None:
         mine.ordered(1)[0] = space.ordered(1)[0][rows]
     else:
         values = values[rows]
-    growth = learner._growth(own, mine, replace(packed, values=values), np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    growth = learner._growth(own, mine, replace(packed, values=values), rng)
+    open_root(growth.nodes, len(rows), int(rng.integers(2**62)))
     growth.nodes.fields[0, N_ROWS] = N
     return growth
 
@@ -111,7 +114,8 @@ def of_all_workers(growth):
     n_nodes = int(growth.nodes.control[N_NODES])
     fields = np.delete(growth.nodes.fields[:n_nodes], [BEGIN, END, BUFFER, SLOT], axis=1)
     inner = growth.nodes.fields[:n_nodes, LEFT] >= 0
-    sets = growth.categories.left_sets[:n_nodes]
+    categories = growth.categories
+    sets = np.empty((0, 4)) if categories is None else categories.left_sets[:n_nodes]
     is_set = inner[: len(sets)]
     gains = growth.nodes.gains[:n_nodes][inner]
     return fields[inner], gains, growth.sums.totals[:n_nodes], sets[is_set], n_nodes

@@ -16,6 +16,7 @@ from tests.reference import split_constraints as constraints_twin
 from tests.reference import split_search as search_twin
 
 from hilboost.backends.trees import draws, nodes, split_constraints, split_search
+from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.nodes import (
     COLUMN,
     LEFT,
@@ -149,10 +150,12 @@ def test_search_and_settle(seed, n_channels, with_levels, limits):
     drawn = (draw.uniform(size=5) < 0.8).astype(np.uint8)
     is_category = np.array([0, 0, 1, 0, 1][: 5 * with_levels], dtype=np.uint8)
     monotonic = draw.integers(-1, 2, size=5)
-    for _, bounds in draw_bounds(draw, n_channels):
+    all_bounds = [bounds for _, bounds in draw_bounds(draw, n_channels)]
+    for bounds in [*all_bounds, *([] if with_levels else [None])]:
+        n_directions = 5 if bounds is None else 5 * len(bounds)  # not read without bounds
         rules = split_search.SplitRules(
-            *(n_values, N_BINS, n_channels, packing, limits),
-            *(monotonic[: 5 * len(bounds)], is_category),
+            *(n_values, N_BINS, None if n_channels == 1 else n_channels, packing, limits),
+            *(monotonic[:n_directions], is_category),
         )
         results = []
         for module in (split_search, search_twin):
@@ -164,8 +167,9 @@ def test_search_and_settle(seed, n_channels, with_levels, limits):
                 )
             split = module.best_of_threads(gains, splits)
             store, sets = empty_store(1), np.zeros((1, 4), dtype=np.uint64)
+            of_levels = None if bounds is None else CategorySplits(is_category, sets)
             sums = split_search.NodeSums(totals[None], np.zeros((1, n_channels), dtype=np.int64))
-            module.settle_split(0, split, histogram.ravel(), store, sums, sets, rules, scratch)
+            module.settle_split(0, split, histogram.ravel(), store, sums, of_levels, rules, scratch)
             results.append((split[1:], store.fields, sums.left_totals, sets, gains, store.gains))
         for found, expected in zip(*(result[:4] for result in results), strict=True):
             np.testing.assert_array_equal(found, expected)

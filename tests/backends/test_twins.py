@@ -376,14 +376,15 @@ def test_pack_gradients_and_packed_sums(seed, r, curved, weights, count_channel)
     n_channels = r + count_channel
     results = []
     for module in (fixed_point, fixed_point_twin):
-        packed = np.zeros((0 if n_channels == 1 else n, n_channels), dtype=np.int64)
+        packed = None if n_channels == 1 else np.zeros((n, n_channels), dtype=np.int64)
         ordered = np.zeros(len(rows) if n_channels == 1 else 0, dtype=np.int64)
         totals = np.empty(n_channels, dtype=np.int64)
         module.pack_gradients(learned, packing, rounding, 0, len(rows), packed, ordered)
         module.packed_sums(packed, ordered, rows, totals)
         results.append((packed, ordered, totals))
     for compiled, naive in zip(*results, strict=True):
-        np.testing.assert_array_equal(compiled, naive)
+        if compiled is not None:
+            np.testing.assert_array_equal(compiled, naive)
 
 
 def all_rows(gradients, hessians):
@@ -800,7 +801,7 @@ def test_rows_are_rounded_by_their_numbers_in_the_whole_table(seed, weighted, r)
             gradients[part], hessians[part], weights[part], np.empty(0, np.uint32)
         )
         rounding = fixed_point.Rounding(8.0, 4.0, 1.0, True, np.uint64(seed + 1), begin)
-        packed = np.zeros((n - begin if r > 1 else 0, r), dtype=np.int64)
+        packed = np.zeros((n - begin, r), dtype=np.int64) if r > 1 else None
         ordered = np.zeros(n - begin if r == 1 else 0, dtype=np.int64)
         fixed_point.pack_gradients(learned, packing, rounding, 0, n - begin, packed, ordered)
         results.append(packed if r > 1 else ordered)

@@ -80,7 +80,7 @@ def scan(column, total, packing, limits, direction, bounds, scratch):
         ):
             continue
         gain = (left_g * left_g * c + right_g * right_g * a) / (a * c) - parent
-        if len(bounds):
+        if bounds is not None and len(bounds):
             right = [int(total) - left]
             asked = 0 if _is_missing_against_all(right, column) else direction
             gain = _gain_in_bounds([left], right, [total], packing, limits.l2, asked, bounds)
@@ -108,7 +108,7 @@ def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds,
         if min(left_h, right_h) < limits.min_hessian:
             continue
         gain = left_score + right_score - parent
-        if len(bounds):
+        if bounds is not None and len(bounds):
             asked = 0 if _is_missing_against_all(right, column) else direction
             gain = _gain_in_bounds(left, right, whole, packing, limits.l2, asked, bounds)
         if gain > best[0]:

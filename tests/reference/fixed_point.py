@@ -46,17 +46,17 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
                 value += hessian << packing.hessian_shift
             if packing.count_mask:
                 value += count
-            if packed.shape[1] == 1:
+            if packed is None:
                 ordered[i] = value
             else:
                 packed[row, k] = value
-        if packed.shape[1] > n_outputs:
+        if packed is not None and packed.shape[1] > n_outputs:
             packed[row, n_outputs] = count
 
 
 def pack_one(learned, packing, rounding, begin, end, ordered):
-    pack_gradients(learned, packing, rounding, begin, end, np.empty((0, 1)), ordered)
+    pack_gradients(learned, packing, rounding, begin, end, None, ordered)
 
 
 def packed_sums(packed, ordered, rows, totals):
-    totals[:] = ordered.sum() if packed.shape[1] == 1 else packed[rows].sum(axis=0)
+    totals[:] = ordered.sum() if packed is None else packed[rows].sum(axis=0)

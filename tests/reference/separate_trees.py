@@ -28,8 +28,9 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
         pack_gradients(weighted, packing, rounding, 0, len(rows), growth.packed, ordered)
         packed_sums(growth.packed, ordered, rows, growth.sums.totals[0])
         open_root(growth.nodes, len(rows), stage.seeds[tree])
-        for columns in (growth.constraints.allowed, growth.constraints.permitted):
-            columns[:] = stage.allowed[tree]
+        if growth.constraints is not None:
+            for columns in (growth.constraints.allowed, growth.constraints.permitted):
+                columns[:] = stage.allowed[tree]
         growth.scratch.drawn[:] = stage.allowed[tree]
         grow(alone, growth._replace(rules=growth.rules._replace(packing=packing)))
 
@@ -52,4 +53,5 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
             grown.bounds[tree, : len(leaves)] = growth.constraints.bounds[leaves, :, 0]
         if grown.nodes.shape[1]:
             grown.nodes[tree, :size] = fields[:size]
-        grown.left_sets[tree, :size] = growth.categories.left_sets[:size]
+        if growth.categories is not None:
+            grown.left_sets[tree, :size] = growth.categories.left_sets[:size]

@@ -23,8 +23,8 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
         if not drawn[f] or rules.n_values[f] == 0:
             continue
         column = _column(histogram, f, len(totals), rules)
-        direction = rules.monotonic[f] if len(rules.monotonic) else 0
-        if len(rules.is_category) and rules.is_category[f]:
+        direction = rules.monotonic[f] if bounds is not None and len(rules.monotonic) else 0
+        if bounds is not None and len(rules.is_category) and rules.is_category[f]:
             gain, cut = levels_twin.scan_levels(column, totals, *numbers, bounds, None)
             split = gain, cut, 0
         elif len(totals) == 1:
@@ -42,7 +42,7 @@ def best_of_threads(gains, splits):
     return gains[thread, 0], *(int(x) for x in splits[thread, :3])
 
 
-def settle_split(node, split, histogram, nodes, sums, left_sets, rules, scratch):
+def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch):
     gain, number, cut, missing_left = split
     nodes.gains[node] = NO_GAIN
     if gain <= 0 or gain < rules.limits.min_gain:
@@ -50,10 +50,10 @@ def settle_split(node, split, histogram, nodes, sums, left_sets, rules, scratch)
     nodes.gains[node] = gain
     totals, left_totals = sums.totals[node], sums.left_totals[node]
     column = _column(histogram, number, len(totals), rules)
-    if len(rules.is_category) and rules.is_category[number]:
+    if categories is not None and len(rules.is_category) and rules.is_category[number]:
         missing_left = levels_twin.settle_levels(
             *(column, totals, rules.packing, rules.limits, cut, None, left_totals),
-            left_sets[node],
+            categories.left_sets[node],
         )
         nodes.fields[node, [COLUMN, BIN, MISSING_LEFT]] = number, 0, missing_left
         return

@@ -135,7 +135,8 @@ class _Entry(CPUDispatcher):
 
 
 def _entry(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    dispatcher = _Entry(function, targetoptions=options)
+    # The second wrapper, for calls from C, would be compiled for nothing.
+    dispatcher = _Entry(function, targetoptions={**options, "no_cfunc_wrapper": True})
     dispatcher._cache = _cache_of(function, _Cache)
     return dispatcher
 

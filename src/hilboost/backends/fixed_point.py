@@ -180,10 +180,11 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
     learned : WeightedGradients
     packing : Packing
     rounding : Rounding
-    packed : (n, n_channels) int64
+    packed : (n, n_channels) int64 or None
         Written at the rows where there are several channels; one more than outputs where the count
         has a channel of its own.
-    ordered : (m,) int64, written at the positions where there is one
+    ordered : (m,) int64
+        Written at the positions where there is one channel, and no ``packed``.
     """
     gradients, hessians, weights, rows = learned
     r = gradients.shape[1]
@@ -200,11 +201,11 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
                 value += _times_weight(h, w, bits >> uint64(32), rounding) << packing.hessian_shift
             if packing.count_mask != 0:
                 value += count
-            if packed.shape[1] == 1:
+            if packed is None:
                 ordered[i] = value
             else:
                 packed[row, k] = value
-        if packed.shape[1] > r:
+        if packed is not None and packed.shape[1] > r:
             packed[row, r] = count
 
 
@@ -212,7 +213,7 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
 def packed_sums(packed, ordered, rows, totals):
     """Sums of the packed gradients over the learned rows, a channel each."""
     totals[:] = 0
-    if packed.shape[1] == 1:
+    if packed is None:
         total = 0
         for i in range(ordered.shape[0]):
             total += ordered[i]

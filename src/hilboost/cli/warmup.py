@@ -11,7 +11,9 @@ __all__ = ["WARMUP_FITS", "warm_up"]
 N_ROWS = 400
 COMMON: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
 LEVELS = [0.05, 0.5, 0.95]
-# Everything with its own compiled code: losses, row sampling, and trees with vector leaves.
+MONOTONE = {"monotonic_cst": [1, 0, 0, 0]}
+# Everything with its own compiled code: losses, row sampling, trees with vector leaves, and trees
+# with constraints.
 REGRESSIONS: dict[str, dict[str, Any]] = {
     "squared error": {},
     "absolute error": {"loss": "absolute_error"},
@@ -22,7 +24,13 @@ REGRESSIONS: dict[str, dict[str, Any]] = {
     "gamma": {"loss": "gamma"},
     "Tweedie": {"loss": "tweedie"},
     "row sample": {"subsample": 0.5, "max_features": 0.5},
-    "monotone columns": {"monotonic_cst": [1, 0, 0, 0]},
+    "monotone columns": MONOTONE,
+    "monotone columns, shared trees": {
+        "loss": "quantile",
+        "quantile": LEVELS,
+        "multi_output": "shared",
+        **MONOTONE,
+    },
     "early stopping": {"early_stopping": True},
 }
 # Trees of points in an output space, with the best and with random splits; geometric medians.
@@ -31,7 +39,10 @@ POINTS: dict[str, dict[str, Any]] = {
     "random output kernel trees": {"learner": "extra_trees", "loss": "absolute_error"},
 }
 N_CLASSES = (2, 3)
-WARMUP_FITS = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES)
+# Trees that two threads share, and gradients whose counts do not fit into the same integers.
+N_ROWS_SHARED, N_ROWS_COUNTED = 70_000, 30_000
+CONSTRAINTS: tuple[dict[str, Any], ...] = ({}, MONOTONE)
+WARMUP_FITS = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES) + 2 * len(CONSTRAINTS)
 
 
 def warm_up(progress: "StageProgress") -> float:
@@ -76,6 +87,14 @@ def warm_up(progress: "StageProgress") -> float:
         labels = rng.integers(n_classes, size=N_ROWS)
         classifier = BoostingClassifier(**COMMON).fit(X, labels, X_val=X, y_val=labels)
         _predict(classifier.predict_proba, classifier.staged_predict_proba, X)
+        progress.advance(1)
+    X = rng.normal(size=(N_ROWS_SHARED, 4)).astype(np.float32)
+    few = X[:N_ROWS_COUNTED]
+    for constraints in CONSTRAINTS:
+        progress.describe("compiling: many rows")
+        BoostingRegressor(**COMMON, **constraints).fit(X, X[:, 0])
+        progress.advance(1)
+        BoostingClassifier(**COMMON, **constraints).fit(few, few[:, 0] > 0)
         progress.advance(1)
     return time.perf_counter() - start
 

@@ -40,7 +40,7 @@ def packed_of(negative, hessian, weight):
     space.rows[0] = np.arange(n)
     packed = pack(space, negative, hessian, weight, False, 7, ThreadTeam())
     values = packed.values
-    if values.shape[1] == 1:
+    if values is None:
         values = space.ordered(1)[0][:, None]
     return packed, values
 

@@ -140,6 +140,8 @@ def _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds,
     Cuts from ``n_ordered`` on divide missing values from all others, which have no order.
     """
     keep_apart()
+    if bounds.shape[0] == 0:
+        return
     lower, upper = bounds[0, 0], bounds[1, 0]
     _, parent = bounded_score(total, packing, l2, lower, upper)
     for b in range(n_cuts):
@@ -160,23 +162,23 @@ def fill_gains(sums, n_cuts, total, packing, limits, gains):
     """
     l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
     parent, _, _ = score(total, packing, l2)
+    # Counts and hessians are multiples of powers of two: their differences are exact.
+    _, all_hessian, count = unpack(total, packing)
+    all_count = np.float64(count)
     for b in range(n_cuts):
         left = sums[b]
-        right = total - left
         left_count = np.float64(left & packing.count_mask)
-        right_count = np.float64(right & packing.count_mask)
+        right_count = all_count - left_count
         left_hessian = (
             np.float64((left >> packing.hessian_shift) & packing.hessian_mask)
             * packing.hessian_step
             + left_count * packing.hessian_of_count
         )
-        right_hessian = (
-            np.float64((right >> packing.hessian_shift) & packing.hessian_mask)
-            * packing.hessian_step
-            + right_count * packing.hessian_of_count
-        )
+        right_hessian = all_hessian - left_hessian
         left_gradient = np.float64(left >> packing.gradient_shift) * packing.gradient_step
-        right_gradient = np.float64(right >> packing.gradient_shift) * packing.gradient_step
+        right_gradient = (
+            np.float64((total - left) >> packing.gradient_shift) * packing.gradient_step
+        )
         a, c = left_hessian + l2, right_hessian + l2
         gain = (left_gradient * left_gradient * c + right_gradient * right_gradient * a) / (a * c)
         smallest = min(left_count, right_count) * packing.count_step
@@ -218,6 +220,7 @@ def scan(column, total, packing, limits, direction, bounds, scratch):
     limits : SplitLimits
     direction : int, the sign of right minus left value that the column asks for, 0 for none
     bounds : (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds
+        ``None`` where no node has any.
     scratch : ScanScratch
 
     Returns
@@ -236,7 +239,7 @@ def scan(column, total, packing, limits, direction, bounds, scratch):
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
         n_cuts = _sum_bins(bins, last, missing if missing_left else np.int64(0), scratch)
         fill_gains(scratch.sums, n_cuts, total, packing, limits, gains)
-        if bounds.shape[0] > 0:
+        if bounds is not None:
             n_ordered = n_cuts - np.int64(last == n_values)
             sums, l2 = scratch.sums, limits.l2
             _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds, gains)
@@ -262,7 +265,10 @@ def score_channels(sums, n_outputs, packing, l2):
 
 
 @inner
-def _bounded_scores(totals, n_outputs, packing, l2, bounds):
+def _parent_score(totals, n_outputs, packing, l2, bounds):
+    """The score of a node, within its bounds."""
+    if bounds is None or bounds.shape[0] == 0:
+        return score_channels(totals, n_outputs, packing, l2)[0]
     total_score = 0.0
     for k in range(n_outputs):
         total_score += bounded_score(totals[k], packing, l2, bounds[0, k], bounds[1, k])[1]
@@ -318,18 +324,15 @@ def move_left(histogram, leaf, totals, left, right):
 def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch):
     """The same with several channels: one per output and, where needed, one for the count.
 
-    ``totals`` (n_channels,) int64; ``bounds`` (2, n_outputs) or (0, 0) float64.  The gain is the
-    sum over outputs, and ``limits.min_hessian`` bounds the sum of their hessians.
+    ``totals`` (n_channels,) int64; ``bounds`` (2, n_outputs) or (0, 0) float64, or ``None``.  The
+    gain is the sum over outputs, and ``limits.min_hessian`` bounds the sum of their hessians.
     """
     keep_apart()
     best_gain, best_bin, best_left = NO_GAIN, 0, 0
     n_channels, n_values, histogram = totals.shape[0], column.n_values, column.histogram
     l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
     left, right = scratch.left, scratch.right
-    parent, _, _ = score_channels(totals, n_outputs, packing, l2)
-    bounded = bounds.shape[0] > 0
-    if bounded:
-        parent = _bounded_scores(totals, n_outputs, packing, l2, bounds)
+    parent = _parent_score(totals, n_outputs, packing, l2, bounds)
     missing = (column.base + column.n_bins - 1) * n_channels
     directions = 1 if is_empty(histogram, missing, n_channels) else 2
     for missing_left in range(directions):
@@ -346,7 +349,7 @@ def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds,
             if right_count < min_count or right_hessian < min_hessian or right_count <= 0:
                 break
             gain = left_score + right_score - parent
-            if bounded:
+            if bounds is not None and bounds.shape[0] > 0:
                 ordered = last < n_values or not _same_channels(right, histogram, missing)
                 asked = direction if ordered else 0
                 gain = _bounded_gain(left, right, n_outputs, packing, l2, asked, bounds) - parent

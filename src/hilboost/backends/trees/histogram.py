@@ -141,6 +141,14 @@ def subtract(histogram, other, begin, end):
 
 
 @inner
+def n_channels_of(packed):
+    """Channels of a histogram, from packed gradients in the table's row order."""
+    if packed is None:
+        return np.int64(1)
+    return np.int64(packed.shape[1])
+
+
+@inner
 def own_cells(threads, table, n_channels):
     """The leaf_of_row of a histogram that are one thread's: those of its share of the columns."""
     stride = STRIDE if n_channels == 1 else table.n_bins
@@ -157,7 +165,7 @@ def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slo
     threads : Threads
         All of them call.
     table : BinTable
-    packed : (n, n_channels) int64, in the table's row order, read where there are several channels
+    packed : (n, n_channels) int64, in the table's row order, or None with one channel
     nodes : NodeStore
     buffers : RowBuffers
     histograms : Histograms
@@ -167,7 +175,7 @@ def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slo
     Threads share out the rows of large nodes and the words of small ones.
     """
     keep_apart()
-    thread, n_threads, n_channels = threads.number, threads.n_threads, packed.shape[1]
+    thread, n_threads, n_channels = threads.number, threads.n_threads, n_channels_of(packed)
     begin, end = nodes.fields[node, BEGIN], nodes.fields[node, END]
     source, n_columns = nodes.fields[node, BUFFER], table.n_values.shape[0]
     first_word, last_word, n_parts = np.int64(0), table.words.shape[0], np.int64(1)
@@ -181,7 +189,7 @@ def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slo
     elif n_threads > 1:
         first_word, last_word = share(table.words.shape[0], thread, n_threads)
     rows, ordered = buffers.rows[source], buffers.ordered[source]
-    if n_channels == 1:
+    if packed is None:
         accumulate(table.words, first_word, last_word, n_columns, rows, ordered, begin, end, target)
     else:
         words, n_bins = table.words, table.n_bins

@@ -102,7 +102,11 @@ def move_rows(buffers, source, begin, end, left, right):
 @inner
 def _flag_split(node, table, fields, categories, rows, begin, end, flags):
     column, missing_left = fields[node, COLUMN], fields[node, MISSING_LEFT]
-    if categories.is_category.shape[0] > 0 and categories.is_category[column]:
+    if (
+        categories is not None
+        and categories.is_category.shape[0] > 0
+        and categories.is_category[column]
+    ):
         left_set = categories.left_sets[node]
         return flag_level_rows(table, column, left_set, missing_left, rows, begin, end, flags)
     return flag_rows(table, column, fields[node, BIN], missing_left, rows, begin, end, flags)
@@ -118,7 +122,7 @@ def divide_rows(threads, node, table, nodes, categories, buffers):
         All of them call; they must meet before the rows are read.
     table : BinTable
     nodes : NodeStore
-    categories : CategorySplits
+    categories : CategorySplits or None
     buffers : RowBuffers
     """
     fields, counts = nodes.fields, buffers.counts

@@ -27,6 +27,7 @@ from hilboost.backends.intrinsics import atomic_add, keep_apart
 from hilboost.backends.trees.column_splits import Packing
 from hilboost.backends.trees.grow import Growth, decide_step, divide_step, sum_step
 from hilboost.backends.trees.grown_tree import GrownTree, write_tree
+from hilboost.backends.trees.histogram import n_channels_of
 from hilboost.backends.trees.leaves import LeafGradients, mark_leaves, newton_leaves
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, NODE, open_root
 from hilboost.backends.trees.split_search import SplitRules
@@ -140,6 +141,15 @@ def _packing_of(tree, stage, packing):
 
 
 @inner
+def _allow(allowed, constraints, drawn):
+    """Let a tree use some columns."""
+    for column in range(drawn.shape[1]):
+        drawn[0, column] = drawn[1, column] = allowed[column]
+        if constraints is not None:
+            constraints.allowed[column] = constraints.permitted[column] = allowed[column]
+
+
+@inner
 def _start(tree, stage, packing, growth):
     """Pack the gradients of a tree and open its root."""
     keep_apart()
@@ -159,17 +169,14 @@ def _start(tree, stage, packing, growth):
     m = rows.shape[0]
     for i in range(m):
         rows[i] = stage.rows[i] if stage.rows.shape[0] > 0 else i
-    if growth.packed.shape[1] == 1 and stage.rows.shape[0] == 0 and stage.weights.shape[0] == 0:
+    n_channels = n_channels_of(growth.packed)
+    if n_channels == 1 and stage.rows.shape[0] == 0 and stage.weights.shape[0] == 0:
         pack_one(learned, packing, rounding, 0, m, ordered)
     else:
         pack_gradients(learned, packing, rounding, 0, m, growth.packed, ordered)
     packed_sums(growth.packed, ordered, rows, growth.sums.totals[0])
     open_root(growth.nodes, m, stage.seeds[tree])
-    drawn = growth.scratch.drawn
-    for column in range(drawn.shape[1]):
-        here = stage.allowed[tree, column]
-        growth.constraints.allowed[column] = growth.constraints.permitted[column] = here
-        drawn[0, column] = drawn[1, column] = here
+    _allow(stage.allowed[tree], growth.constraints, growth.scratch.drawn)
 
 
 @inner
@@ -245,21 +252,28 @@ def _write_leaves(tree, n_leaves, stage, growth, scratch, grown):
     newton_leaves(
         0, 1, fields, leaves, rows, learned, scratch.numbers, scratch.sums, grown.values[tree]
     )
-    if grown.bounds.shape[1] > 0:
-        for leaf in range(n_leaves):
-            for side in range(2):
-                grown.bounds[tree, leaf, side] = growth.constraints.bounds[leaves[leaf], side, 0]
+    _keep_bounds(tree, leaves, growth.constraints, grown.bounds)
 
 
 @inner
-def _keep_nodes(tree, n_nodes, fields, left_sets, grown):
+def _keep_bounds(tree, leaves, constraints, bounds):
+    """Keep the bounds of the values of leaves, where there are any."""
+    if constraints is not None and bounds.shape[1] > 0:
+        for leaf in range(leaves.shape[0]):
+            for side in range(2):
+                bounds[tree, leaf, side] = constraints.bounds[leaves[leaf], side, 0]
+
+
+@inner
+def _keep_nodes(tree, n_nodes, fields, categories, grown):
     """Keep what leads other rows to their leaves."""
     for node in range(min(n_nodes, grown.nodes.shape[1])):
         for field in range(fields.shape[1]):
             grown.nodes[tree, node, field] = fields[node, field]
-    for node in range(min(n_nodes, grown.left_sets.shape[1])):
-        for word in range(left_sets.shape[1]):
-            grown.left_sets[tree, node, word] = left_sets[node, word]
+    if categories is not None:
+        for node in range(min(n_nodes, grown.left_sets.shape[1])):
+            for word in range(grown.left_sets.shape[2]):
+                grown.left_sets[tree, node, word] = categories.left_sets[node, word]
 
 
 @compiled
@@ -298,4 +312,4 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
         n_leaves = _write_nodes(tree, stage, growth.nodes, growth.rules.is_category, scratch, grown)
         _write_leaves(tree, n_leaves, stage, growth, scratch, grown)
         n_nodes = growth.nodes.control[N_NODES]
-        _keep_nodes(tree, n_nodes, growth.nodes.fields, growth.categories.left_sets, grown)
+        _keep_nodes(tree, n_nodes, growth.nodes.fields, growth.categories, grown)

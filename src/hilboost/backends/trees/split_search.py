@@ -30,8 +30,9 @@ class SplitRules(NamedTuple):
     n_values : (d,) int64
         Bins of every column without the one for missing values; a column of none is passed over.
     n_bins : int
-    n_outputs : int
-        Channels of a histogram that are outputs; one more is that of the count.
+    n_outputs : int or None
+        Channels of a histogram that are outputs; one more is that of the count.  ``None`` with one
+        channel.
     packing : Packing
     limits : SplitLimits
     monotonic : (d,) int64
@@ -42,7 +43,7 @@ class SplitRules(NamedTuple):
 
     n_values: NDArray[np.int64]
     n_bins: int
-    n_outputs: int
+    n_outputs: int | None
     packing: Packing
     limits: SplitLimits
     monotonic: NDArray[np.int64]
@@ -98,6 +99,21 @@ def column_of(histogram, number, n_channels, rules):
     return Column(histogram, base, rules.n_values[number], rules.n_bins)
 
 
+@inner
+def _search_column(number, column, totals, n_outputs, bounds, rules, scratch):
+    """Best split of a column."""
+    packing, limits, direction = rules.packing, rules.limits, np.int64(0)
+    if bounds is not None:
+        if rules.is_category.shape[0] > 0 and rules.is_category[number]:
+            gain, cut = scan_levels(column, totals, packing, limits, bounds, scratch)
+            return gain, cut, np.int64(0)
+        if rules.monotonic.shape[0] > 0:
+            direction = rules.monotonic[number]
+    if n_outputs is None:
+        return scan(column, totals[0], packing, limits, direction, bounds, scratch)
+    return scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch)
+
+
 @compiled
 def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch):
     """Best split over the columns ``[first, last)``; the first one wins a tie.
@@ -108,6 +124,7 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
     drawn : (d,) uint8
     totals : (n_channels,) int64, of the node
     bounds : (2, n_outputs) float64, least and greatest value below the node; (0, 0) without bounds
+        ``None`` in trees of numbers without constraints: directions and categories are not read.
     rules : SplitRules
     scratch : ScanScratch
 
@@ -117,23 +134,12 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
     """
     keep_apart()
     best, best_column, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
-    packing, limits, n_channels = rules.packing, rules.limits, totals.shape[0]
     for f in range(first, last):
         if not drawn[f] or rules.n_values[f] == 0:
             continue
-        direction = rules.monotonic[f] if rules.monotonic.shape[0] > 0 else 0
-        column = column_of(histogram, f, n_channels, rules)
-        if rules.is_category.shape[0] > 0 and rules.is_category[f]:
-            left = np.int64(0)
-            gain, cut = scan_levels(column, totals, packing, limits, bounds, scratch)
-        elif n_channels == 1:
-            total = totals[0]
-            gain, cut, left = scan(column, total, packing, limits, direction, bounds, scratch)
-        else:
-            n_outputs = rules.n_outputs
-            gain, cut, left = scan_channels(
-                column, totals, n_outputs, packing, limits, direction, bounds, scratch
-            )
+        column = column_of(histogram, f, totals.shape[0], rules)
+        n_outputs = rules.n_outputs
+        gain, cut, left = _search_column(f, column, totals, n_outputs, bounds, rules, scratch)
         if gain > best:
             best, best_column, best_cut, best_left = gain, f, cut, left
     return best, best_column, best_cut, best_left
@@ -190,8 +196,30 @@ def best_of_threads(gains, splits):
     return gains[chosen, 0], splits[chosen, 0], splits[chosen, 1], splits[chosen, 2]
 
 
+@inner
+def _settle_levels(node, number, column, cut, sums, categories, rules, scratch):
+    """Settle a split, if it is one on levels: whether it is, and where missing values go."""
+    if (
+        categories is not None
+        and categories.is_category.shape[0] > 0
+        and categories.is_category[number]
+    ):
+        missing_left = settle_levels(
+            column,
+            sums.totals[node],
+            rules.packing,
+            rules.limits,
+            cut,
+            scratch,
+            sums.left_totals[node],
+            categories.left_sets[node],
+        )
+        return True, np.int64(missing_left)
+    return False, np.int64(0)
+
+
 @compiled
-def settle_split(node, split, histogram, nodes, sums, left_sets, rules, scratch):
+def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch):
     """Note a node's best split, if it is good enough, and the sums of its left side.
 
     A cut anywhere between two neighboring bins that hold rows sends the same rows left: the middle
@@ -203,7 +231,7 @@ def settle_split(node, split, histogram, nodes, sums, left_sets, rules, scratch)
     histogram : flat int64
     nodes : NodeStore
     sums : NodeSums
-    left_sets : (n_nodes, SET_WORDS) uint64
+    categories : CategorySplits or None
     rules : SplitRules
     scratch : ScanScratch
     """
@@ -217,11 +245,10 @@ def settle_split(node, split, histogram, nodes, sums, left_sets, rules, scratch)
     totals, left_totals = sums.totals[node], sums.left_totals[node]
     n_channels = totals.shape[0]
     column = column_of(histogram, number, n_channels, rules)
-    if rules.is_category.shape[0] > 0 and rules.is_category[number]:
-        missing_left = settle_levels(
-            column, totals, packing, limits, cut, scratch, left_totals, left_sets[node]
-        )
-        cut = np.int64(0)
+    given = sums, categories, rules, scratch
+    by_level, missing_of_levels = _settle_levels(node, number, column, cut, *given)
+    if by_level:
+        cut, missing_left = np.int64(0), missing_of_levels
     else:
         sum_left(column, cut, missing_left, left_totals)
         cut = _middle_cut(column, cut, n_channels)

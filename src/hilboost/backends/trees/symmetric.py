@@ -25,7 +25,7 @@ from hilboost.backends.trees.column_splits import (
 )
 from hilboost.backends.trees.draws import draw_columns
 from hilboost.backends.trees.grow import divide_step, sum_step
-from hilboost.backends.trees.histogram import own_cells, subtract
+from hilboost.backends.trees.histogram import n_channels_of, own_cells, subtract
 from hilboost.backends.trees.nodes import (
     BIG,
     BIN,
@@ -271,7 +271,7 @@ def _split_level(threads, growth):
         divide_step(threads, growth)
         sum_step(threads, growth)
         if control[SEARCHED] != 0:
-            low, high = own_cells(threads, growth.table, growth.packed.shape[1])
+            low, high = own_cells(threads, growth.table, n_channels_of(growth.packed))
             small, big = control[SMALL], control[BIG]
             subtract(slots[fields[big, SLOT]], slots[fields[small, SLOT]], low, high)
         n_split += 1
@@ -287,21 +287,28 @@ def _restore_depths(nodes):
             nodes.fields[nodes.fields[node, RIGHT], DEPTH] = nodes.fields[node, DEPTH] + 1
 
 
+@inner
+def _draw_level(nodes, limits, constraints, drawn):
+    """Draw the columns of a level, where these differ from level to level."""
+    if constraints is not None and limits.columns_per_node > 0:
+        seed = nodes.seeds[nodes.control[N_NODES] - 1]
+        draw_columns(constraints.permitted, limits.columns_per_node, seed, drawn)
+
+
 @compiled
 def grow_symmetric(threads, growth, summed):
     """Grow one symmetric tree of at most ``growth.limits.max_depth`` levels.
 
     threads : Threads
-    growth : Growth, with a histogram for every leaf, without directions, groups and categories
+    growth : Growth, with a histogram for every leaf, without directions, groups and categories;
+        ``rules.n_outputs`` is a number also with one channel
     summed : (n_threads, 512) float64, working memory
     """
     nodes, limits = growth.nodes, growth.limits
     sum_step(threads, growth)
     for _ in range(limits.max_depth):
-        if threads.number == 0 and limits.columns_per_node > 0:
-            seed = nodes.seeds[nodes.control[N_NODES] - 1]
-            permitted, drawn = growth.constraints.permitted, growth.scratch.drawn[0]
-            draw_columns(permitted, limits.columns_per_node, seed, drawn)
+        if threads.number == 0:
+            _draw_level(nodes, limits, growth.constraints, growth.scratch.drawn[0])
         barrier(threads)
         _search_level(threads, growth, summed)
         barrier(threads)

@@ -13,7 +13,7 @@ from hilboost.backends.sync import ABORT, SYNC_SIZE
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import SET_WORDS
 from hilboost.backends.trees.histogram import STRIDE, Histograms
-from hilboost.backends.trees.nodes import empty_nodes, open_root
+from hilboost.backends.trees.nodes import empty_nodes
 from hilboost.backends.trees.partition import RowBuffers
 from hilboost.backends.trees.split_search import NodeSums, SearchScratch
 from hilboost.core import dtypes
@@ -98,11 +98,12 @@ class TreeBuffers:
         """Release the threads that wait for a thread that has failed."""
         self.sync[ABORT] = 1
 
-    def packed(self, n_channels: int) -> NDArray[np.int64]:
-        """(n_rows, n_channels) int64; no rows with one channel, which uses ``ordered``."""
+    def packed(self, n_channels: int) -> NDArray[np.int64] | None:
+        """(n_rows, n_channels) int64; ``None`` with one channel, which uses ``ordered``."""
+        if n_channels == 1:
+            return None
         if n_channels not in self._packed:
-            n_rows = 0 if n_channels == 1 else self.n_rows
-            self._packed[n_channels] = np.empty((n_rows, n_channels), dtype=dtypes.PACKED)
+            self._packed[n_channels] = np.empty((self.n_rows, n_channels), dtype=dtypes.PACKED)
         return self._packed[n_channels]
 
     def ordered(self, n_channels: int) -> NDArray[np.int64]:
@@ -132,14 +133,10 @@ class TreeBuffers:
         return Histograms(whole[: -self.n_threads], whole[-self.n_threads :])
 
     def start(
-        self, allowed: NDArray[np.uint8], totals: NDArray[np.int64], seed: int
+        self, allowed: NDArray[np.uint8], totals: NDArray[np.int64]
     ) -> tuple[NodeSums, SearchScratch]:
-        """Initialize node 0 as the open root, and the search state; ``totals`` (n_channels,).
-
-        ``seed`` is that of the column draws.
-        """
+        """Initialize the sums of the nodes and the search state; ``totals`` (n_channels,)."""
         n_channels = len(totals)
-        open_root(self.nodes, self.rows.shape[1], seed)
         self.sync[:] = 0
         self._drawn[:] = allowed
         sums = NodeSums(

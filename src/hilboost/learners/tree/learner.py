@@ -13,7 +13,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.column_splits import SplitLimits
 from hilboost.backends.trees.grow import Growth, GrowthLimits
-from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
+from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, open_root
 from hilboost.backends.trees.split_search import SplitRules
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
@@ -336,6 +336,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         try:
             packed = self._pack(space, negative, hessian, weight, sample, data, rng)
             growth = self._growth(table, space, packed, rng)
+            open_root(space.nodes, space.rows.shape[1], int(rng.integers(2**62)))
             if self.symmetric:
                 grow_by_levels(growth, space, team)
             elif data.share is None:
@@ -344,15 +345,17 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
                 grow_among_workers(growth, space, team, data.share)
             nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
-            tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, growth.categories)
+            categories = self._categories(table, space)
+            tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
             leaf_of_row = leaf_of_rows(team, nodes, leaves, space.rows, table.n_rows)
             if sample.rows is not None:
-                leaves_of_others(team, table.bins, nodes, tree, growth.categories, leaf_of_row)
+                leaves_of_others(team, table.bins, nodes, tree, categories, leaf_of_row)
             exact = leaf_gradients(negative, hessian, weight, self.l2_regularization, data.share)
             values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
             order = None
             if self.monotonic:
                 order = MonotonicOrder.of(tree, self.monotonic)
+                assert growth.constraints is not None
                 lower, upper = growth.constraints.bounds[leaves].swapaxes(0, 1)
                 values = np.clip(values, lower, upper)
         finally:
@@ -413,33 +416,41 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         self, table: BinnedTable, space: TreeBuffers, packed: Packed, rng: np.random.Generator
     ) -> Growth:
         """Collect the inputs of compiled growth for one tree."""
-        d, n_channels = len(table.n_values), packed.values.shape[1]
+        d, n_channels = len(table.n_values), len(packed.totals)
         allowed = drawn_columns(d, self.max_features_per_tree, rng)
         limits = self._growth_limits(space, packed, int(allowed.sum()))
-        categories = CategorySplits(marked_columns(self.categorical, d), space.left_sets)
-        sums, scratch = space.start(allowed, packed.totals, int(rng.integers(2**62)))
+        categories = self._categories(table, space)
+        plain = not (self.categorical or self.monotonic or self.groups) and self.max_features == 1
+        sums, scratch = space.start(allowed, packed.totals)
         return Growth(
             table=table.bins,
             packed=packed.values,
             rules=SplitRules(
                 n_values=table.n_values,
                 n_bins=table.n_bins,
-                n_outputs=packed.n_outputs,
+                n_outputs=packed.n_outputs if n_channels > 1 or self.symmetric else None,
                 packing=packed.packing,
                 limits=self._split_limits(),
                 monotonic=np.array(self.monotonic, dtype=np.int64),
                 is_category=categories.is_category,
             ),
             limits=limits,
-            constraints=constraints_of(
+            constraints=None
+            if plain
+            else constraints_of(
                 self.monotonic, self.groups, allowed, space.n_nodes, packed.n_outputs
             ),
             nodes=space.nodes,
             sums=sums,
-            categories=categories,
+            categories=None if plain else categories,
             buffers=space.row_buffers(n_channels),
             histograms=space.histograms(n_channels),
             scratch=scratch,
+        )
+
+    def _categories(self, table: BinnedTable, space: TreeBuffers) -> CategorySplits:
+        return CategorySplits(
+            marked_columns(self.categorical, len(table.n_values)), space.left_sets
         )
 
     def _growth_limits(self, space: TreeBuffers, packed: Packed, n_allowed: int) -> GrowthLimits:

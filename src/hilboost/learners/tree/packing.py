@@ -44,7 +44,8 @@ class Packed:
 
     Attributes
     ----------
-    values : (n, n_channels) int64
+    values : (n, n_channels) int64 or None
+        ``None`` with one channel.
     totals : (n_channels,) int64
     n_outputs : int
     packing : Packing
@@ -52,7 +53,7 @@ class Packed:
         Maximum weight of a row.
     """
 
-    values: NDArray[np.int64]
+    values: NDArray[np.int64] | None
     totals: NDArray[np.int64]
     n_outputs: int
     packing: Packing

@@ -207,7 +207,7 @@ def grow_separately(
         stage.next_tree[0] = len(grown.sizes)
 
     team.run(work, on_error=take_no_more)
-    is_category = growers[0].growth.categories.is_category
+    is_category = growers[0].growth.rules.is_category
     trees = [_tree(grown, k, is_category) for k in range(len(grown.sizes))]
     if sampled:
         _find_other_leaves(table, grown, trees, is_category, team)
@@ -237,8 +237,9 @@ def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) 
 def _empty_trees(n_trees: int, n: int, growth: Growth, sampled: bool) -> GrownTrees:
     """Memory for the trees of a stage."""
     n_nodes, n_leaves = len(growth.nodes.fields), growth.limits.max_leaves
-    n_sets = len(growth.categories.left_sets)
-    n_bounds = n_leaves if growth.constraints.bounds.shape[1] else 0
+    categories, constraints = growth.categories, growth.constraints
+    n_sets = 0 if categories is None else len(categories.left_sets)
+    n_bounds = 0 if constraints is None or not constraints.bounds.shape[1] else n_leaves
     return GrownTrees(
         trees=empty_tree(n_trees, n_nodes),
         sizes=np.empty(n_trees, dtype=np.int64),
