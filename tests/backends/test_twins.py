@@ -93,14 +93,15 @@ def test_every_kernel_has_a_twin_and_a_test_that_calls_both():
 def test_accumulate(seed, d):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
-    words = draw_words(rng, n, d, 256)
+    n_bins = int(rng.choice([2, 40, 256]))
+    words, n_values = draw_words(rng, n, d, n_bins), np.full(d, n_bins - 1)
     rows, begin, end = draw_rows(rng, n)
     ordered = rng.integers(-(2**40), 2**40, size=len(rows))
     first, last = (0, len(words)) if seed % 2 else (len(words) - 1, len(words))
     results = []
     for module in (histogram, histogram_twin):
         result = np.full(d * 256, -7)
-        module.accumulate(words, first, last, d, rows, ordered, begin, end, result)
+        module.accumulate(words, first, last, n_values, n_bins, rows, ordered, begin, end, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 

@@ -13,10 +13,12 @@ def table_of(words, n_columns):
     return np.column_stack([bins_of(words, k) for k in range(n_columns)])
 
 
-def accumulate(words, first_word, last_word, n_columns, rows, ordered, begin, end, histogram):
-    for k in range(8 * first_word, min(8 * last_word, n_columns)):
+def accumulate(
+    words, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, histogram
+):
+    for k in range(8 * first_word, min(8 * last_word, len(n_values))):
         bins = bins_of(words, k)
-        for b in range(256):
+        for b in (*range(n_values[k]), n_bins - 1):
             histogram[256 * k + b] = sum(
                 int(ordered[i]) for i in range(begin, end) if bins[rows[i]] == b
             )

@@ -36,9 +36,7 @@ from hilboost.backends.trees.histogram import (
     Histograms,
     fill_histogram,
     global_sums,
-    n_channels_of,
-    own_cells,
-    subtract,
+    subtract_sibling,
 )
 from hilboost.backends.trees.nodes import (
     BIG,
@@ -326,8 +324,8 @@ def decide_step(threads, growth):
     if n_children > 0:
         histogram = global_sums(slots[fields[small, SLOT]])
         if n_children > _n_awaited(control, slots.shape[0], limits.max_leaves):
-            low, high = own_cells(threads, growth.table, n_channels_of(growth.packed))
-            subtract(slots[fields[big, SLOT]], histogram, low, high)
+            sums = slots[fields[big, SLOT]]
+            subtract_sibling(threads, growth.table, growth.packed, sums, histogram)
         for child in range(n_children):
             _search(threads, child, small if child == 0 else big, growth)
         barrier(threads)

@@ -51,21 +51,30 @@ def _bin_range(first_word, last_word, n_columns, n_bins, n_channels):
 
 
 @compiled
-def accumulate(words, first_word, last_word, n_columns, rows, ordered, begin, end, histogram):
+def accumulate(
+    words, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, histogram
+):
     """Fill the slabs of some words with the sums over ``rows[begin:end]``, one channel.
+
+    Cells of bins that a column does not have remain as they are.
 
     Parameters
     ----------
     words : (n_words, n) uint64
-    first_word, last_word, n_columns : int
+    first_word, last_word : int
+    n_values : (n_columns,) int64, bins of every column without the one for missing values
+    n_bins : int
     rows : (m,) uint32
     ordered : (m,) int64, the packed gradient of ``rows[i]`` at ``i``
     begin, end : int
     histogram : (n_columns * STRIDE,) int64, overwritten in the slabs of these words
     """
     keep_apart()
-    low, high = _bin_range(first_word, last_word, n_columns, STRIDE, 1)
-    histogram[low:high] = 0
+    n_columns = n_values.shape[0]
+    for f in range(8 * first_word, min(8 * last_word, n_columns)):
+        for b in range(f * STRIDE, f * STRIDE + n_values[f]):
+            histogram[b] = 0
+        histogram[f * STRIDE + n_bins - 1] = 0
     mask = uint64(255)
     for w in range(first_word, last_word):
         column = words[w]
@@ -149,6 +158,22 @@ def n_channels_of(packed):
 
 
 @inner
+def subtract_sibling(threads, table, packed, histogram, sibling):
+    """Subtract a histogram in place, in the columns of one thread's share."""
+    keep_apart()
+    if packed is not None:
+        low, high = own_cells(threads, table, n_channels_of(packed))
+        subtract(histogram, sibling, low, high)
+        return
+    first, last = share(table.n_values.shape[0], threads.number, threads.n_threads)
+    for f in range(first, last):
+        begin = f * STRIDE
+        missing = begin + table.n_bins - 1
+        subtract(histogram, sibling, begin, begin + table.n_values[f])
+        subtract(histogram, sibling, missing, missing + 1)
+
+
+@inner
 def own_cells(threads, table, n_channels):
     """The leaf_of_row of a histogram that are one thread's: those of its share of the columns."""
     stride = STRIDE if n_channels == 1 else table.n_bins
@@ -190,7 +215,10 @@ def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slo
         first_word, last_word = share(table.words.shape[0], thread, n_threads)
     rows, ordered = buffers.rows[source], buffers.ordered[source]
     if packed is None:
-        accumulate(table.words, first_word, last_word, n_columns, rows, ordered, begin, end, target)
+        words, n_values, n_bins = table.words, table.n_values, table.n_bins
+        accumulate(
+            words, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, target
+        )
     else:
         words, n_bins = table.words, table.n_bins
         accumulate_channels(

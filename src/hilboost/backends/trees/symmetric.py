@@ -25,7 +25,7 @@ from hilboost.backends.trees.column_splits import (
 )
 from hilboost.backends.trees.draws import draw_columns
 from hilboost.backends.trees.grow import divide_step, sum_step
-from hilboost.backends.trees.histogram import n_channels_of, own_cells, subtract
+from hilboost.backends.trees.histogram import subtract_sibling
 from hilboost.backends.trees.nodes import (
     BIG,
     BIN,
@@ -271,9 +271,8 @@ def _split_level(threads, growth):
         divide_step(threads, growth)
         sum_step(threads, growth)
         if control[SEARCHED] != 0:
-            low, high = own_cells(threads, growth.table, n_channels_of(growth.packed))
-            small, big = control[SMALL], control[BIG]
-            subtract(slots[fields[big, SLOT]], slots[fields[small, SLOT]], low, high)
+            small, big = slots[fields[control[SMALL], SLOT]], slots[fields[control[BIG], SLOT]]
+            subtract_sibling(threads, growth.table, growth.packed, big, small)
         n_split += 1
 
 

@@ -126,7 +126,7 @@ class TreeBuffers:
             n_slots = self.max_leaves
             if 8 * leaf_of_row * n_slots > HISTOGRAM_BUDGET and not self._keeps_all:
                 n_slots = min(2, self.max_leaves)
-            self._histograms[n_channels] = np.empty(
+            self._histograms[n_channels] = np.zeros(
                 (n_slots + self.n_threads, leaf_of_row), dtype=dtypes.PACKED
             )
         whole = self._histograms[n_channels]
