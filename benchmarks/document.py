@@ -42,6 +42,7 @@ PARTS = (
     *(
         "trees",
         "large_tables",
+        "shard_losses",
         "cold_start",
         "quality",
         "categories",

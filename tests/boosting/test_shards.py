@@ -251,7 +251,7 @@ def n_shards(model):
 
 @pytest.mark.parametrize(
     ("n", "leaves", "expected"),
-    [(199_999, 2, 1), (200_000, 31, 2), (1_000_000, 31, 16), (10**8, 31, 16), (10**6, 255, 1)],
+    [(499_999, 2, 1), (500_000, 31, 8), (1_000_000, 31, 16), (10**8, 31, 16), (10**6, 255, 1)],
 )
 def test_number_of_shards_at_the_start(n, leaves, expected):
     assert shards.most_shards(n, leaves) == expected

@@ -71,7 +71,7 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
         learn from them in turn: stage t from shard t modulo ``n_shards``.  Unlike ``subsample``,
         this saves time on large tables.  The training loss in ``history_`` is then that of the
         shard whose turn is next.  ``subsample`` and ``min_samples_leaf`` refer to the rows of a
-        shard.  "auto" starts with up to 16 shards, from 200,000 rows on, and joins them when trees
+        shard.  "auto" starts with up to 16 shards, from 500,000 rows on, and joins them when trees
         begin to fit the noise of a shard.
     multi_output : {"separate", "shared"}, default="separate"
         Whether to grow one tree per output, or one tree with vector-valued leaves for all outputs.

@@ -11,7 +11,7 @@ from hilboost.core.learner import Learner
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.training.data import TrainingData
 
-_FEWEST_FOR_SHARDS = 200_000
+_FEWEST_FOR_SHARDS = 500_000
 _MOST_SHARDS = 16
 _ROWS_PER_LEAF = 2000
 _FEWEST_ROWS = 100
