@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 
+_DEGREE = 3
+_FARTHEST = 3.0  # in standard deviations
+_PENALTY = 0.01  # for each row of the background
 _MOST_ENTRIES = 2**21  # of the rows that are evaluated together
 
 
@@ -28,6 +31,58 @@ class Estimate:
 
     values: Floats
     variances: Floats
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A sum of polynomials of single columns, fitted to outputs of the background.
+
+    Its Shapley values are known, so that only those of the remainder need be estimated.
+
+    Attributes
+    ----------
+    center, scale : (width,) float64
+    weights : (width, degree, r) float64
+    mean : (width, degree) float64
+        Mean powers of the background.
+    """
+
+    center: Floats
+    scale: Floats
+    weights: Floats
+    mean: Floats
+
+    @classmethod
+    def of(cls, background: Floats, outputs: Floats) -> Surrogate:
+        """Fit the polynomials by ridge regression on rows (m, width) with outputs (m, r)."""
+        known = np.isfinite(background)
+        filled = np.where(known, background, 0.0)
+        count = np.maximum(known.sum(axis=0), 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            center = filled.sum(axis=0) / count
+            spread = np.sqrt(np.where(known, (filled - center) ** 2, 0.0).sum(axis=0) / count)
+        usable = np.isfinite(spread) & (spread > 0)
+        center, scale = np.where(usable, center, 0.0), np.where(usable, spread, 1.0)
+        shape = (background.shape[1], _DEGREE, outputs.shape[1])
+        empty = cls(center, scale, np.zeros(shape), np.zeros(shape[:2]))
+        powers = empty._powers(background)
+        mean = powers.mean(axis=0)
+        A = (powers - mean).reshape(len(background), -1)
+        gram = A @ A.T
+        gram[np.diag_indices_from(gram)] += _PENALTY * len(background)
+        solved = np.linalg.solve(gram, outputs - outputs.mean(axis=0))
+        return cls(center, scale, (A.T @ solved).reshape(shape), mean)
+
+    def _powers(self, X: Floats) -> Floats:
+        """Powers of the standardized columns, (n, width, degree); zero for missing values."""
+        with np.errstate(over="ignore"):
+            Z = np.clip((X - self.center) / self.scale, -_FARTHEST, _FARTHEST)
+        Z = np.nan_to_num(Z)
+        return np.stack([Z**k for k in range(1, _DEGREE + 1)], axis=-1)
+
+    def effects(self, X: Floats) -> Floats:
+        """What each column adds to the mean of the background, (n, width, r)."""
+        return np.einsum("nwk,wkr->nwr", self._powers(X) - self.mean, self.weights, optimize=True)
 
 
 def sampled_values(
@@ -60,26 +115,36 @@ def sampled_values(
     The columns of a row of the background are replaced by those of the explained row, one player
     after the other; the value of a player is the mean change of the output (Štrumbelj & Kononenko
     2014).  All rows have the same orders, so that the values of a row do not depend on the others.
-    What is missing from the exact sum is divided among the players in proportion to their
+    A sum of polynomials of single columns is divided exactly, and the orders only serve for what it
+    leaves.  What is missing from the exact sum is divided among the players in proportion to their
     variances.  The cost is that of ``2 n n_orders (n_players + 1)`` predictions.
     """
     n_players = int(player_of_column.max()) + 1
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(n_players) for _ in range(n_orders)]
     starts = background[rng.permutation(len(background))[np.arange(n_orders) % len(background)]]
-    base = function(background).mean(axis=0)
+    outputs = function(background)
+    base = outputs.mean(axis=0)
+    surrogate = Surrogate.of(background, outputs)
+
+    def remainder(rows: Floats) -> Floats:
+        return function(rows) - surrogate.effects(rows).sum(axis=1)
+
     found = np.zeros((2, len(X), n_players, len(base)))
     size = max(1, _MOST_ENTRIES // ((n_players + 1) * X.shape[1]))
     for begin in range(0, len(X), size):
         rows = slice(begin, begin + size)
         for order, start in zip(orders, starts, strict=True):
             walks = [order, order[::-1]]
-            pair = [_changes(function, X[rows], start, walk, player_of_column) for walk in walks]
+            pair = [_changes(remainder, X[rows], start, walk, player_of_column) for walk in walks]
             mean = 0.5 * (pair[0] + pair[1])
             found[0, rows] += mean
             found[1, rows] += mean * mean
     values = found[0] / n_orders
     variances = np.maximum(found[1] / n_orders - values * values, 0.0) / (n_orders - 1)
+    effects = surrogate.effects(X)
+    for column, player in enumerate(player_of_column):
+        values[:, player] += effects[:, column]
     missing = function(X) - base - values.sum(axis=1)
     # Players without variance share what is missing only if there are no others.
     share = variances + np.finfo(np.float64).tiny
