@@ -13,7 +13,7 @@ import gc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
@@ -118,12 +118,38 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-class _Entry(CPUDispatcher):
+class _Cached(CPUDispatcher):
+    """A function whose files are looked for when it is first compiled, and not on import."""
+
+    _cache: Any
+    _files: type[_Cache] = _Cache
+
+    def compile(self, sig: Any) -> Any:
+        if type(self._cache) is NullCache:
+            self._cache = _cache_of(self.py_func, self._files)
+        return super().compile(sig)
+
+
+class _Part(_Cached):
+    """A function that only compiled functions call."""
+
+    _files = _PartCache
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        without_way_in = {**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        super().__init__(function, targetoptions=without_way_in, pipeline_class=PartCompiler)
+
+
+class _Entry(_Cached):
     """A function that Python calls; compiled functions that name it call its part instead."""
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
-        super().__init__(function, **options)
-        self._part = _part(function, options["targetoptions"])
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        # The second wrapper, for calls from C, would be compiled for nothing.
+        super().__init__(function, targetoptions={**options, "no_cfunc_wrapper": True})
+
+    @cached_property
+    def _part(self) -> _Part:
+        return _Part(self.py_func, self.targetoptions)
 
     @property
     def _numba_type_(self) -> Any:
@@ -132,20 +158,6 @@ class _Entry(CPUDispatcher):
     def compile(self, sig: Any) -> Any:
         with _without_garbage_collection():
             return super().compile(sig)
-
-
-def _entry(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    # The second wrapper, for calls from C, would be compiled for nothing.
-    dispatcher = _Entry(function, targetoptions={**options, "no_cfunc_wrapper": True})
-    dispatcher._cache = _cache_of(function, _Cache)
-    return dispatcher
-
-
-def _part(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    without_way_in = {**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    dispatcher = CPUDispatcher(function, targetoptions=without_way_in, pipeline_class=PartCompiler)
-    dispatcher._cache = _cache_of(function, _PartCache)
-    return dispatcher
 
 
 def _decorator(
@@ -162,14 +174,14 @@ def _decorator(
 # addition for every array that is taken out of a record, contended where threads share the record.
 _NO_REFERENCES = {"_nrt": False}
 
-compiled = _decorator(_entry, **_NO_REFERENCES)
+compiled = _decorator(_Entry, **_NO_REFERENCES)
 """For functions that Python calls, and that create no arrays."""
 
-allocating = _decorator(_entry)
+allocating = _decorator(_Entry)
 """For functions that create arrays; these must not call others that return some."""
 
-inner = _decorator(_part, **_NO_REFERENCES)
+inner = _decorator(_Part, **_NO_REFERENCES)
 """For functions that only compiled functions call, and that create no arrays."""
 
-reordered = _decorator(_part, **_NO_REFERENCES, fastmath={"reassoc", "contract", "nsz"})
+reordered = _decorator(_Part, **_NO_REFERENCES, fastmath={"reassoc", "contract", "nsz"})
 """For short inner sums whose order the compiler may choose, so that they become vector code."""
