@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import signal
-import time
 from typing import Any
 
 import dask
@@ -139,8 +136,10 @@ def measure(client: Client, n: int) -> list[dict[str, Any]]:
     results = []
     for name, fit in LIBRARIES.items():
         fit(*divided(X_small, y_small, [25, 25]), client, 5)  # compiles, loads
+        one_s, _ = timed(lambda fit=fit: fit(X, y, client, 1))
         client.run(reset_peak_memory)
         seconds, model = timed(lambda fit=fit: fit(X, y, client, 100))
+        sent = getattr(traffic, "sent", None)  # by the last fit of hilboost
         peak = max(client.run(peak_memory_mb).values())
         error = float(np.mean((model.predict(X_test) - y_test) ** 2))
         found = set()
@@ -148,34 +147,12 @@ def measure(client: Client, n: int) -> list[dict[str, Any]]:
             small = fit(*divided(X_small, y_small, sizes), client, 20)
             found.add(small.predict(X_test[:1000]).tobytes())
         one = {"library": name, "seconds": seconds, "peak_mib": peak, "test_mse": error}
+        one["one_tree_s"] = one_s
         one["models_of_5_divisions"] = len(found)
         if name == "hilboost":
-            one["n_bytes"], one["n_messages"] = traffic.sent[1:]  # of the last small fit
+            one["n_bytes"], one["n_messages"] = sent[1:]
         results.append(one)
         print(one, flush=True)
-    return results
-
-
-def killed(client: Client) -> dict[str, Any]:
-    """Kill a worker in mid-fit; return how long the fit takes with and without."""
-    X, y = rows(101, 50_000)
-    table = divided(X, y, [12, 13, 12, 13])
-    plain_s, alone = timed(lambda: hilboost_model(*table, client, 60))
-    results: dict[str, Any] = {"plain_s": plain_s, "killed_s": [], "same": []}
-    for victim in (0, 1):
-        client.wait_for_workers(2)
-        hilboost_model(*table, client, 3)  # a new process loads compiled code
-        pids = list(client.run(os.getpid).values())
-        seen: list[float] = []
-
-        def kill(event: Any, pids: Any = pids, victim: int = victim, seen: Any = seen) -> None:
-            if event.stage >= 20 and not seen:
-                seen.append(time.perf_counter())
-                os.kill(pids[victim], signal.SIGKILL)
-
-        seconds, model = timed(lambda: hilboost_model(*table, client, 60, [kill]))
-        results["killed_s"].append(seconds)
-        results["same"].append(bool((model.predict(X) == alone.predict(X)).all()))
     return results
 
 
@@ -188,29 +165,32 @@ def main() -> None:
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         results = measure(client, n)
-        lost = killed(client)
     write_json(
         RESULTS / "dask_cluster.json",
-        {"environment": about, "rows": n, "results": results, "killed": lost},
+        {"environment": about, "rows": n, "results": results},
     )
     lines = [
         "# Trees on a Dask cluster",
         "",
         f"{n:,} × {N_COLUMNS}, two workers with one thread each, 100 trees of 31 leaves; one run.",
         "",
-        "| library | seconds | peak memory of a worker (MiB) | test MSE | models of 5 divisions |",
-        "|---|---|---|---|---|",
+        "| library | seconds | one tree alone | peak memory of a worker (MiB) | test MSE "
+        "| models of 5 divisions |",
+        "|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {r['library']} | {r['seconds']:.1f} | {r['peak_mib']:.0f} | {r['test_mse']:.4f} "
-        f"| {r['models_of_5_divisions']} |"
+        f"| {r['library']} | {r['seconds']:.1f} | {r['one_tree_s']:.1f} | {r['peak_mib']:.0f} "
+        f"| {r['test_mse']:.4f} | {r['models_of_5_divisions']} |"
         for r in results
     ]
-    plain, after = lost["plain_s"], ", ".join(f"{s:.1f}" for s in lost["killed_s"])
+    ours = results[0]
     lines += [
         "",
-        f"A fit of 60 trees to 50,000 rows took {plain:.1f} s, and {after} s with a worker killed "
-        f"after 20 trees; the models are the same: {all(lost['same'])}.",
+        f"Both workers of hilboost together sent {ours['n_bytes'] / 1e6:.0f} MB in "
+        f"{ours['n_messages']:,} messages. The target contains a product of two centered columns, "
+        "for which no first split gains anything: models of other divisions of the rows, and of "
+        "other runs of XGBoost and LightGBM, have other errors (in an earlier run 1.0512 and "
+        "1.0549).",
         "",
         environment_markdown(about),
     ]

@@ -1,7 +1,9 @@
-"""Fits on a cluster of two processes: the bytes of one process, also if a worker is killed."""
+"""Fits on a cluster of three processes: the bytes of one process, also if a worker is killed."""
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -12,9 +14,10 @@ from sklearn.base import clone
 from tests.cases import PLAIN
 from tests.workers.together import saved
 
-from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
+from hilboost.kernels import Gaussian
 
 pytest.importorskip("distributed")
 
@@ -41,7 +44,7 @@ def client():
     with (
         dask.config.set({"distributed.worker.daemon": True}),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -183,24 +186,73 @@ def test_errors_name_the_partition(client):
         hilboost.dask.predict(clone(MODEL), X)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
-def test_a_lost_worker_changes_nothing(client, number):
+@pytest.mark.parametrize(
+    ("number", "stages"),
+    [(signal.SIGKILL, [1, 100]), (signal.SIGSTOP, [1])],
+    ids=["killed twice", "frozen"],
+)
+def test_lost_workers_change_nothing(client, number, stages):
     client.wait_for_workers(2)
     pids = list(client.run(os.getpid).values())
-    seen = []
+    seen, left = [], list(enumerate(stages))
 
     def strike(event):
-        if not seen:
-            os.kill(pids[0], number)
-        seen.append(event)
+        seen.append(event.stage)
+        if left and event.stage >= left[0][1]:
+            os.kill(pids[left.pop(0)[0]], number)
 
-    given = {"client": client, "callbacks": [strike], "timeout": 3.0}
-    model = hilboost.dask.fit(clone(LONG), *arrays(), **given)
+    model = hilboost.dask.fit(
+        clone(LONG), *arrays(), client=client, callbacks=[strike], timeout=3.0
+    )
     if number == signal.SIGSTOP:
         os.kill(pids[0], signal.SIGKILL)  # its nanny starts another one
-    assert [event.stage for event in seen] == list(range(1, 301))
+    assert not left
+    assert seen == list(range(1, 301))
     assert saved(model) == saved(clone(LONG).fit(X, Y))
     client.wait_for_workers(2)
+
+
+def fit_until_killed(address, path):
+    def tell(event):
+        if event.stage == 10:
+            print("ten", flush=True)
+
+    with Client(address) as client:
+        given = {"client": client, "callbacks": [Checkpoint(path, every_stages=5), tell]}
+        hilboost.dask.fit(clone(LONG).set_params(n_estimators=5000), *arrays(), **given)
+
+
+def test_a_dead_client_leaves_a_checkpoint(client, tmp_path):
+    path = tmp_path / "fit"
+    given = client.scheduler.address, str(path)
+    code = f"from tests.dask.test_fit import *; fit_until_killed(*{given!r})"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout.readline() == "ten\n"
+        process.kill()
+    assert_nothing_is_left(client)
+    seen = []
+
+    def end(event):
+        seen.append(event.stage)
+        return event.stage == 300
+
+    endless = clone(LONG).set_params(n_estimators=5000)
+    given = {"client": client, "callbacks": [Checkpoint(path), end]}
+    model = hilboost.dask.fit(clone(endless), *arrays(chunks=(1100, 400)), **given)
+    assert seen[0] > 5
+    assert saved(model) == saved(endless.fit(X, Y, callbacks=[lambda event: event.stage == 300]))
+
+
+def test_kernel_machines(client):
+    given = {"kernel": Gaussian(1.0), "regularization": 0.1, "random_state": 0}
+    model = KernelBoostingRegressor(stages="sparse", n_basis=50, n_estimators=2, **given)
+    seen = []
+    found = hilboost.dask.fit(clone(model), *arrays(), client=client, callbacks=[seen.append])
+    assert saved(found) == saved(clone(model).fit(X, Y))
+    assert [event.stage for event in seen] == [1, 2]
+    with pytest.raises(HilboostError, match="Checkpoint is not supported by kernel machines"):
+        hilboost.dask.fit(model, *arrays(), client=client, callbacks=[Checkpoint("fit")])
 
 
 def test_too_many_losses(client):
@@ -218,3 +270,14 @@ def test_too_many_losses(client):
             callbacks=[kill],
             max_restarts=0,
         )
+
+
+def test_data_that_cannot_be_computed_again(client):
+    client.wait_for_workers(2)
+    address, pid = next(iter(client.run(os.getpid).items()))
+    parts = client.scatter([X, Y], workers=[address])
+    os.kill(pid, signal.SIGKILL)
+    while address in client.scheduler_info(n_workers=-1)["workers"]:
+        time.sleep(0.05)
+    with pytest.raises(HilboostError, match="partition 0 was lost with its worker"):
+        hilboost.dask.fit(clone(MODEL), parts[:1], parts[1:], client=client)

@@ -11,6 +11,7 @@ from tests.workers.together import saved
 
 import hilboost.stream
 from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
+from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
 from hilboost.learners.tree import binning
 from hilboost.stream import source
@@ -40,6 +41,9 @@ FITS = [
     clone(REGRESSOR).set_params(early_stopping=True, cv_folds=1, max_features="auto"),
     clone(REGRESSOR).set_params(early_stopping=True, cv_folds=2, subsample=0.5),
     clone(REGRESSOR).set_params(loss="huber", max_bins=20),
+    clone(REGRESSOR).set_params(
+        target_encoding=True, early_stopping=True, cv_folds=2, eval_metric="mae"
+    ),
 ]
 
 
@@ -79,6 +83,32 @@ def test_folders_batches_and_classes(frame, tmp_path):
     batches = (batch for batch in table.to_batches(max_chunksize=333))
     for given in (str(tmp_path), table, batches):
         assert saved(hilboost.stream.fit(clone(model), given, target="y")) == alone
+
+
+@pytest.mark.parametrize("target_encoding", [True, False])
+def test_more_levels_than_bins(target_encoding, frame):
+    rng = np.random.default_rng(3)
+    frame["d"] = [f"level {k}" for k in rng.integers(0, 300, len(frame))]
+    model = clone(REGRESSOR).set_params(
+        target_encoding=target_encoding, early_stopping=True, cv_folds=1
+    )
+    alone = clone(model).fit(frame.drop(columns="y"), frame["y"])
+    found = hilboost.stream.fit(model, pa.Table.from_pandas(frame), target="y")
+    assert saved(found) == saved(alone)
+
+
+def test_a_checkpoint_is_resumed(frame, tmp_path):
+    table, path = pa.Table.from_pandas(frame), tmp_path / "fit"
+
+    def end(event):
+        return event.stage == 3
+
+    hilboost.stream.fit(clone(REGRESSOR), table, target="y", callbacks=[Checkpoint(path), end])
+    seen = []
+    given = {"target": "y", "callbacks": [Checkpoint(path), seen.append]}
+    found = hilboost.stream.fit(clone(REGRESSOR), table, **given)
+    assert [event.stage for event in seen] == [4, 5, 6]
+    assert saved(found) == saved(clone(REGRESSOR).fit(frame.drop(columns="y"), frame["y"]))
 
 
 def test_several_targets(frame, tmp_path):

@@ -7,6 +7,8 @@ from tests.cases import PLAIN
 from tests.workers.together import partitions_of, saved
 
 from hilboost import BoostingClassifier
+from hilboost.core.exchange import RowShare
+from hilboost.training.fingerprints import fingerprint
 from hilboost.workers.fit import WorkerTask, fit_share
 from hilboost.workers.progress import Progress, StageLog
 from hilboost.workers.threads import run_together
@@ -50,3 +52,25 @@ def test_a_fit_continues_from_the_records(parameters):
         again, more = fit(3, records[:n_kept])
         assert again == whole
         assert len(more) == len(records) - n_kept
+
+
+def test_fingerprints_do_not_depend_on_the_division():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    changed, moved = X.copy(), X[::-1].copy()
+    changed[40, 2] += 1e-12
+
+    def found(table, cuts):
+        ends = [0, *cuts, 50]
+
+        def work(exchange):
+            own = slice(*ends[exchange.rank : exchange.rank + 2])
+            share = RowShare(exchange, 50, np.arange(50, dtype=np.uint32)[own])
+            return fingerprint(table[own], share), fingerprint(table[own, 0], share)
+
+        return set(run_together(len(cuts) + 1, work))
+
+    (alone,) = found(X, [])
+    for cuts in ([20], [20, 20], [0, 10, 50]):
+        assert found(X, cuts) == {alone}
+    for other in (changed, moved):
+        assert alone not in found(other, [20])

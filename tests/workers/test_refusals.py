@@ -12,6 +12,7 @@ from hilboost import (
     BoostingRegressor,
     BoostingSurvival,
     KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
 )
 from hilboost.core.errors import HilboostError
 from hilboost.losses import SquaredError
@@ -29,9 +30,16 @@ class OwnLoss(SquaredError):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (KernelBoostingRegressor(), "only fit BoostingRegressor and BoostingClassifier"),
-        (BoostingRanker(), "only fit BoostingRegressor and BoostingClassifier"),
-        (BoostingSurvival(), "only fit BoostingRegressor and BoostingClassifier"),
+        (
+            OutputKernelBoostingRegressor(),
+            "only fit BoostingRegressor, BoostingClassifier, and kernel",
+        ),
+        (BoostingRanker(), "only fit BoostingRegressor, BoostingClassifier, and kernel"),
+        (BoostingSurvival(), "only fit BoostingRegressor, BoostingClassifier, and kernel"),
+        (
+            KernelBoostingRegressor(random_state=0),
+            "FullLearner is not supported .* stages='sparse'",
+        ),
         (BoostingRegressor(learner="linear"), "only support trees"),
         (BoostingRegressor(growth="symmetric"), "growth='symmetric' is not supported"),
         (BoostingRegressor(n_shards="auto"), "n_shards='auto' is not supported"),

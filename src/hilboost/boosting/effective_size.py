@@ -195,12 +195,15 @@ def _n_alike(
     X: Floats | BlockTable, y: Floats, value: Callable[[Floats, int], float], enough: int
 ) -> int:
     """Number of rows with given values, by column and its number; once it is ``enough``, that."""
-    alike = np.ones(len(y), dtype=bool)
+    alike: NDArray[np.intp] | slice = slice(None)
+    n_alike = len(y)
     for k, column in enumerate(_columns(X, y)):
-        alike &= _equal(column, value(column, k))
-        if np.count_nonzero(alike) <= enough:
+        found = np.flatnonzero(_equal(column[alike], value(column, k)))
+        alike = found if isinstance(alike, slice) else alike[found]
+        n_alike = len(alike)
+        if n_alike <= enough:
             break
-    return int(np.count_nonzero(alike))
+    return n_alike
 
 
 def _equal(values: Floats, value: float) -> NDArray[np.bool_]:

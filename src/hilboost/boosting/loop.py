@@ -29,6 +29,7 @@ from hilboost.boosting.state import TrainingState, Validation
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, Event
+from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
@@ -46,9 +47,9 @@ class BoostingConfig:
 
     If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
     ``metric`` is the loss by which stages are compared, if it is another one.  The first of
-    ``metrics`` decides when to stop, if there are any.  ``adapts_shards``
-    joins shards when they are too small.  With ``takes_snapshots``, the state contains what its
-    stages do not determine.
+    ``metrics`` decides when to stop, if there are any.  ``adapts_shards`` joins shards when they
+    are too small.  With ``takes_snapshots``, the state contains what its stages do not determine.
+    ``division`` names workers that have the same rows.
     """
 
     loss: Loss
@@ -64,6 +65,7 @@ class BoostingConfig:
     adapts_shards: bool = False
     takes_snapshots: bool = False
     metrics: tuple[Metric, ...] = ()
+    division: RowShare | None = None
 
     def watched(self, state: TrainingState) -> list[float]:
         """What early stopping minimizes, after each stage; empty without the rows for it."""
@@ -368,7 +370,8 @@ def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingStat
     held_out = state.validation[-1] if state.validation else None
     event = Event(len(state.train) - 1, config.n_stages, state.train[-1], held_out)
     asked = [callback(event) for callback in config.callbacks]
-    state.is_stopped = anywhere(any(answer is True for answer in asked), target.share)
+    share = target.share or config.division
+    state.is_stopped = anywhere(any(answer is True for answer in asked), share)
     learner_data = [data if member.data is None else member.data for member in state.members]
     if state.is_stopped or all(map(config.learner.converged, learner_data)):
         return True

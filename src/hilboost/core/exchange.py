@@ -72,6 +72,33 @@ class Exchange(ABC):
         """
 
     @abstractmethod
+    def added(self, values: Floats) -> Floats:
+        """Return the sum of an array over all workers, whose rounding depends on their number.
+
+        Parameters
+        ----------
+        values : float64 array
+            Of the same shape in every worker.
+
+        Returns
+        -------
+        float64 array
+        """
+
+    @abstractmethod
+    def first(self, own: Any) -> Any:
+        """Return the object of worker 0.
+
+        Parameters
+        ----------
+        own : object
+
+        Returns
+        -------
+        object
+        """
+
+    @abstractmethod
     def gathered(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the rows of all workers, those of worker 0 first.
 

@@ -77,7 +77,7 @@ class AmongWorkers(ABC):
         Parameters
         ----------
         X : (n, d) float64
-            The rows that are here.
+            The rows that are here; all rows if workers divide kernel values.
         weight : (n,) float64 or None
         seed : int
         n_threads : int

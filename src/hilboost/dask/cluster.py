@@ -105,6 +105,8 @@ class ClusterFit:
                 return self._ended(sessions, listener)
             finally:
                 self._abandon(token, workers)
+                for session in sessions.values():
+                    session.release()  # an exception may keep this frame alive
 
     def _owners(self) -> dict[str, str]:
         """Worker of each partition, by key, once all partitions are computed."""
@@ -161,7 +163,7 @@ class ClusterFit:
         outcomes: list[Outcome] = []
         deadline = None
         while open_sessions:
-            with suppress(TimeoutError):
+            with suppress(TimeoutError, CancelledError):
                 wait(list(open_sessions.values()), timeout=_POLL, return_when="FIRST_COMPLETED")
             listener.work_off()
             if self._ended_early(listener):

@@ -10,7 +10,7 @@ from distributed import Client, get_client
 
 from hilboost.callbacks.printer import with_printer
 from hilboost.core.callback import Callback, check_callbacks
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.dask.cluster import ClusterFit
 from hilboost.dask.listener import Listener, Saver
 from hilboost.dask.partitions import partitions_of
@@ -37,11 +37,11 @@ def fit(
     timeout: float = 120.0,
     max_restarts: int = 10,
 ) -> Estimator:
-    """Fit a model of trees on a Dask cluster: the model of one process, bit for bit.
+    """Fit a model on a Dask cluster: the model of one process, bit for bit.
 
     Parameters
     ----------
-    model : BoostingRegressor or BoostingClassifier
+    model : BoostingRegressor, BoostingClassifier, or kernel machine with sparse stages
         With ``learner="auto"``, it consists of trees.
     X : Dask DataFrame, Dask Array or list of delayed partitions
         Inputs.  Each partition is a data frame or an array (n, d); it may be empty.
@@ -95,6 +95,11 @@ def fit(
     log, kept = StageLog(), None
     seed, checkpoint = estimator._seed(), checkpoint_among(callbacks)
     if checkpoint is not None:
+        if estimator.divides != "rows":
+            raise InvalidParameter(
+                "Checkpoint is not supported by kernel machines on several workers; remove it from "
+                "callbacks."
+            )
         stored = StoredFit.read(checkpoint)
         kept = KeptFit(checkpoint.file, None if stored is None else stored.header)
         if stored is not None:

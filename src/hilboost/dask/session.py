@@ -11,6 +11,7 @@ from typing import Any
 from distributed import get_worker, secede
 from distributed.comm import get_address_host
 
+from hilboost.dask.memory import kept_memory
 from hilboost.workers.exchange import WorkerLost
 from hilboost.workers.fit import WorkerTask, fit_share
 from hilboost.workers.partitions import Partition
@@ -92,9 +93,10 @@ def run_session(
             return not exchange.is_closed and known is not None and known.state != "cancelled"
 
         progress = Progress(None if rank else send, is_wanted, task.last)
-        found = fit_share(
-            task, partitions, held_out, exchange, continuation=resumed, progress=progress
-        )
+        with kept_memory():
+            found = fit_share(
+                task, partitions, held_out, exchange, continuation=resumed, progress=progress
+            )
         return Outcome(None if rank else found, None, None, exchange.n_bytes, exchange.n_messages)
     except WorkerLost as error:
         return Outcome(lost=str(error))

@@ -20,6 +20,7 @@ from hilboost.core.target import Target
 from hilboost.encoders.rare_levels import kept_levels, level_weights
 from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
 from hilboost.reductions.sums import anywhere, mass_of, masses_of_groups, total_of
+from hilboost.tables import column_of, encoded_table
 
 _MANY_LEVELS = 32  # columns with more have target encoding
 _MOST_STATISTICS = 64
@@ -142,12 +143,12 @@ class Encoder:
         many = [k for k, size in sizes.items() if size > most]
         few = [k for k in sizes if k not in many]
         kept = tuple(
-            (k, kept_levels(codes[:, k], sizes[k], MAX_LEVELS, weight, share))
+            (k, kept_levels(column_of(codes, k), sizes[k], MAX_LEVELS, weight, share))
             for k in few
             if sizes[k] > MAX_LEVELS
         )
         categorical = tuple((k, min(sizes[k], MAX_LEVELS)) for k in few)
-        shares = tuple((k, _shares(codes[:, k], sizes[k], weight, share)) for k in many)
+        shares = tuple((k, _shares(column_of(codes, k), sizes[k], weight, share)) for k in many)
         n_targets = _statistic_targets(target, n_classes).shape[1]
         pairs = [p for p in combinations(many, 2) if not groups or meet(p, groups)]
         pairs.sort(key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])
@@ -184,8 +185,11 @@ class Encoder:
             Training rows of each member; ``None`` means all rows.
         seed : int
         """
-        merged = self.encoding.merged(codes)
+        encode_block = self.encoding.merged
         if not self.sources:
+            changes = self.encoding.kept or self.encoding.shares
+            none = np.empty((len(codes), 0))
+            merged = encoded_table(codes, encode_block, none) if changes else codes
             return self.encoding, [merged] * len(rows)
         numbers = [source.numbers(codes) for source in self.sources]
         statistics, seen = [], []
@@ -196,7 +200,7 @@ class Encoder:
                 self.sources, numbers, target.with_y(y), learned, _PRIOR_STRENGTH, key
             )
             statistics.append(found)
-            seen.append(np.column_stack([merged, columns]))
+            seen.append(encoded_table(codes, encode_block, columns))
         return replace(self.encoding, statistics=tuple(statistics)), seen
 
 

@@ -25,6 +25,7 @@ from hilboost.core.target import Target
 from hilboost.reductions.draws import assign_folds
 from hilboost.reductions.rows import union
 from hilboost.reductions.sums import masses_of_groups, sums_of_groups, total_of
+from hilboost.tables import column_of
 
 N_PARTS = 10
 
@@ -73,7 +74,7 @@ def _keys(codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...]) -> ND
     keys = np.zeros(len(codes), dtype=np.int64)
     unseen = np.zeros(len(codes), dtype=bool)
     for column, size in zip(columns, sizes, strict=True):
-        column_codes = codes[:, column]
+        column_codes = column_of(codes, column)
         missing = np.isnan(column_codes)
         whole = np.where(missing, size, column_codes).astype(np.int64)
         unseen |= whole < 0

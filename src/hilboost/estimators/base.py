@@ -63,6 +63,9 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
     is_tabular: ClassVar[bool] = False
     """Whether the estimator boosts learners on tables and resolves the parameters of trees."""
 
+    divides: ClassVar[str | None] = None
+    """What several workers divide: "rows", or "kernel values" of rows that all of them have."""
+
     _kind: ClassVar[str]
     _merges_equal_rows: ClassVar[bool] = False
     _resumes: ClassVar[bool] = False

@@ -60,6 +60,8 @@ warm_start, random_state, n_jobs, verbose : optional
     (1, 3)
     """
 
+    divides = "rows"
+
     def __init__(
         self,
         loss: str | Loss | type[Loss] = "log_loss",

@@ -87,6 +87,7 @@ class KernelMachineEstimator(BoostingEstimator):
 class KernelBoosting(ShapleyValues, KernelMachineEstimator):
     """Base class of boosted kernel machines."""
 
+    divides = "kernel values"
     _resumes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "stages": [StrOptions({"auto", "full", "sparse", "block"})],

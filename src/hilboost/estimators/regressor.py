@@ -167,6 +167,8 @@ default="from_dtype"
     True
     """
 
+    divides = "rows"
+
     def __init__(
         self,
         loss: str | Loss | type[Loss] = "squared_error",

@@ -27,6 +27,7 @@ from hilboost.training.recipes.kernel_machines import (
 class SparseKernelMachine(ShapleyValues, KernelMachineEstimator):
     """Base class of a kernel machine with nested bases, fitted by the boosting loop."""
 
+    divides = "kernel values"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: KernelBoosting._parameter_constraints[name]

@@ -7,8 +7,10 @@ which their results are added, do not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,15 @@ from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.exchange import Exchange
 from hilboost.kernels.base import Kernel
+from hilboost.kernels.order_free import OrderFreeSum
 
 _TILE_ROWS = 256
 _TILE_COLUMNS = 1024
 _ROWS_AT_ONCE = 1024
 _ROWS_ON_A_DEVICE = 4096
+_ROWS_OF_A_WORKER = 4096  # and of a block of sums; a multiple of the others
 _COLUMNS_OF_A_SUM = 4096  # with more terms, float32 products are too inaccurate for small λ
 
 
@@ -64,9 +69,11 @@ def _tiles(out: Array, d: int) -> list[tuple[slice, slice]]:
     return [(rows, columns) for rows in row_blocks(out.shape[0], tile_rows) for columns in blocks]
 
 
-def row_blocks(n: int, size: int = _ROWS_AT_ONCE) -> list[slice]:
-    """Split rows into slices of ``size`` rows."""
-    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
+def row_blocks(rows: int | slice, size: int | None = None) -> list[slice]:
+    """Split a number of rows, or a range of them, into slices of ``size`` rows."""
+    size = _ROWS_AT_ONCE if size is None else size
+    first, end = (rows.start, rows.stop) if isinstance(rows, slice) else (0, rows)
+    return [slice(i, min(i + size, end)) for i in range(first, end, size)]
 
 
 @dataclass
@@ -83,6 +90,8 @@ class Gram:
         Maximum number of bytes of ``K``; larger matrices are evaluated in blocks on each use.
     team : ThreadTeam
         Threads that share the blocks of rows.
+    exchange : Exchange or None
+        Other workers that have the same ``A`` and ``B``: each evaluates some rows of ``K``.
     """
 
     kernel: Kernel
@@ -90,6 +99,7 @@ class Gram:
     B: Array
     memory: float = 0.0
     team: ThreadTeam = field(default_factory=ThreadTeam)
+    exchange: Exchange | None = None
     _whole: Array | None = field(default=None, init=False, repr=False)
 
     @property
@@ -108,12 +118,53 @@ class Gram:
         return float(self.shape[0]) * self.shape[1] * self.A.itemsize
 
     @property
+    def own_rows(self) -> slice:
+        """The rows that are evaluated here: whole blocks, so that their tiles do not change."""
+        n = self.shape[0]
+        if self.exchange is None:
+            return slice(0, n)
+        rank, n_workers = self.exchange.rank, self.exchange.n_workers
+        n_blocks = -(-n // _ROWS_OF_A_WORKER)
+        first, last = n_blocks * rank // n_workers, n_blocks * (rank + 1) // n_workers
+        return slice(first * _ROWS_OF_A_WORKER, min(last * _ROWS_OF_A_WORKER, n))
+
+    def summed(self, terms: Iterable[Array], r: int, bound: float) -> Array:
+        """Add up a product (b, r) for each block of rows, over the rows of all workers.
+
+        Parameters
+        ----------
+        terms : iterable of (b, r) arrays
+            Overwritten.
+        r : int
+        bound : float
+            Bound of an entry of the product of a row.
+        """
+        n = self.shape[0]
+        total = OrderFreeSum((self.shape[1], r), self.A, n * bound, n)
+        for term in terms:
+            total.add(term)
+        return total.total(self.exchange)
+
+    @cached_property
+    def largest(self) -> float:
+        """Largest absolute kernel value of a positive semidefinite kernel."""
+        ends = (array_api.to_numpy(self.kernel.diag(X)) for X in (self.A, self.B))
+        return math.sqrt(math.prod(float(np.abs(d).max(initial=0.0)) for d in ends))
+
+    def rows_of_all(self, own: Array) -> Array:
+        """Put results (a', r) of the own rows of all workers together, (a, r)."""
+        if self.exchange is None:
+            return own
+        found = self.exchange.gathered(array_api.to_numpy(own))
+        return array_api.like(found, self.A, "float64")
+
+    @property
     def is_kept(self) -> bool:
         """Whether the whole matrix fits into memory and is evaluated only once."""
         return self.n_bytes <= self.memory
 
     def whole(self) -> Array:
-        """Return the matrix, which is evaluated on first use."""
+        """Return the matrix, which is evaluated on first use; rows of other workers are empty."""
         if self._whole is None:
             whole = array_api.empty(self.shape, self.A, array_api.precision(self.A))
 
@@ -143,7 +194,7 @@ class Gram:
         size, most = (_ROWS_AT_ONCE, 2.0**26) if not on_device else (_ROWS_ON_A_DEVICE, 2.0**29)
         while size > 64 and size * self.shape[1] * self.A.itemsize > most:
             size //= 2
-        blocks = row_blocks(self.shape[0], size)
+        blocks = row_blocks(self.own_rows, size)
         if self.team.n_threads == 1 or on_device:
             return [function(rows) for rows in blocks]
         with array_api.blas_threads(1):
@@ -160,7 +211,7 @@ class Gram:
             out[rows] = _product(self.block(rows), short)
 
         self._map(multiply)
-        return out
+        return self.rows_of_all(out[self.own_rows])
 
     def transposed_times(self, U: Array) -> Array:
         """Compute ``K' U`` for ``U`` (a, r), float64."""
@@ -168,7 +219,7 @@ class Gram:
             self.whole()
         short = array_api.cast(U, array_api.precision(self.A))
         parts = self._map(lambda rows: array_api.cast(self.block(rows).T @ short[rows], "float64"))
-        return _sum(parts)
+        return self.summed(parts, U.shape[1], self.largest * _largest(U))
 
     def normal_times(self, V: Array, weight: Array | None = None) -> Array:
         """Compute ``K' W K V`` in one pass over the rows, float64."""
@@ -185,18 +236,26 @@ class Gram:
                 block.T @ array_api.cast(product, array_api.precision(self.A)), "float64"
             )
 
-        return _sum(self._map(both))
+        column_sums = np.abs(array_api.to_numpy(V)).sum(axis=0)
+        of_a_row = self.largest * float(column_sums.max(initial=0.0))
+        heaviest = 1.0 if weight is None else _largest(weight)
+        bound = self.largest * of_a_row * heaviest
+        return self.summed(self._map(both), V.shape[1], bound)
 
     def sums(self, weight: Array | None, right: Array | None) -> tuple[Array, Array | None]:
         """Compute ``K' W K`` (b, b) and ``K' R`` (b, r) for ``R`` (a, r), summed in float64."""
         if self.is_kept:
             self.whole()
-        b = self.shape[1]
-        gram = array_api.zeros((b, b), self.A, "float64")
-        product = None if right is None else array_api.zeros((b, right.shape[1]), self.A, "float64")
-        size = max(256, min(4096, int(2**28 // (8 * b))))
+        n, b = self.shape
+        heaviest = 1.0 if weight is None else _largest(weight)
+        gram = OrderFreeSum((b, b), self.A, n * self.largest**2 * heaviest, n)
+        product = None
+        if right is not None:
+            bound = n * self.largest * _largest(right)
+            product = OrderFreeSum((b, right.shape[1]), self.A, bound, n)
+        size = 2 ** int(math.log2(min(_ROWS_OF_A_WORKER, max(256, 2**28 // (8 * b)))))
         buffer = None
-        for rows in row_blocks(self.shape[0], size):
+        for rows in row_blocks(self.own_rows, size):
             if self.is_kept:
                 block = self.whole()[rows]
             else:
@@ -207,13 +266,11 @@ class Gram:
             double = array_api.cast(block, "float64")
             if product is not None:
                 assert right is not None
-                product += double.T @ array_api.cast(right[rows], "float64")
-            if weight is None:
-                gram += double.T @ double
-            else:
+                product.add(double.T @ array_api.cast(right[rows], "float64"))
+            if weight is not None:
                 double = double * namespace_sqrt(weight[rows])[:, None]
-                gram += double.T @ double
-        return gram, product
+            gram.add(double.T @ double)
+        return gram.total(self.exchange), product and product.total(self.exchange)
 
     def _fill_together(self, block: Array, rows: slice) -> None:
         """Evaluate the tiles of a block of rows on all threads, with the same tiles as on one."""
@@ -229,6 +286,10 @@ class Gram:
             self.team.map(evaluate, _tiles(block, A.shape[1]))
 
 
+def _largest(values: Array) -> float:
+    return float(np.abs(array_api.to_numpy(values)).max(initial=0.0))
+
+
 def namespace_sqrt(values: Array) -> Array:
     """Return a new array of square roots."""
     return array_api.namespace(values).sqrt(values)
@@ -240,13 +301,6 @@ def _product(block: Array, short: Array) -> Array:
     total = array_api.cast(block[:, :_COLUMNS_OF_A_SUM] @ short[:_COLUMNS_OF_A_SUM], "float64")
     for j in range(_COLUMNS_OF_A_SUM, b, _COLUMNS_OF_A_SUM):
         total += block[:, j : j + _COLUMNS_OF_A_SUM] @ short[j : j + _COLUMNS_OF_A_SUM]
-    return total
-
-
-def _sum(terms: list[Array]) -> Array:
-    total = terms[0]
-    for term in terms[1:]:
-        total += term
     return total
 
 

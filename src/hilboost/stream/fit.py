@@ -86,9 +86,7 @@ def fit(
 
 
 def _checked_parameters(model: Any) -> dict[str, Any]:
-    # Estimators without shards need groups of rows.
-    tabular = getattr(model, "is_tabular", False)
-    if not tabular or "n_shards" not in model.get_params(deep=False):
+    if getattr(model, "divides", None) != "rows":
         raise InvalidType(
             "tables on disk are only supported by BoostingRegressor and BoostingClassifier, not "
             f"{type(model).__name__}."

@@ -22,7 +22,7 @@ from hilboost.tables.encoding import (
     learn_array,
     without_unused_levels,
 )
-from hilboost.tables.files import FileTable, of_used_levels
+from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels
 from hilboost.tables.reading import Table, as_array, read_table
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 from hilboost.tables.sparse import SparseTable, is_sparse
@@ -41,9 +41,11 @@ __all__ = [
     "category_choice",
     "category_columns",
     "check_sparse",
+    "column_of",
     "columns_of",
     "encode",
     "encode_array",
+    "encoded_table",
     "is_missing_value",
     "is_pandas",
     "is_sparse",

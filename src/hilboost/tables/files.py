@@ -139,6 +139,46 @@ class FileTable(BlockTable):
         return np.asarray(np.memmap(path, dtype=dtype, mode="w+", shape=shape))
 
 
+class EncodedTable(FileTable):
+    """A table on disk whose blocks are encoded when they are read, with additional columns.
+
+    Parameters
+    ----------
+    codes : FileTable
+    encode_block : callable
+        From blocks (m, d) of codes to blocks (m, d).
+    columns : (n, w) float64
+        Additional columns, which are written to disk.
+    """
+
+    def __init__(
+        self, codes: FileTable, encode_block: Callable[[Floats], Floats], columns: Floats
+    ) -> None:
+        given = codes._n_rows, codes._folder, codes._single, codes._rows
+        super().__init__(codes._read, codes.schema, *given)
+        self._codes, self._encode_block = codes, encode_block
+        self._columns = columns
+        if columns.size:
+            self._columns = self.on_disk(columns.shape, columns.dtype)
+            self._columns[:] = columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n, d + w)``"""
+        n, d = self._codes.shape
+        return n, d + self._columns.shape[1]
+
+    def __getitem__(self, rows: Any) -> EncodedTable:
+        return EncodedTable(self._codes[rows], self._encode_block, self._columns[rows])
+
+    def batches(self, columns: Sequence[int] | None = None) -> Iterator[tuple[int, Floats]]:
+        """Yield the number of the first row and the values (m, n_columns) of batches of rows."""
+        for begin, codes in self._codes.batches():
+            own = self._columns[begin : begin + len(codes)]
+            values = np.column_stack([self._encode_block(codes), own])
+            yield begin, values if columns is None else np.ascontiguousarray(values[:, columns])
+
+
 def of_used_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
     """Drop the levels that do not occur, as :func:`without_unused_levels`, also on disk."""
     table: Any = X
@@ -146,3 +186,18 @@ def of_used_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
         return without_unused_levels(X, schema)
     table = table.of_used_levels()
     return table, table.schema
+
+
+def column_of(table: Floats | BlockTable, k: int) -> Floats:
+    """Return a column of an array (n, d), or of a table on disk, (n,)."""
+    return table.column(k) if isinstance(table, BlockTable) else table[:, k]
+
+
+def encoded_table(
+    codes: Floats | FileTable, encode_block: Callable[[Floats], Floats], columns: Floats
+) -> Floats:
+    """Encode a table (n, d) by blocks of rows and add columns (n, w); on disk if the table is."""
+    if isinstance(codes, FileTable):
+        table: Any = EncodedTable(codes, encode_block, columns)
+        return table
+    return np.column_stack([encode_block(codes), columns])

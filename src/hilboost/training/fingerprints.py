@@ -89,6 +89,8 @@ def digest(parts: Iterable[bytes | memoryview]) -> str:
 
 def _sums_of_hashes(array: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Sums, modulo 2**64, of two hashes of each row (n, ...) and its number, (2,) int64."""
+    if not len(array):
+        return np.zeros(2, dtype=np.int64)
     cells = np.ascontiguousarray(array).reshape(len(array), -1)
     cells = cells.view(f"u{cells.dtype.itemsize}")
     found = []

@@ -9,6 +9,7 @@ from typing import Any
 from hilboost.boosting import EarlyStopping, EnsembleMember, RowSampling, TrainingState
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.exchange import RowShare
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.metric import Metric
@@ -99,6 +100,8 @@ class Recipe:
         Units of the loss, the data and the stages until the fit ends.
     time_budget : float or None
         Seconds, from the start of the fit.
+    division : RowShare or None
+        Other workers with the same rows, among which kernel values are divided.
     choose_penalty : callable or None
         Selects λ of a kernel machine by the held-out loss: a function of the workspace, the kernel
         and the number of basis vectors.
@@ -134,6 +137,7 @@ class Recipe:
     metrics: tuple[Metric, ...] = ()
     finish: Callable[[Outcome], Outcome] = unchanged
     choose_penalty: Callable[..., float] | None = None
+    division: RowShare | None = None
 
     @property
     def n_outputs(self) -> int:

@@ -170,13 +170,14 @@ def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> Boos
         metric=recipe.metric,
         metrics=recipe.metrics,
         adapts_shards=recipe.shards.adapts,
+        division=recipe.division,
     )
 
 
 def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
     """Prepare the learner's data for the first member; others get theirs if inputs differ."""
     first, target = initial.inputs[0], recipe.data.target
-    weight, share, seed = target.weight, target.share, recipe.seed
+    weight, share, seed = target.weight, target.share or recipe.division, recipe.seed
     among = None if share is None else recipe.learner.among_workers()
     if recipe.n_folds > 1:
         n_threads = 1

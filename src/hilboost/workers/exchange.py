@@ -6,7 +6,8 @@ sends the sum to its parent, and receives the sum over all workers::
     sums      3 → 1 → 0 ← 2        every arrow is one message
     result    3 ← 1 ← 0 → 2
 
-Only integers are added, so the result does not depend on the tree.
+Only integers are added, so the result does not depend on the tree.  Two workers send each other
+their sums at the same time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import Exchange
 
 Message = list[NDArray[Any]]
+_SHORT = 2**17 - 2**10  # bytes
 
 
 class WorkerLost(Exception):
@@ -66,7 +68,21 @@ class TreeExchange(Exchange):
         self.n_bytes += sum(array.nbytes for array in message)
         self.send(rank, message)
 
+    def _swapped(self, own: Message) -> Message:
+        """Send a message to the only other worker, and receive its message."""
+        other = 1 - self.rank
+        # A short message fits into the buffers of a connection, so that sending does not wait.
+        sends_first = self.rank == 1 or sum(array.nbytes for array in own) <= _SHORT
+        if sends_first:
+            self._send(other, own)
+        found = self.receive(other)
+        if not sends_first:
+            self._send(other, own)
+        return found
+
     def _reduced(self, own: Message, joined: Callable[[Message, Message], Message]) -> Message:
+        if self.n_workers == 2:
+            return joined(own, self._swapped(own))
         children, parent = neighbors(self.rank, self.n_workers)
         for child in children:
             own = joined(own, self.receive(child))
@@ -94,6 +110,14 @@ class TreeExchange(Exchange):
     def largest(self, values: Floats) -> Floats:
         """Return the largest values over all workers."""
         return self._reduced([values], lambda own, other: [np.maximum(own[0], other[0])])[0]
+
+    def added(self, values: Floats) -> Floats:
+        """Return the sum of an array over all workers, the same for each of them."""
+        return self._reduced([values], lambda own, other: [own[0] + other[0]])[0]
+
+    def first(self, own: Any) -> Any:
+        """Return the object of worker 0."""
+        return self.objects(own if self.rank == 0 else None)[0]
 
     def gathered(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the rows of all workers, those of worker 0 first."""

@@ -17,9 +17,11 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
+from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.reductions.draws import renumbered
+from hilboost.reductions.rows import of_all_rows, whole_target
 from hilboost.reductions.sums import anywhere
 from hilboost.tables import Schema, without_unused_levels
 from hilboost.training.data import TrainingData, without_zero_weights
@@ -96,19 +98,17 @@ def check_supported(estimator: Any) -> None:
     ------
     InvalidType, InvalidParameter
     """
-    name = type(estimator).__name__
-    # Estimators without shards keep groups of rows together.
-    tabular = getattr(estimator, "is_tabular", False)
-    if not tabular or "n_shards" not in estimator.get_params(deep=False):
+    if getattr(estimator, "divides", None) is None:
         raise InvalidType(
-            f"several workers can only fit BoostingRegressor and BoostingClassifier, not {name}."
+            "several workers can only fit BoostingRegressor, BoostingClassifier, and kernel "
+            f"machines with sparse stages, not {type(estimator).__name__}."
         )
     estimator._validate_params()
     parameters = estimator.get_params(deep=False)
-    if parameters["learner"] not in ("tree", "auto"):
+    if parameters.get("learner", "tree") not in ("tree", "auto"):
         raise InvalidParameter("several workers only support trees; set learner='tree'.")
     for parameter, supported in _SUPPORTED.items():
-        if parameters[parameter] not in supported:
+        if parameters.get(parameter, supported[0]) not in supported:
             raise InvalidParameter(
                 f"{parameter}={parameters[parameter]!r} is not supported by several workers; set "
                 f"{parameter}={supported[0]!r}."
@@ -148,15 +148,20 @@ def fit_share(
     data = training_data(task, partitions, held_out, exchange)
     if task.checkpoint is not None and progress is not None:
         _identify(task, task.checkpoint, data, continuation, progress)
-    model = clone(task.estimator).set_params(learner="tree")
+    division = None
+    if task.estimator.divides == "rows":
+        model = clone(task.estimator).set_params(learner="tree")
+    else:
+        model, division = clone(task.estimator), data.target.share
+        data = _with_all_rows(data)
     loss = model._make_loss(data.codec)
-    if not loss.divides_rows:
+    if division is None and not loss.divides_rows:
         raise InvalidParameter(
             f"{type(loss).__name__} does not declare that its rows may be divided among workers; "
             "compute its sums over rows with hilboost.reductions, and set divides_rows = True."
         )
     seed = task.seed if continuation is None else continuation.seed
-    recipe = model._recipe(data, seed, continuation)
+    recipe = replace(model._recipe(data, seed, continuation), division=division)
     _check_recipe(recipe)
     result = train(recipe, task.n_threads, callbacks, continuation, progress)
     return result.fitted, data.schema
@@ -178,9 +183,9 @@ def _identify(
 
 def _check_recipe(recipe: Recipe) -> None:
     if recipe.learner.among_workers() is None:
+        change = "learner='tree'" if recipe.division is None else "stages='sparse'"
         raise InvalidParameter(
-            f"{type(recipe.learner).__name__} is not supported by several workers; set "
-            "learner='tree'."
+            f"{type(recipe.learner).__name__} is not supported by several workers; set {change}."
         )
 
 
@@ -322,6 +327,17 @@ def _weights(
     if not anywhere(bool((weight > 0).any()), share):
         raise InvalidData(f"{name} is zero for every row; at least one must be positive.")
     return weight if anywhere(bool((weight != 1).any()), share) else None
+
+
+def _with_all_rows(data: TrainingData) -> TrainingData:
+    """Gather the rows of all workers, whose kernel values are then divided."""
+    X = of_all_rows(data.X, data.target.share)
+    X, target = merge_equal_rows(X.astype(np.float64), whole_target(data.target))
+    held_out = data.held_out
+    if held_out is not None:
+        held_X = of_all_rows(held_out[0], held_out[1].share)
+        held_out = held_X.astype(np.float64), whole_target(held_out[1])
+    return replace(data, X=X, target=target, held_out=held_out, sample_weight=target.weight)
 
 
 def _together(parts: Sequence[Floats], d: int, single: bool) -> Floats:

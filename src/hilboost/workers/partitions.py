@@ -74,10 +74,13 @@ def agreed(exchange: TreeExchange, work: Callable[[], Any], of: str = "") -> Any
     try:
         result = work()
     except PartitionError as error:
-        failure = error
-    found = [error for error in exchange.objects(failure) if error is not None]
+        failure = error.described
+    # Plain values: exceptions with their tracebacks cannot always be pickled.
+    found = [one for one in exchange.objects(failure) if one is not None]
     if found:
-        raise min(found, key=lambda error: error.number).plain(of)
+        number, is_type, message = min(found)
+        kind = InvalidType if is_type else InvalidData
+        raise kind(f"partition {number}{of}: {message}")
     return result
 
 
@@ -88,10 +91,10 @@ class PartitionError(Exception):
         super().__init__(number, error)
         self.number, self.error = number, error
 
-    def plain(self, of: str) -> Exception:
-        """Return an error of the same kind, whose message names the partition."""
-        kind = InvalidType if isinstance(self.error, TypeError) else InvalidData
-        return kind(f"partition {self.number}{of}: {self.error}")
+    @property
+    def described(self) -> tuple[int, bool, str]:
+        """Number of the partition, whether it is an error of a type, and the message."""
+        return self.number, isinstance(self.error, TypeError), str(self.error)
 
 
 @contextmanager

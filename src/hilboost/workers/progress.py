@@ -30,7 +30,7 @@ class StageRecord:
     n_stages : int
         Most stages of the fit.
     stages : tuple of Stage
-        One for each member.
+        One for each member; empty if the fit cannot be continued from its stages.
     initial_raw : tuple of (r,) float64
         Of each member.
     train : list of float
@@ -70,11 +70,14 @@ class StageLog:
         The stages so far, in units of the fit; without members before the first one.
     header : dict or None
         What a checkpoint of the fit contains beside its stages.
+    n_stages : int
+        Number of stages so far.
     """
 
     def __init__(self) -> None:
         self.state = TrainingState([])
         self.header: dict[str, Any] | None = None
+        self.n_stages = 0
         self._resolved: ResolvedParameters | None = None
 
     @classmethod
@@ -82,20 +85,17 @@ class StageLog:
         """Create it with the stages of a checkpoint."""
         log = cls()
         log.state, log._resolved = continuation.state, continuation.resolved
+        log.n_stages = len(log.state.members[0].stages)
         return log
-
-    @property
-    def n_stages(self) -> int:
-        """Number of stages so far."""
-        return len(self.state.members[0].stages) if self.state.members else 0
 
     def add(self, record: StageRecord) -> bool:
         """Add the record of the next stage; return whether it is the next one."""
         if record.number != self.n_stages + 1:
             return False
         state = self.state
+        self.n_stages += 1
         self.header = self.header or record.header
-        if not state.members:
+        if record.number == 1:
             state.members = [EnsembleMember(start) for start in record.initial_raw]
             self._resolved = record.resolved
         for member, stage in zip(state.members, record.stages, strict=True):
@@ -108,7 +108,7 @@ class StageLog:
 
     def keep(self, n_stages: int) -> None:
         """Drop the stages after a number of them."""
-        state = self.state
+        state, self.n_stages = self.state, n_stages
         for values in (state.train, state.validation, *state.metrics.values()):
             del values[n_stages + 1 :]
         for member in state.members:
@@ -116,7 +116,7 @@ class StageLog:
 
     def continuation(self, seed: int) -> Continuation | None:
         """Return the fit with a copy of these stages; ``None`` without any."""
-        if not self.n_stages:
+        if not self.state.members:
             return None
         members = [
             EnsembleMember(member.initial_raw, stages=list(member.stages))
@@ -163,7 +163,7 @@ class Progress:
             self._read_from = path, continuation
 
     def check_learner(self, learner: Learner) -> None:
-        """Accept trees, which have no state beside their stages."""
+        """Accept any learner; a fit with a state beside its stages starts again."""
 
     def check_width(self, width: int) -> None:
         """Reject stages of a damaged file."""
@@ -198,11 +198,13 @@ def _record(
     event: Event, recipe: Recipe, state: TrainingState, header: dict[str, Any] | None
 ) -> StageRecord:
     last = slice(None) if event.stage == 1 else slice(-1, None)
+    # A fit cannot be continued from the stages of a kernel machine alone.
+    members = state.members if recipe.learner.resumable else []
     return StageRecord(
         event.stage,
         event.n_stages,
-        tuple(member.stages[-1] for member in state.members),
-        tuple(member.initial_raw for member in state.members),
+        tuple(member.stages[-1] for member in members),
+        tuple(member.initial_raw for member in members),
         state.train[last],
         state.validation[last],
         {name: values[last] for name, values in state.metrics.items()},

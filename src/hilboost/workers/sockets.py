@@ -15,6 +15,7 @@ import numpy as np
 
 from hilboost.workers.exchange import Message, TreeExchange, WorkerLost, neighbors
 
+_BUFFER = 2**19  # bytes; several short messages
 _HEADER = struct.Struct("!Q")
 _GREETING = struct.Struct("!16sI")
 
@@ -91,6 +92,7 @@ class SocketExchange(TreeExchange):
     def _keep(self, rank: int, connection: socket.socket) -> None:
         connection.settimeout(self._timeout)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
         self._neighbors[rank] = connection
 
     def send(self, rank: int, message: Message) -> None:

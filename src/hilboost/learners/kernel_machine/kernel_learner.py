@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.learner import Learner
+from hilboost.core.row_division import AmongWorkers
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -83,3 +86,23 @@ class KernelLearner(Learner):
     def close(self, data: MachineState) -> None:
         """End the threads and release Gram matrices."""
         data.close()
+
+
+@dataclass(frozen=True)
+class DividedKernelValues(AmongWorkers):
+    """Prepares a learner whose workers have all rows, and evaluate some of the kernel values each.
+
+    Parameters
+    ----------
+    learner : KernelLearner
+    """
+
+    learner: KernelLearner
+
+    def prepared(
+        self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
+    ) -> MachineState:
+        """Return the state before the first stage."""
+        data: MachineState = self.learner.prepare(X, weight, seed, n_threads)
+        data.workspace = replace(data.workspace, exchange=share.exchange)
+        return data

@@ -155,7 +155,10 @@ class MachineState(ABC):
                 self._choose_penalty,
             )
 
-        return choice() if self._shared is None else self._shared.settled(choice)
+        found = choice() if self._shared is None else self._shared.settled(choice)
+        # A time limit may end the search of another worker earlier.
+        exchange = self.workspace.exchange
+        return found if exchange is None else exchange.first(found)
 
     def penalize(self, regularization: float) -> None:
         """Set λ for this and later stages."""

@@ -325,13 +325,16 @@ def times(gram: Gram, V: Floats) -> Floats:
 
     Steps divide by the small eigenvalues of ``H``, which amplifies the rounding errors of sums.
     """
-    return np.concatenate(_by_blocks(gram, lambda rows, block: block[:, : len(V)] @ V))
+    own = _by_blocks(gram, lambda rows, block: block[:, : len(V)] @ V)
+    return gram.rows_of_all(np.concatenate([np.empty((0, V.shape[1])), *own]))
 
 
 def transposed_times(gram: Gram, U: Floats) -> Floats:
     """``K' U`` for ``U`` (n, r), in float64 sums."""
     products = _by_blocks(gram, lambda rows, block: block.T @ U[rows])
-    return sum(products[1:], start=products[0])
+    largest = float(np.abs(U).max(initial=0.0))
+    found: Floats = gram.summed(products, U.shape[1], gram.largest * largest)
+    return found
 
 
 def _by_blocks(gram: Gram, product: Callable[[slice, Floats], Floats]) -> list[Floats]:
@@ -343,7 +346,7 @@ def _by_blocks(gram: Gram, product: Callable[[slice, Floats], Floats]) -> list[F
     if gram.is_kept:
         gram.whole()
     with array_api.blas_threads(1):
-        return gram.team.map(evaluate, row_blocks(gram.shape[0]))
+        return gram.team.map(evaluate, row_blocks(gram.own_rows))
 
 
 def regular(D: int) -> list[int]:

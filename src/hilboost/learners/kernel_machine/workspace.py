@@ -11,6 +11,7 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import Exchange
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
@@ -42,6 +43,8 @@ class Workspace:
         ``None`` if no two rows of the table are equal.
     source : (n, d) float64 or None
         Unscaled rows, if the precision may become float64.
+    exchange : Exchange or None
+        Other workers with the same rows: kernel values of all rows are divided among them.
     """
 
     inputs: Inputs
@@ -52,6 +55,7 @@ class Workspace:
     team: ThreadTeam
     distinct: DistinctRows | None = None
     source: Floats | None = None
+    exchange: Exchange | None = None
 
     @property
     def n_rows(self) -> int:
@@ -89,7 +93,8 @@ class Workspace:
         """``k(X[left], X[right])``; ``None`` means all rows."""
         A = self.X if left is None else self.X[left]
         B = self.X if right is None else self.X[right]
-        return Gram(kernel, A, B, memory, self.team)
+        exchange = self.exchange if left is None else None
+        return Gram(kernel, A, B, memory, self.team, exchange)
 
     def basis(self, rows: NDArray[np.int64]) -> NDArray:
         """Some rows as basis vectors, in the dtype of the kernel values."""

@@ -141,7 +141,7 @@ def bin_table(
             return np.arange(0.5, levels[k] - 1)
         return column_edges(column(k), sample_weight, max_bins)
 
-    edges = tuple(team.map(edges_of, range(d)))
+    edges = _edges(edges_of, d, team, share)
     n_values = np.array([len(e) + 1 for e in edges], dtype=np.int64)
     n_bins = int(n_values.max()) + 1
     n_steps = np.ceil(np.log2(n_values)).astype(np.int64)
@@ -152,6 +152,26 @@ def bin_table(
     words = _empty_words(X, shape)
     _pack(X, BinEdges(thresholds, n_steps, n_bins - 1), words, team)
     return BinnedTable(words, thresholds, n_values, n_bins)
+
+
+def _edges(
+    edges_of: Callable[[int], Floats], d: int, team: ThreadTeam, share: RowShare | None
+) -> list[Floats]:
+    """Compute the edges of all columns, of which each worker computes some."""
+    if share is None:
+        return team.map(edges_of, range(d))
+    rank, n_workers = share.exchange.rank, share.exchange.n_workers
+    own = list(range(rank, d, n_workers))
+    found = team.map(edges_of, own)
+    sizes = np.zeros(d, dtype=np.int64)
+    sizes[own] = [len(edges) for edges in found]
+    sizes = share.exchange.sum(sizes)
+    values = share.exchange.gathered(np.concatenate([np.empty(0), *found]))
+    # The columns of worker 0 come first.
+    order = [k for first in range(n_workers) for k in range(first, d, n_workers)]
+    parts = np.split(values, np.cumsum(sizes[order])[:-1])
+    edges = dict(zip(order, parts, strict=True))
+    return [edges[k] for k in range(d)]
 
 
 def _empty_words(X: Floats | BlockTable, shape: tuple[int, int]) -> NDArray[np.uint64]:

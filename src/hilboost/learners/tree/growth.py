@@ -55,10 +55,14 @@ def grow_by_levels(growth: Growth, space: TreeBuffers, team: ThreadTeam) -> None
 
 
 def grow_among_workers(
-    growth: Growth, space: TreeBuffers, team: ThreadTeam, share: RowShare
+    growth: Growth, space: TreeBuffers, team: ThreadTeam, share: RowShare, weighted: bool
 ) -> None:
-    """Grow one tree in steps, between which workers add up counts of rows and histograms."""
+    """Grow one tree in steps, between which workers add up histograms.
+
+    Counts of rows are part of the histograms, except where these count weights.
+    """
     control, n_threads = growth.nodes.control, space.n_threads
+    counted = not weighted and growth.rules.packing.count_step == 1.0
 
     def together(step: Callable[[Threads, Growth], None]) -> None:
         if n_threads == 1:
@@ -75,7 +79,8 @@ def grow_among_workers(
     while True:
         together(divide)
         if control[NODE] >= 0:
-            control[N_LEFT] = count(int(control[N_LEFT_HERE]), share)
+            own = int(control[N_LEFT_HERE])
+            control[N_LEFT] = _rows_on_the_left(growth) if counted else count(own, share)
         together(sum_histograms)
         found = awaited(growth)
         if found:
@@ -85,3 +90,10 @@ def grow_among_workers(
         together(decide)
         if control[NODE] < 0:
             return
+
+
+def _rows_on_the_left(growth: Growth) -> int:
+    """Rows of all workers that go left in the node to be split, each of which counts one."""
+    packed = growth.sums.left_totals[growth.nodes.control[NODE]]
+    mask = growth.rules.packing.count_mask
+    return int(packed[0]) & mask if mask else int(packed[-1])

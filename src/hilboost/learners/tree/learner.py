@@ -342,7 +342,8 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
             elif data.share is None:
                 grow_together(growth, space, team)
             else:
-                grow_among_workers(growth, space, team, data.share)
+                weighted = sample.weight is not None
+                grow_among_workers(growth, space, team, data.share, weighted)
             nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
             categories = self._categories(table, space)

@@ -1,0 +1,38 @@
+"""Memory that is kept between stages, and returned after the last session."""
+
+import pytest
+
+pytest.importorskip("distributed")
+
+from hilboost.dask import memory
+
+
+class Library:
+    def __init__(self):
+        self.calls = []
+
+    def mallopt(self, parameter, value):
+        self.calls.append((parameter, value))
+
+    def malloc_trim(self, kept):
+        self.calls.append("trimmed")
+
+
+def test_the_last_session_restores_the_settings(monkeypatch):
+    library = Library()
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
+    with memory.kept_memory():
+        during = library.calls.copy()
+        with memory.kept_memory():
+            pass
+        assert library.calls == during == [(-1, 2**29), (-3, 2**25)]
+    assert library.calls[2:] == [(-1, 65536), (-3, 2**17), "trimmed"]
+
+
+def test_other_settings_are_left_alone(monkeypatch):
+    library = Library()
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    with memory.kept_memory():
+        assert not library.calls

@@ -1,0 +1,62 @@
+"""Kernel machines: every worker has all rows, and evaluates some of the kernel values."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.workers.together import fit_together, partitions_of, saved
+
+from hilboost import (
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    SparseKernelClassifier,
+    SparseKernelRidge,
+)
+from hilboost.kernels import Gaussian, gram
+
+RNG = np.random.default_rng(0)
+N = 700
+X = RNG.normal(size=(N, 3))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * RNG.normal(size=N)
+GIVEN = {"kernel": Gaussian(1.0), "regularization": 0.01, "random_state": 0}
+SPARSE = {"stages": "sparse", "n_basis": 60, "n_estimators": 3}
+MODELS = [
+    KernelBoostingRegressor(**SPARSE | GIVEN),
+    KernelBoostingRegressor(**SPARSE, tuning="mean_distance", random_state=0),
+    KernelBoostingRegressor(**SPARSE | GIVEN | {"subset_size": 200, "refit_every": 1}),
+    KernelBoostingRegressor("huber", **SPARSE | GIVEN),
+    KernelBoostingClassifier(**SPARSE | GIVEN, early_stopping=True),
+    SparseKernelRidge(n_basis=60, **GIVEN),
+    SparseKernelClassifier(n_basis=40, **GIVEN),
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_the_model_of_one_process(model, weighted, monkeypatch):
+    """Sums over rows do not depend on their order, nor do the basis vectors that they decide on."""
+    monkeypatch.setattr(gram, "_ROWS_OF_A_WORKER", 128)
+    monkeypatch.setattr(gram, "_ROWS_AT_ONCE", 128)
+    y = np.digitize(Y, [-0.5, 0.7]) if hasattr(model, "predict_proba") else Y
+    weight = RNG.uniform(0.5, 2, size=N) if weighted else None
+    alone = clone(model).fit(X, y, weight)
+    for owners in ([0, 1, 0], [2, 1, 0]):
+        parts = partitions_of(X, y, weight, cuts=[100, 450])
+        for found in fit_together(model, parts, owners):
+            assert saved(found) == saved(alone)
+
+
+def test_workers_divide_the_kernel_values(monkeypatch):
+    monkeypatch.setattr(gram, "_ROWS_OF_A_WORKER", 128)
+    counted = []
+    plain = gram.Gram.block
+
+    def block(self, rows):
+        if self.exchange is not None:
+            counted.append((self.exchange.rank, rows.stop - rows.start))
+        return plain(self, rows)
+
+    monkeypatch.setattr(gram.Gram, "block", block)
+    fit_together(MODELS[0], partitions_of(X, Y, cuts=[300]), [0, 1])
+    n_rows = [sum(n for rank, n in counted if rank == worker) for worker in (0, 1)]
+    assert sum(n_rows) % N == 0
+    assert min(n_rows) > 0.4 * sum(n_rows)
