@@ -4,8 +4,9 @@ Nothing but verbosity, seed and thread count is set. Each table is split at rand
 training and 25 % for the test (stratified for classes), for each of the seeds 0 and 1. The score is
 the RMSE divided by the standard deviation of the target, or the log-loss (probabilities clipped at
 1e-7). The seconds are those of the fit and mean something only on an otherwise idle machine.
-``hilboost-tree`` is ``learner="tree"``.  Libraries that compile at run time first make two untimed
-fits per kind of task.
+Libraries that compile at run time first make two untimed fits per kind of task.
+``hilboost-tree``, with ``learner="tree"``, competes in place of hilboost: the others are ranked
+without it.
 
 The report gives the mean score and the rank per table, the mean rank, the total seconds, and the
 geometric mean of the score relative to the best score of the table. These figures use the tables on
@@ -111,6 +112,16 @@ def chimeraboost_model(regression: bool, seed: int, threads: int) -> Any:
     return (regressor if regression else classifier)(random_state=seed, thread_count=threads)
 
 
+def in_seconds(budget: float) -> Callable[[bool, int, int], Any]:
+    """hilboost with a time budget."""
+
+    def model(regression: bool, seed: int, threads: int) -> Any:
+        return hilboost_model(regression, seed, threads).set_params(time_budget=budget)
+
+    return model
+
+
+BUDGETS = {f"hilboost-{seconds}s": in_seconds(seconds) for seconds in (1, 3, 10, 30)}
 MODELS: dict[str, Callable[[bool, int, int], Any]] = {
     "hilboost": hilboost_model,
     "hilboost-tree": tree_model,
@@ -138,6 +149,20 @@ def score(model: Any, table: Table, X: np.ndarray, y: np.ndarray) -> float:
     return float(log_loss(y, chance, labels=np.unique(table.y)))
 
 
+def chosen(model: Any) -> dict[str, Any]:
+    """What the fit chose: settings of the trees, and the kernel machine."""
+    resolved, parts = model.fitted_.resolved, model.fitted_.parts
+    names = ("max_features", "l2_regularization", "max_leaf_nodes", "learning_rate", "cv_folds")
+    found = {name: getattr(resolved, name) for name in names} | {"stages": model.n_estimators_}
+    if parts is not None:
+        kernel = parts["kernel"]
+        found["kernel"] = {
+            name: getattr(kernel, name)
+            for name in ("weight", "gain", "standard_error", "share", "seconds", "n_centers")
+        }
+    return found
+
+
 def measure(library: str, name: str, table: Table, seed: int, threads: int) -> Record:
     X, X_test, y, y_test = split(table, seed)
     record: Record = {
@@ -151,9 +176,11 @@ def measure(library: str, name: str, table: Table, seed: int, threads: int) -> R
         "reused": False,
     }
     try:
-        model = MODELS[library](table.task == "regression", seed, threads)
+        model = (MODELS | BUDGETS)[library](table.task == "regression", seed, threads)
         record["seconds"] = timed(lambda: model.fit(X, y))[0]
         record["score"] = score(model, table, X_test, y_test)
+        if library.startswith("hilboost"):
+            record["chosen"] = chosen(model)
     except Exception as error:
         record["error"] = describe_error(error)
     return record
@@ -247,22 +274,59 @@ def _table_means(records: Iterable[Record], value: str) -> dict[str, dict[str, f
     }
 
 
+def _ranks(grid: np.ndarray, libraries: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Ranks and scores relative to the best one, (tables, libraries).
+
+    ``hilboost-tree`` competes in place of hilboost, and does not count for the others.
+    """
+    grid = np.maximum(grid, TINY)
+    own = [k for k, library in enumerate(libraries) if library.startswith("hilboost")]
+    ranks, relative = np.empty_like(grid), np.empty_like(grid)
+    for column, library in enumerate(libraries):
+        given = library if library.startswith("hilboost") else "hilboost"
+        rivals = [k for k in range(len(libraries)) if k not in own or libraries[k] == given]
+        some = grid[:, rivals]
+        ranks[:, column] = rankdata(some, axis=1)[:, rivals.index(column)]
+        relative[:, column] = grid[:, column] / some.min(axis=1)
+    return ranks, relative
+
+
+def _frontier(records: list[Record]) -> dict[str, dict[str, float]]:
+    """Total seconds, and geometric mean of score / best, over the tables that all have."""
+    scores, seconds = _table_means(records, "score"), _table_means(records, "seconds")
+    libraries = sorted({record["library"] for record in records})
+    if not set(libraries) & set(BUDGETS):
+        return {}
+    tables = [table for table in scores if len(scores[table]) == len(libraries)]
+    found = {}
+    for library in libraries:
+        relative = [scores[t][library] / max(TINY, min(scores[t].values())) for t in tables]
+        total = sum(seconds[t][library] for t in tables)
+        found[library] = {
+            "seconds_per_table": total / len(tables),
+            "relative_score": float(gmean(relative)),
+            "tables": len(tables),
+        }
+    return found
+
+
 def summarize(records: list[Record]) -> dict[str, Any]:
     """Ranks, mean rank, total seconds and geometric mean of score / best."""
     names = {record["library"] for record in records}
+    frontier = _frontier(records)
+    records = [record for record in records if record["library"] in MODELS]
     libraries = [library for library in MODELS if library in names]
     scores, seconds = _table_means(records, "score"), _table_means(records, "seconds")
     tables = [table for table in EVERY if table in scores]
     complete = [table for table in tables if len(scores[table]) == len(libraries)]
     summary: dict[str, Any] = {"scores": scores, "complete": complete, "ranks": {}, "overall": {}}
+    summary["frontier"] = frontier
     for kind, of_kind in (("used", TABLES), ("kept back", KEPT_BACK)):
         some = [table for table in complete if table in of_kind]
         if not some:
             continue
         grid = np.array([[scores[t][name] for name in libraries] for t in some])
-        ranks = rankdata(grid, axis=1)
-        grid = np.maximum(grid, TINY)
-        relative = grid / grid.min(axis=1, keepdims=True)
+        ranks, relative = _ranks(grid, libraries)
         for row, table in enumerate(some):
             summary["ranks"][table] = dict(zip(libraries, ranks[row].tolist(), strict=True))
         summary["overall"][kind] = {
@@ -322,6 +386,84 @@ def _scores_section(summary: dict[str, Any], records: list[Record]) -> str:
     return f"## Mean score of each table (rank)\n\n{markdown_table(header, rows)}"
 
 
+def _frontier_section(frontier: dict[str, dict[str, float]]) -> str:
+    if not frontier:
+        return ""
+    rows = [
+        [library, f"{found['seconds_per_table']:.2f}", f"{found['relative_score']:.4f}"]
+        for library, found in sorted(
+            frontier.items(), key=lambda item: item[1]["seconds_per_table"]
+        )
+    ]
+    count = next(iter(frontier.values()))["tables"]
+    header = ["library", "seconds per table (mean)", "score / best (geometric mean)"]
+    return (
+        f"## Quality and time on {count} tables\n\n`hilboost-3s` has `time_budget=3`.\n\n"
+        f"{markdown_table(header, rows)}\n\n![Score over best and time](quality_frontier.png)\n\n"
+    )
+
+
+def draw(frontier: dict[str, dict[str, float]], out: Path) -> None:
+    """Picture of score / best against seconds."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for library, found in frontier.items():
+        own = library.startswith("hilboost")
+        point = found["seconds_per_table"], found["relative_score"]
+        axes.plot(*point, "o", color="tab:red" if own else "tab:blue")
+        axes.annotate(library, point, xytext=(5, 4), textcoords="offset points", fontsize=8)
+    axes.set(xscale="log", xlabel="mean seconds per table", ylabel="score / best (geometric mean)")
+    axes.grid(alpha=0.3)
+    figure.savefig(out / "quality_frontier.png", dpi=120)
+
+
+def _chosen_section(summary: dict[str, Any], records: list[Record]) -> str:
+    """What hilboost chose on each table, in the first split."""
+    first = {
+        (r["library"], r["table"]): r
+        for r in records
+        if r["seed"] == 0 and "score" in r and "chosen" in r
+    }
+    rows = []
+    for table in (name for name in EVERY if ("hilboost", name) in first):
+        own, trees = first["hilboost", table], first.get(("hilboost-tree", table))
+        found = own["chosen"]
+        settings = (
+            f"{found['max_features']:g}, {found['l2_regularization']:g}, {found['max_leaf_nodes']}"
+        )
+        rows.append(
+            [
+                table + (" *" if table in KEPT_BACK else ""),
+                settings,
+                *_about_kernel(found),
+                cell(None) if trees is None else f"{own['score'] / max(trees['score'], TINY):.3f}",
+                f"{own['seconds']:.1f}",
+                cell(None) if trees is None else f"{trees['seconds']:.1f}",
+            ]
+        )
+    if not rows:
+        return ""
+    header = ["table", "columns per node, L2, leaves", "held-out gain", "kernel machine"]
+    header += ["score / score of trees", "seconds", "seconds of trees"]
+    return (
+        "## What hilboost chose\n\nFirst split; `*` marks tables by which no default was chosen. "
+        "The gain is that of the kernel machine over the trees, on held-out rows.\n\n"
+        f"{markdown_table(header, rows)}\n\n"
+    )
+
+
+def _about_kernel(found: dict[str, Any]) -> tuple[str, str]:
+    kernel = found.get("kernel")
+    if kernel is None:
+        return "–", "not tried"
+    gain = f"{100 * kernel['gain']:.1f} ± {100 * kernel['standard_error']:.1f} %"
+    if kernel["weight"] == 0:
+        return gain, "left out"
+    return gain, "alone" if found["stages"] == 1 else "added"
+
+
 def _errors_section(records: list[Record]) -> str:
     lines = [
         f"- {r['table']}, split {r['seed']}, {r['library']}: `{r['error']}`"
@@ -343,6 +485,8 @@ def render(results: dict[str, Any]) -> str:
         f"All libraries receive text columns as integer codes. {' and '.join(COMPILING)} make two "
         "untimed fits per type of task first.\n\n"
         + "".join(f"{_overall_section(summary, records, kind)}\n\n" for kind in summary["overall"])
+        + _frontier_section(summary["frontier"])
+        + _chosen_section(summary, records)
         + f"{_scores_section(summary, records)}{_errors_section(records)}\n"
     )
 
@@ -352,6 +496,8 @@ def save(out: Path, results: dict[str, Any]) -> None:
         results["summary"] = summarize(results["records"])
         write_json(out / "quality.json", results)
         (out / "quality.md").write_text(render(results))
+        if results["summary"]["frontier"]:
+            draw(results["summary"]["frontier"], out)
 
 
 def arguments() -> argparse.Namespace:
@@ -374,7 +520,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="keep all records of the last run")
     parser.add_argument("--render", action="store_true", help="only write the Markdown again")
     options = parser.parse_args()
-    if unknown := set(options.tables) - set(EVERY) | set(options.libraries) - set(MODELS):
+    if unknown := set(options.tables) - set(EVERY) | set(options.libraries) - set(MODELS | BUDGETS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     return options
 

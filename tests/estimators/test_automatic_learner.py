@@ -17,6 +17,7 @@ N = 400
 X = RNG.uniform(-2, 2, size=(N, 4))
 SMOOTH = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + RNG.normal(size=N) / 20
 NOISE = np.random.default_rng(7).normal(size=N)
+BOTH = SMOOTH + 3.0 * (np.floor(8 * X[:, 3]) % 2)
 CLASSES = np.digitize(SMOOTH, [-1, 1])
 FEW = {"n_estimators": 60, "random_state": 0}
 
@@ -24,6 +25,12 @@ FEW = {"n_estimators": 60, "random_state": 0}
 @pytest.fixture(scope="module")
 def smooth():
     return BoostingRegressor(learner="auto", **FEW).fit(X, SMOOTH)
+
+
+@pytest.fixture(scope="module")
+def both():
+    """Steps, for which trees are better, and a smooth function."""
+    return BoostingRegressor(learner="auto", **FEW).fit(X, BOTH)
 
 
 @pytest.fixture(scope="module")
@@ -131,28 +138,41 @@ def test_small_and_sparse_tables_get_trees():
     assert same_bits(model, table, SMOOTH, **FEW)
 
 
-def test_the_kernel_machine_is_the_last_stage(smooth):
-    stages = list(smooth.staged_predict(X))
-    np.testing.assert_allclose(stages[-1], smooth.predict(X), rtol=1e-12)
-    assert len(stages) == smooth.n_estimators_ == len(smooth.history_.train) - 1
-    assert smooth.history_.validation[-1] == min(smooth.history_.validation)
-    assert smooth.learners_.stages[-1] == ("kernel",) * 4
-    assert smooth.learners_.counts["tree"] == 4 * (smooth.n_estimators_ - 1)
+def test_the_kernel_machine_is_the_last_stage(both):
+    assert min(part.weight for part in both.parts_.values()) > 0
+    stages = list(both.staged_predict(X))
+    np.testing.assert_allclose(stages[-1], both.predict(X), rtol=1e-12)
+    assert len(stages) == both.n_estimators_ == len(both.history_.train) - 1
+    assert both.history_.validation[-1] == min(both.history_.validation)
+    assert both.learners_.stages[-1] == ("kernel",) * 4
+    assert both.learners_.counts["tree"] == 4 * (both.n_estimators_ - 1)
+    raw = sum(both.learner_part(name).predict_raw(X) for name in ("tree", "kernel"))
+    np.testing.assert_allclose(raw, both.predict_raw(X), atol=1e-10)
+    trees = both.learner_part("tree")
+    hilboost.to_xgboost_json(trees)
+    np.testing.assert_array_equal(both.apply(X), trees.apply(X))
+
+
+def test_trees_without_gain_are_left_out(smooth):
+    assert smooth.parts_["tree"].weight == 0
+    assert smooth.n_estimators_ == 1
+    assert smooth.apply(X).shape == (N, 0)
+    assert len(smooth.history_.train) == 2
     raw = sum(smooth.learner_part(name).predict_raw(X) for name in ("tree", "kernel"))
     np.testing.assert_allclose(raw, smooth.predict_raw(X), atol=1e-10)
-    trees = smooth.learner_part("tree")
-    hilboost.to_xgboost_json(trees)
-    np.testing.assert_array_equal(smooth.apply(X), trees.apply(X))
 
 
-def test_the_history_is_the_loss_of_the_members(smooth):
+@pytest.mark.parametrize("target", ["SMOOTH", "BOTH"])
+def test_the_history_is_the_loss_of_the_members(target, request):
+    smooth = request.getfixturevalue(target.lower())
+    Y = globals()[target]
     folds = smooth.fitted_.calibration.folds
     members = smooth.fitted_.raw_of_members(X)
     held = np.choose(folds, [raw[:, 0] for raw in members])
-    loss = np.mean((held - SMOOTH) ** 2) / 2
+    loss = np.mean((held - Y) ** 2) / 2
     assert smooth.history_.validation[-1] == pytest.approx(loss, rel=1e-9)
     losses = [
-        np.mean((raw[folds != k, 0] - SMOOTH[folds != k]) ** 2) / 2 for k, raw in enumerate(members)
+        np.mean((raw[folds != k, 0] - Y[folds != k]) ** 2) / 2 for k, raw in enumerate(members)
     ]
     assert smooth.history_.train[-1] == pytest.approx(np.mean(losses), rel=1e-9)
 
@@ -170,7 +190,7 @@ def test_importances_are_those_of_both_parts(smooth):
     assert min(found[:3]) > 0.1
 
 
-@pytest.mark.parametrize("name", ["smooth", "classes"])
+@pytest.mark.parametrize("name", ["smooth", "both", "classes"])
 def test_files(name, request, tmp_path):
     model = request.getfixturevalue(name)
     model.save(tmp_path / "model")

@@ -202,7 +202,7 @@ DAMAGE = {
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_files(name, tmp_path):
     path = tmp_path / "model"
-    hilboost.save(BoostingRegressor(**SETTINGS).fit(*draw()), path)
+    hilboost.save(BoostingRegressor(**SETTINGS, learner="tree").fit(*draw()), path)
     edit(path, arrays={name: DAMAGE[name](contents(path)[0][name])})
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)

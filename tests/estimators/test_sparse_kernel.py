@@ -319,11 +319,6 @@ def test_missing_values_are_refused(model):
         model().fit(holed, LABELS)
 
 
-def test_one_class_is_refused():
-    with pytest.raises(InvalidData, match="requires at least two classes"):
-        classifier().fit(X, np.zeros(N, dtype=int))
-
-
 # Memory
 
 

@@ -44,6 +44,7 @@ class OwnLoss(SquaredError):
         (BoostingRegressor(growth="symmetric"), "growth='symmetric' is not supported"),
         (BoostingRegressor(n_shards="auto"), "n_shards='auto' is not supported"),
         (BoostingRegressor(warm_start=True), "warm_start=True is not supported"),
+        (BoostingRegressor(time_budget=9), "time_budget=9 is not supported"),
         (BoostingRegressor(multi_output="shared", sketch=1), "sketch=1 is not supported"),
         (BoostingRegressor(OwnLoss(), random_state=0), "OwnLoss does not declare"),
     ],

@@ -17,10 +17,13 @@ class TimeBudget:
     began : float
         ``time.monotonic()`` at the start of the fit.
     seconds : float
+    is_over : bool
+        Whether the budget has ended the fit.
     """
 
     began: float
     seconds: float
+    is_over: bool = False
     _last: float | None = None
 
     def __call__(self, event: Event) -> bool:
@@ -29,4 +32,5 @@ class TimeBudget:
         # The first stage also sets up the linear system, so later stages are faster.
         duration = 0.0 if self._last is None else now - self._last
         self._last = now
-        return now - self.began + 1.2 * duration > 0.98 * self.seconds
+        self.is_over = now - self.began + 1.2 * duration > 0.98 * self.seconds
+        return self.is_over

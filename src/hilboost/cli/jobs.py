@@ -84,17 +84,6 @@ class _Rows:
         return {} if self.groups is None else {f"groups{suffix}": self.groups}
 
 
-class TimeLimit:
-    """Callback that stops a fit after a number of seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
-
-    def __call__(self, event: Any) -> bool:
-        """Return whether the time is over."""
-        return time.monotonic() > self._end
-
-
 def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     """Fit a model on a table and save it.
 
@@ -142,12 +131,9 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     from hilboost.cli.progress import StageProgress
 
     model = new_model(job, task.name)
-    limit = [TimeLimit(job.time_budget)] if job.time_budget and job.family == "tree" else []
-    if limit and "max_features" not in job.settings:
-        model.set_params(max_features=1.0)  # "auto" would use up the time with trial fits
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
-        callbacks = (progress.callback("fitting"), *limit)
+        callbacks = (progress.callback("fitting"),)
         held_out = _held_out(valid)
         model.fit(rows.X, rows.y, rows.weights, callbacks=callbacks, **rows.more(), **held_out)
     seconds = time.perf_counter() - start
@@ -321,7 +307,7 @@ def new_model(job: FitJob, task: TaskName) -> Any:
         "learning_rate": job.learning_rate,
         "random_state": seed,
         "n_jobs": job.threads,
-        "time_budget": job.time_budget if job.family == "kernel" else None,
+        "time_budget": job.time_budget,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     if job.quantile:

@@ -421,12 +421,16 @@ class SplittingLearner(Learner):
         return 1.0
 
     @abstractmethod
-    def with_max_features(self, part: float) -> Self:
-        """Return a learner that considers another fraction of the columns at each node.
+    def for_trial(self, max_features: float, l2_factor: float, max_leaf_nodes: int) -> Self:
+        """Return a learner with other settings, which a trial run compares with these.
 
         Parameters
         ----------
-        part : float in (0, 1]
+        max_features : float in (0, 1]
+            Fraction of the columns that are considered at each node.
+        l2_factor : float
+            Factor of the L2 penalty, if there is one.
+        max_leaf_nodes : int
 
         Returns
         -------

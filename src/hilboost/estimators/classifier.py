@@ -30,7 +30,7 @@ class BoostingClassifier(ClassifierMixin, ClassPredictions, TableBoosting):
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, n_shards, multi_output, sketch, monotonic_cst, interaction_cst, \
 categorical_features, target_encoding, line_search, early_stopping, cv_folds, \
-validation_fraction, n_iter_no_change, tol, eval_metric, \
+validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
 warm_start, random_state, n_jobs, verbose : optional
         See :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with
         vector-valued leaves for all classes.  ``monotonic_cst`` requires two classes and
@@ -95,6 +95,7 @@ warm_start, random_state, n_jobs, verbose : optional
         validation_fraction: float | None = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
+        time_budget: float | None = None,
         eval_metric: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -131,6 +132,7 @@ warm_start, random_state, n_jobs, verbose : optional
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             tol=tol,
+            time_budget=time_budget,
             eval_metric=eval_metric,
             warm_start=warm_start,
             random_state=random_state,

@@ -43,8 +43,8 @@ class BoostingRanker(TableBoosting):
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, target_encoding, \
-line_search, early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, eval_metric, \
-warm_start, random_state, n_jobs, verbose : optional
+line_search, early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, \
+eval_metric, warm_start, random_state, n_jobs, verbose : optional
         See :class:`BoostingRegressor`.  Samples, folds and held-out parts consist of whole groups.
         The metrics are ``"ndcg"``, ``"map"`` and ``"mrr"``, also with a number of positions as in
         ``"ndcg@10"``.
@@ -114,6 +114,7 @@ warm_start, random_state, n_jobs, verbose : optional
         validation_fraction: float | None = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
+        time_budget: float | None = None,
         eval_metric: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -147,6 +148,7 @@ warm_start, random_state, n_jobs, verbose : optional
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             tol=tol,
+            time_budget=time_budget,
             eval_metric=eval_metric,
             warm_start=warm_start,
             random_state=random_state,

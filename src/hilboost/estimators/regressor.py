@@ -114,6 +114,10 @@ default="from_dtype"
         Number of stages without improvement after which training stops.
     tol : float, default=0
         Minimum improvement, as a fraction of the initial loss.
+    time_budget : float or None, default=None
+        Seconds for the fit, without those of the compiler.  With a limit, automatic parameters
+        depend on the speed of the machine: the learning rate increases, and fewer models, settings
+        and centers of a kernel machine are tried, so that the model is good after this time.
     eval_metric : str, Metric, list of these, or None, default=None
         Metrics that are computed on the held-out rows after each stage (``history_.metrics``).  The
         first one decides about early stopping; ``None`` means the loss.  ``"rmse"``, ``"mse"``,
@@ -202,6 +206,7 @@ default="from_dtype"
         validation_fraction: float | None = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
+        time_budget: float | None = None,
         eval_metric: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -238,6 +243,7 @@ default="from_dtype"
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             tol=tol,
+            time_budget=time_budget,
             eval_metric=eval_metric,
             warm_start=warm_start,
             random_state=random_state,

@@ -91,8 +91,8 @@ class BoostingSurvival(TableBoosting):
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
-early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, eval_metric, warm_start, \
-random_state, n_jobs, verbose : optional
+early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
+warm_start, random_state, n_jobs, verbose : optional
         See :class:`BoostingRegressor`.  The metric is ``"concordance"`` (Harrell's C).
 
     Attributes
@@ -159,6 +159,7 @@ random_state, n_jobs, verbose : optional
         validation_fraction: float | None = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
+        time_budget: float | None = None,
         eval_metric: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -191,6 +192,7 @@ random_state, n_jobs, verbose : optional
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             tol=tol,
+            time_budget=time_budget,
             eval_metric=eval_metric,
             warm_start=warm_start,
             random_state=random_state,

@@ -97,6 +97,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
         "n_iter_no_change": [_AUTO, Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "eval_metric": [str, Metric, type, list, tuple, None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -136,6 +137,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         validation_fraction: float | None = 0.1,
         n_iter_no_change: int | str = "auto",
         tol: float = 0.0,
+        time_budget: float | None = None,
         eval_metric: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -171,6 +173,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.time_budget = time_budget
         self.eval_metric = eval_metric
         self.warm_start = warm_start
         self.random_state = random_state

@@ -15,6 +15,8 @@ from hilboost.validation.choices import is_name
 _SMALLEST_EARLY = 200
 _SMALLEST_SCALED = 40
 _LARGE = 50_000
+_SECONDS_PER_CELL, _SECONDS_PER_TREE = 5e-9, 3e-4  # roughly, of a stage
+_STAGES_OF_MEMBERS = 300  # with fewer, a single model is better than several
 
 
 def resolve(
@@ -88,7 +90,7 @@ def resolve(
         "l2_regularization": 1.0 if small_hessians or not (careful or coupled) else 10.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful and not two_classes else 1.0,
-        "cv_folds": _n_folds(n * n_trees * d),
+        "cv_folds": _n_folds(n * n_trees * d, n_trees, parameters.get("time_budget")),
         "n_iter_no_change": 30 if careful else 20,
         "n_shards": 1,
     }
@@ -132,6 +134,11 @@ def _or(value: Any, automatic: Any) -> Any:
     return automatic if is_auto(value) else value
 
 
-def _n_folds(n_cells: float) -> int:
+def _n_folds(n_cells: float, n_trees: int, time_budget: float | None) -> int:
     """Number of members of the ensemble; powers of two keep their mean exact."""
-    return 4 if n_cells <= 1_000_000 else 2 if n_cells <= 2_000_000 else 1
+    found = 4 if n_cells <= 1_000_000 else 2 if n_cells <= 2_000_000 else 1
+    if time_budget is not None:
+        stage = n_cells * _SECONDS_PER_CELL + n_trees * _SECONDS_PER_TREE
+        while found > 1 and found * stage * _STAGES_OF_MEMBERS > time_budget:
+            found //= 2
+    return found

@@ -37,6 +37,8 @@ _MOST_ROWS_OF_OWN_METRICS = 2000
 _CENTERS_OF_OWN_METRICS = 1500
 _MOST_ROWS_AT_ONCE = 5_000  # with more rows, a fit to some of them comes first
 _PARTS = 5  # of the rows, if there are no folds
+_FEWEST_CENTERS = 500
+_SECONDS_OF_METRIC, _OPERATIONS_PER_SECOND = 0.6, 3.5e10  # roughly
 
 
 class SharedCenters:
@@ -132,7 +134,12 @@ class _Fit:
 
 
 def with_kernel_part(
-    recipe: Recipe, initial: InitialState, outcome: Outcome, n_threads: int, began: float
+    recipe: Recipe,
+    initial: InitialState,
+    outcome: Outcome,
+    n_threads: int,
+    began: float,
+    ends: float | None = None,
 ) -> Outcome:
     """Add a kernel machine to each member, if this decreases the held-out loss.
 
@@ -145,14 +152,16 @@ def with_kernel_part(
     n_threads : int
     began : float
         ``time.monotonic()`` at the start of the fit.
+    ends : float or None
+        ``time.monotonic()`` at the end of the time budget.
 
     Returns
     -------
     Outcome
         Unchanged if the fit was ended by a callback or an interrupt, and unchanged but for the
-        record of the parts unless the gain is material.  Otherwise, the
-        stages of the trees are multiplied by their weight, and the last stage is the kernel
-        machine.
+        record of the parts unless the gain is material.  Otherwise, the last stage is the kernel
+        machine, and the stages of the trees are multiplied by their weight, or left out if they
+        hardly gain anything beside it.
 
     Notes
     -----
@@ -162,11 +171,48 @@ def with_kernel_part(
     state = outcome.state
     if recipe.kernel_part is None or state.is_stopped or state.interrupt is not None:
         return outcome
+    if ends is not None:
+        learner = in_time(recipe, n_threads, ends - time.monotonic())
+        if learner is None:
+            return outcome
+        recipe = replace(recipe, kernel_part=learner)
     try:
         with ThreadTeam(n_threads) as team, array_api.blas_threads(1):
             return _Attempt(recipe, initial, outcome, team, began).result()
     except KeyboardInterrupt as interrupt:
         return replace(outcome, state=replace(state, interrupt=interrupt))
+
+
+def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearner | None:
+    """Return the kernel machine with as many centers as the time suffices for, if there are any.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    n_threads : int
+    seconds : float
+
+    Returns
+    -------
+    MetricKernelLearner or None
+    """
+    learner, n, n_fits = recipe.kernel_part, len(recipe.data.X), recipe.n_folds
+    n_centers = 0 if learner is None else learner.n_centers
+    while learner is not None and n_centers >= _FEWEST_CENTERS:
+        if _seconds(n, n_centers, n_fits, n_threads) < seconds:
+            return replace(learner, n_centers=n_centers)
+        n_centers = int(n_centers / 1.4)
+    return None
+
+
+def _seconds(n: int, n_centers: int, n_fits: int, n_threads: int) -> float:
+    """Estimate the duration of an attempt."""
+    if n <= _MOST_ROWS_OF_OWN_METRICS:
+        m = min(n, n_centers, _CENTERS_OF_OWN_METRICS)
+        return n_fits * (_SECONDS_OF_METRIC + 2.0 * m**3 / _OPERATIONS_PER_SECOND) / n_threads
+    trial = 2.0 * _MOST_ROWS_OF_OWN_METRICS**3 if n > _MOST_ROWS_AT_ONCE else 0.0
+    operations = n * n_centers**2 / n_threads + (4 + n_fits) * n_centers**3 / 2
+    return _SECONDS_OF_METRIC + (trial + operations) / _OPERATIONS_PER_SECOND
 
 
 class _Attempt:
@@ -248,7 +294,9 @@ class _Attempt:
         used = len(kernel)
         target = joined([target for _, target in self._held[:used]])
         outputs = np.concatenate(trees[:used]), np.concatenate(kernel)
-        weights = found.shrunk if is_kept else np.array([1.0, 0.0])
+        weights = np.array([1.0, 0.0])
+        if is_kept:
+            weights = self._judge.without_trees(target, found.shrunk, *outputs)
         parts = self._record(found, weights, target, outputs)
         if not is_kept:
             return replace(self._outcome, parts=parts)
@@ -293,7 +341,8 @@ class _Attempt:
         state, r = self._outcome.state, self._recipe.n_outputs
         members, train = [], []
         for k, (member, machine) in enumerate(zip(state.members, machines, strict=True)):
-            stages = [_of_learner(stage.scaled(weights[0]), 0) for stage in member.stages]
+            kept = member.stages if weights[0] > 0 else []
+            stages = [_of_learner(stage.scaled(weights[0]), 0) for stage in kept]
             term = Term(machine, slice(0, r), np.full(r, weights[1]), learner=1)
             members.append(replace(member, stages=[*stages, Stage((term,))]))
             train.append(self._training_loss(k, members[k].model()))

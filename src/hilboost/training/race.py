@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig, TrainingState, Validation, boost
 from hilboost.core.base_model import Stage
-from hilboost.core.rule import Rule
 from hilboost.core.target import Target
 from hilboost.rules import Shrinkage
-from hilboost.training.recipe import Candidate
+from hilboost.training.begin import InitialState
+from hilboost.training.recipe import Candidate, Recipe
 
 _STAGES = 200
+_FIRST_STAGES = 50
 _RATE = 0.1
+_FINALISTS = 2
 
 
-def best_candidate(
-    candidates: tuple[Candidate, ...],
-    rules: tuple[Rule, ...],
-    config: BoostingConfig,
-    data: Any,
-    target: Target,
-    state: TrainingState,
-    team: ThreadTeam,
-    validation: Validation | None,
-) -> Candidate:
-    """Return the candidate with the lowest held-out loss in a short run.
+@dataclass
+class Trial:
+    """A short run of a candidate."""
 
-    For example, the best number of columns per node depends less on the size of the table than on
-    its content: a strong interaction among noise columns, or many redundant columns.  All runs use
-    the same held-out part: the first fold, or the validation rows.
-    """
-    best, lowest = candidates[0], np.inf
-    for candidate in candidates:
+    candidate: Candidate
+    config: BoostingConfig
+    data: Any
+    state: TrainingState
+    validation: Validation | None
+
+    @classmethod
+    def of(
+        cls,
+        candidate: Candidate,
+        config: BoostingConfig,
+        initial: InitialState,
+        data: Any = None,
+    ) -> Trial:
+        """Start a run with the first member, beside the state of the fit."""
+        state, validation = initial.state, initial.validation
         first = state.members[0]
         learner, own = candidate.learner.for_trials(data if first.data is None else first.data)
         stages: list[Stage] = []
@@ -44,16 +46,48 @@ def best_candidate(
         held = None if validation is None else replace(validation, raw=validation.raw.copy())
         shards = [shard.first_member_afresh(stages) for shard in state.shards]
         trial = TrainingState([member], state.folds, shards)
-        short = replace(
-            config,
-            learner=learner,
-            n_stages=min(config.n_stages, _STAGES),
-            rules=[*rules, Shrinkage(_RATE)],
-            callbacks=(),
-            takes_snapshots=False,
-        )
-        boost(short, data, target, trial, team, held)
-        least = min(short.watched(trial))
-        if least < lowest:
-            best, lowest = candidate, least
-    return best
+        short = replace(config, learner=learner, n_stages=0, callbacks=(), takes_snapshots=False)
+        return cls(candidate, short, own, trial, held)
+
+    @property
+    def loss(self) -> float:
+        """The lowest held-out loss so far, plus the margin."""
+        losses = self.config.watched(self.state)
+        lowest = min(losses)
+        return lowest + self.candidate.margin * (losses[0] - lowest)
+
+    def run(self, n_stages: int, target: Target, team: ThreadTeam) -> None:
+        """Continue to a number of stages, unless early stopping has ended the run."""
+        if len(self.state.train) <= 1 or len(self.state.members[0].stages) == self.config.n_stages:
+            self.config = replace(self.config, n_stages=n_stages)
+            boost(self.config, self.data, target, self.state, team, self.validation)
+
+
+def n_trial_stages(n_candidates: int) -> int:
+    """Return the maximum number of stages of all trial runs."""
+    if n_candidates <= _FINALISTS:
+        return n_candidates * _STAGES
+    return n_candidates * _FIRST_STAGES + _FINALISTS * (_STAGES - _FIRST_STAGES)
+
+
+def best_candidate(
+    recipe: Recipe, config: BoostingConfig, data: Any, initial: InitialState, team: ThreadTeam
+) -> Candidate:
+    """Return the candidate with the lowest held-out loss in a short run.
+
+    For example, the best number of columns per node depends less on the size of the table than on
+    its content: a strong interaction among noise columns, or many redundant columns.  All runs use
+    the same held-out part: the first fold, or the validation rows.  After a quarter of the stages,
+    only the best two candidates continue (successive halving).
+    """
+    short = replace(config, rules=[*recipe.rules, Shrinkage(_RATE)])
+    most = min(config.n_stages, _STAGES)
+    trials = [Trial.of(candidate, short, initial, data) for candidate in recipe.candidates]
+    target = recipe.data.target
+    if len(trials) > _FINALISTS:
+        for trial in trials:
+            trial.run(min(_FIRST_STAGES, most), target, team)
+        trials = sorted(trials, key=lambda trial: trial.loss)[:_FINALISTS]
+    for trial in trials:
+        trial.run(most, target, team)
+    return min(trials, key=lambda trial: trial.loss).candidate

@@ -27,10 +27,14 @@ from hilboost.training.shards import ShardPlan
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner that a short trial run may select, with its parameters."""
+    """A learner that a short trial run may select, with its parameters.
+
+    ``margin`` is a share of the decrease of the loss, by which it must be better than others.
+    """
 
     learner: Learner
     resolved: ResolvedParameters
+    margin: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,8 @@ class Recipe:
         Units of the loss, the data and the stages until the fit ends.
     time_budget : float or None
         Seconds, from the start of the fit.
+    chooses_rate : bool
+        Whether the learning rate may depend on the time budget.
     division : RowShare or None
         Other workers with the same rows, among which kernel values are divided.
     choose_penalty : callable or None
@@ -132,6 +138,7 @@ class Recipe:
     resolved: ResolvedParameters | None = None
     units: TargetUnits | None = None
     time_budget: float | None = None
+    chooses_rate: bool = False
     metric: Loss | None = None
     kernel_part: MetricKernelLearner | None = None
     metrics: tuple[Metric, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ from hilboost.training.categories import placed
 from hilboost.training.checkpoints import StageKeeper
 from hilboost.training.mixture import with_kernel_part
 from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
+from hilboost.training.pace import SHARE_OF_FIT, paced
 from hilboost.training.race import best_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
@@ -104,12 +106,14 @@ def train(
         The fit was interrupted before its first stage.
     """
     began = time.monotonic()
+    ends = None if recipe.time_budget is None else began + SHARE_OF_FIT * recipe.time_budget
     if resumable is not None:
         resumable.check_learner(recipe.learner)
         resumable.check_width(recipe.width)
     initial = begin(recipe, continuation, n_threads)
     state, target = initial.state, recipe.data.target
-    config = _config(recipe, callbacks, began)
+    budget = None if recipe.time_budget is None else TimeBudget(began, recipe.time_budget)
+    config = _config(recipe, callbacks, budget)
     if recipe.data.has_one_class:
         return _without_stages(recipe, config, initial, n_threads)
     with ThreadTeam(n_threads) as team:
@@ -117,13 +121,13 @@ def train(
         try:
             if initial.snapshot is not None:
                 restore(recipe.learner, state, initial.snapshot)
+            if budget is not None:
+                recipe = paced(recipe, config, initial, team, began)
+                budget = TimeBudget(began, recipe.time_budget or math.inf)
             if continuation is None and recipe.candidates:
-                winner = best_candidate(
-                    *(recipe.candidates, recipe.rules, config, data, target, state, team),
-                    initial.validation,
-                )
+                winner = best_candidate(recipe, config, data, initial, team)
                 recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
-                config = replace(config, learner=winner.learner)
+            config = _config(recipe, callbacks, budget)
             belongs_to = belongings_to_keep(recipe) if keeps_state else None
             config = replace(config, takes_snapshots=belongs_to is not None)
             if resumable is not None:
@@ -133,9 +137,10 @@ def train(
             _boost_until_interrupted(config, data, target, initial, team)
         finally:
             _close(config.learner, data, state)
+    state.is_stopped = state.is_stopped and not (budget is not None and budget.is_over)
     outcome = recipe.finish(_outcome(recipe, config, data, state))
     _keep_best(config, outcome.state)
-    outcome = with_kernel_part(recipe, initial, outcome, n_threads, began)
+    outcome = with_kernel_part(recipe, initial, outcome, n_threads, began, ends)
     state = outcome.state
     fitted = _fitted(recipe, initial, outcome)
     raw = raw_out_of_fold(fitted, initial, recipe, n_threads)
@@ -154,9 +159,10 @@ def _without_stages(
     return TrainingResult(_fitted(recipe, initial, outcome))
 
 
-def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> BoostingConfig:
+def _config(
+    recipe: Recipe, callbacks: Sequence[Callback], budget: TimeBudget | None
+) -> BoostingConfig:
     shrinkage = [Shrinkage(recipe.learning_rate)] if recipe.learning_rate != 1 else []
-    budget = [] if recipe.time_budget is None else [TimeBudget(began, recipe.time_budget)]
     return BoostingConfig(
         loss=recipe.loss,
         learner=recipe.learner,
@@ -164,7 +170,7 @@ def _config(recipe: Recipe, callbacks: Sequence[Callback], began: float) -> Boos
         n_stages=recipe.n_stages,
         sampling=recipe.sampling,
         stopping=recipe.stopping,
-        callbacks=(*callbacks, *budget),
+        callbacks=tuple(callbacks) if budget is None else (*callbacks, budget),
         seed=recipe.seed,
         units=recipe.units,
         metric=recipe.metric,

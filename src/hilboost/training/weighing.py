@@ -90,7 +90,27 @@ class Judge:
             return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
         return Weighing(found, *mean_and_error(gains / loss, mass))
 
-    def _fitted(self, target: Target, parts: Sequence[Floats], unit: float) -> Floats:
+    def without_trees(
+        self, target: Target, weights: Floats, trees: Floats, kernel: Floats
+    ) -> Floats:
+        """Return the weights, or those of the kernel machine alone if trees gain little more."""
+        mass, parts = mass_of(target), (trees, kernel)
+        losses = self.losses(target, weights, parts)
+        unit = float(mass @ losses) / float(mass.sum())
+        if not 0 < unit < np.inf:
+            return weights
+        alone = self._fitted(target, parts, unit, most_of_trees=0.0)
+        gains = self.losses(target, alone, parts) - losses
+        gain, error = mean_and_error(gains / unit, mass)
+        return weights if gain > max(_SMALLEST_GAIN, error) else alone
+
+    def _fitted(
+        self,
+        target: Target,
+        parts: Sequence[Floats],
+        unit: float,
+        most_of_trees: float | None = None,
+    ) -> Floats:
         """Minimize the loss in a unit; the minimizer takes the same steps in any unit."""
         mass = mass_of(target)
         total = float(mass.sum())
@@ -104,9 +124,9 @@ class Judge:
             value = float(mass @ self.loss.value(target, raw)) / total
             return value / unit, slopes / total / unit
 
-        return minimize(
-            objective, [1.0, 0.1], jac=True, bounds=[(0, None)] * 2, method="L-BFGS-B"
-        ).x
+        bounds = [(0, most_of_trees), (0, None)]
+        start = [1.0, 0.1] if most_of_trees is None else [0.0, 1.0]
+        return minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B").x
 
     def shares(
         self, target: Target, weights: Floats, trees: Floats, kernel: Floats

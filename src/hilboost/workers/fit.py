@@ -46,6 +46,7 @@ _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "n_shards": (1,),
     "sketch": (None,),
     "warm_start": (False,),
+    "time_budget": (None,),
     "growth": ("best_first", "auto"),
 }
 

@@ -192,9 +192,14 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         """``max_features``."""
         return self.max_features
 
-    def with_max_features(self, part: float) -> Self:
-        """Return the learner with another ``max_features``."""
-        return replace(self, max_features=part)
+    def for_trial(self, max_features: float, l2_factor: float, max_leaf_nodes: int) -> Self:
+        """Return the learner with other settings."""
+        return replace(
+            self,
+            max_features=max_features,
+            l2_regularization=self.l2_regularization * l2_factor,
+            max_leaf_nodes=max_leaf_nodes,
+        )
 
     def with_columns(
         self,

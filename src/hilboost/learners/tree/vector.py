@@ -142,9 +142,9 @@ class VectorTreeLearner(SplittingLearner):
         """Return the learner itself: it does not support missing targets."""
         return self
 
-    def with_max_features(self, part: float) -> Self:
-        """Return the learner with another ``max_features``."""
-        return replace(self, max_features=part)
+    def for_trial(self, max_features: float, l2_factor: float, max_leaf_nodes: int) -> Self:
+        """Return the learner with other settings; it has no penalty."""
+        return replace(self, max_features=max_features, max_splits=max_leaf_nodes - 1)
 
     def with_columns(
         self,

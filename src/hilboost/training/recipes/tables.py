@@ -35,8 +35,9 @@ from hilboost.training.begin import Start, start_in_units
 from hilboost.training.categories import with_categories
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
-from hilboost.training.recipe import Candidate, Continuation, Recipe
+from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.automatic import as_trees, kernel_part, with_stored_part
+from hilboost.training.recipes.candidates import candidates
 from hilboost.training.recipes.mixed import (
     check_parts,
     listed,
@@ -54,9 +55,7 @@ from hilboost.validation.constraints import interaction_groups, monotonic_direct
 from hilboost.validation.weights import warn_of_light_weights
 
 _LEARNERS = ("auto", "tree", "kernel", "linear")
-_FEWEST_COLUMNS_TO_DRAW = 4
 _BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own
-_MAX_FEATURES_TRIED = (0.5, 1.0)
 
 
 def table_recipe(
@@ -124,9 +123,11 @@ def table_recipe(
         units=begun.units,
         metrics=metrics,
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
+        time_budget=p["time_budget"],
+        chooses_rate=is_auto(p["learning_rate"]),
     )
     added = kernel_part(p, recipe) if is_name(parameters["learner"], "auto") else None
-    return replace(recipe, candidates=_candidates(p, recipe, resolved), kernel_part=added)
+    return replace(recipe, candidates=candidates(p, recipe, resolved), kernel_part=added)
 
 
 def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedParameters:
@@ -249,27 +250,6 @@ def _with_share_of_columns(
     for trees in splitting_parts(learner):
         resolved = replace(resolved, max_features=trees.share_of_columns(d))
     return resolved
-
-
-def _candidates(
-    p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
-) -> tuple[Candidate, ...]:
-    """Tree learners that consider half or all of the columns at each node, for early stopping."""
-    if recipe.stopping is None or not is_auto(p["max_features"]):
-        return ()
-    if recipe.width < _FEWEST_COLUMNS_TO_DRAW or not names(p["learner"], "tree"):
-        return ()
-    if recipe.data.held_out is None and recipe.n_folds == 1:
-        return ()
-
-    def considering(part: float) -> Learner:
-        return with_named(
-            p["learner"], "tree", recipe.learner, lambda trees: trees.with_max_features(part)
-        )
-
-    return tuple(
-        Candidate(considering(f), replace(resolved, max_features=f)) for f in _MAX_FEATURES_TRIED
-    )
 
 
 def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema) -> Learner:

@@ -1,0 +1,84 @@
+"""Settings of trees that short trial runs compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hilboost.core.learner import Learner
+from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.training.recipe import Candidate, Recipe
+from hilboost.training.recipes.mixed import names, with_named
+
+_FEWEST_COLUMNS_TO_DRAW, _COLUMNS_TO_DRAW_FEW = 4, 8
+_L2_FACTORS = (1.0, 0.1, 0.03)  # for more than two classes
+_FEW_LEAVES, _FEW_ROWS = 8, 1500
+_MARGIN = 0.02  # of few leaves for two classes, whose losses on few rows are noisy
+_MOST_ROWS_OF_L2 = 50_000
+
+
+def candidates(
+    p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
+) -> tuple[Candidate, ...]:
+    """Tree learners with other settings in place of ``"auto"``, to compare in trial runs."""
+    if recipe.stopping is None or not names(p["learner"], "tree"):
+        return ()
+    if recipe.data.held_out is None and recipe.n_folds == 1:
+        return ()
+    own = resolved.l2_regularization
+    grid = [
+        replace(resolved, max_features=f, l2_regularization=own * factor, max_leaf_nodes=leaves)
+        for leaves in _leaves_tried(p, recipe, resolved)
+        for factor in _l2_factors_tried(p, recipe)
+        for f in _max_features_tried(p, recipe, resolved)
+    ]
+
+    def with_settings(one: ResolvedParameters) -> Learner:
+        factor = one.l2_regularization / own if own else 1.0
+        return with_named(
+            p["learner"],
+            "tree",
+            recipe.learner,
+            lambda trees: trees.for_trial(one.max_features, factor, one.max_leaf_nodes),
+        )
+
+    def margin(one: ResolvedParameters) -> float:
+        is_usual = one.max_leaf_nodes == resolved.max_leaf_nodes
+        return 0.0 if is_usual or not _has_two_classes(recipe) else _MARGIN
+
+    found = tuple(Candidate(with_settings(one), one, margin(one)) for one in grid)
+    return found if len(found) > 1 else ()
+
+
+def _max_features_tried(
+    p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
+) -> tuple[float, ...]:
+    if not is_auto(p["max_features"]) or recipe.width < _FEWEST_COLUMNS_TO_DRAW:
+        return (resolved.max_features,)
+    draws_few = _has_few_rows(recipe) and recipe.width >= _COLUMNS_TO_DRAW_FEW
+    return (0.5, 1.0, 0.25) if draws_few and not _has_two_classes(recipe) else (0.5, 1.0)
+
+
+def _l2_factors_tried(p: Mapping[str, Any], recipe: Recipe) -> tuple[float, ...]:
+    """A strong penalty suits few rows per class, a weak one many classes with little noise."""
+    several = (recipe.data.codec.n_classes or 0) > 2 and is_auto(p["l2_regularization"])
+    return _L2_FACTORS if several and recipe.data.target.n_rows <= _MOST_ROWS_OF_L2 else (1.0,)
+
+
+def _leaves_tried(
+    p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
+) -> tuple[int, ...]:
+    if is_auto(p["max_leaf_nodes"]) and _has_few_rows(recipe) and not resolved.symmetric:
+        return (resolved.max_leaf_nodes, _FEW_LEAVES)
+    return (resolved.max_leaf_nodes,)
+
+
+def _has_few_rows(recipe: Recipe) -> bool:
+    """Whether there are few rows of numbers or classes; for others, nothing is known."""
+    known = not recipe.loss.couples_rows and recipe.data.codec.kind != "survival"
+    return known and recipe.data.target.n_rows < _FEW_ROWS
+
+
+def _has_two_classes(recipe: Recipe) -> bool:
+    return recipe.data.codec.n_classes == 2

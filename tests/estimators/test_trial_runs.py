@@ -1,0 +1,74 @@
+"""Settings of trees that are chosen by short trial runs."""
+
+import numpy as np
+import pytest
+from tests.cases import assert_same_model
+
+from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.training import race
+from hilboost.training.recipes import candidates
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 9))
+Y = X[:, 0] + X[:, 1] * X[:, 2]
+CLASSES = np.digitize(Y, [-1, 0, 1])
+TREES = {"learner": "tree", "n_estimators": 80, "early_stopping": True, "random_state": 0}
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The settings and the numbers of stages of all trial runs."""
+    found = []
+    run = race.Trial.run
+
+    def noted(trial, n_stages, *arguments):
+        run(trial, n_stages, *arguments)
+        one = trial.candidate.resolved
+        settings = one.max_features, one.l2_regularization, one.max_leaf_nodes
+        found.append((settings, len(trial.state.members[0].stages)))
+
+    monkeypatch.setattr(race.Trial, "run", noted)
+    return found
+
+
+def grid(*lists):
+    mesh = np.meshgrid(*lists, indexing="ij")
+    return set(zip(*(axis.ravel().tolist() for axis in mesh), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("make", "target", "expected"),
+    [
+        (BoostingRegressor, Y, grid([0.25, 0.5, 1], [10], [8, 31])),
+        (BoostingClassifier, Y > 0, grid([0.5, 1], [1], [8, 15])),
+        (BoostingClassifier, CLASSES, grid([0.25, 0.5, 1], [10, 1, 0.3], [8, 31])),
+    ],
+)
+def test_small_tables_try_many_settings(make, target, expected, runs):
+    model = make(**TREES).fit(X, target)
+    assert {settings for settings, _ in runs} == expected
+    stages = [n for _, n in runs]
+    assert stages[:-2] == [50] * len(expected)  # unless early stopping ends the run
+    assert all(50 < n <= 80 for n in stages[-2:])
+    chosen = model.fitted_.resolved
+    settings = {
+        name: getattr(chosen, name)
+        for name in ("max_features", "l2_regularization", "max_leaf_nodes")
+    }
+    runs.clear()
+    assert_same_model(model, make(**TREES, **settings).fit(X, target))
+    assert not runs
+
+
+def test_larger_tables_try_few_settings(runs, monkeypatch):
+    monkeypatch.setattr(candidates, "_FEW_ROWS", 300)
+    BoostingRegressor(**TREES).fit(X, Y)
+    assert [settings for settings, _ in runs] == [(0.5, 10, 31), (1.0, 10, 31)]
+    runs.clear()
+    BoostingClassifier(**TREES, max_features=1.0, l2_regularization=2.0).fit(X, CLASSES)
+    assert not runs
+
+
+def test_given_settings_are_not_tried(runs):
+    BoostingClassifier(**TREES, max_leaf_nodes=12, l2_regularization=2.0).fit(X, CLASSES)
+    assert {settings[1:] for settings, _ in runs} == {(2.0, 12)}
