@@ -28,6 +28,7 @@ from hilboost.backends.trees.nodes import (
 )
 from hilboost.learners.tree import TreeLearner, buffers
 from hilboost.learners.tree.binning import bin_table
+from hilboost.learners.tree.growth_inputs import growth_of
 from hilboost.learners.tree.packing import pack
 
 N, D = 150, 9
@@ -83,7 +84,7 @@ def worker(learner, table, space, packed, rows, seed, max_leaves=8):
     else:
         values = values[rows]
     rng = np.random.default_rng(seed)
-    growth = learner._growth(own, mine, replace(packed, values=values), rng)
+    growth = growth_of(learner, own, mine, replace(packed, values=values), rng)
     open_root(growth.nodes, len(rows), int(rng.integers(2**62)))
     growth.nodes.fields[0, N_ROWS] = N
     return growth

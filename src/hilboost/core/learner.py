@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
+
+if TYPE_CHECKING:
+    from hilboost.core.splitting_learner import SplittingLearner
 
 
 class Learner(ABC):
@@ -355,103 +358,3 @@ class Learner(ABC):
             Result of :meth:`prepare`.
         """
         return
-
-
-class SplittingLearner(Learner):
-    """Base class of tree learners that table recipes adapt to weights, constraints and categories.
-
-    The family of the base models is "trees".
-    """
-
-    encodes_categories: ClassVar[bool] = True
-
-    monotonic: tuple[int, ...] = ()
-    """Monotonic direction of each column; empty if no column has one."""
-
-    groups: tuple[tuple[int, ...], ...] = ()
-    """Groups of columns that may interact; empty if all may."""
-
-    categorical: tuple[tuple[int, int], ...] = ()
-    """Columns of category codes with their numbers of levels."""
-
-    @property
-    def divides_levels(self) -> bool:
-        """Whether splits on levels are supported; otherwise, categories are target-encoded."""
-        return True
-
-    def splitting(self) -> Self:
-        """Return the learner itself."""
-        return self
-
-    @abstractmethod
-    def counting(self, row: float) -> Self:
-        """Return a learner whose constants are adapted to rows of this weight.
-
-        Parameters
-        ----------
-        row : float
-            Weight that counts as one row.
-
-        Returns
-        -------
-        SplittingLearner
-        """
-
-    @abstractmethod
-    def counting_targets(self) -> Self:
-        """Return a learner that requires enough known targets, which hessians count, in each leaf.
-
-        Returns
-        -------
-        SplittingLearner
-        """
-
-    def share_of_columns(self, d: int) -> float:
-        """Return the fraction of the columns that are considered at each node; by default, all.
-
-        Parameters
-        ----------
-        d : int
-            Number of columns.
-
-        Returns
-        -------
-        float in (0, 1]
-        """
-        return 1.0
-
-    @abstractmethod
-    def for_trial(self, max_features: float, l2_factor: float, max_leaf_nodes: int) -> Self:
-        """Return a learner with other settings, which a trial run compares with these.
-
-        Parameters
-        ----------
-        max_features : float in (0, 1]
-            Fraction of the columns that are considered at each node.
-        l2_factor : float
-            Factor of the L2 penalty, if there is one.
-        max_leaf_nodes : int
-
-        Returns
-        -------
-        SplittingLearner
-        """
-
-    @abstractmethod
-    def with_columns(
-        self,
-        categorical: tuple[tuple[int, int], ...],
-        monotonic: tuple[int, ...],
-        groups: tuple[tuple[int, ...], ...],
-    ) -> Self:
-        """Return a learner for a table with other columns.
-
-        Parameters
-        ----------
-        categorical, monotonic, groups : tuple
-            See the attributes of the same names.
-
-        Returns
-        -------
-        SplittingLearner
-        """

@@ -10,7 +10,7 @@ import numpy as np
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.learner import SplittingLearner
+from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.encoders import Encoder, Encoding, meet
 from hilboost.model import AdditiveModel
 from hilboost.tables import Schema, category_columns, place

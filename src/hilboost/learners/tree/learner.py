@@ -10,26 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.trees.category_splits import CategorySplits
-from hilboost.backends.trees.column_splits import SplitLimits
-from hilboost.backends.trees.grow import Growth, GrowthLimits
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, open_root
-from hilboost.backends.trees.split_search import SplitRules
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import SplittingLearner
 from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
+from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.learners.tree.binned_outputs import add_trees_on_bins
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.buffers import TreeBuffers, TreeData
-from hilboost.learners.tree.category_columns import check_levels, marked_columns
-from hilboost.learners.tree.constraints import MonotonicOrder, constraints_of
+from hilboost.learners.tree.category_columns import check_levels
+from hilboost.learners.tree.constraints import MonotonicOrder
 from hilboost.learners.tree.growth import grow_among_workers, grow_by_levels, grow_together
+from hilboost.learners.tree.growth_inputs import category_splits, growth_of, n_levels
 from hilboost.learners.tree.leaves import (
     leaf_gradients,
     leaf_of_rows,
@@ -42,14 +39,11 @@ from hilboost.learners.tree.separate import (
     SeparateTask,
     TreeDraws,
     TreeGrower,
-    drawn_columns,
     grow_separately,
     one_thread_each,
 )
 from hilboost.learners.tree.tree import Tree
 from hilboost.tables import BlockTable
-
-UNLIMITED = 2**31
 
 
 @dataclass(frozen=True)
@@ -314,7 +308,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         found = space.grower
         if found is None or not found.suits(self, table, layout):
             # Columns and seeds of any tree: each tree replaces them by its own.
-            growth = self._growth(table, space, task.packed(space), np.random.default_rng(0))
+            growth = growth_of(self, table, space, task.packed(space), np.random.default_rng(0))
             found = space.grower = TreeGrower.of(self, table, layout, growth, space)
         return found
 
@@ -340,7 +334,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         space = self._borrow(data, team, sample)
         try:
             packed = self._pack(space, negative, hessian, weight, sample, data, rng)
-            growth = self._growth(table, space, packed, rng)
+            growth = growth_of(self, table, space, packed, rng)
             open_root(space.nodes, space.rows.shape[1], int(rng.integers(2**62)))
             if self.symmetric:
                 grow_by_levels(growth, space, team)
@@ -351,7 +345,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
                 grow_among_workers(growth, space, team, data.share, weighted)
             nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
-            categories = self._categories(table, space)
+            categories = category_splits(self, table, space)
             tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
             leaf_of_row = leaf_of_rows(team, nodes, leaves, space.rows, table.n_rows)
             if sample.rows is not None:
@@ -369,19 +363,13 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         term = Term.of(tree.with_values(values), columns)
         return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
 
-    @property
-    def _levels(self) -> int:
-        """The largest depth of a leaf."""
-        depth = UNLIMITED if self.max_depth is None else int(self.max_depth)
-        return min(depth, self.max_leaf_nodes.bit_length() - 1) if self.symmetric else depth
-
     def _n_sketched(self, r: int) -> int:
         return r if self.sketch is None or not self.shared else min(r, self.sketch)
 
     def _borrow(self, data: TreeData, team: ThreadTeam, sample: RowSample) -> TreeBuffers:
         table = data.table
         m = table.n_rows if sample.rows is None else len(sample.rows)
-        leaves = min(self.max_leaf_nodes, data.n_rows, 2 ** min(self._levels, 31))
+        leaves = min(self.max_leaf_nodes, data.n_rows, 2 ** min(n_levels(self), 31))
         space = TreeBuffers.borrow(
             data.buffers,
             n_rows=table.n_rows,
@@ -417,69 +405,3 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         sampled = sample.rows is not None
         seed = int(rng.integers(2**62))
         return pack(space, negative, hessian, weight, sampled, seed, data.team, data.share)
-
-    def _growth(
-        self, table: BinnedTable, space: TreeBuffers, packed: Packed, rng: np.random.Generator
-    ) -> Growth:
-        """Collect the inputs of compiled growth for one tree."""
-        d, n_channels = len(table.n_values), len(packed.totals)
-        allowed = drawn_columns(d, self.max_features_per_tree, rng)
-        limits = self._growth_limits(space, packed, int(allowed.sum()))
-        categories = self._categories(table, space)
-        plain = not (self.categorical or self.monotonic or self.groups) and self.max_features == 1
-        sums, scratch = space.start(allowed, packed.totals)
-        return Growth(
-            table=table.bins,
-            packed=packed.values,
-            rules=SplitRules(
-                n_values=table.n_values,
-                n_bins=table.n_bins,
-                n_outputs=packed.n_outputs if n_channels > 1 or self.symmetric else None,
-                packing=packed.packing,
-                limits=self._split_limits(),
-                monotonic=np.array(self.monotonic, dtype=np.int64),
-                is_category=categories.is_category,
-            ),
-            limits=limits,
-            constraints=None
-            if plain
-            else constraints_of(
-                self.monotonic, self.groups, allowed, space.n_nodes, packed.n_outputs
-            ),
-            nodes=space.nodes,
-            sums=sums,
-            categories=None if plain else categories,
-            buffers=space.row_buffers(n_channels),
-            histograms=space.histograms(n_channels),
-            scratch=scratch,
-        )
-
-    def _categories(self, table: BinnedTable, space: TreeBuffers) -> CategorySplits:
-        return CategorySplits(
-            marked_columns(self.categorical, len(table.n_values)), space.left_sets
-        )
-
-    def _growth_limits(self, space: TreeBuffers, packed: Packed, n_allowed: int) -> GrowthLimits:
-        per_node = 0
-        if self.max_features < 1:
-            per_node = max(1, int(np.ceil(self.max_features * n_allowed)))
-        return GrowthLimits(
-            max_leaves=space.max_leaves,
-            max_depth=self._levels,
-            # A node with fewer rows cannot be split, because a row has at most weight max_weight.
-            min_rows=max(2, int(min(2 * self.min_samples_leaf / packed.max_weight, UNLIMITED))),
-            columns_per_node=per_node,
-            in_turn=False,
-        )
-
-    def _split_limits(self) -> SplitLimits:
-        # Use floats: another type would compile the growth again.
-        return SplitLimits(
-            l2=float(self.l2_regularization),
-            min_count=float(self.min_samples_leaf),
-            min_hessian=float(self.min_hessian),
-            min_gain=float(self.min_gain),
-            level_smoothing=float(self.level_smoothing),
-            level_count=float(self.min_samples_level),
-            level_l2=float(self.level_l2),
-        )

@@ -33,8 +33,8 @@ from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import SplittingLearner
 from hilboost.core.row_sample import RowSample
+from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.leaves import leaf_gradients, leaf_of_rows, newton_steps, tree_of

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hilboost.core.errors import InvalidParameter, InvalidType
-from hilboost.core.learner import Learner, SplittingLearner
+from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
+from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.rules import LineSearch, PenalizedLineSearch, SearchByTerm
 from hilboost.tables import Schema
