@@ -331,7 +331,7 @@ def test_another_estimator_and_another_version(written, monkeypatch):
 
 def test_a_checkpoint_of_a_fit_that_drew_other_rows(path):
     shutil.copy(Path(__file__).with_name("row_draws_1.checkpoint"), path)
-    refused(path, "another build of hilboost", model=BoostingRegressor(**OLD), Y=Y)
+    refused(path, "was written by hilboost 0.1.0", model=BoostingRegressor(**OLD), Y=Y)
 
 
 def test_files_that_are_no_checkpoints(path):

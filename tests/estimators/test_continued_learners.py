@@ -33,7 +33,13 @@ ALL = ["tree", SPARSE, "linear"]
 KERNELS = [Gaussian(1.0), OnColumns(Linear(), [0])]
 CASES = {
     "list": {"learner": ALL},
-    "list, folds": {"learner": ALL, "early_stopping": True, "cv_folds": 2},
+    "list, folds": {
+        "learner": ALL,
+        "early_stopping": True,
+        "cv_folds": 2,
+        "max_features": 1.0,
+        "max_leaf_nodes": 31,  # no trial runs
+    },
     "list, held-out rows": {"learner": ALL, "early_stopping": True, "cv_folds": 1},
     "list, classes": {"learner": ALL, "loss": "log_loss", "subsample": 0.8},
     "list, huber": {"learner": ["linear", SPARSE], "loss": "huber", "learning_rate": 0.5},

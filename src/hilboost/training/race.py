@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,12 +83,19 @@ def best_candidate(
     """
     short = replace(config, rules=[*recipe.rules, Shrinkage(_RATE)])
     most = min(config.n_stages, _STAGES)
-    trials = [Trial.of(candidate, short, initial, data) for candidate in recipe.candidates]
     target = recipe.data.target
-    if len(trials) > _FINALISTS:
+    trials: Iterable[Trial] = (
+        Trial.of(candidate, short, initial, data) for candidate in recipe.candidates
+    )
+    if len(recipe.candidates) > _FINALISTS:
+        trials = list(trials)
         for trial in trials:
             trial.run(min(_FIRST_STAGES, most), target, team)
         trials = sorted(trials, key=lambda trial: trial.loss)[:_FINALISTS]
-    for trial in trials:
+
+    def finished(trial: Trial) -> tuple[float, Candidate]:
         trial.run(most, target, team)
-    return min(trials, key=lambda trial: trial.loss).candidate
+        return trial.loss, trial.candidate
+
+    # Two candidates run one after the other, so that one of them has predictions in memory.
+    return min(map(finished, trials), key=lambda found: found[0])[1]
