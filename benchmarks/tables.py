@@ -311,13 +311,13 @@ TABLES: dict[str, Callable[[], Table]] = {
         scene,
         yeast,
         enron,
+        breast_cancer,
     )
 }
 KEPT_BACK: dict[str, Callable[[], Table]] = {
     function.__name__: function
     for function in (
         diabetes,
-        breast_cancer,
         digits,
         gbsg_event,
         metabric_event,
