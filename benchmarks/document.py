@@ -27,7 +27,9 @@ over the day.
 * "Tree boosting at equal settings" was measured again on another machine (Intel Xeon, two cores),
   with a later state of hilboost: `benchmarks/results/trees_xeon.md`. hilboost took .74 of
   LightGBM's time for regression (XGBoost 1.19), .92 for two classes (.99) and .71 on Letter (1.02),
-  and .31 of XGBoost's time to predict 100,000 rows.
+  and .31 of XGBoost's time to predict 100,000 rows. Version 0.2.0 on the first machine,
+  against LightGBM alone: .72, .70, .67, and .90 on 2,000 × 20
+  (`benchmarks/results/trees_0_2_0.md`).
 * The kernel tables cover some of the settings of the script, with one run per setting.
 * If a target contains a pure product of centered columns, R² differs more between two seeds of
   one library than between libraries, because no split on a single such column gains anything. On
