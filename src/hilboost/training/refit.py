@@ -94,7 +94,8 @@ def _check(fitted: FittedModel, keep: float) -> None:
             "refit_leaves requires a model of trees, but the learner of this model is "
             f"{type(fitted.learner).__name__}; use learner='tree', or learner_part('tree')."
         )
-    if any(getattr(fitted.learner, "monotonic", ())):
+    trees = fitted.learner.splitting()
+    if trees is not None and any(trees.monotonic):
         raise IncompatibleParts(
             "refit_leaves does not support monotonic_cst, because new values may be in another "
             "order; fit a new model."
