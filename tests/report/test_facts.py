@@ -391,10 +391,13 @@ def test_thresholds_count_the_rows_above_them():
     y = np.where(X[:, 0] + X[:, 1] > 0.8, "ill", "well")
     model = BoostingClassifier(**PLAIN).fit(X[:100], y[:100])
     for positive in ("ill", "well"):
-        facts = report_facts(model, X[100:], y[100:], positive_class=positive)["classes"]
+        found = report_facts(model, X[100:], y[100:], positive_class=positive)
+        facts, scores = found["classes"], {one["key"]: one["value"] for one in found["scores"]}
         p = model.predict_proba(X[100:])[:, facts["positive"]]
         assert facts["classes"][facts["positive"]] == positive
         hits = y[100:] == positive
+        expected = metrics.average_precision_score(hits, p)
+        assert scores["average_precision"] == pytest.approx(expected)
         for one in facts["thresholds"]:
             selected = p >= one["threshold"]
             assert one["share"] == selected.mean()

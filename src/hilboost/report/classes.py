@@ -70,7 +70,7 @@ def class_facts(
         hits, stated = codes == best, proba.max(axis=1)
     return {
         "classes": names,
-        "scores": class_scores(codes, proba, guess, gives_probabilities),
+        "scores": class_scores(codes, proba, guess, gives_probabilities, positive),
         "by_class": _by_class(names, codes, best),
         "confusion": _confusion(names, codes, best),
         "positive": positive if len(names) == 2 else None,

@@ -216,7 +216,7 @@ def _of_classes(
     )
 
     def measured(rows: Any) -> list[dict[str, Any]]:
-        return class_scores(numbers[rows], proba[rows], guess, stated)
+        return class_scores(numbers[rows], proba[rows], guess, stated, positive)
 
     def probabilities(X: Any) -> Floats:
         return _probabilities(model, model.predict_raw(X))[:, drawn]

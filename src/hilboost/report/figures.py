@@ -69,7 +69,11 @@ def number_scores(y: Floats, mean: Floats, guess: float) -> list[dict[str, Any]]
 
 
 def class_scores(
-    codes: NDArray[np.intp], proba: Floats, guess: Floats, gives_probabilities: bool = True
+    codes: NDArray[np.intp],
+    proba: Floats,
+    guess: Floats,
+    gives_probabilities: bool = True,
+    positive: int = 1,
 ) -> list[dict[str, Any]]:
     """Compute classification scores.
 
@@ -83,6 +87,8 @@ def class_scores(
         Those of the baseline.
     gives_probabilities : bool, default True
         Whether to include the measures of probabilities.
+    positive : int, default 1
+        Index of the class, of two, that the average precision is about.
     """
     best = proba.argmax(axis=1)
     guess = np.tile(guess, (len(codes), 1))
@@ -109,9 +115,11 @@ def class_scores(
         auc = metrics.roc_auc_score(codes, proba[:, 1])
         says = "probability that a row of the second class ranks above a row of the first"
         scores.append(score("ROC AUC", auc, 0.5, "higher", says))
-        precision = metrics.average_precision_score(codes, proba[:, 1])
-        says = "area under the precision-recall curve of the second class"
-        scores.append(score("average precision", precision, codes.mean(), "higher", says))
+        hits = codes == positive
+        precision = metrics.average_precision_score(hits, proba[:, positive])
+        which = ("first", "second")[positive]
+        says = f"area under the precision-recall curve of the {which} class"
+        scores.append(score("average precision", precision, hits.mean(), "higher", says))
     return scores
 
 
