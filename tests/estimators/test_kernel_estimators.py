@@ -415,6 +415,17 @@ def test_torch_gives_the_same_classes_and_files(stages, device, tmp_path):
 
 
 @devices
+def test_torch_takes_the_same_newton_steps(device):
+    require(device)
+    counts = np.round(np.exp(Y))
+    ours, theirs = (
+        build(loss="poisson", stages="full", device=where).fit(X, counts)
+        for where in (None, device)
+    )
+    np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), rtol=1e-7)
+
+
+@devices
 def test_torch_gives_the_same_standard_deviations(device):
     require(device)
     ours, theirs = (

@@ -65,6 +65,11 @@ def cast(array: Array, dtype: str) -> Array:
     return xp.astype(array, getattr(xp, dtype), copy=False)
 
 
+def copied(array: Array) -> Array:
+    """A copy in the library, on the device and in the dtype of the array."""
+    return namespace(array).asarray(array, copy=True)
+
+
 def precision(array: Array) -> str:
     """``"float32"`` or ``"float64"``"""
     return str(array.dtype).rpartition(".")[2]

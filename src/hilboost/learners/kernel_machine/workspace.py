@@ -96,7 +96,7 @@ class Workspace:
         exchange = self.exchange if left is None else None
         return Gram(kernel, A, B, memory, self.team, exchange)
 
-    def basis(self, rows: NDArray[np.int64]) -> NDArray:
+    def basis(self, rows: NDArray[np.int64] | slice) -> NDArray:
         """Some rows as basis vectors, in the dtype of the kernel values."""
         return array_api.to_numpy(self.X[rows]).astype(self.precision)
 

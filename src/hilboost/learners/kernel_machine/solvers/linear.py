@@ -120,20 +120,20 @@ class LinearState:
 
 @dataclass(frozen=True, eq=False)
 class DirectSolver:
-    """``(K + D)⁻¹`` from a Cholesky factor; O(n³) once, O(n² r) a step."""
+    """``(K + D)⁻¹`` from a Cholesky factor, float64; O(n³) once, O(n² r) a step."""
 
-    K: Floats
-    factor: Floats
+    K: Array
+    factor: Array
     D: Floats
     basis: NDArray
 
     @classmethod
     def of(cls, workspace: Workspace, kernel: Kernel, D: Floats) -> DirectSolver:
         """Evaluate and factor the matrix."""
-        X = array_api.to_numpy(workspace.X)
+        X = array_api.cast(workspace.X, "float64")
         K = evaluate(kernel, X, X, workspace.team)
-        factor = array_api.cholesky(array_api.add_to_diagonal(K.copy(), D))
-        return cls(K, factor, D, X.astype(workspace.precision))
+        shifted = array_api.add_to_diagonal(array_api.copied(K), array_api.like(D, K))
+        return cls(K, array_api.cholesky(shifted), D, workspace.basis(slice(None)))
 
     def step(
         self,
@@ -144,8 +144,10 @@ class DirectSolver:
         progress: Progress | None,
     ) -> LinearStep:
         """The exact step."""
-        change = array_api.solve_cholesky(self.factor, residual.copy())
-        return LinearStep(change, self.K @ change, 0.0, None)
+        right = array_api.like(residual.copy(), self.K)
+        change = array_api.solve_cholesky(self.factor, right)
+        outputs = array_api.to_numpy(self.K @ change)
+        return LinearStep(array_api.to_numpy(change), outputs, 0.0, None)
 
 
 @dataclass(frozen=True, eq=False)

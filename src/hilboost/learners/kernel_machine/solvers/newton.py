@@ -64,31 +64,33 @@ class DirectNewton:
     basis : (n, d)
     """
 
-    K: Floats
+    K: Array
     basis: NDArray
 
     @classmethod
     def of(cls, workspace: Workspace, kernel: Kernel) -> DirectNewton:
         """Evaluate the Gram matrix."""
-        X = array_api.to_numpy(workspace.X)
-        return cls(evaluate(kernel, X, X, workspace.team), X.astype(workspace.precision))
+        X = array_api.cast(workspace.X, "float64")
+        return cls(evaluate(kernel, X, X, workspace.team), workspace.basis(slice(None)))
 
     def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
         """The exact step, and its values."""
         step = np.empty_like(b)
-        diagonal = np.diag(self.K)
+        diagonal = array_api.namespace(self.K).linalg.diagonal(self.K)
         for k, columns in enumerate(_columns(D, b)):
             # Scaled to a unit diagonal: rounding is relative to entries of D, which vary widely.
-            total = diagonal + D[:, k]
-            if not (total > 0).all():
+            added = array_api.like(D[:, k], self.K)
+            total = diagonal + added
+            if not bool((total > 0).all()):
                 raise NotPositive(array_api.NOT_POSITIVE)
-            scale = 1.0 / np.sqrt(total)
+            scale = 1.0 / array_api.sqrt(total)
             system = self.K * scale
             system *= scale[:, None]
-            factor = array_api.cholesky(array_api.add_to_diagonal(system, scale**2 * D[:, k]))
-            right = (scale * D[:, k])[:, None] * b[:, columns]
-            step[:, columns] = scale[:, None] * array_api.solve_cholesky(factor, right)
-        return step, self.K @ step
+            factor = array_api.cholesky(array_api.add_to_diagonal(system, scale**2 * added))
+            right = (scale * added)[:, None] * array_api.like(b[:, columns], self.K)
+            found = scale[:, None] * array_api.solve_cholesky(factor, right)
+            step[:, columns] = array_api.to_numpy(found)
+        return step, array_api.to_numpy(self.K @ array_api.like(step, self.K))
 
 
 @dataclass(frozen=True, eq=False)
