@@ -67,6 +67,25 @@ def test_survival():
     )
 
 
+@pytest.mark.usefixtures("folder")
+def test_evaluation_and_reports():
+    write(pages(), "pages.csv")
+    write(machines(), "machines.csv")
+    run("fit", "pages.csv", "--target", "relevance", "--group", "query", "--out", "r", *FAST)
+    run("fit", "machines.csv", "--target", "hours", "--event", "failed", "--out", "s", *FAST)
+    done = run("evaluate", "r", "pages.csv", "--group", "query", "--json")
+    frame, model = pages(), hilboost.load("r")
+    score = model.score(frame[["a", "b", "c"]], frame["relevance"], groups=frame["query"])
+    assert json.loads(done.stdout)["scores"]["ndcg@10"] == pytest.approx(score)
+    done = run("evaluate", "s", "machines.csv", "--event", "failed", "--metric", "ibs", "--json")
+    assert 0 < json.loads(done.stdout)["scores"]["ibs"] < 0.25
+    assert run("report", "s", "machines.csv", "--event", "failed", "--out", "s.html").exit_code == 0
+    assert "Survival by predicted risk" in Path("s.html").read_text()
+    assert "BoostingRanker requires --group" in misused("evaluate", "r", "pages.csv")
+    both = ("--group", "query", "--event", "relevance")
+    assert "supported by survival models" in misused("evaluate", "r", "pages.csv", *both)
+
+
 def misused(*arguments):
     """What stderr says about options that do not go together."""
     result = run(*arguments)

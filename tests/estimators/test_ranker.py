@@ -14,7 +14,7 @@ from hilboost import BoostingRanker
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import RowSampling, Turn
 from hilboost.callbacks import Checkpoint
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.losses import CrossEntropyNDCG, LambdaRank, PairwiseLogistic, QueryRMSE
 from hilboost.metrics import NDCG, MeanAveragePrecision
@@ -246,5 +246,3 @@ def test_bad_parameters():
     parameters = SHORT | {"early_stopping": True}
     with pytest.raises(InvalidData, match="labels that are not negative"):
         BoostingRanker("query_rmse", **parameters, eval_metric="ndcg").fit(X, Y - 9, groups=QUERY)
-    with pytest.raises(InvalidType, match="reports do not support"):
-        BoostingRanker(**SHORT).fit(X, Y, groups=QUERY).report(X, Y)

@@ -7,7 +7,7 @@ from tests.cases import PLAIN, assert_same_model
 
 import hilboost
 from hilboost import BoostingSurvival
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter
 
 SHORT = {name: value for name, value in PLAIN.items() if name != "multi_output"}
 SHORT |= {"min_samples_leaf": 5}
@@ -215,8 +215,6 @@ def test_bad_use():
     model = BoostingSurvival(**SHORT).fit(X, Y)
     with pytest.raises(InvalidData, match="without strata"):
         model.predict_survival_function(X, strata=Y["event"])
-    with pytest.raises(InvalidType, match="reports do not support"):
-        model.report(X, Y)
     with pytest.raises(InvalidParameter, match="Valid values: aft, cox, discrete_hazard"):
         BoostingSurvival("log_loss").fit(X, Y)
     model.fit(X, Y, strata=Y["event"])

@@ -199,7 +199,7 @@ def _held_out(valid: _Rows | None) -> dict[str, Any]:
 
 
 def chosen_scores(
-    model: Any, X: Any, y: Any, metrics: Sequence[str] = ()
+    model: Any, X: Any, y: Any, metrics: Sequence[str] = (), groups: Any = None
 ) -> dict[str, float | None]:
     """Compute metrics by short name; all metrics if ``metrics`` is empty.
 
@@ -208,11 +208,13 @@ def chosen_scores(
     model : estimator
     X, y : table and labels
     metrics : sequence of str
+    groups : array-like (n,), optional
+        Of a ranking.
     """
     from hilboost.core.errors import unknown_name
     from hilboost.report import scores
 
-    found = {score["key"]: score["value"] for score in scores(model, X, y)}
+    found = {score["key"]: score["value"] for score in scores(model, X, y, groups=groups)}
     for name in metrics:
         if name not in found:
             raise unknown_name("--metric", name, found)

@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from hilboost.cli.errors import one_line_errors
-from hilboost.cli.options import AsJson, Debug, Decimal, Encoding, Model, Separator
+from hilboost.cli.options import (
+    AsJson,
+    Debug,
+    Decimal,
+    Encoding,
+    Event,
+    Group,
+    Model,
+    Separator,
+)
 
 __all__ = ["add_to"]
 
@@ -34,7 +43,7 @@ EXPORT_EXAMPLES = """[bold]Examples[/bold]
 
   hilboost export houses.model --format xgboost-json --out houses.json"""
 
-LabeledTable = Annotated[
+Table = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
@@ -66,8 +75,10 @@ def add_to(app: typer.Typer) -> None:
 
 def evaluate(
     model: Model,
-    table: LabeledTable,
+    table: Table,
     target: Target = None,
+    group: Group = None,
+    event: Event = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Metric to report; repeatable; default all."),
@@ -81,19 +92,21 @@ def evaluate(
     """Evaluate a model on a table with true values."""
     with one_line_errors(debug):
         from hilboost.cli.dialect import Dialect
-        from hilboost.cli.model_jobs import run_evaluate
+        from hilboost.cli.model_jobs import LabeledTable, run_evaluate
 
-        form = Dialect(sep, decimal, encoding)
-        typer.echo(run_evaluate(model, table, target, metric or (), as_json, form))
+        rows = LabeledTable(table, target, group, event, Dialect(sep, decimal, encoding))
+        typer.echo(run_evaluate(model, rows, metric or (), as_json))
 
 
 def report(
     model: Model,
-    table: LabeledTable,
+    table: Table,
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Output HTML file.", show_default=False)
     ],
     target: Target = None,
+    group: Group = None,
+    event: Event = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.")] = None,
     sep: Separator = None,
     decimal: Decimal = None,
@@ -103,10 +116,10 @@ def report(
     """Write an HTML report: errors, feature importances, learning curves, and parameters."""
     with one_line_errors(debug):
         from hilboost.cli.dialect import Dialect
-        from hilboost.cli.model_jobs import run_report
+        from hilboost.cli.model_jobs import LabeledTable, run_report
 
-        form = Dialect(sep, decimal, encoding)
-        typer.echo(run_report(model, table, target, out, title, form))
+        rows = LabeledTable(table, target, group, event, Dialect(sep, decimal, encoding))
+        typer.echo(run_report(model, rows, out, title))
 
 
 def inspect(model: Model, as_json: AsJson = False, debug: Debug = False) -> None:

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hilboost.cli.aside import split_aside, survival_target
 from hilboost.cli.columns import near_names
 from hilboost.cli.dates import PARTS
 from hilboost.cli.dialect import Dialect
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = ["run_evaluate", "run_export", "run_inspect", "run_report"]
+__all__ = ["LabeledTable", "run_evaluate", "run_export", "run_inspect", "run_report"]
 
 _IMPORTANCES_SHOWN = 10
 _LEVELS_SHOWN = 6
@@ -32,12 +34,49 @@ def _load(path: Path) -> Any:
     return hilboost.load(path)
 
 
+@dataclass(frozen=True)
+class LabeledTable:
+    """A table with the true values: its path, and the columns that are no features.
+
+    ``target`` is the column of the true values; ``None`` selects the only one that the model does
+    not use.  ``group`` and ``event`` are those of rankings and survival models.
+    """
+
+    path: Path
+    target: str | None = None
+    group: str | None = None
+    event: str | None = None
+    dialect: Dialect = DETECT
+
+    def asides(self, model: Any) -> dict[str, str]:
+        """Columns of groups and events by option, as the model requires them."""
+        survival = model.fitted_.codec.kind == "survival"
+        found = {}
+        for option, name, needed, what in (
+            ("--group", self.group, model.ranks_groups, "rankings"),
+            ("--event", self.event, survival, "survival models"),
+        ):
+            if needed and name is None:
+                raise UsageError(f"{type(model).__name__} requires {option} COLUMN.")
+            if name is not None and not needed:
+                raise UsageError(f"{option} is only supported by {what}; remove it.")
+            if name is not None:
+                found[option] = name
+        return found
+
+
 def _rows(
-    model: Any, table: Path, target: str | None, dialect: Dialect
-) -> tuple[Any, "np.ndarray[Any, Any]"]:
-    """Return the features and true values of a table."""
-    frame = read_table(table, text_columns(model), dialect)
-    target = target or _only_other_column(model, frame)
+    model: Any, table: LabeledTable
+) -> tuple[Any, "np.ndarray[Any, Any]", dict[str, "np.ndarray[Any, Any]"]]:
+    """Return the features and true values of a table, and the groups of a ranking by argument."""
+    frame = read_table(table.path, text_columns(model), table.dialect)
+    asides = table.asides(model)
+    values = {}
+    for option, name in asides.items():
+        frame, found = split_aside(frame, name, option)
+        assert found is not None
+        values[option] = found
+    target = table.target or _only_other_column(model, frame)
     if target not in frame.columns:
         raise CliError(f"There is no column '{target}'; {near_names(target, frame)}.")
     column = frame[target]
@@ -47,7 +86,10 @@ def _rows(
             f"The target '{target}' is missing in {missing.sum()} of {len(column)} rows (first "
             f"in data row {missing.argmax() + 1}); fill in the values or remove these rows."
         )
-    return model_columns(model, frame, [target]), _labels(model, column)
+    X, y = model_columns(model, frame, [target]), _labels(model, column)
+    if "--event" in values:
+        y = survival_target(y, values["--event"], asides["--event"])
+    return X, y, {"groups": values["--group"]} if "--group" in values else {}
 
 
 def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:
@@ -86,25 +128,17 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
 
 
 def run_evaluate(
-    model_path: Path,
-    table: Path,
-    target: str | None,
-    metrics: Sequence[str],
-    as_json: bool,
-    dialect: Dialect = DETECT,
+    model_path: Path, table: LabeledTable, metrics: Sequence[str], as_json: bool
 ) -> str:
     """Evaluate a model on a table.
 
     Parameters
     ----------
-    model_path, table : Path
-    target : str or None
-        Column of the true values; ``None`` selects the only column that the model does not use.
+    model_path : Path
+    table : LabeledTable
     metrics : sequence of str
         Metrics to report; all if empty.
     as_json : bool
-    dialect : Dialect
-        Form of a CSV file.
 
     Returns
     -------
@@ -112,8 +146,8 @@ def run_evaluate(
         One line per metric, or one JSON object.
     """
     model = _load(model_path)
-    X, y = _rows(model, table, target, dialect)
-    scores = chosen_scores(model, X, y, metrics)
+    X, y, groups = _rows(model, table)
+    scores = chosen_scores(model, X, y, metrics, **groups)
     if as_json:
         return json.dumps({"model": str(model_path), "rows": len(y), "scores": scores})
     width = max(len(name) for name in scores)
@@ -123,37 +157,27 @@ def run_evaluate(
     return "\n".join(lines)
 
 
-def run_report(
-    model_path: Path,
-    table: Path,
-    target: str | None,
-    out: Path,
-    title: str | None,
-    dialect: Dialect = DETECT,
-) -> str:
+def run_report(model_path: Path, table: LabeledTable, out: Path, title: str | None) -> str:
     """Write an HTML report.
 
     Parameters
     ----------
-    model_path, table : Path
-    target : str or None
-        As in :func:`run_evaluate`.
+    model_path : Path
+    table : LabeledTable
     out : Path
         The HTML file.
     title : str or None
-    dialect : Dialect
-        Form of a CSV file.
 
     Returns
     -------
     str
         Message with the path of the report.
     """
-    check_output(out, model_path, table)
+    check_output(out, model_path, table.path)
     model = _load(model_path)
-    X, y = _rows(model, table, target, dialect)
-    title = title or f"{model_path.name} on {len(y)} rows of {table.name}"
-    model.report(X, y, out, title=title)
+    X, y, groups = _rows(model, table)
+    title = title or f"{model_path.name} on {len(y)} rows of {table.path.name}"
+    model.report(X, y, out, title=title, **groups)
     return f"Saved the report to '{out}'."
 
 

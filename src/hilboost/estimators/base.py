@@ -66,6 +66,9 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
     divides: ClassVar[str | None] = None
     """What several workers divide: "rows", or "kernel values" of rows that all of them have."""
 
+    ranks_groups: ClassVar[bool] = False
+    """Whether predictions rank the rows of groups."""
+
     _kind: ClassVar[str]
     _merges_equal_rows: ClassVar[bool] = False
     _resumes: ClassVar[bool] = False

@@ -76,6 +76,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
     True
     """
 
+    ranks_groups = True
     _kind = "numbers"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TableBoosting._parameter_constraints,

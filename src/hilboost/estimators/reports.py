@@ -20,6 +20,9 @@ class ReportMixin:
         title: str | None = None,
         *,
         positive_class: Any = None,
+        groups: Any = None,
+        strata: Any = None,
+        entry: Any = None,
     ) -> Any:
         """Create a report on the fitted model: errors, feature importances and parameters.
 
@@ -35,6 +38,10 @@ class ReportMixin:
         positive_class : label, optional
             The class, of two, that calibration, curves, thresholds and partial dependence are
             about; by default the second of ``classes_``.
+        groups : array-like (n,), optional
+            Label of the group of each row of a ranking.
+        strata, entry : array-like (n,), optional
+            Strata and entry times of survival times, as in ``fit``.
 
         Returns
         -------
@@ -44,8 +51,8 @@ class ReportMixin:
         Raises
         ------
         InvalidData, InvalidParameter
-            ``y`` does not match ``X``, ``positive_class`` is not one of two classes, or the file
-            ``path`` cannot be created.
+            ``y`` does not match ``X``, ``positive_class`` is not one of two classes, the model has
+            no groups or strata, or the file ``path`` cannot be created.
         MissingPackage
             The packages of the extra ``report`` are not installed.
 
@@ -56,15 +63,20 @@ class ReportMixin:
         """
         from hilboost.report import report
 
-        return report(self, X, y, path, title=title, positive_class=positive_class)
+        more = {"groups": groups, "strata": strata, "entry": entry}
+        return report(self, X, y, path, title=title, positive_class=positive_class, **more)
 
-    def report_facts(self, X: Any, y: Any) -> dict[str, Any]:
+    def report_facts(
+        self, X: Any, y: Any, *, groups: Any = None, strata: Any = None, entry: Any = None
+    ) -> dict[str, Any]:
         """Return the facts of :meth:`report` as a JSON-serializable dict.
 
         Parameters
         ----------
         X : array-like (n, d)
         y : array-like (n,), (n, c), or sequence of n labels
+        groups, strata, entry : array-like (n,), optional
+            See :meth:`report`.
 
         Returns
         -------
@@ -72,4 +84,4 @@ class ReportMixin:
         """
         from hilboost.report import facts
 
-        return facts(self, X, y)
+        return facts(self, X, y, groups=groups, strata=strata, entry=entry)

@@ -15,7 +15,15 @@ __all__ = ["facts", "render", "report", "scores"]
 
 
 def facts(
-    model: Any, X: Any, y: Any, *, title: str | None = None, positive_class: Any = None
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    title: str | None = None,
+    positive_class: Any = None,
+    groups: Any = None,
+    strata: Any = None,
+    entry: Any = None,
 ) -> dict[str, Any]:
     """Collect JSON-compatible facts about a fitted model on some rows.
 
@@ -27,6 +35,8 @@ def facts(
     title : str, optional
     positive_class : label, optional
         The class, of two, that calibration, curves and thresholds are about; by default the second.
+    groups, strata, entry : array-like (n,), optional
+        Groups of rankings, and strata and entry times of survival times, as in ``fit``.
 
     Returns
     -------
@@ -35,10 +45,13 @@ def facts(
     """
     from hilboost.report.collect import facts
 
-    return facts(model, X, y, title=title, positive_class=positive_class)
+    more = {"groups": groups, "strata": strata, "entry": entry}
+    return facts(model, X, y, title=title, positive_class=positive_class, **more)
 
 
-def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
+def scores(
+    model: Any, X: Any, y: Any, *, groups: Any = None, strata: Any = None, entry: Any = None
+) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
     Parameters
@@ -46,6 +59,8 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
     model : estimator
     X : array-like or data frame (n, d)
     y : array-like (n,), (n, c), or sequence of n labels
+    groups, strata, entry : array-like (n,), optional
+        Groups of rankings, and strata and entry times of survival times, as in ``fit``.
 
     Returns
     -------
@@ -54,7 +69,7 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
     """
     from hilboost.report.collect import scores
 
-    return scores(model, X, y)
+    return scores(model, X, y, groups=groups, strata=strata, entry=entry)
 
 
 def render(facts: dict[str, Any]) -> str:
@@ -88,6 +103,9 @@ def report(
     *,
     title: str | None = None,
     positive_class: Any = None,
+    groups: Any = None,
+    strata: Any = None,
+    entry: Any = None,
 ) -> Report:
     """Make a report of a fitted model on some rows.
 
@@ -101,6 +119,8 @@ def report(
     title : str, optional
     positive_class : label, optional
         The class, of two, that calibration, curves and thresholds are about; by default the second.
+    groups, strata, entry : array-like (n,), optional
+        Groups of rankings, and strata and entry times of survival times, as in ``fit``.
 
     Returns
     -------
@@ -114,6 +134,7 @@ def report(
     from hilboost.report.page import Report, page_packages
 
     page_packages()  # before the facts, which take time
-    found = facts(model, X, y, title=title, positive_class=positive_class)
+    more = {"groups": groups, "strata": strata, "entry": entry}
+    found = facts(model, X, y, title=title, positive_class=positive_class, **more)
     page = Report(found, render(found))
     return page if path is None else page.save(path)

@@ -128,6 +128,7 @@ def lines(
     dots: bool = False,
     ticks_x: Sequence[float] = (),
     square: bool = False,
+    unit_y: bool = False,
 ) -> Markup:
     """Draw lines, each with a band if ``low`` and ``high`` are given.
 
@@ -149,11 +150,14 @@ def lines(
         Positions of small ticks at the bottom, such as the deciles of the data.
     square : bool
         Let both axes range from 0 to 1.
+    unit_y : bool
+        Let the vertical axis range from 0 to 1.
     """
     xs = [v for s in series for v in s["x"]]
     keys = ("y", "low", "high")
     ys = [v for s in series for key in keys for v in s.get(key, ()) if v is not None]
-    x, y = _plane([0, 1], [0, 1]) if square else _plane(xs, ys, log_y=log_y)
+    ys = [0, 1] if square or unit_y else ys
+    x, y = _plane([0, 1] if square else xs, ys, log_y=log_y)
     drawn = []
     if diagonal:
         low, high = max(x.low, y.low), min(x.high, y.high)
@@ -207,8 +211,9 @@ def histogram(
     says: str,
     *,
     mark_x: float | None = None,
+    counted: str = "rows",
 ) -> Markup:
-    """Draw a histogram, optionally with a vertical line."""
+    """Draw a histogram of what is ``counted``, optionally with a vertical line."""
     x, y = _plane(edges, [0, max(1, *counts)])
     drawn = []
     for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
@@ -221,7 +226,7 @@ def histogram(
     if mark_x is not None and edges[0] < mark_x < edges[-1]:
         at = x(mark_x)
         drawn.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
-    return _svg(x, y, x_label, "rows", says, drawn)
+    return _svg(x, y, x_label, counted, says, drawn)
 
 
 def spark(counts: Sequence[int]) -> Markup:

@@ -10,25 +10,47 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
+from hilboost.report.asides import Asides
 from hilboost.report.classes import class_facts
 from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
 from hilboost.report.data import data_facts, histogram
 from hilboost.report.figures import class_scores, number_scores, score, with_intervals
-from hilboost.report.influence import dependence_facts, importance_facts, loss_of_rows
+from hilboost.report.influence import dependence_facts, importance_facts, mean_loss
+from hilboost.report.ranking import ranking_facts
 from hilboost.report.regression import quantile_facts, regression_facts
 from hilboost.report.structured import explained_scores, structured_facts
+from hilboost.report.survival import survival_facts
 from hilboost.report.table import Columns, shortened
 from hilboost.validation.targets import check_length
 
 FORMAT = 1
 _CLASSES_DRAWN = 4
+_OF_TASKS = (
+    "regression",
+    "quantiles",
+    "intervals",
+    "classes",
+    "sets",
+    "structured",
+    "ranking",
+    "survival",
+)
 
 
 def facts(
-    model: Any, X: Any, y: Any, *, title: str | None = None, positive_class: Any = None
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    title: str | None = None,
+    positive_class: Any = None,
+    groups: Any = None,
+    strata: Any = None,
+    entry: Any = None,
 ) -> dict[str, Any]:
     """Collect facts about a fitted model on some rows.
 
@@ -43,23 +65,28 @@ def facts(
     title : str, optional
     positive_class : label, optional
         The class, of two, that calibration, curves and thresholds are about; by default the second.
+    groups : array-like (n,), optional
+        Label of the group of each row of a ranking.
+    strata, entry : array-like (n,), optional
+        Strata and entry times of survival times, as in ``fit``.
 
     Returns
     -------
     dict
         JSON-compatible facts: ``format``, ``title``, ``task``, ``model``, ``data``, ``scores``,
         ``importance``, and ``dependence``; and, depending on the task, ``regression`` (a list with
-        one entry per output), ``quantiles``, ``intervals``, ``classes``, ``sets`` and
-        ``structured``, which are ``None`` if they do not apply.
+        one entry per output), ``quantiles``, ``intervals``, ``classes``, ``sets``,
+        ``structured``, ``ranking`` and ``survival``, which are ``None`` if they do not apply.
 
     Raises
     ------
     InvalidType
         If ``model`` is not a hilboost estimator.
     InvalidParameter
-        If ``positive_class`` is not one of two classes.
+        If ``positive_class`` is not one of two classes, or the model has no groups or strata.
     InvalidData
-        If ``X`` is not a table, or ``y`` has the wrong number of rows or an unknown class.
+        If ``X`` is not a table, or ``y`` or ``groups`` has the wrong number of rows, or an unknown
+        class.
     ValueError, TypeError
         If the model rejects the inputs or labels.
 
@@ -67,14 +94,16 @@ def facts(
     -----
     The cost is that of predicting about 200,000 rows, mainly for the importances.
     """
-    columns, raw, codes = _checked(model, X, y)
+    asides = Asides(groups, strata, entry)
+    columns, raw, target = _checked(model, X, y, asides)
+    codes = target.y
     positive = _positive(model, positive_class)
     found: dict[str, Any] = {
         "format": FORMAT,
         "title": title or f"{type(model).__name__} on {len(raw)} rows",
         "model": model_facts(model),
-        "importance": importance_facts(model, columns, codes),
-        **dict.fromkeys(("regression", "quantiles", "intervals", "classes", "sets", "structured")),
+        "importance": importance_facts(model, columns, target),
+        **dict.fromkeys(_OF_TASKS),
     }
     order = found["importance"]["order"]
     found["data"] = data_facts(columns, order)
@@ -83,44 +112,55 @@ def facts(
         found |= _of_classes(model, columns, order, codes, raw, positive)
     elif kind == "structured":
         found |= _of_structures(model, columns, order, y, raw)
+    elif kind == "survival":
+        found |= _of_lifetimes(model, columns, order, target, raw, strata)
+    elif model.ranks_groups:
+        found |= _of_groups(model, columns, order, target, raw, asides.names(len(raw)))
     else:
         found |= _of_numbers(model, columns, order, codes, raw)
-    found["warnings"] = _warnings(model, codes, raw)
+    found["warnings"] = _warnings(model, target, raw)
     return _plain(found)
 
 
-def _checked(model: Any, X: Any, y: Any) -> tuple[Columns, Floats, Floats]:
-    """Validate inputs; return the table, raw predictions (n, r), and encoded labels (n, c)."""
+def _checked(model: Any, X: Any, y: Any, asides: Asides) -> tuple[Columns, Floats, Target]:
+    """Validate inputs; return the table, raw predictions (n, r), and encoded labels."""
     if not hasattr(model, "report_facts"):
         raise InvalidType(f"a report requires a hilboost estimator; got {type(model).__name__}.")
     check_is_fitted(model)
-    if model.loss_.couples_rows or model.fitted_.codec.kind == "survival":
+    kind = model.fitted_.codec.kind
+    if model.loss_.couples_rows and not (model.ranks_groups or kind == "survival"):
         raise InvalidType(
-            f"reports do not support {type(model).__name__}; use score, or hilboost.metrics."
+            f"reports support losses that couple rows only for rankings and survival times; "
+            f"{type(model).__name__} has loss={type(model.loss_).__name__}."
         )
+    asides.check(model)
     columns = Columns.of(model, X)
     raw = model.predict_raw(columns.source)
     if y is None:
         raise InvalidData("a report requires the true targets; pass y.")
-    codes = model.fitted_.encode_target(y, len(raw))
+    codes = model.fitted_.encode_target(asides.labels(model, y), len(raw))
     check_length(codes, len(raw))
-    if model.fitted_.codec.kind == "numbers" and np.isnan(codes).all(axis=0).any():
+    if kind == "numbers" and np.isnan(codes).all(axis=0).any():
         nowhere = int(np.isnan(codes).all(axis=0).argmax())
         raise InvalidData(
             f"target {nowhere} of y is missing in every row; pass rows in which it is known."
         )
-    return columns, raw, codes
+    return asides.arranged(model, columns, raw, Target(codes))
 
 
-def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
+def scores(
+    model: Any, X: Any, y: Any, *, groups: Any = None, strata: Any = None, entry: Any = None
+) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
     Parameters
     ----------
-    model : estimator of numbers or classes
+    model : estimator
         Fitted.
     X : array-like or data frame (n, d)
     y : array-like (n,)
+    groups, strata, entry : array-like (n,), optional
+        Of rankings and survival times; see :func:`facts`.
 
     Returns
     -------
@@ -133,10 +173,16 @@ def scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
     InvalidType, InvalidData, ValueError, TypeError
         Same as :func:`facts`.
     """
-    _, raw, codes = _checked(model, X, y)
-    if model.fitted_.codec.kind == "structured":
+    asides = Asides(groups, strata, entry)
+    columns, raw, target = _checked(model, X, y, asides)
+    codes, kind = target.y, model.fitted_.codec.kind
+    if kind == "structured":
         return explained_scores(model, X, y)
-    if model.fitted_.codec.kind == "classes":
+    if kind == "survival":
+        listed = survival_facts(model, columns, target, raw, strata)["scores"]
+    elif model.ranks_groups:
+        listed = ranking_facts(model, target, raw, asides.names(len(raw)))["scores"]
+    elif kind == "classes":
         numbers = codes[:, 0].astype(np.intp)
         proba = _probabilities(model, raw)
         guess = _class_guess(model, raw, numbers)
@@ -153,7 +199,7 @@ def _number_scores(model: Any, y: Floats, raw: Floats) -> list[dict[str, Any]]:
     known = ~np.isnan(y[:, 0])
     found = number_scores(y[known, 0], predicted[known, k], float(guess[k]))
     if _quantile_levels(model.loss_):
-        pinball = loss_of_rows(model, y, raw).mean()
+        pinball = mean_loss(model, Target(y), raw)
         says = "mean pinball loss, summed over all quantiles"
         found.insert(0, score("pinball loss", float(pinball), None, "lower", says))
     return found
@@ -298,7 +344,41 @@ def _of_structures(
     }
 
 
-def _warnings(model: Any, codes: Floats, raw: Floats) -> list[str]:
+def _of_groups(
+    model: Any, columns: Columns, order: list[int], target: Target, raw: Floats, labels: Any
+) -> dict[str, Any]:
+    ranking = ranking_facts(model, target, raw, labels)
+
+    def predict(X: Any) -> Floats:
+        return np.asarray(model.predict_raw(X))
+
+    return {
+        "task": "ranking",
+        "target": {"kind": "number", "histogram": histogram(target.y[:, 0])},
+        "scores": ranking["scores"],
+        "ranking": ranking,
+        "dependence": dependence_facts(columns, order, ["score"], predict),
+    }
+
+
+def _of_lifetimes(
+    model: Any, columns: Columns, order: list[int], target: Target, raw: Floats, strata: Any
+) -> dict[str, Any]:
+    survival = survival_facts(model, columns, target, raw, strata)
+
+    def predict(X: Any) -> Floats:
+        return np.asarray(model.predict(X))[:, None]
+
+    return {
+        "task": "survival times",
+        "target": {"kind": "number", "histogram": histogram(target.y[:, 0])},
+        "scores": survival["scores"],
+        "survival": survival,
+        "dependence": dependence_facts(columns, order, ["mean"], predict),
+    }
+
+
+def _warnings(model: Any, target: Target, raw: Floats) -> list[str]:
     """Collect warnings about the reliability of the report."""
     found = []
     if len(raw) < 30:
@@ -306,7 +386,7 @@ def _warnings(model: Any, codes: Floats, raw: Floats) -> list[str]:
     history = model.fitted_.history
     if history is not None and len(raw) > 1:
         kept = min(int(model.n_estimators_), len(history.train) - 1)
-        mean = float(loss_of_rows(model, codes, raw).mean())
+        mean = mean_loss(model, target, raw)
         if np.isclose(mean, history.train[kept], rtol=1e-7, atol=0):
             found.append(
                 "The loss on these rows equals the training loss, so they are most likely the "

@@ -31,10 +31,20 @@ def draw_rows(n: int, most: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
-def loss_of_rows(model: Any, codes: Floats, raw: Floats) -> Floats:
+def draw_units(target: Target, most: int) -> NDArray[np.intp]:
+    """Sample about ``most`` rows, ascending, with a fixed seed; whole groups if there are any."""
+    n = len(target.y)
+    if target.groups is None or n <= most:
+        return draw_rows(n, most)
+    units = draw_rows(target.n_units, max(1, round(target.n_units * most / n)))
+    drawn = np.zeros(target.n_units, dtype=np.bool_)
+    drawn[units] = True
+    return np.flatnonzero(target.of_units(drawn))
+
+
+def loss_of_rows(model: Any, target: Target, raw: Floats) -> Floats:
     """Compute the training loss of each row, (n,), for encoded targets and ``raw``."""
-    loss: Loss = with_missing_targets(model.loss_, None, codes)
-    target = Target(codes)
+    loss: Loss = with_missing_targets(model.loss_, None, target.y)
     if loss.adaptive:
         # Use the loss parameter from before the first stage.
         initial_raw = model.fitted_.model.initial_raw
@@ -42,15 +52,20 @@ def loss_of_rows(model: Any, codes: Floats, raw: Floats) -> Floats:
     return np.asarray(loss.value(target, raw))
 
 
-def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, Any]:
+def mean_loss(model: Any, target: Target, raw: Floats) -> float:
+    """Mean training loss of the rows, or of the groups of a ranking."""
+    values = loss_of_rows(model, target, raw)
+    return float(values.mean() if target.groups is None else values.sum() / target.n_units)
+
+
+def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, Any]:
     """Compute permutation importances, and gain importances of trees.
 
     Parameters
     ----------
     model : estimator
     columns : Columns
-    codes : (n, c) float64
-        Encoded targets.
+    target : Target
 
     Returns
     -------
@@ -58,10 +73,10 @@ def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, A
         ``order``: all column indices, the most important first; ``bars``: the first columns;
         ``of_all``: permutation importances of all columns.
     """
-    d, n = len(columns.names), columns.n_rows
+    d = len(columns.names)
     repeats = 5 if d <= 30 else 2 if d <= 100 else 1
-    rows = draw_rows(n, min(_MOST_ROWS, max(50, _ROWS_PREDICTED // (d * repeats))))
-    sample = columns.rows(rows)
+    rows = draw_units(target, min(_MOST_ROWS, max(50, _ROWS_PREDICTED // (d * repeats))))
+    sample, drawn = columns.rows(rows), target.rows(rows)
 
     table = sample.source
     values_at: Callable[[Any], Any] = _unchanged
@@ -71,16 +86,16 @@ def importance_facts(model: Any, columns: Columns, codes: Floats) -> dict[str, A
         table = np.tile(np.arange(len(rows))[:, None], d)
 
     def minus_loss(_: Any, X: Any, y: Floats) -> float:
-        return -float(loss_of_rows(model, y, model.predict_raw(values_at(X))).mean())
+        return -mean_loss(model, drawn, model.predict_raw(values_at(X)))
 
     found = permutation_importance(
-        model, table, codes[rows], scoring=minus_loss, n_repeats=repeats, random_state=0
+        model, table, drawn.y, scoring=minus_loss, n_repeats=repeats, random_state=0
     )
     gain = _gain(model)
     mean, spread = found.importances_mean, found.importances_std
     # Sort by permutation importance on these rows; ties by gain in training.
     order = np.lexsort((np.zeros(d) if gain is None else -gain, -mean))
-    base = -minus_loss(None, table, codes[rows])
+    base = -minus_loss(None, table, drawn.y)
     return {
         "n_rows": len(rows),
         "n_repeats": repeats,

@@ -1,0 +1,125 @@
+"""Facts about rankings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.metric import Metric
+from hilboost.core.target import Target
+from hilboost.metrics import NDCG, MeanAveragePrecision, MeanReciprocalRank
+from hilboost.report.data import means_by_bin
+from hilboost.report.figures import score, with_intervals
+from hilboost.report.table import bins_of, shortened
+
+_POSITIONS = 10
+_WORST = 6
+
+
+def _measures(model: Any) -> list[tuple[Metric, str, str]]:
+    """Metrics, their names and descriptions; the first is that of ``score``."""
+    k = model.k
+    return [
+        (NDCG(k, model.gain), f"NDCG@{k}", f"discounted gain of the first {k} rows; 1 is best"),
+        (NDCG(1, model.gain), "NDCG@1", "gain of the first row, as a share of the largest"),
+        (MeanAveragePrecision(), "MAP", "mean average precision of the rows with a positive label"),
+        (MeanReciprocalRank(), "MRR", "mean of one over the position of the first relevant row"),
+    ]
+
+
+def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any]) -> dict[str, Any]:
+    """Collect metrics of all groups, and by their length, and the labels at the first positions.
+
+    Parameters
+    ----------
+    model : estimator
+    target : Target
+        With groups.
+    raw : (n, 1) float64
+    labels : (q,) array
+        Labels of the groups, in the order of their numbers.
+
+    Returns
+    -------
+    dict
+        ``scores``: those of the report, with confidence intervals by bootstrap of the groups;
+        ``by_length``, ``histogram``, ``by_position``, ``worst``.
+    """
+    measures = _measures(model)
+    one = target.with_y(target.y)  # without cached lengths
+    of_groups = [metric.parts(one, raw).values for metric, *_ in measures]
+    by_chance = [metric.parts(one, np.zeros_like(raw)).values for metric, *_ in measures]
+
+    def means(groups: Any) -> list[dict[str, Any]]:
+        return [
+            score(name, values[groups].mean(), chance[groups].mean(), "higher", says)
+            for (_, name, says), values, chance in zip(measures, of_groups, by_chance, strict=True)
+        ]
+
+    sizes, ndcg = np.diff(target.starts), of_groups[0]
+    counts, edges = np.histogram(ndcg, bins=20, range=(0, 1))
+    return {
+        "scores": with_intervals(means(slice(None)), len(sizes), means),
+        "measure": measures[0][1],
+        "n_groups": len(sizes),
+        "longest": int(sizes.max()),
+        "undecided": int(_undecided(target).sum()),
+        "by_length": means_by_bin(
+            bins_of(sizes.astype(np.float64)), {"ndcg": ndcg, "chance": by_chance[0]}
+        ),
+        "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
+        "by_position": _by_position(target, raw[:, 0]),
+        "worst": _worst(target, raw[:, 0], ndcg, labels),
+    }
+
+
+def _undecided(target: Target) -> NDArray[np.bool_]:
+    """Whether all labels of a group are the same, (q,)."""
+    starts = target.starts[:-1]
+    found: NDArray[np.bool_] = np.maximum.reduceat(target.y[:, 0], starts) == np.minimum.reduceat(
+        target.y[:, 0], starts
+    )
+    return found
+
+
+def _by_position(target: Target, scores: Floats) -> dict[str, Any]:
+    """Mean label at the first positions: of the model, of the best order, and of a random one."""
+    y, starts = target.y[:, 0], target.starts
+    sizes = np.diff(starts)
+    number = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(y)) - starts[number]
+    means = np.add.reduceat(y, starts[:-1]) / sizes
+    by_score, best = y[np.lexsort((-scores, number))], y[np.lexsort((-y, number))]
+    positions = range(min(_POSITIONS, int(sizes.max())))
+    return {
+        "position": [p + 1 for p in positions],
+        "model": [by_score[place == p].mean() for p in positions],
+        "best": [best[place == p].mean() for p in positions],
+        "chance": [means[sizes > p].mean() for p in positions],
+    }
+
+
+def _worst(
+    target: Target, scores: Floats, ndcg: Floats, labels: NDArray[Any]
+) -> list[dict[str, Any]]:
+    """Describe the groups with the lowest values, of those whose labels differ."""
+    decided = np.flatnonzero(~_undecided(target))
+    found = []
+    for group in decided[np.argsort(ndcg[decided], kind="stable")][:_WORST]:
+        rows = slice(*target.starts[group : group + 2])
+        y = target.y[rows, 0]
+        ranked = y[np.argsort(-scores[rows], kind="stable")]
+        found.append(
+            {
+                "group": shortened(labels[group]),
+                "rows": len(y),
+                "value": ndcg[group],
+                "first": ranked[0],
+                "largest": y.max(),
+                "position": int(np.argmax(ranked == y.max())) + 1,
+            }
+        )
+    return found

@@ -1,0 +1,146 @@
+"""Reports on rankings and survival times: figures by their definitions and by scikit-survival."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import ndcg_score
+
+from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival, GroupLoss
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.gradients import Gradients
+from hilboost.report import scores
+from hilboost.report.survival import _brier, _Seen
+
+FAST = {"n_estimators": 10, "early_stopping": False, "random_state": 0}
+RNG = np.random.default_rng(0)
+N = 240
+X = RNG.normal(size=(N, 3))
+LABELS = np.clip(np.round(X[:, 0] + RNG.normal(size=N) + 1), 0, 3)
+QUERY = np.array([f"query {k}" for k in np.sort(RNG.integers(20, size=N))])
+TIME, END = RNG.exponential(np.exp(-X[:, 0])), RNG.exponential(2.0, size=N)
+Y = np.empty(N, dtype=[("event", bool), ("time", float)])
+Y["event"], Y["time"] = TIME <= END, np.ceil(20 * np.minimum(TIME, END)) / 20  # with ties
+
+
+@pytest.fixture(scope="module")
+def ranker():
+    return BoostingRanker(**FAST).fit(X, LABELS, groups=QUERY)
+
+
+def checked(report):
+    """The facts of a page that is complete and can be written as JSON."""
+    assert 'id="errors"' in report.html
+    assert "nan" not in report.html
+    assert json.loads(json.dumps(report.facts)) == report.facts
+    return report.facts
+
+
+def test_rankings(ranker):
+    facts = checked(ranker.report(X, LABELS, groups=QUERY))
+    found = {one["key"]: one for one in facts["scores"]}
+    assert found["ndcg@10"]["value"] == ranker.score(X, LABELS, groups=QUERY)
+    assert found["ndcg@10"]["guess"] < found["ndcg@10"]["low"] < found["ndcg@10"]["value"]
+    predicted, of_query = ranker.predict(X), {}
+    for query in np.unique(QUERY):
+        here = query == QUERY
+        gains = 2.0 ** LABELS[here] - 1
+        of_query[query] = ndcg_score(gains[None], predicted[here][None], k=10) if gains.any() else 1
+    ranking = facts["ranking"]
+    assert np.mean(list(of_query.values())) == pytest.approx(found["ndcg@10"]["value"])
+    counted = sum(one["count"] * one["ndcg"] for one in ranking["by_length"])
+    assert counted == pytest.approx(sum(of_query.values()))
+    lowest = {one["group"]: one["value"] for one in ranking["worst"]}
+    assert lowest == {query: pytest.approx(of_query[query]) for query in lowest}
+    assert min(of_query, key=of_query.__getitem__) in lowest
+    first = [LABELS[q == QUERY][np.argmax(predicted[q == QUERY])] for q in of_query]
+    assert ranking["by_position"]["model"][0] == pytest.approx(np.mean(first))
+    best = [LABELS[q == QUERY].max() for q in of_query]
+    assert ranking["by_position"]["best"][0] == pytest.approx(np.mean(best))
+    order = np.random.default_rng(1).permutation(N)
+    again = ranker.report_facts(X[order], LABELS[order], groups=QUERY[order])
+    assert again["ranking"]["by_length"] == ranking["by_length"]
+    assert scores(ranker, X, LABELS, groups=QUERY) == [
+        {**one, "low": pytest.approx(one["low"]), "high": pytest.approx(one["high"])}
+        for one in facts["scores"]
+    ]
+
+
+@pytest.mark.parametrize("loss", ["cox", "aft", "discrete_hazard"])
+def test_survival_times(loss):
+    model = BoostingSurvival(loss, **FAST).fit(X, Y)
+    facts = checked(model.report(X, Y))
+    found = {one["key"]: one for one in facts["scores"]}
+    assert found["concordance"]["value"] == model.score(X, Y)
+    assert found["ibs"]["value"] < found["ibs"]["guess"]
+    curves = facts["survival"]["curves"]
+    assert sum(group["rows"] for group in curves["groups"]) == N
+    assert sum(group["events"] for group in curves["groups"]) == Y["event"].sum()
+    ends = [group["observed"][-1] for group in curves["groups"]]
+    assert ends[0] > ends[-1]
+    for horizon in curves["horizons"]:
+        predicted = model.predict_survival_function(X, [horizon["time"]])
+        assert horizon["predicted"] == pytest.approx(1 - predicted.mean())
+        stated = [one["stated"] for one in horizon["bins"]]
+        assert stated == sorted(stated)
+
+
+def test_estimates_are_those_of_scikit_survival():
+    nonparametric = pytest.importorskip("sksurv.nonparametric")
+    metrics = pytest.importorskip("sksurv.metrics")
+    entry = np.where(np.arange(N) % 3 == 0, Y["time"] / 2, 0.0)
+    times, expected = nonparametric.kaplan_meier_estimator(Y["event"], Y["time"], time_enter=entry)
+    found = _Seen(Y["time"], Y["event"], entry).survival(times)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    seen = _Seen(Y["time"], Y["event"], np.zeros(N))
+    times, expected = nonparametric.kaplan_meier_estimator(Y["event"], Y["time"], reverse=True)
+    np.testing.assert_allclose(seen.not_censored(times), expected, rtol=1e-12)
+    asked = []
+
+    def predicted(times):
+        asked.append(times)
+        return np.exp(-np.exp(0.5 * X[:, :1]) * times)
+
+    own, _ = _brier(seen, predicted)
+    expected = metrics.integrated_brier_score(Y, Y, predicted(asked[0]), asked[0])
+    assert own.mean() == pytest.approx(expected, rel=1e-10)
+
+
+def test_strata_intervals_and_causes():
+    strata, entry = np.where(X[:, 1] > 0, "a", "b"), Y["time"] / 3
+    model = BoostingSurvival(**FAST).fit(X, Y, strata=strata, entry=entry)
+    facts = checked(model.report(X, Y, strata=strata, entry=entry))
+    assert facts["scores"][0]["value"] == model.score(X, Y, strata=strata)
+    bounds = np.column_stack([Y["time"], Y["time"] + 0.5])
+    model = BoostingSurvival("aft", **FAST).fit(X, bounds)
+    facts = checked(model.report(X, bounds))
+    assert facts["survival"] == {"n_events": N, "curves": None, "scores": []}
+    causes = np.empty(N, dtype=[("cause", int), ("time", float)])
+    causes["cause"], causes["time"] = Y["event"] * (1 + (X[:, 2] > 0)), Y["time"]
+    model = BoostingSurvival("discrete_hazard", **FAST).fit(X, causes)
+    assert checked(model.report(X, causes))["survival"]["curves"] is not None
+
+
+def test_bad_use(ranker):
+    with pytest.raises(InvalidData, match="requires the group of each row"):
+        ranker.report(X, LABELS)
+    with pytest.raises(InvalidParameter, match="strata is only supported by survival models"):
+        ranker.report(X, LABELS, groups=QUERY, strata=QUERY)
+    with pytest.raises(InvalidParameter, match="groups is only supported by rankings"):
+        BoostingRegressor("squared_error", learner="tree", **FAST).fit(X, LABELS).report(
+            X, LABELS, groups=QUERY
+        )
+
+    class Total(GroupLoss):
+        def initial_raw(self, target):
+            return np.zeros(1)
+
+        def value(self, target, raw):
+            return 0.5 * (target.y - raw)[:, 0] ** 2
+
+        def gradients(self, target, raw):
+            return Gradients(target.y - raw, np.ones_like(raw))
+
+    model = BoostingRegressor(Total, learner="tree", **FAST).fit(X, LABELS)
+    with pytest.raises(InvalidType, match="only for rankings and survival times"):
+        model.report(X, LABELS)
