@@ -1,4 +1,4 @@
-"""Time until tree boosting reaches a given loss on large tables, with samples of the rows.
+r"""Time until tree boosting reaches a given loss on large tables, with samples of the rows.
 
 The cases ``reg-31`` and ``binary-31`` of ``trees.py``: 1,000,000 x 28, 31 leaves, rate 0.1. The
 target is LightGBM's held-out loss after 100 rounds on all rows. Every setting gets up to 115
@@ -19,6 +19,8 @@ xgboost              all rows
 Run::
 
     python benchmarks/large_tables.py --case reg-31       # one more repeat of this case
+    python benchmarks/large_tables.py --case reg-31 --rows 10000000 --settings \
+        lightgbm,lightgbm-bagging,hilboost-auto           # ten times the rows
     python benchmarks/large_tables.py --render            # Markdown from the JSON
 
 Each run adds one repeat to the results, in which the settings take turns, and each setting first
@@ -30,7 +32,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +41,15 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 import trees
-from _common import RESULTS, environment, environment_markdown, markdown_table, median, write_json
+from _common import (
+    RESULTS,
+    comma_list,
+    environment,
+    environment_markdown,
+    markdown_table,
+    median,
+    write_json,
+)
 
 NAME = "large_tables"
 ROUNDS = 115
@@ -114,14 +124,14 @@ def first_round(loss: Callable[[int], float], target: float) -> int | None:
     return high
 
 
-def repeat_of(case: trees.Case) -> list[dict[str, Any]]:
-    """One fit of every setting."""
+def repeat_of(case: trees.Case, settings: Sequence[str]) -> list[dict[str, Any]]:
+    """One fit of every setting, LightGBM first."""
     data = trees.data_of(case)
     small = trees.Data(*(part[:WARM_UP_ROWS] for part in data))
     short = replace(case, rounds=trees.WARM_UP_ROUNDS)
     records, target = [], float("nan")
     with threadpool_limits(2):
-        for setting in sorted(MODELS, key=lambda name: name != "lightgbm"):
+        for setting in sorted(settings, key=lambda name: name != "lightgbm"):
             timed_fit(WARM_UPS.get(setting, setting), short, small)
             model, seconds = timed_fit(setting, case, data)
 
@@ -134,6 +144,7 @@ def repeat_of(case: trees.Case) -> list[dict[str, Any]]:
             records.append(
                 {
                     "setting": setting,
+                    "rows": case.rows,
                     "loss": equal,
                     "seconds": seconds[ROUNDS_OF_TARGET - 1],
                     "rounds_to_target": needed,
@@ -164,6 +175,11 @@ def _row(setting: str, repeats: list[list[dict[str, Any]]]) -> list[Any]:
     ]
 
 
+def settings_of(repeats: list[list[dict[str, Any]]]) -> list[str]:
+    """Settings that every repeat has."""
+    return [s for s in MODELS if all(any(r["setting"] == s for r in each) for each in repeats)]
+
+
 def render(results: dict[str, Any]) -> str:
     parts = [
         "# Time to a given loss on large tables",
@@ -176,9 +192,10 @@ def render(results: dict[str, Any]) -> str:
     header = ["setting", "100 rounds s", "loss", "rounds to target", "s to target", "range"]
     header.append("ratio to LightGBM")
     for name, repeats in results["cases"].items():
-        rows = [_row(setting, repeats) for setting in MODELS]
+        rows = [_row(setting, repeats) for setting in settings_of(repeats)]
         rows.sort(key=lambda row: row[4] or 1e9)
-        title = f"## {name}: {trees.CASES[name].rows:,} x 28, 31 leaves, {len(repeats)} repeats"
+        times = "1 repeat" if len(repeats) == 1 else f"{len(repeats)} repeats"
+        title = f"## {name}: {repeats[0][0]['rows']:,} x 28, 31 leaves, {times}"
         parts.append(f"{title}\n\n{markdown_table(header, rows)}")
     return "\n\n".join(parts) + "\n"
 
@@ -188,7 +205,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--case", choices=["reg-31", "binary-31"])
-    parser.add_argument("--rows", type=int, help="training rows, for a smoke test")
+    parser.add_argument("--rows", type=int, help="training rows; kept as a case of its own")
+    parser.add_argument("--settings", type=comma_list, default=list(MODELS))
     parser.add_argument("--render", action="store_true")
     options = parser.parse_args()
     path = RESULTS / f"{NAME}.json"
@@ -197,8 +215,9 @@ def main() -> None:
         results = json.loads(path.read_text())
     if options.case:
         case = trees.CASES[options.case]
+        name = case.name if options.rows is None else f"{case.name}, {options.rows:,} rows"
         case = replace(case, rows=options.rows or case.rows, rounds=ROUNDS)
-        results["cases"].setdefault(case.name, []).append(repeat_of(case))
+        results["cases"].setdefault(name, []).append(repeat_of(case, options.settings))
         write_json(path, results)
     (RESULTS / f"{NAME}.md").write_text(render(results))
 
