@@ -1,5 +1,7 @@
 """The page of a report, by itself and in a browser."""
 
+import base64
+import hashlib
 import re
 import shutil
 import subprocess
@@ -12,6 +14,8 @@ from sklearn.datasets import make_friedman1
 from tests.cases import PLAIN
 
 from hilboost import BoostingRegressor, OutputKernelBoostingRegressor
+from hilboost.report.charts import WIDTH
+from hilboost.report.table import number_text
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -36,6 +40,24 @@ def test_the_page_is_one_file(model, tmp_path):
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#(\w+)"', report.html)) <= set(ids)
     assert all("aria-label" in svg or "aria-hidden" in svg for svg in svgs(report.html))
+
+
+def test_the_page_permits_its_own_script_only(model):
+    html = model[0].report(*model[1:]).html
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    (permitted,) = re.findall(r"script-src 'sha256-([^']+)'", html)
+    assert permitted == base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def test_charts_carry_their_values(model):
+    fitted, X, y = model
+    html = fitted.report(X, y).html
+    (chart,) = re.findall(r'<svg [^>]*data-x="predicted" data-y="true" data-hover="([^"]*)"', html)
+    points = [line.split("\t") for line in chart.split("\n")]
+    assert len(points) == len(y)
+    for (left, _, predicted, true), a, b in zip(points, fitted.predict(X), y, strict=True):
+        assert (predicted, true) == (number_text(a), number_text(b))
+        assert 0 <= float(left) <= WIDTH
 
 
 def svgs(html):
@@ -73,24 +95,16 @@ def images():
     return fitted.fit(X[:30], Y[:30]), X[30:], Y[30:]
 
 
-@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
-@pytest.mark.parametrize("kind", ["trees", "images"])
-def test_a_browser_shows_the_page_without_complaint(kind, model, tmp_path):
-    fitted, X, y = model if kind == "trees" else images()
-    page, shot = tmp_path / "report.html", tmp_path / "shot.png"
-    fitted.report(X, y, page)
+def browse(page, folder, *options):
+    """Open a page in a browser."""
+    common = ["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
     done = subprocess.run(
         [
             BROWSER,
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--enable-logging=stderr",
+            *common,
             "--virtual-time-budget=3000",
-            "--window-size=800,2400",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            f"--screenshot={shot}",
+            f"--user-data-dir={folder / 'profile'}",
+            *options,
             page.as_uri(),
         ],
         capture_output=True,
@@ -98,9 +112,30 @@ def test_a_browser_shows_the_page_without_complaint(kind, model, tmp_path):
         timeout=120,
         check=False,
     )
-    assert shot.exists(), done.stderr
     # The page forbids itself the network, so that a request would be a message here too.
     assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return done
+
+
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+def test_a_browser_sorts_tables(model, tmp_path):
+    fitted, X, y = model
+    page = tmp_path / "report.html"
+    fitted.report(X, y, page)
+    shown = browse(page, tmp_path, "--dump-dom").stdout
+    assert '<th scope="col" class="n"><button>increase</button></th>' in shown
+
+
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+@pytest.mark.parametrize("kind", ["trees", "images"])
+def test_a_browser_shows_the_page_without_complaint(kind, model, tmp_path):
+    fitted, X, y = model if kind == "trees" else images()
+    page, shot = tmp_path / "report.html", tmp_path / "shot.png"
+    fitted.report(X, y, page)
+    done = browse(
+        page, tmp_path, "--hide-scrollbars", "--window-size=800,2400", f"--screenshot={shot}"
+    )
+    assert shot.exists(), done.stderr
     picture = imread(shot)[..., :3]
     assert picture.shape[:2] == (2400, 800)
     drawn = (np.abs(picture - picture[0, 0]) > 0.1).any(axis=2)

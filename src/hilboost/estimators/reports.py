@@ -20,11 +20,15 @@ class ReportMixin:
         title: str | None = None,
         *,
         positive_class: Any = None,
+        sample_weight: Any = None,
+        X_train: Any = None,
         groups: Any = None,
         strata: Any = None,
         entry: Any = None,
     ) -> Any:
         """Create a report on the fitted model: errors, feature importances and parameters.
+
+        Tables are sorted by a click on a heading, and charts show their values next to the pointer.
 
         Parameters
         ----------
@@ -38,6 +42,11 @@ class ReportMixin:
         positive_class : label, optional
             The class, of two, that calibration, curves, thresholds and partial dependence are
             about; by default the second of ``classes_``.
+        sample_weight : array-like (n,), optional
+            Weights of the rows in scores, means and curves.
+        X_train : array-like (m, d), optional
+            Rows of the training data.  The report shows how the distributions of columns and
+            predictions differ, and counts the rows of ``X`` that also occur in ``X_train``.
         groups : array-like (n,), optional
             Label of the group of each row of a ranking.
         strata, entry : array-like (n,), optional
@@ -51,8 +60,9 @@ class ReportMixin:
         Raises
         ------
         InvalidData, InvalidParameter
-            ``y`` does not match ``X``, ``positive_class`` is not one of two classes, the model has
-            no groups or strata, or the file ``path`` cannot be created.
+            ``y`` or ``X_train`` does not match ``X``, ``positive_class`` is not one of two
+            classes, the model has no groups or strata or supports no weights, or the file ``path``
+            cannot be created.
         MissingPackage
             The packages of the extra ``report`` are not installed.
 
@@ -64,6 +74,7 @@ class ReportMixin:
         from hilboost.report import report
 
         more = {"groups": groups, "strata": strata, "entry": entry}
+        more |= {"sample_weight": sample_weight, "X_train": X_train}
         return report(self, X, y, path, title=title, positive_class=positive_class, **more)
 
     def report_facts(

@@ -13,13 +13,14 @@ from hilboost.backends import array_api
 from hilboost.core.dtypes import Floats
 from hilboost.estimators.predictions import NumberPredictions
 from hilboost.estimators.random_subsets import Maker, SubsetEnsemble
+from hilboost.estimators.shapley import ShapleyValues
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import is_auto
 
 _FACTORS = 10.0 ** np.arange(-12.0, 2.5, 0.5)  # of the largest eigenvalue
 
 
-class StackedKernelRidge(NumberPredictions, RegressorMixin, SubsetEnsemble):
+class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Linear combination of kernel ridge regressions on random subsets, with a ridge penalty.
 
     The weights ``c`` minimize ``½ Σ_i w_i (y_i - Σ_j c_j f_j(x_i))² + ½ µ Σ_j c_j²``, the penalty

@@ -5,13 +5,14 @@ The usual entry point is ``model.report(X, y, "report.html")``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hilboost.report.page import Report
 
-__all__ = ["facts", "render", "report", "scores"]
+__all__ = ["compare", "facts", "render", "report", "scores"]
 
 
 def facts(
@@ -21,6 +22,8 @@ def facts(
     *,
     title: str | None = None,
     positive_class: Any = None,
+    sample_weight: Any = None,
+    X_train: Any = None,
     groups: Any = None,
     strata: Any = None,
     entry: Any = None,
@@ -35,6 +38,10 @@ def facts(
     title : str, optional
     positive_class : label, optional
         The class, of two, that calibration, curves and thresholds are about; by default the second.
+    sample_weight : array-like (n,), optional
+        Weights of the rows.
+    X_train : array-like or data frame (m, d), optional
+        Rows of the training data, with which the rows of ``X`` are compared.
     groups, strata, entry : array-like (n,), optional
         Groups of rankings, and strata and entry times of survival times, as in ``fit``.
 
@@ -46,11 +53,19 @@ def facts(
     from hilboost.report.collect import facts
 
     more = {"groups": groups, "strata": strata, "entry": entry}
+    more |= {"sample_weight": sample_weight, "X_train": X_train}
     return facts(model, X, y, title=title, positive_class=positive_class, **more)
 
 
 def scores(
-    model: Any, X: Any, y: Any, *, groups: Any = None, strata: Any = None, entry: Any = None
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    strata: Any = None,
+    entry: Any = None,
 ) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
@@ -59,6 +74,7 @@ def scores(
     model : estimator
     X : array-like or data frame (n, d)
     y : array-like (n,), (n, c), or sequence of n labels
+    sample_weight : array-like (n,), optional
     groups, strata, entry : array-like (n,), optional
         Groups of rankings, and strata and entry times of survival times, as in ``fit``.
 
@@ -69,7 +85,8 @@ def scores(
     """
     from hilboost.report.collect import scores
 
-    return scores(model, X, y, groups=groups, strata=strata, entry=entry)
+    more = {"groups": groups, "strata": strata, "entry": entry}
+    return scores(model, X, y, sample_weight=sample_weight, **more)
 
 
 def render(facts: dict[str, Any]) -> str:
@@ -103,6 +120,8 @@ def report(
     *,
     title: str | None = None,
     positive_class: Any = None,
+    sample_weight: Any = None,
+    X_train: Any = None,
     groups: Any = None,
     strata: Any = None,
     entry: Any = None,
@@ -119,6 +138,10 @@ def report(
     title : str, optional
     positive_class : label, optional
         The class, of two, that calibration, curves and thresholds are about; by default the second.
+    sample_weight : array-like (n,), optional
+        Weights of the rows.
+    X_train : array-like or data frame (m, d), optional
+        Rows of the training data, with which the rows of ``X`` are compared.
     groups, strata, entry : array-like (n,), optional
         Groups of rankings, and strata and entry times of survival times, as in ``fit``.
 
@@ -135,6 +158,56 @@ def report(
 
     page_packages()  # before the facts, which take time
     more = {"groups": groups, "strata": strata, "entry": entry}
+    more |= {"sample_weight": sample_weight, "X_train": X_train}
     found = facts(model, X, y, title=title, positive_class=positive_class, **more)
+    page = Report(found, render(found))
+    return page if path is None else page.save(path)
+
+
+def compare(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    path: str | Path | None = None,
+    *,
+    title: str | None = None,
+    positive_class: Any = None,
+    sample_weight: Any = None,
+) -> Report:
+    """Compare several fitted models on the same rows, in one page.
+
+    Parameters
+    ----------
+    models : mapping of str to estimator
+        2 to 8 models of the same target.
+    X : array-like or data frame (n, d)
+        Rows that no model was fitted to.
+    y : array-like (n,), (n, c), or sequence of n labels
+    path : str or Path, optional
+        Output file.
+    title : str, optional
+    positive_class : label, optional
+        The class, of two, that calibration and curves are about; by default the second.
+    sample_weight : array-like (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    Report
+        Scores with confidence intervals of their differences, curves, errors by column, and the
+        rows on which the predictions differ most.
+
+    Raises
+    ------
+    MissingPackage
+        The packages of the extra ``report`` are not installed.
+    """
+    from hilboost.report.comparison import comparison_facts
+    from hilboost.report.page import Report, page_packages
+
+    page_packages()
+    found = comparison_facts(
+        models, X, y, title=title, positive_class=positive_class, sample_weight=sample_weight
+    )
     page = Report(found, render(found))
     return page if path is None else page.save(path)

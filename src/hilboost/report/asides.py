@@ -19,7 +19,7 @@ from hilboost.validation.survival import SurvivalLabels
 
 @dataclass(frozen=True)
 class Asides:
-    """Labels of the groups of a ranking, and strata and entry times of survival times, (n,) each.
+    """Groups of a ranking, strata and entry times of survival times, and weights, (n,) each.
 
     As the user passed them; ``None`` if there are none.
     """
@@ -27,6 +27,7 @@ class Asides:
     groups: Any = None
     strata: Any = None
     entry: Any = None
+    sample_weight: Any = None
 
     def check(self, model: Any) -> None:
         """Refuse what the model does not have.
@@ -36,6 +37,10 @@ class Asides:
         InvalidParameter
         """
         survival = model.fitted_.codec.kind == "survival"
+        if self.sample_weight is not None and (survival or model.ranks_groups):
+            raise InvalidParameter(
+                "sample_weight is not supported by reports on rankings and survival times; omit it."
+            )
         for name, given, belongs, to in (
             ("groups", self.groups, model.ranks_groups, "rankings"),
             ("strata", self.strata, survival, "survival models"),

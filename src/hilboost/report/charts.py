@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,34 +67,54 @@ def _plane(xs: Any, ys: Any, *, log_y: bool = False) -> tuple[Axis, Axis]:
     return x, Axis.over(ys, HEIGHT - BOTTOM, TOP, log=log_y)
 
 
-def _svg(x: Axis, y: Axis, x_label: str, y_label: str, says: str, inside: Sequence[str]) -> Markup:
-    """Draw a chart with grid, ticks, and labels."""
+@dataclass(frozen=True)
+class Labels:
+    """What is written on a chart: the labels of its axes, and the text for screen readers."""
+
+    x: str
+    y: str
+    says: str
+
+
+def _svg(
+    x: Axis, y: Axis, labels: Labels, inside: Sequence[str], hover: Sequence[str] = ()
+) -> Markup:
+    """Draw a chart with grid, ticks, and labels; ``hover`` are points whose values are shown."""
+    values = (
+        f' data-x="{escape(labels.x)}" data-y="{escape(labels.y)}" data-hover="'
+        + "\n".join(hover)
+        + '"'
+    )
     parts = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(says)}">'
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{escape(labels.says)}"{values if hover else ""}>'
     ]
     for tick in y.ticks:
         at = y(tick)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{at + 3.5}" class="tick end">{_tick(tick)}</text>')
+        parts.append(
+            f'<text x="{LEFT - 6}" y="{at + 3.5}" class="tick end">{tick_text(tick)}</text>'
+        )
     for tick in x.ticks:
         at = x(tick)
         parts.append(
-            f'<text x="{at}" y="{HEIGHT - BOTTOM + 15}" class="tick mid">{_tick(tick)}</text>'
+            f'<text x="{at}" y="{HEIGHT - BOTTOM + 15}" class="tick mid">{tick_text(tick)}</text>'
         )
     base = HEIGHT - BOTTOM
     parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}"/>')
     parts += inside
     middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" class="label mid">{escape(x_label)}</text>')
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" class="label mid">{escape(labels.x)}</text>')
     height = (TOP + HEIGHT - BOTTOM) / 2
     parts.append(
         f'<text transform="translate(11 {height}) rotate(-90)" class="label mid">'
-        f"{escape(y_label)}</text>"
+        f"{escape(labels.y)}</text>"
     )
     return Markup("".join(parts) + "</svg>")
 
 
-def _tick(value: float) -> str:
+def tick_text(value: float) -> str:
+    """Format the number at a tick of an axis."""
     size = abs(value)
     if size >= 1e5:
         exponent = int(np.floor(np.log10(size)))
@@ -102,6 +122,18 @@ def _tick(value: float) -> str:
             if exponent >= step:
                 return number_text(value / 10**step) + letter
     return number_text(0.0 if size < 1e-12 else value)
+
+
+def _hover(
+    x: Axis, y: Axis, points: Iterable[tuple[float, float | None]], name: str = ""
+) -> list[str]:
+    """Points with the values that appear next to the pointer: position, x, y, and a name."""
+    tail = f"\t{escape(name)}" if name else ""
+    return [
+        f"{x(a)}\t{y(b)}\t{number_text(a)}\t{number_text(b)}{tail}"
+        for a, b in points
+        if b is not None
+    ]
 
 
 def _path(x: Axis, y: Axis, xs: Sequence[float], ys: Sequence[float | None]) -> str:
@@ -135,7 +167,8 @@ def lines(
     Parameters
     ----------
     series : sequence of dict
-        ``x``, ``y``, and optionally ``low``, ``high``, ``color`` (a class of the style sheet).
+        ``x``, ``y``, and optionally ``low``, ``high``, ``name``, and ``color`` (a class of the
+        style sheet).
     x_label, y_label, says : str
         Axis labels, and the text for screen readers.
     log_y : bool
@@ -158,7 +191,7 @@ def lines(
     ys = [v for s in series for key in keys for v in s.get(key, ()) if v is not None]
     ys = [0, 1] if square or unit_y else ys
     x, y = _plane([0, 1] if square else xs, ys, log_y=log_y)
-    drawn = []
+    drawn, hover = [], []
     if diagonal:
         low, high = max(x.low, y.low), min(x.high, y.high)
         drawn.append(f'<path class="ideal" d="{_path(x, y, [low, high], [low, high])}"/>')
@@ -169,6 +202,7 @@ def lines(
             outline = _path(x, y, there, [*s["high"], *reversed(s["low"])])
             drawn.append(f'<path class="band {color}" d="{outline}Z"/>')
         drawn.append(f'<path class="line {color}" d="{_path(x, y, s["x"], s["y"])}"/>')
+        hover += _hover(x, y, zip(s["x"], s["y"], strict=True), s.get("name", ""))
         if dots:
             points = "".join(f"M{x(a)} {y(b)}h0" for a, b in zip(s["x"], s["y"], strict=True))
             drawn.append(f'<path class="dots {color}" d="{points}"/>')
@@ -180,7 +214,7 @@ def lines(
     foot = "".join(f"M{x(t)} {HEIGHT - BOTTOM}v-5" for t in ticks_x if x.low <= t <= x.high)
     if foot:
         drawn.append(f'<path class="rug" d="{foot}"/>')
-    return _svg(x, y, x_label, y_label, says, drawn)
+    return _svg(x, y, Labels(x_label, y_label, says), drawn, hover)
 
 
 def scatter(
@@ -191,22 +225,17 @@ def scatter(
     x, y = _plane(both, both)
     low, high = max(x.low, y.low), min(x.high, y.high)
     points = "".join(f"M{x(a)} {y(b)}h0" for a, b in zip(xs, ys, strict=True))
-    return _svg(
-        x,
-        y,
-        x_label,
-        y_label,
-        says,
-        [
-            f'<path class="points c1" d="{points}"/>',
-            f'<path class="ideal" d="{_path(x, y, [low, high], [low, high])}"/>',
-        ],
-    )
+    drawn = [
+        f'<path class="points c1" d="{points}"/>',
+        f'<path class="ideal" d="{_path(x, y, [low, high], [low, high])}"/>',
+    ]
+    hover = _hover(x, y, zip(xs, ys, strict=True))
+    return _svg(x, y, Labels(x_label, y_label, says), drawn, hover)
 
 
 def histogram(
     edges: Sequence[float],
-    counts: Sequence[int],
+    counts: Sequence[float],
     x_label: str,
     says: str,
     *,
@@ -215,7 +244,7 @@ def histogram(
 ) -> Markup:
     """Draw a histogram of what is ``counted``, optionally with a vertical line."""
     x, y = _plane(edges, [0, max(1, *counts)])
-    drawn = []
+    drawn, hover = [], []
     for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
         width = max(x(right) - x(left) - 1, 0.5)
         top, floor = y(count), y(0)
@@ -223,10 +252,43 @@ def histogram(
             f'<rect class="bar c1" x="{x(left)}" y="{top}" width="{width:.1f}" '
             f'height="{floor - top:.1f}"/>'
         )
+        range_ = f"{number_text(left, 3)} … {number_text(right, 3)}"
+        hover.append(f"{x((left + right) / 2)}\t{top}\t{range_}\t{number_text(count)}")
     if mark_x is not None and edges[0] < mark_x < edges[-1]:
         at = x(mark_x)
         drawn.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
-    return _svg(x, y, x_label, counted, says, drawn)
+    return _svg(x, y, Labels(x_label, counted, says), drawn, hover)
+
+
+def outlines(
+    edges: Sequence[float], series: Sequence[dict[str, Any]], x_label: str, says: str
+) -> Markup:
+    """Draw the outlines of several histograms with the same bins.
+
+    Parameters
+    ----------
+    edges : sequence of b + 1 float
+    series : sequence of dict
+        ``name``, and ``shares``, the b shares of the rows.
+    x_label, says : str
+        Label of the horizontal axis, and the text for screen readers.
+    """
+    x, y = _plane(edges, [0, *(share for s in series for share in s["shares"])])
+    drawn, hover = [], []
+    for number, s in enumerate(series):
+        corners = [edges[0], *np.repeat(edges[1:-1], 2).tolist(), edges[-1]]
+        heights = np.repeat(s["shares"], 2).tolist()
+        floor = _path(x, y, [edges[-1], edges[0]], [0.0, 0.0]).replace("M", "L", 1)
+        outline = _path(x, y, corners, heights)
+        drawn.append(f'<path class="band c{number + 1}" d="{outline}{floor}Z"/>')
+        drawn.append(f'<path class="line c{number + 1}" d="{outline}"/>')
+        for left, right, share in zip(edges[:-1], edges[1:], s["shares"], strict=True):
+            range_ = f"{number_text(left, 3)} … {number_text(right, 3)}"
+            hover.append(
+                f"{x((left + right) / 2)}\t{y(share)}\t{range_}\t{number_text(share, 3)}"
+                f"\t{escape(s['name'])}"
+            )
+    return _svg(x, y, Labels(x_label, "share of the rows", says), drawn, hover)
 
 
 def spark(counts: Sequence[int]) -> Markup:
@@ -244,8 +306,8 @@ def pair_of_curves(true: Sequence[float], predicted: Sequence[float], says: str)
     """Draw a true and a predicted curve over the entry index."""
     places = list(range(len(true)))
     series = [
-        {"x": places, "y": list(true), "color": "c1"},
-        {"x": places, "y": list(predicted), "color": "c2"},
+        {"x": places, "y": list(true), "color": "c1", "name": "true"},
+        {"x": places, "y": list(predicted), "color": "c2", "name": "predicted"},
     ]
     return lines(series, "entry", "value", says, dots=len(true) <= 12)
 

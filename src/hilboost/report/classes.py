@@ -55,8 +55,8 @@ def class_facts(
     best = proba.argmax(axis=1)
     own = proba[np.arange(n), codes]
     wrong = (best != codes).astype(float)
-    worst = np.argsort(own, kind="stable")[:_WORST]
-    worst = worst[wrong[worst] > 0]
+    weights, mistakes = columns.weights, np.flatnonzero(wrong)
+    worst = mistakes[np.argsort(-proba[mistakes, best[mistakes]], kind="stable")[:_WORST]]
     table = rows_shown(columns, worst, order)
     table["true"] = [names[k] for k in codes[worst]]
     table["predicted"] = [names[k] for k in best[worst]]
@@ -70,29 +70,30 @@ def class_facts(
         hits, stated = codes == best, proba.max(axis=1)
     return {
         "classes": names,
-        "scores": class_scores(codes, proba, guess, gives_probabilities, positive),
-        "by_class": _by_class(names, codes, best),
-        "confusion": _confusion(names, codes, best),
+        "scores": class_scores(codes, proba, guess, weights, gives_probabilities, positive),
+        "by_class": _by_class(names, codes, best, weights),
+        "confusion": _confusion(names, codes, best, weights),
         "positive": positive if len(names) == 2 else None,
-        "calibration": _calibration(hits, stated) if gives_probabilities else None,
-        "curves": _curves(hits, stated) if len(names) == 2 else None,
-        "thresholds": _thresholds(hits, stated) if len(names) == 2 else None,
+        "calibration": calibration_facts(hits, stated, weights) if gives_probabilities else None,
+        "curves": curve_facts(hits, stated, weights) if len(names) == 2 else None,
+        "thresholds": _thresholds(hits, stated, weights) if len(names) == 2 else None,
         "by_column": means_by_column(columns, order, series),
         "worst": table,
     }
 
 
 def _by_class(
-    names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp]
+    names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp], weights: Floats
 ) -> list[dict[str, Any]]:
     precision, recall, f1, support = metrics.precision_recall_fscore_support(
-        codes, best, labels=np.arange(len(names)), zero_division=0.0
+        codes, best, labels=np.arange(len(names)), zero_division=0.0, sample_weight=weights
     )
+    predicted = np.bincount(best, weights, len(names))
     return [
         {
             "name": name,
-            "rows": int(support[k]),
-            "predicted": int((best == k).sum()),
+            "rows": float(support[k]),
+            "predicted": float(predicted[k]),
             "precision": float(precision[k]) if (best == k).any() else None,
             "recall": float(recall[k]) if support[k] else None,
             "f1": float(f1[k]) if support[k] else None,
@@ -101,24 +102,26 @@ def _by_class(
     ]
 
 
-def _confusion(names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp]) -> dict[str, Any]:
+def _confusion(
+    names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp], weights: Floats
+) -> dict[str, Any]:
     """Confusion matrix, omitted for many classes, and the most frequent mistakes."""
     k = len(names)
-    matrix = np.bincount(codes * k + best, minlength=k * k).reshape(k, k)
+    matrix = np.bincount(codes * k + best, weights, k * k).reshape(k, k)
     mistakes = matrix - np.diag(np.diag(matrix))
     flat = np.argsort(-mistakes, axis=None, kind="stable")[:_PAIRS]
     pairs = [(int(k) // len(names), int(k) % len(names)) for k in flat]
     return {
         "matrix": matrix.tolist() if len(names) <= _LARGEST_MATRIX else None,
         "mistakes": [
-            {"true": names[i], "predicted": names[j], "count": int(matrix[i, j])}
+            {"true": names[i], "predicted": names[j], "count": float(matrix[i, j])}
             for i, j in pairs
             if mistakes[i, j] > 0
         ],
     }
 
 
-def _calibration(hits: NDArray[np.bool_], stated: Floats) -> dict[str, Any]:
+def calibration_facts(hits: NDArray[np.bool_], stated: Floats, weights: Floats) -> dict[str, Any]:
     """Compute observed frequencies by predicted probability, in bins with equal numbers of rows.
 
     ``stated`` (n,) are the probabilities of the positive class of two, or else of the predicted
@@ -129,14 +132,14 @@ def _calibration(hits: NDArray[np.bool_], stated: Floats) -> dict[str, Any]:
     groups = np.array_split(order, min(10, max(1, len(order) // 10)))
     bins = [
         {
-            "stated": float(stated[rows].mean()),
-            "observed": float(hit[rows].mean()),
-            "count": len(rows),
+            "stated": float(np.average(stated[rows], weights=weights[rows])),
+            "observed": float(np.average(hit[rows], weights=weights[rows])),
+            "count": float(weights[rows].sum()),
         }
         for rows in groups
         if len(rows)
     ]
-    gap = sum(b["count"] * abs(b["stated"] - b["observed"]) for b in bins) / len(hit)
+    gap = sum(b["count"] * abs(b["stated"] - b["observed"]) for b in bins) / weights.sum()
     counts, edges = np.histogram(stated, bins=20, range=(0, 1))
     return {
         "bins": bins,
@@ -145,37 +148,44 @@ def _calibration(hits: NDArray[np.bool_], stated: Floats) -> dict[str, Any]:
     }
 
 
-def _curves(hits: NDArray[np.bool_], stated: Floats) -> dict[str, Any] | None:
+def curve_facts(hits: NDArray[np.bool_], stated: Floats, weights: Floats) -> dict[str, Any] | None:
+    """Compute ROC and precision-recall curves; ``None`` if all rows are of one class."""
     if hits.all() or not hits.any():
         return None
-    false, true, _ = metrics.roc_curve(hits, stated)
-    precision, recall, _ = metrics.precision_recall_curve(hits, stated)
+    false, true, _ = metrics.roc_curve(hits, stated, sample_weight=weights)
+    precision, recall, _ = metrics.precision_recall_curve(hits, stated, sample_weight=weights)
     return {
         "roc": {"x": _thinned(false), "y": _thinned(true)},
         "precision_recall": {"x": _thinned(recall[::-1]), "y": _thinned(precision[::-1])},
-        "share": float(hits.mean()),
+        "share": float(np.average(hits, weights=weights)),
     }
 
 
-def _thresholds(hits: NDArray[np.bool_], stated: Floats) -> list[dict[str, Any]] | None:
+def _thresholds(
+    hits: NDArray[np.bool_], stated: Floats, weights: Floats
+) -> list[dict[str, Any]] | None:
     """Count the rows at or above thresholds that select about the given shares of all rows.
 
     The lift is the precision as a multiple of the share of the positive class.
     """
     if hits.all() or not hits.any():
         return None
-    descending, found = np.sort(stated)[::-1], []
+    total, of_class = float(weights.sum()), float(weights[hits].sum())
+    descending = np.argsort(-stated, kind="stable")
+    reached = np.cumsum(weights[descending])
+    found: list[dict[str, Any]] = []
     for share in _SHARES:
-        threshold = descending[max(0, round(share * len(hits)) - 1)]
+        last = np.searchsorted(reached, share * total - 0.5 * total / len(hits))
+        threshold = stated[descending[last]]
         selected = stated >= threshold
-        precision = float(hits[selected].mean())
+        both, chosen = float(weights[selected & hits].sum()), float(weights[selected].sum())
         found.append(
             {
                 "threshold": float(threshold),
-                "share": float(selected.mean()),
-                "precision": precision,
-                "recall": float(hits[selected].sum() / hits.sum()),
-                "lift": precision / float(hits.mean()),
+                "share": chosen / total,
+                "precision": both / chosen,
+                "recall": both / of_class,
+                "lift": both / chosen / (of_class / total),
             }
         )
     return [one for k, one in enumerate(found) if one not in found[:k]]

@@ -5,27 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
-from hilboost.core.loss import Loss
-from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
 from hilboost.report.asides import Asides
 from hilboost.report.classes import class_facts
+from hilboost.report.contributions import contribution_facts
 from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
 from hilboost.report.data import data_facts, histogram
-from hilboost.report.figures import class_scores, number_scores, score, with_intervals
+from hilboost.report.drift import drift_facts
+from hilboost.report.evaluation import (
+    Rows,
+    class_guess,
+    means,
+    plain,
+    positive_index,
+    probabilities,
+    quantile_levels,
+    scorer,
+)
+from hilboost.report.figures import with_intervals
 from hilboost.report.influence import dependence_facts, importance_facts, mean_loss
 from hilboost.report.ranking import ranking_facts
 from hilboost.report.regression import quantile_facts, regression_facts
 from hilboost.report.structured import explained_scores, structured_facts
 from hilboost.report.survival import survival_facts
 from hilboost.report.table import Columns, shortened
-from hilboost.validation.targets import check_length
 
 FORMAT = 1
 _CLASSES_DRAWN = 4
@@ -48,6 +55,8 @@ def facts(
     *,
     title: str | None = None,
     positive_class: Any = None,
+    sample_weight: Any = None,
+    X_train: Any = None,
     groups: Any = None,
     strata: Any = None,
     entry: Any = None,
@@ -65,6 +74,10 @@ def facts(
     title : str, optional
     positive_class : label, optional
         The class, of two, that calibration, curves and thresholds are about; by default the second.
+    sample_weight : array-like (n,), optional
+        Weights of the rows in scores, means and curves.  Rows with zero weight are ignored.
+    X_train : array-like or data frame (m, d), optional
+        Rows of the training data, with which these rows are compared.
     groups : array-like (n,), optional
         Label of the group of each row of a ranking.
     strata, entry : array-like (n,), optional
@@ -74,19 +87,21 @@ def facts(
     -------
     dict
         JSON-compatible facts: ``format``, ``title``, ``task``, ``model``, ``data``, ``scores``,
-        ``importance``, and ``dependence``; and, depending on the task, ``regression`` (a list with
-        one entry per output), ``quantiles``, ``intervals``, ``classes``, ``sets``,
-        ``structured``, ``ranking`` and ``survival``, which are ``None`` if they do not apply.
+        ``importance``, ``contributions``, and ``dependence``; with ``X_train``, ``drift``; and,
+        depending on the task, ``regression`` (a list with one entry per output), ``quantiles``,
+        ``intervals``, ``classes``, ``sets``, ``structured``, ``ranking`` and ``survival``, which
+        are ``None`` if they do not apply.
 
     Raises
     ------
     InvalidType
         If ``model`` is not a hilboost estimator.
     InvalidParameter
-        If ``positive_class`` is not one of two classes, or the model has no groups or strata.
+        If ``positive_class`` is not one of two classes, or the model has no groups or strata, or
+        supports no weights.
     InvalidData
-        If ``X`` is not a table, or ``y`` or ``groups`` has the wrong number of rows, or an unknown
-        class.
+        If ``X`` or ``X_train`` is not a table, ``y`` or ``groups`` has the wrong number of rows or
+        an unknown class, or a weight is negative.
     ValueError, TypeError
         If the model rejects the inputs or labels.
 
@@ -94,71 +109,58 @@ def facts(
     -----
     The cost is that of predicting about 200,000 rows, mainly for the importances.
     """
-    asides = Asides(groups, strata, entry)
-    columns, raw, target = _checked(model, X, y, asides)
-    codes = target.y
-    positive = _positive(model, positive_class)
+    asides = Asides(groups, strata, entry, sample_weight)
+    rows = Rows.of(model, X, y, asides)
+    columns, raw = rows.columns, rows.raw
+    positive = positive_index(model, positive_class)
+    training = None if X_train is None else Columns.of(model, X_train)
     found: dict[str, Any] = {
         "format": FORMAT,
         "title": title or f"{type(model).__name__} on {len(raw)} rows",
         "model": model_facts(model),
-        "importance": importance_facts(model, columns, target),
+        "importance": importance_facts(model, columns, rows.target),
+        "contributions": contribution_facts(model, columns, positive),
+        "drift": None if training is None else drift_facts(model, columns, training, raw),
         **dict.fromkeys(_OF_TASKS),
     }
     order = found["importance"]["order"]
     found["data"] = data_facts(columns, order)
+    found["data"]["weight"] = None if sample_weight is None else float(columns.weights.sum())
     kind = model.fitted_.codec.kind
     if kind == "classes":
-        found |= _of_classes(model, columns, order, codes, raw, positive)
+        found |= _of_classes(rows, order, positive)
     elif kind == "structured":
-        found |= _of_structures(model, columns, order, y, raw)
+        found |= _of_structures(rows, order)
     elif kind == "survival":
-        found |= _of_lifetimes(model, columns, order, target, raw, strata)
+        found |= _of_lifetimes(rows, order, strata)
     elif model.ranks_groups:
-        found |= _of_groups(model, columns, order, target, raw, asides.names(len(raw)))
+        found |= _of_groups(rows, order, asides.names(len(raw)))
     else:
-        found |= _of_numbers(model, columns, order, codes, raw)
-    found["warnings"] = _warnings(model, target, raw)
-    return _plain(found)
-
-
-def _checked(model: Any, X: Any, y: Any, asides: Asides) -> tuple[Columns, Floats, Target]:
-    """Validate inputs; return the table, raw predictions (n, r), and encoded labels."""
-    if not hasattr(model, "report_facts"):
-        raise InvalidType(f"a report requires a hilboost estimator; got {type(model).__name__}.")
-    check_is_fitted(model)
-    kind = model.fitted_.codec.kind
-    if model.loss_.couples_rows and not (model.ranks_groups or kind == "survival"):
-        raise InvalidType(
-            f"reports support losses that couple rows only for rankings and survival times; "
-            f"{type(model).__name__} has loss={type(model.loss_).__name__}."
-        )
-    asides.check(model)
-    columns = Columns.of(model, X)
-    raw = model.predict_raw(columns.source)
-    if y is None:
-        raise InvalidData("a report requires the true targets; pass y.")
-    codes = model.fitted_.encode_target(asides.labels(model, y), len(raw))
-    check_length(codes, len(raw))
-    if kind == "numbers" and np.isnan(codes).all(axis=0).any():
-        nowhere = int(np.isnan(codes).all(axis=0).argmax())
-        raise InvalidData(
-            f"target {nowhere} of y is missing in every row; pass rows in which it is known."
-        )
-    return asides.arranged(model, columns, raw, Target(codes))
+        found |= _of_numbers(rows, order)
+    found["warnings"] = _warnings(rows, found["drift"])
+    complete: dict[str, Any] = plain(found)
+    return complete
 
 
 def scores(
-    model: Any, X: Any, y: Any, *, groups: Any = None, strata: Any = None, entry: Any = None
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    strata: Any = None,
+    entry: Any = None,
 ) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
     Parameters
     ----------
-    model : estimator
+    model : estimator of numbers or classes
         Fitted.
     X : array-like or data frame (n, d)
     y : array-like (n,)
+    sample_weight : array-like (n,), optional
     groups, strata, entry : array-like (n,), optional
         Of rankings and survival times; see :func:`facts`.
 
@@ -173,83 +175,27 @@ def scores(
     InvalidType, InvalidData, ValueError, TypeError
         Same as :func:`facts`.
     """
-    asides = Asides(groups, strata, entry)
-    columns, raw, target = _checked(model, X, y, asides)
-    codes, kind = target.y, model.fitted_.codec.kind
+    asides = Asides(groups, strata, entry, sample_weight)
+    rows = Rows.of(model, X, y, asides)
+    kind = model.fitted_.codec.kind
     if kind == "structured":
-        return explained_scores(model, X, y)
+        return explained_scores(model, rows.columns, rows.labels)
     if kind == "survival":
-        listed = survival_facts(model, columns, target, raw, strata)["scores"]
+        listed = survival_facts(model, rows.columns, rows.target, rows.raw, strata)["scores"]
     elif model.ranks_groups:
-        listed = ranking_facts(model, target, raw, asides.names(len(raw)))["scores"]
-    elif kind == "classes":
-        numbers = codes[:, 0].astype(np.intp)
-        proba = _probabilities(model, raw)
-        guess = _class_guess(model, raw, numbers)
-        listed = class_scores(numbers, proba, guess, gives_probabilities(model.loss_))
+        listed = ranking_facts(model, rows.target, rows.raw, asides.names(len(rows.raw)))["scores"]
     else:
-        listed = _number_scores(model, codes, raw)
-    plain: list[dict[str, Any]] = _plain(listed)
-    return plain
-
-
-def _number_scores(model: Any, y: Floats, raw: Floats) -> list[dict[str, Any]]:
-    """Compute scores of the first output, or of the quantile nearest to the median."""
-    predicted, guess, k = _means(model, raw)
-    known = ~np.isnan(y[:, 0])
-    found = number_scores(y[known, 0], predicted[known, k], float(guess[k]))
-    if _quantile_levels(model.loss_):
-        pinball = mean_loss(model, Target(y), raw)
-        says = "mean pinball loss, summed over all quantiles"
-        found.insert(0, score("pinball loss", float(pinball), None, "lower", says))
+        listed = scorer(rows, 1)(slice(None))
+    found: list[dict[str, Any]] = plain(listed)
     return found
 
 
-def _means(model: Any, raw: Floats) -> tuple[Floats, Floats, int]:
-    """Return predictions (n, c), baseline predictions (c,), and the main output column."""
-    predicted = np.asarray(model.loss_.inverse_link(raw))
-    guess = _guess(model, raw)
-    guess = predicted.mean(axis=0) if guess is None else guess
-    levels = _quantile_levels(model.loss_)
-    if not levels:
-        return predicted, guess, 0
-    return predicted, guess, int(np.argmin(np.abs(np.asarray(levels) - 0.5)))
-
-
-def _quantile_levels(loss: Loss) -> tuple[float, ...]:
-    """Levels of the predicted quantiles; none for other predictions."""
-    return () if loss.link is None else loss.link.levels
-
-
-def _class_guess(model: Any, raw: Floats, numbers: Any) -> Floats:
-    guess = _guess(model, raw)
-    if guess is not None:
-        return guess
-    return np.bincount(numbers, minlength=len(model.classes_)) / len(raw)
-
-
-def _positive(model: Any, label: Any) -> int:
-    """Index of the class that the user chose."""
-    if label is None:
-        return 1
-    if model.fitted_.codec.n_classes != 2:
-        raise InvalidParameter("positive_class requires a model of two classes; omit it.")
-    known = model.classes_.tolist()
-    if label not in known:
-        raise InvalidParameter(
-            f"positive_class={shown(label)} is not a class of the model; set it to {known[0]!r} or "
-            f"{known[1]!r}."
-        )
-    return int(known.index(label))
-
-
-def _of_classes(
-    model: Any, columns: Columns, order: list[int], codes: Floats, raw: Floats, positive: int
-) -> dict[str, Any]:
+def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
+    model, columns, raw = rows.model, rows.columns, rows.raw
     names = [shortened(label, 30) for label in model.classes_]
-    proba = _probabilities(model, raw)
-    numbers = codes[:, 0].astype(np.intp)
-    guess = _class_guess(model, raw, numbers)
+    proba = probabilities(model, raw)
+    numbers = rows.codes[:, 0].astype(np.intp)
+    guess = class_guess(model, raw, numbers)
     stated = gives_probabilities(model.loss_)
     of_classes = class_facts(
         columns, order, model.classes_, numbers, proba, guess, stated, positive
@@ -261,19 +207,17 @@ def _of_classes(
         else np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
     )
 
-    def measured(rows: Any) -> list[dict[str, Any]]:
-        return class_scores(numbers[rows], proba[rows], guess, stated, positive)
+    def predict(X: Any) -> Floats:
+        return probabilities(model, model.predict_raw(X))[:, drawn]
 
-    def probabilities(X: Any) -> Floats:
-        return _probabilities(model, model.predict_raw(X))[:, drawn]
-
+    measured = scorer(rows, positive)
     return {
         "task": "classification",
         "target": {"kind": "class", "levels": _levels(names, counts)},
         "scores": with_intervals(of_classes["scores"], len(raw), measured),
         "classes": of_classes,
-        "sets": class_set_facts(model, columns.source, numbers),
-        "dependence": dependence_facts(columns, order, [names[k] for k in drawn], probabilities),
+        "sets": class_set_facts(model, columns, numbers),
+        "dependence": dependence_facts(columns, order, [names[k] for k in drawn], predict),
     }
 
 
@@ -281,36 +225,17 @@ def _levels(names: list[str], counts: Any) -> list[dict[str, Any]]:
     return [{"level": name, "count": int(counts[k])} for k, name in enumerate(names)]
 
 
-def _probabilities(model: Any, raw: Floats) -> Floats:
-    """Predict probabilities, clipped to [0, 1] because of custom losses; else scores."""
-    predicted: Floats = model.loss_.inverse_link(raw)
-    return np.clip(predicted, 0.0, 1.0) if gives_probabilities(model.loss_) else predicted
-
-
-def _guess(model: Any, raw: Floats) -> Floats | None:
-    """Predict with the baseline, the model without stages, (c,)."""
-    if not model.is_additive:
-        return None
-    initial_raw = model.model_.initial_raw[None]
-    return np.asarray(model.loss_.inverse_link(initial_raw))[0]
-
-
-def _of_numbers(
-    model: Any, columns: Columns, order: list[int], y: Floats, raw: Floats
-) -> dict[str, Any]:
+def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
+    model, columns, raw, y = rows.model, rows.columns, rows.raw, rows.codes
     found: dict[str, Any] = {
         "task": "regression",
         "target": {"kind": "number", "histogram": histogram(y[~np.isnan(y[:, 0]), 0])},
     }
-    predicted, guess, first = _means(model, raw)
-    levels = _quantile_levels(model.loss_)
-    codes = y
-    found["scores"] = with_intervals(
-        _number_scores(model, y, raw),
-        len(raw),
-        lambda rows: _number_scores(model, codes[rows], raw[rows]),
-    )
-    found["intervals"] = interval_facts(model, columns.source, y)
+    predicted, guess, first = means(model, raw)
+    levels = quantile_levels(model.loss_)
+    measured = scorer(rows, 1)
+    found["scores"] = with_intervals(measured(slice(None)), len(raw), measured)
+    found["intervals"] = interval_facts(model, columns, y)
     if levels:
         found["task"] = "quantile regression"
         found["quantiles"] = quantile_facts(columns, order, y[:, 0], predicted, levels)
@@ -329,9 +254,8 @@ def _of_numbers(
     return found
 
 
-def _of_structures(
-    model: Any, columns: Columns, order: list[int], y: Any, raw: Floats
-) -> dict[str, Any]:
+def _of_structures(rows: Rows, order: list[int]) -> dict[str, Any]:
+    model, columns, y, raw = rows.model, rows.columns, rows.labels, rows.raw
     structured = structured_facts(model, columns, order, y, raw)
     embedded = to_points(model.output_, y, raw)
     return {
@@ -339,15 +263,14 @@ def _of_structures(
         "target": {"kind": type(model.output_).__name__.removesuffix("Embedding")},
         "scores": structured["scores"],
         "structured": structured,
-        "sets": distance_facts(model, embedded),
+        "sets": distance_facts(model, columns, embedded),
         "dependence": [],
     }
 
 
-def _of_groups(
-    model: Any, columns: Columns, order: list[int], target: Target, raw: Floats, labels: Any
-) -> dict[str, Any]:
-    ranking = ranking_facts(model, target, raw, labels)
+def _of_groups(rows: Rows, order: list[int], labels: Any) -> dict[str, Any]:
+    model, columns, target = rows.model, rows.columns, rows.target
+    ranking = ranking_facts(model, target, rows.raw, labels)
 
     def predict(X: Any) -> Floats:
         return np.asarray(model.predict_raw(X))
@@ -361,10 +284,9 @@ def _of_groups(
     }
 
 
-def _of_lifetimes(
-    model: Any, columns: Columns, order: list[int], target: Target, raw: Floats, strata: Any
-) -> dict[str, Any]:
-    survival = survival_facts(model, columns, target, raw, strata)
+def _of_lifetimes(rows: Rows, order: list[int], strata: Any) -> dict[str, Any]:
+    model, columns, target = rows.model, rows.columns, rows.target
+    survival = survival_facts(model, columns, target, rows.raw, strata)
 
     def predict(X: Any) -> Floats:
         return np.asarray(model.predict(X))[:, None]
@@ -378,31 +300,24 @@ def _of_lifetimes(
     }
 
 
-def _warnings(model: Any, target: Target, raw: Floats) -> list[str]:
+def _warnings(rows: Rows, drift: dict[str, Any] | None) -> list[str]:
     """Collect warnings about the reliability of the report."""
+    model, raw = rows.model, rows.raw
     found = []
     if len(raw) < 30:
         found.append(f"Only {len(raw)} rows: the results are unreliable.")
     history = model.fitted_.history
     if history is not None and len(raw) > 1:
         kept = min(int(model.n_estimators_), len(history.train) - 1)
-        mean = mean_loss(model, target, raw)
+        mean = mean_loss(model, rows.target, raw)
         if np.isclose(mean, history.train[kept], rtol=1e-7, atol=0):
             found.append(
                 "The loss on these rows equals the training loss, so they are most likely the "
                 "training data and the results are too good. Use held-out data instead."
             )
+    if drift is not None and drift["in_both"] > 0.1 * len(raw):
+        found.append(
+            f"{drift['in_both']} of these {len(raw)} rows also occur in the training data. If they "
+            "are the same observations, the results are too good; use held-out data instead."
+        )
     return found
-
-
-def _plain(value: Any) -> Any:
-    """Convert to JSON-compatible values; non-finite numbers become ``None``."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

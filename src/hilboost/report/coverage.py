@@ -12,18 +12,18 @@ from scipy.stats import norm
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import HilboostError
-from hilboost.report.table import number_text
+from hilboost.report.table import Columns, number_text
 
 _COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
 
-def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
+def interval_facts(model: Any, columns: Columns, y: Floats) -> dict[str, Any] | None:
     """Compute the coverage and the width of prediction intervals.
 
     Parameters
     ----------
     model : regressor
-    X : table
+    columns : Columns
     y : (n, c) float64
 
     Returns
@@ -31,8 +31,8 @@ def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
     dict or None
         ``None`` if the model has neither standard deviations nor a calibration for all rows.
     """
-    found = _standard_deviations(model, X)
-    known = ~np.isnan(y)
+    found = _standard_deviations(model, columns.source)
+    weights = np.where(np.isnan(y), 0.0, columns.weights[:, None])
     rows = []
     for coverage in _COVERAGES:
         row: dict[str, Any] = {"nominal": coverage, "gaussian": None}
@@ -40,20 +40,15 @@ def interval_facts(model: Any, X: Any, y: Floats) -> dict[str, Any] | None:
             mean, std = found
             half = norm.ppf(0.5 + coverage / 2) * std
             error = np.abs(y - mean.reshape(y.shape))
-            row["gaussian"] = float((error <= half[:, None])[known].mean())
-        rows.append(row | _of_intervals(model, X, y, known, coverage))
+            row["gaussian"] = float(np.average(error <= half[:, None], weights=weights))
+        rows.append(row | _of_intervals(model, columns.source, y, weights, coverage))
     if found is None and all(row["calibrated"] is None for row in rows):
         return None
+    mean_std = None if found is None else columns.mean(found[1])
     text = (
-        _source(model)
-        if found is None
-        else (f"mean standard deviation {number_text(found[1].mean())}")
+        _source(model) if mean_std is None else f"mean standard deviation {number_text(mean_std)}"
     )
-    return {
-        "coverage": rows,
-        "mean_std": None if found is None else float(found[1].mean()),
-        "text": text,
-    }
+    return {"coverage": rows, "mean_std": mean_std, "text": text}
 
 
 def _standard_deviations(model: Any, X: Any) -> tuple[Floats, Floats] | None:
@@ -68,48 +63,53 @@ def _standard_deviations(model: Any, X: Any) -> tuple[Floats, Floats] | None:
 
 
 def _of_intervals(
-    model: Any, X: Any, y: Floats, known: NDArray[np.bool_], coverage: float
+    model: Any, X: Any, y: Floats, weights: Floats, coverage: float
 ) -> dict[str, Any]:
-    """Fraction of the known targets inside of the calibrated intervals, and their mean width."""
+    """Fraction of the targets inside of the calibrated intervals, and their mean width.
+
+    ``weights`` (n, c) are zero where the target is missing.
+    """
     ends = _attempt(model, partial(model.predict_interval, X, coverage=coverage))
     if ends is None:
         return {"calibrated": None, "width": None}
     low, high = ends[..., 0].reshape(y.shape), ends[..., 1].reshape(y.shape)
-    inside = ((low <= y) & (y <= high))[known]
-    return {"calibrated": float(inside.mean()), "width": float((high - low).mean())}
+    inside = np.average((low <= y) & (y <= high), weights=weights)
+    width = np.average((high - low).mean(axis=1), weights=weights.max(axis=1))
+    return {"calibrated": float(inside), "width": float(width)}
 
 
-def class_set_facts(model: Any, X: Any, codes: NDArray[np.intp]) -> dict[str, Any] | None:
+def class_set_facts(model: Any, columns: Columns, codes: NDArray[np.intp]) -> dict[str, Any] | None:
     """Compute the coverage and the mean size of prediction sets.
 
     Parameters
     ----------
     model : classifier
-    X : table
+    columns : Columns
     codes : (n,) int
         Indices of the true classes.
     """
     rows = []
     for coverage in _COVERAGES:
-        sets = _attempt(model, partial(model.predict_set, X, coverage=coverage))
+        sets = _attempt(model, partial(model.predict_set, columns.source, coverage=coverage))
         if sets is not None:
             inside = sets[np.arange(len(codes)), codes]
             rows.append(
                 {
                     "nominal": coverage,
-                    "observed": float(inside.mean()),
-                    "size": float(sets.sum(axis=1).mean()),
+                    "observed": columns.mean(inside),
+                    "size": columns.mean(sets.sum(axis=1)),
                 }
             )
     return {"coverage": rows, "text": _source(model)} if rows else None
 
 
-def distance_facts(model: Any, squares: Floats) -> dict[str, Any] | None:
+def distance_facts(model: Any, columns: Columns, squares: Floats) -> dict[str, Any] | None:
     """Compute how many labels lie within the calibrated distances of the predicted points.
 
     Parameters
     ----------
     model : output kernel estimator
+    columns : Columns
     squares : (n,) float64
         Squared distances between true and predicted points.
     """
@@ -120,7 +120,7 @@ def distance_facts(model: Any, squares: Floats) -> dict[str, Any] | None:
     for coverage in _COVERAGES:
         radius = _attempt(model, partial(calibration.threshold, coverage))
         if radius is not None:
-            inside = float((squares <= radius**2).mean())
+            inside = columns.mean(squares <= radius**2)
             rows.append({"nominal": coverage, "observed": inside, "distance": radius})
     return {"coverage": rows, "text": _source(model)} if rows else None
 

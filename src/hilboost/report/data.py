@@ -89,19 +89,23 @@ def means_by_column(
         bins = bins_of(columns.values(j))
         if len(bins) < 2:
             continue
-        found.append({"name": columns.names[j], "bins": means_by_bin(bins, series)})
+        means = means_by_bin(bins, series, columns.weights)
+        found.append({"name": columns.names[j], "bins": means})
         if len(found) == n_columns:
             break
     return found
 
 
-def means_by_bin(bins: Any, series: dict[str, Floats]) -> list[dict[str, Any]]:
-    """Compute the number of rows and the means of each bin."""
+def means_by_bin(bins: Any, series: dict[str, Floats], weights: Floats) -> list[dict[str, Any]]:
+    """Compute the number of rows and the weighted means of each bin."""
     return [
         {
             "label": one.label,
             "count": len(one.rows),
-            **{name: float(values[one.rows].mean()) for name, values in series.items()},
+            **{
+                name: float(np.average(values[one.rows], weights=weights[one.rows]))
+                for name, values in series.items()
+            },
         }
         for one in bins
     ]
@@ -111,7 +115,11 @@ def rows_shown(columns: Columns, rows: NDArray[Any], order: Sequence[int]) -> di
     """Collect the values of some rows in the five most important columns."""
     chosen = list(order[:5])
     table = [[_plain(columns.values(j)[row]) for j in chosen] for row in rows.tolist()]
-    return {"columns": [columns.names[j] for j in chosen], "numbers": rows.tolist(), "rows": table}
+    return {
+        "columns": [columns.names[j] for j in chosen],
+        "numbers": columns.numbers[rows].tolist(),
+        "rows": table,
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def score(name: str, value: float, guess: float | None, better: str, says: str) 
     }
 
 
-def number_scores(y: Floats, mean: Floats, guess: float) -> list[dict[str, Any]]:
+def number_scores(y: Floats, mean: Floats, guess: float, weights: Floats) -> list[dict[str, Any]]:
     """Compute regression scores.
 
     Parameters
@@ -46,12 +47,14 @@ def number_scores(y: Floats, mean: Floats, guess: float) -> list[dict[str, Any]]
         True and predicted values.
     guess : float
         Prediction of the baseline.
+    weights : (n,) float64
     """
     constant = np.full_like(y, guess)
+    weighted = partial(np.average, weights=weights)
     scores = []
-    spread = float(((y - y.mean()) ** 2).mean())
+    spread = float(weighted((y - weighted(y)) ** 2))
     if spread > 0:
-        explained = 1 - float(((y - mean) ** 2).mean()) / spread
+        explained = 1 - float(weighted((y - mean) ** 2)) / spread
         says = "fraction of the variance explained; 1 is best"
         scores.append(score("R²", explained, 0.0, "higher", says))
     for name, measure, says in (
@@ -59,9 +62,11 @@ def number_scores(y: Floats, mean: Floats, guess: float) -> list[dict[str, Any]]
         ("MAE", mean_absolute_error, "mean absolute error"),
         ("median absolute error", median_absolute_error, "half of the rows have a smaller error"),
     ):
-        scores.append(score(name, measure(y, mean), measure(y, constant), "lower", says))
+        given = None if (weights == 1).all() else weights
+        value, of_guess = (measure(y, one, sample_weight=given) for one in (mean, constant))
+        scores.append(score(name, value, of_guess, "lower", says))
     says = "mean of true minus predicted; near 0 if the model is right on average"
-    bias, guessed = float((y - mean).mean()), float((y - constant).mean())
+    bias, guessed = float(weighted(y - mean)), float(weighted(y - constant))
     if abs(guessed) < 1e-14 * float(np.abs(y).max()):
         guessed = 0.0  # remove rounding errors
     scores.append(score("bias", bias, guessed, "0", says))
@@ -72,6 +77,7 @@ def class_scores(
     codes: NDArray[np.intp],
     proba: Floats,
     guess: Floats,
+    weights: Floats,
     gives_probabilities: bool = True,
     positive: int = 1,
 ) -> list[dict[str, Any]]:
@@ -85,6 +91,7 @@ def class_scores(
         Probabilities, or scores of a model that gives none.
     guess : (k,) float64
         Those of the baseline.
+    weights : (n,) float64
     gives_probabilities : bool, default True
         Whether to include the measures of probabilities.
     positive : int, default 1
@@ -93,46 +100,53 @@ def class_scores(
     best = proba.argmax(axis=1)
     guess = np.tile(guess, (len(codes), 1))
     constant = guess.argmax(axis=1)
+    weighted = partial(np.average, weights=weights)
     scores = [
         score(
             "accuracy",
-            (best == codes).mean(),
-            (constant == codes).mean(),
+            weighted(best == codes),
+            weighted(constant == codes),
             "higher",
             "fraction of rows classified correctly",
         )
     ]
     present = np.unique(codes)
     if len(present) > 1:
-        recalls = [(best[codes == k] == k).mean() for k in present]
+        recalls = [weighted_share(best == k, codes == k, weights) for k in present]
         says = "mean recall of the classes"
         scores.append(
-            score("balanced accuracy", np.mean(recalls), 1 / len(present), "higher", says)
+            score("balanced accuracy", float(np.mean(recalls)), 1 / len(present), "higher", says)
         )
     if gives_probabilities:
-        scores += _probability_scores(codes, proba, guess)
+        scores += _probability_scores(codes, proba, guess, weights)
     if proba.shape[1] == 2 and len(present) == 2:
-        auc = metrics.roc_auc_score(codes, proba[:, 1])
+        auc = metrics.roc_auc_score(codes, proba[:, 1], sample_weight=weights)
         says = "probability that a row of the second class ranks above a row of the first"
         scores.append(score("ROC AUC", auc, 0.5, "higher", says))
         hits = codes == positive
-        precision = metrics.average_precision_score(hits, proba[:, positive])
+        precision = metrics.average_precision_score(hits, proba[:, positive], sample_weight=weights)
         which = ("first", "second")[positive]
         says = f"area under the precision-recall curve of the {which} class"
-        scores.append(score("average precision", precision, hits.mean(), "higher", says))
+        scores.append(score("average precision", precision, weighted(hits), "higher", says))
     return scores
 
 
+def weighted_share(found: NDArray[Any], among: NDArray[np.bool_], weights: Floats) -> float:
+    """Weighted share of the rows ``found`` (n,) bool in the rows ``among`` (n,) bool."""
+    return float(np.average(found[among], weights=weights[among]))
+
+
 def _probability_scores(
-    codes: NDArray[np.intp], proba: Floats, guess: Floats
+    codes: NDArray[np.intp], proba: Floats, guess: Floats, weights: Floats
 ) -> list[dict[str, Any]]:
     # Some versions of scikit-learn's log_loss warn if there are many classes.
     rows, labels = np.arange(len(codes)), np.arange(proba.shape[1])
+    weighted = partial(np.average, weights=weights)
     loss, loss_guess = (
-        float(-np.log(np.clip(p[rows, codes], _TINY, 1)).mean()) for p in (proba, guess)
+        float(weighted(-np.log(np.clip(p[rows, codes], _TINY, 1)))) for p in (proba, guess)
     )
     truth = codes[:, None] == labels
-    brier, brier_guess = (float(((p - truth) ** 2).sum(axis=1).mean()) for p in (proba, guess))
+    brier, brier_guess = (float(weighted(((p - truth) ** 2).sum(axis=1))) for p in (proba, guess))
     says = "mean negative log of the predicted probability of the true class"
     return [
         score("log loss", loss, loss_guess, "lower", says),
@@ -142,39 +156,49 @@ def _probability_scores(
     ]
 
 
-def with_intervals(
-    scores: list[dict[str, Any]],
-    n: int,
-    measured: Callable[[NDArray[np.intp]], list[dict[str, Any]]],
-) -> list[dict[str, Any]]:
-    """Add 95 % confidence intervals of the scores, ``low`` and ``high``, by bootstrap.
+Measured = Callable[[Any], list[dict[str, Any]]]
+"""Maps row indices (m,), which may repeat, or a slice to the scores of these rows."""
 
-    Parameters
-    ----------
-    scores : list of dict
-        Of all n rows.
-    n : int
-    measured : callable
-        Maps rows (m,), which may repeat, to scores.
+
+def resampled(keys: Sequence[str], n: int, measured: Measured) -> dict[str, Floats]:
+    """Compute scores of bootstrap samples of n rows, the same samples in every call.
 
     Returns
     -------
-    list of dict
-        Resamples of many rows are smaller, and the interval is scaled.
+    dict of str to (100,) float64
+        NaN where a score is not defined.  Samples of many rows are smaller.
     """
     rng = np.random.default_rng(0)
-    size = min(n, _MOST_RESAMPLED)
-    drawn: dict[str, list[float]] = {one["key"]: [] for one in scores}
-    for _ in range(_RESAMPLES):
+    size = _resample_size(n)
+    drawn = {key: np.full(_RESAMPLES, np.nan) for key in keys}
+    for k in range(_RESAMPLES):
         for one in measured(rng.integers(n, size=size)):
             if one["key"] in drawn:
-                drawn[one["key"]].append(one["value"])
+                drawn[one["key"]][k] = one["value"]
+    return drawn
+
+
+def _resample_size(n: int) -> int:
+    return min(n, _MOST_RESAMPLED)
+
+
+def interval(value: float, drawn: Floats, n: int) -> tuple[float | None, float | None]:
+    """Compute a 95 % confidence interval of a value from those of bootstrap samples of n rows."""
+    drawn = drawn[~np.isnan(drawn)]
+    if len(drawn) <= _RESAMPLES // 2:
+        return None, None
+    shrunk = np.sqrt(_resample_size(n) / n)
+    low, high = np.quantile(drawn - value, [0.025, 0.975]) * shrunk
+    return value + float(low), value + float(high)
+
+
+def with_intervals(
+    scores: list[dict[str, Any]], n: int, measured: Measured
+) -> list[dict[str, Any]]:
+    """Add 95 % confidence intervals of the scores of n rows, ``low`` and ``high``, by bootstrap."""
+    drawn = resampled([one["key"] for one in scores], n, measured)
     found = []
     for one in scores:
-        values = np.array(drawn[one["key"]])
-        ends: tuple[float | None, float | None] = None, None
-        if len(values) > _RESAMPLES // 2:
-            low, high = np.quantile(values - one["value"], [0.025, 0.975]) * np.sqrt(size / n)
-            ends = one["value"] + float(low), one["value"] + float(high)
-        found.append({**one, "low": ends[0], "high": ends[1]})
+        low, high = interval(one["value"], drawn[one["key"]], n)
+        found.append({**one, "low": low, "high": high})
     return found

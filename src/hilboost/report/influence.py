@@ -55,7 +55,9 @@ def loss_of_rows(model: Any, target: Target, raw: Floats) -> Floats:
 def mean_loss(model: Any, target: Target, raw: Floats) -> float:
     """Mean training loss of the rows, or of the groups of a ranking."""
     values = loss_of_rows(model, target, raw)
-    return float(values.mean() if target.groups is None else values.sum() / target.n_units)
+    if target.groups is not None:
+        return float(values.sum() / target.n_units)
+    return float(np.average(values, weights=target.weight))
 
 
 def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, Any]:
@@ -156,8 +158,8 @@ def dependence_facts(
         if len(grid["rows"]) < 2:
             continue
         at = np.stack([predict(sample.with_value(j, columns, row)) for row in grid["rows"]])
-        low, high = np.quantile(at, [0.1, 0.9], axis=1)
-        mean = at.mean(axis=1)
+        low, high = _quantiles(at, [0.1, 0.9], sample.weights)
+        mean = np.average(at, axis=1, weights=sample.weights)
         curves = [
             {
                 "name": name,
@@ -170,6 +172,14 @@ def dependence_facts(
         found.append({"column": columns.names[j], **grid["facts"], "curves": curves})
         if len(found) == _COLUMNS_DRAWN:
             break
+    return found
+
+
+def _quantiles(values: Floats, levels: list[float], weights: Floats) -> Floats:
+    """Compute quantiles of values (g, n, r) over the rows n, (levels, g, r)."""
+    if (weights == weights[0]).all():
+        return np.quantile(values, levels, axis=1)
+    found: Floats = np.quantile(values, levels, axis=1, weights=weights, method="inverted_cdf")
     return found
 
 

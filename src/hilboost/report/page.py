@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -84,16 +87,18 @@ def page_packages() -> Any:
 
 
 def render(facts: dict[str, Any]) -> str:
-    """Render the facts of :func:`hilboost.report.facts` as a page.
+    """Render the facts of a report or of a comparison as a page.
 
     Parameters
     ----------
     facts : dict
+        From :func:`hilboost.report.facts` or :func:`hilboost.report.compare`.
 
     Returns
     -------
     str
-        Self-contained HTML without scripts or network access.
+        Self-contained HTML without network access.  Its only script sorts tables and shows the
+        values of charts next to the pointer; the page is complete without it.
 
     Raises
     ------
@@ -101,7 +106,10 @@ def render(facts: dict[str, Any]) -> str:
         The packages of the extra ``report`` are not installed.
     """
     jinja2 = page_packages()
+    import markupsafe
+
     from hilboost.report import charts
+    from hilboost.report.swarm import swarm
     from hilboost.report.table import number_text
 
     environment = jinja2.Environment(
@@ -114,10 +122,31 @@ def render(facts: dict[str, Any]) -> str:
     environment.filters["num"] = _number
     environment.filters["brief"] = lambda value: number_text(value, 2)
     environment.filters["percent"] = _percent
+    environment.filters["difference"] = _difference
+    environment.filters["extract"] = lambda key, mapping: mapping[key]
     environment.filters["plain"] = number_text
-    page = environment.get_template("report.html").render(f=facts, charts=charts)
+    script = _script()
+    name = "comparison.html" if "models" in facts else "report.html"
+    page = environment.get_template(name).render(
+        f=facts,
+        charts=charts,
+        swarm=swarm,
+        script=markupsafe.Markup(script),
+        script_hash=_hash(script),
+    )
     # Levels and labels may contain lone surrogates, which cannot be written to a file.
     return page.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _script() -> str:
+    """Read the script of the page."""
+    folder = files("hilboost.report") / "templates"
+    return (folder / "report.js").read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """Hash a script, by which the page's policy permits this one and no other."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _number(value: Any) -> str:
@@ -129,6 +158,13 @@ def _number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return number_text(value)
+
+
+def _difference(value: float) -> str:
+    """Format a number with its sign."""
+    from hilboost.report.table import number_text
+
+    return ("+" if value > 0 else "") + number_text(value, 2)
 
 
 def _percent(value: float | None) -> str:

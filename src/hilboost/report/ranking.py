@@ -68,7 +68,9 @@ def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any])
         "longest": int(sizes.max()),
         "undecided": int(_undecided(target).sum()),
         "by_length": means_by_bin(
-            bins_of(sizes.astype(np.float64)), {"ndcg": ndcg, "chance": by_chance[0]}
+            bins_of(sizes.astype(np.float64)),
+            {"ndcg": ndcg, "chance": by_chance[0]},
+            np.ones(len(sizes)),
         ),
         "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
         "by_position": _by_position(target, raw[:, 0]),

@@ -38,8 +38,6 @@ def regression_facts(
         rows = np.flatnonzero(~np.isnan(y[:, k]))
         known = columns if len(rows) == len(y) else columns.rows(rows)
         of_output = _output(known, order, y[rows, k], mean[rows, k], float(guess[k]))
-        worst = of_output["worst"]
-        worst["numbers"] = rows[worst["numbers"]].tolist()
         found.append(of_output)
     return found
 
@@ -51,14 +49,15 @@ def _output(
     size = np.abs(residual)
     shown = draw_rows(len(y), _POINTS)
     worst = np.argsort(-size, kind="stable")[:_WORST]
+    worst = worst[size[worst] > 0]
     series = {"error": size, "bias": residual}
     table = rows_shown(columns, worst, order)
     table["true"], table["predicted"] = y[worst].tolist(), mean[worst].tolist()
     return {
-        "scores": number_scores(y, mean, guess),
+        "scores": number_scores(y, mean, guess, columns.weights),
         "points": {"true": y[shown].tolist(), "predicted": mean[shown].tolist()},
         "residuals": histogram(residual, 24),
-        "by_prediction": means_by_bin(bins_of(mean, 10), series),
+        "by_prediction": means_by_bin(bins_of(mean, 10), series, columns.weights),
         "by_column": means_by_column(columns, order, series),
         "worst": table,
     }
@@ -81,7 +80,7 @@ def quantile_facts(
     below = y[:, None] <= predicted
     facts: dict[str, Any] = {
         "levels": [
-            {"level": level, "below": float(below[:, k].mean())} for k, level in enumerate(levels)
+            {"level": level, "below": columns.mean(below[:, k])} for k, level in enumerate(levels)
         ],
         "interval": None,
     }
@@ -90,13 +89,14 @@ def quantile_facts(
         inside = ((predicted[:, low] <= y) & below[:, high]).astype(float)
         width = predicted[:, high] - predicted[:, low]
         series = {"inside": inside, "width": width}
+        bins = bins_of(predicted.mean(axis=1), 8)
         facts["interval"] = {
             "low": levels[low],
             "high": levels[high],
             "nominal": levels[high] - levels[low],
-            "inside": float(inside.mean()),
-            "width": float(width.mean()),
-            "by_prediction": means_by_bin(bins_of(predicted.mean(axis=1), 8), series),
+            "inside": columns.mean(inside),
+            "width": columns.mean(width),
+            "by_prediction": means_by_bin(bins, series, columns.weights),
             "by_column": means_by_column(columns, order, series, 4),
         }
     return facts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -42,11 +43,12 @@ def structured_facts(
         Predicted points in the output space.
     """
     embedded = to_points(model.output_, y, raw)
-    scores = explained_scores(model, columns.source, y)
+    scores = explained_scores(model, columns, y)
     explained = scores[0]["value"]
-    total = float(embedded.mean()) / (1 - explained) if explained < 1 else None
+    error = columns.mean(embedded)
+    total = error / (1 - explained) if explained < 1 else None
     says = "mean squared distance between predicted and true points in the output space"
-    scores.append(score("embedding error", embedded.mean(), total, "lower", says))
+    scores.append(score("embedding error", error, total, "lower", says))
     facts = {
         "scores": scores,
         "errors": histogram(np.sqrt(embedded), 24),
@@ -56,31 +58,32 @@ def structured_facts(
     if model.output_.label_kind == "rows":
         return facts
     rows = draw_rows(columns.n_rows, _DECODED_ROWS)
-    truth = take_labels(y, rows)
+    sample, truth = columns.rows(rows), take_labels(y, rows)
     predicted = model.decode_raw(raw[rows])
     distance = to_labels(model.output_, truth, predicted)
     says = "mean squared distance between decoded and true outputs, in the output space"
-    scores.append(score("pre-image error", distance.mean(), None, "lower", says))
+    scores.append(score("pre-image error", sample.mean(distance), None, "lower", says))
     pair = _Pairs(model.output_.label_kind, model.output_.settled(truth), predicted)
-    scores += pair.scores()
-    facts["gallery"] = _gallery(pair, distance, rows, columns)
+    scores += pair.scores(sample.weights)
+    facts["gallery"] = _gallery(pair, distance, sample)
     return facts
 
 
-def explained_scores(model: Any, X: Any, y: Any) -> list[dict[str, Any]]:
+def explained_scores(model: Any, columns: Columns, y: Any) -> list[dict[str, Any]]:
     """Compute the share of explained variance, and the metric of the output space, if one is set.
 
     Parameters
     ----------
     model : output kernel estimator
-    X : array-like (n, d)
+    columns : Columns
     y : sequence of n labels
     """
+    X, weights = columns.source, columns.weights
     says = "fraction of the variance in the output space explained; 1 is best"
-    found = [score("explained", model.explained_variance(X, y), 0.0, "higher", says)]
+    found = [score("explained", model.explained_variance(X, y, weights), 0.0, "higher", says)]
     if model.metric in model.output_.metrics():
         says = "mean over the rows of the metric that the model serves"
-        found.append(score(model.metric, model.score(X, y), None, "higher", says))
+        found.append(score(model.metric, model.score(X, y, weights), None, "higher", says))
     return found
 
 
@@ -102,27 +105,30 @@ class _Pairs:
         if label_kind == "ranks":
             self.ranks = np.asarray(true), np.asarray(predicted)
 
-    def scores(self) -> list[dict[str, Any]]:
-        """Compute the scores for this kind of label."""
+    def scores(self, weights: Floats) -> list[dict[str, Any]]:
+        """Compute the scores for this kind of label, with weights (n,) of the rows."""
+        weighted = partial(np.average, weights=weights)
         if self.kind in ("image", "curve"):
-            error = np.asarray(self.true) - np.asarray(self.predicted)
+            error = (np.asarray(self.true) - np.asarray(self.predicted)).reshape(len(weights), -1)
             name = "pixel RMSE" if self.kind == "image" else "entry RMSE"
             says = "root mean squared error of the entries"
-            return [score(name, float(np.sqrt((error**2).mean())), None, "lower", says)]
+            return [
+                score(name, float(np.sqrt(weighted((error**2).mean(axis=1)))), None, "lower", says)
+            ]
         equal = [t == p for t, p in zip(self.true, self.predicted, strict=True)]
         found = [
-            score("exactly right", float(np.mean(equal)), None, "higher", "fraction of exact rows")
+            score("exactly right", float(weighted(equal)), None, "higher", "fraction of exact rows")
         ]
         if self.kind == "tags":
             both = zip(self.true, self.predicted, strict=True)
             f1 = [2 * len(t & p) / (len(t) + len(p)) if t or p else 1.0 for t, p in both]
             says = "mean over rows of 2 · common / (true + predicted) labels"
-            found.append(score("F1 of rows", float(np.mean(f1)), None, "higher", says))
+            found.append(score("F1 of rows", float(weighted(f1)), None, "higher", says))
         if self.ranks is not None and self.ranks[0].shape[1] > 1:
             tau = [kendalltau(t, p).statistic for t, p in zip(*self.ranks, strict=True)]
             if np.isfinite(tau).all():
                 says = "mean Kendall τ between true and predicted rankings, from −1 to 1"
-                found.append(score("Kendall τ", float(np.mean(tau)), 0.0, "higher", says))
+                found.append(score("Kendall τ", float(weighted(tau)), 0.0, "higher", says))
         return found
 
 
@@ -201,9 +207,8 @@ def _orders(ranks: NDArray[Any]) -> list[str]:
     return texts
 
 
-def _gallery(
-    pair: _Pairs, distance: Floats, rows: NDArray[np.intp], columns: Columns
-) -> dict[str, Any]:
+def _gallery(pair: _Pairs, distance: Floats, columns: Columns) -> dict[str, Any]:
+    """Show the worst, median and best predictions of the rows ``columns``."""
     order = np.argsort(-distance, kind="stable")
     wrong = order[distance[order] > _EXACT * max(float(distance.max()), 1.0)]
     n = len(order)
@@ -222,9 +227,9 @@ def _gallery(
                 "name": name,
                 "items": [
                     {
-                        "row": int(rows[k]),
+                        "row": int(columns.numbers[k]),
                         "error": float(distance[k]),
-                        **show(int(k), int(rows[k])),
+                        **show(int(k)),
                     }
                     for k in chosen
                 ],
@@ -253,7 +258,7 @@ class _Shower:
             self.input_shape = shape
             self.input_range = float(np.nanmin(table)), float(np.nanmax(table))
 
-    def __call__(self, k: int, row: int) -> dict[str, Any]:
+    def __call__(self, k: int) -> dict[str, Any]:
         true, predicted = self.pair.true[k], self.pair.predicted[k]
         if self.pair.kind == "tags":
             return {
@@ -267,7 +272,7 @@ class _Shower:
             return {"true": true, "predicted": predicted}
         facts = {"true": _pixels(true, self.range), "predicted": _pixels(predicted, self.range)}
         if self.input_shape is not None:
-            picture = self.columns.source[row].reshape(self.input_shape)
+            picture = self.columns.source[k].reshape(self.input_shape)
             facts["input"] = _pixels(picture, self.input_range)
         return facts
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.tables import check_sparse, is_pandas, is_sparse, without_mask
 
@@ -24,10 +25,16 @@ class Columns:
     source : (n, d) array or pandas.DataFrame
         Input of ``predict``.
     names : list of d str
+    weights : (n,) float64
+        Positive weights of the rows.
+    numbers : (n,) int
+        Numbers of the rows in the table that the user passed.
     """
 
     source: Any
     names: list[str]
+    weights: Floats
+    numbers: NDArray[np.intp]
 
     @classmethod
     def of(cls, model: Any, X: Any) -> Columns:
@@ -43,7 +50,7 @@ class Columns:
         if hasattr(X, "to_pandas"):
             X = X.to_pandas()
         if is_pandas(X):
-            return cls(X, [str(name) for name in X.columns])
+            return cls._unweighted(X, [str(name) for name in X.columns])
         if is_sparse(X):
             check_sparse(X)
         X = X.toarray() if hasattr(X, "toarray") else np.asarray(without_mask(X))
@@ -54,7 +61,15 @@ class Columns:
         names = model.fitted_.schema.names
         if names is None or len(names) != X.shape[1]:
             names = [f"column {number}" for number in range(X.shape[1])]
-        return cls(X, list(names))
+        return cls._unweighted(X, list(names))
+
+    @classmethod
+    def _unweighted(cls, source: Any, names: list[str]) -> Columns:
+        return cls(source, names, np.ones(len(source)), np.arange(len(source)))
+
+    def weighted(self, weights: Floats | None) -> Columns:
+        """Set the weights (n,); ``None`` means one for each row."""
+        return self if weights is None else replace(self, weights=weights)
 
     @property
     def n_rows(self) -> int:
@@ -79,8 +94,12 @@ class Columns:
 
     def rows(self, index: NDArray[np.intp]) -> Columns:
         """Select rows by index."""
-        is_frame = is_pandas(self.source)
-        return replace(self, source=self.source.iloc[index] if is_frame else self.source[index])
+        source = self.source.iloc[index] if is_pandas(self.source) else self.source[index]
+        return Columns(source, self.names, self.weights[index], self.numbers[index])
+
+    def mean(self, values: NDArray[Any]) -> float:
+        """Compute the weighted mean of values (n,)."""
+        return float(np.average(values, weights=self.weights))
 
     def with_value(self, number: int, other: Columns, row: int) -> Any:
         """Set one column to the value from a row of another table, and return the new source.

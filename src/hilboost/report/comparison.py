@@ -1,0 +1,316 @@
+"""Comparison of several models on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.version import __version__
+from hilboost.losses.registry import gives_probabilities
+from hilboost.report.about import model_facts
+from hilboost.report.asides import Asides
+from hilboost.report.classes import calibration_facts, curve_facts
+from hilboost.report.collect import FORMAT
+from hilboost.report.data import means_by_column, rows_shown
+from hilboost.report.evaluation import (
+    Rows,
+    means,
+    plain,
+    positive_index,
+    probabilities,
+    scorer,
+)
+from hilboost.report.figures import interval, resampled
+from hilboost.report.influence import importance_facts
+from hilboost.report.structured import explained_scores
+from hilboost.report.table import Columns, shortened
+
+_MOST_MODELS = 8
+_APART = 8  # rows
+_COLUMNS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A model with its predictions.
+
+    Attributes
+    ----------
+    name : str
+    rows : Rows
+    scores : list of dict
+    drawn : dict of str to (100,) float64
+        Scores of bootstrap samples of the rows, the same samples for all models.
+    seconds : float
+        Time of a prediction.
+    """
+
+    name: str
+    rows: Rows
+    scores: list[dict[str, Any]]
+    drawn: dict[str, Floats]
+    seconds: float
+
+    @property
+    def model(self) -> Any:
+        """The estimator."""
+        return self.rows.model
+
+    @property
+    def raw(self) -> Floats:
+        """Raw predictions, (n, r)."""
+        return self.rows.raw
+
+    @property
+    def codes(self) -> Floats:
+        """Encoded labels, (n, c)."""
+        return self.rows.codes
+
+
+def comparison_facts(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    title: str | None = None,
+    positive_class: Any = None,
+    sample_weight: Any = None,
+) -> dict[str, Any]:
+    """Collect facts about several models on the same rows.
+
+    Parameters
+    ----------
+    models : mapping of str to estimator
+        Fitted, 2 to 8, of the same kind of labels.
+    X : array-like or data frame (n, d)
+        Rows that no model was fitted to.
+    y : array-like (n,), (n, c), or sequence of n labels
+    title : str, optional
+    positive_class : label, optional
+        The class, of two, that calibration and curves are about; by default the second.
+    sample_weight : array-like (n,), optional
+
+    Returns
+    -------
+    dict
+        JSON-compatible facts: ``models``, ``scores``, ``curves``, ``by_column`` and ``apart``, the
+        rows on which the predictions differ most.
+
+    Raises
+    ------
+    InvalidParameter
+        There are too few or too many models, or ``positive_class`` is not one of two classes.
+    InvalidType, InvalidData, ValueError, TypeError
+        As for a report on one of the models; or the models have different kinds of labels.
+    """
+    if not isinstance(models, Mapping):
+        raise InvalidType(
+            f"models must be a dict of names and fitted models; got {type(models).__name__}."
+        )
+    if not 2 <= len(models) <= _MOST_MODELS:
+        raise InvalidParameter(
+            f"a comparison requires 2 to {_MOST_MODELS} models; got {len(models)}."
+        )
+    weights = Asides(sample_weight=sample_weight)
+    entrants = [
+        _entrant(str(name), Rows.of(model, X, y, weights), positive_class)
+        for name, model in models.items()
+    ]
+    columns = entrants[0].rows.columns
+    _check_same(entrants)
+    scores = _scores(entrants, columns.n_rows)
+    best = entrants[scores[0]["best"]]
+    of_rows = _predictions(entrants, positive_class)
+    found = {
+        "format": FORMAT,
+        "title": title or f"{len(entrants)} models on {columns.n_rows} rows",
+        "n_rows": columns.n_rows,
+        "weight": None if sample_weight is None else float(columns.weights.sum()),
+        "models": [_about(entrant) for entrant in entrants],
+        "scores": scores,
+        "curves": _curves(entrants, columns, positive_class),
+        "by_column": None,
+        "apart": None,
+        "version": __version__,
+    }
+    if of_rows is not None:
+        order = importance_facts(best.model, columns, best.rows.target)["order"]
+        found |= _on_rows(entrants, columns, of_rows, order)
+    plain_facts: dict[str, Any] = plain(found)
+    return plain_facts
+
+
+def _entrant(name: str, rows: Rows, positive_class: Any) -> Entrant:
+    model, columns = rows.model, rows.columns
+    if model.ranks_groups or model.fitted_.codec.kind == "survival":
+        raise InvalidType(
+            f"comparisons do not support {type(model).__name__}; use a report of each model."
+        )
+    positive = positive_index(model, positive_class)
+    began = perf_counter()
+    model.predict_raw(columns.source)
+    seconds = perf_counter() - began
+    if model.fitted_.codec.kind == "structured":
+        scores: list[dict[str, Any]] = explained_scores(model, columns, rows.labels)
+        return Entrant(name, rows, scores, {}, seconds)
+    measured = scorer(rows, positive)
+    scores = measured(slice(None))
+    drawn = resampled([one["key"] for one in scores], columns.n_rows, measured)
+    return Entrant(name, rows, scores, drawn, seconds)
+
+
+def _check_same(entrants: list[Entrant]) -> None:
+    first = entrants[0].model.fitted_.codec
+    for other in entrants[1:]:
+        codec = other.model.fitted_.codec
+        same = codec.kind == first.kind
+        if same and codec.kind == "classes":
+            same = (
+                other.model.fitted_.classes.tolist() == entrants[0].model.fitted_.classes.tolist()
+            )
+        if not same or other.codes.shape[1] != entrants[0].codes.shape[1]:
+            raise InvalidData(
+                f"models {entrants[0].name!r} and {other.name!r} have different labels; compare "
+                "models of the same target."
+            )
+
+
+def _about(entrant: Entrant) -> dict[str, Any]:
+    facts = model_facts(entrant.model)
+    chosen = [f"{one['name']}={one['value']}" for one in facts["parameters"] if one["chosen"]]
+    return {
+        "name": entrant.name,
+        "class": facts["class"],
+        "loss": facts["loss"],
+        "n_stages": facts["n_stages"],
+        "parameters": chosen,
+        "seconds": entrant.seconds,
+    }
+
+
+def _scores(entrants: list[Entrant], n: int) -> list[dict[str, Any]]:
+    """Scores that all models have, each with the best model and differences from it."""
+    found = []
+    for one in entrants[0].scores:
+        same = [s for e in entrants for s in e.scores if s["key"] == one["key"]]
+        if len(same) < len(entrants):
+            continue
+        values = np.array([s["value"] for s in same])
+        merit = {"higher": values, "lower": -values}.get(one["better"], -np.abs(values))
+        best = int(np.argmax(merit))
+        found.append(
+            {
+                **{key: one[key] for key in ("key", "name", "better", "says")},
+                "values": values.tolist(),
+                "best": best,
+                "differences": [
+                    _difference(entrant, entrants[best], one["key"], value - values[best], n)
+                    for entrant, value in zip(entrants, values, strict=True)
+                ],
+            }
+        )
+    return found
+
+
+def _difference(
+    entrant: Entrant, best: Entrant, key: str, value: float, n: int
+) -> dict[str, Any] | None:
+    """Difference of a score from that of the best model, with a confidence interval."""
+    if entrant is best or key not in entrant.drawn:
+        return None
+    low, high = interval(float(value), entrant.drawn[key] - best.drawn[key], n)
+    clear = low is not None and high is not None and not low <= 0 <= high
+    return {"low": low, "high": high, "clear": clear}
+
+
+def _predictions(entrants: list[Entrant], positive_class: Any) -> Floats | None:
+    """Main prediction of each row by each model, (n, models); ``None`` for structured outputs.
+
+    For classes, the probability of the positive class of two, or else of the true class.
+    """
+    kind = entrants[0].model.fitted_.codec.kind
+    if kind == "structured":
+        return None
+    found = []
+    for entrant in entrants:
+        if kind == "numbers":
+            predicted, _, k = means(entrant.model, entrant.raw)
+            found.append(predicted[:, k])
+            continue
+        proba = probabilities(entrant.model, entrant.raw)
+        rows, codes = np.arange(len(proba)), entrant.codes[:, 0].astype(np.intp)
+        two = proba.shape[1] == 2
+        found.append(
+            proba[:, positive_index(entrant.model, positive_class)] if two else proba[rows, codes]
+        )
+    return np.stack(found, axis=1)
+
+
+def _curves(
+    entrants: list[Entrant], columns: Columns, positive_class: Any
+) -> dict[str, Any] | None:
+    """Curves of each model, for two classes."""
+    first = entrants[0].model
+    if first.fitted_.codec.n_classes != 2:
+        return None
+    positive = positive_index(first, positive_class)
+    hits = entrants[0].codes[:, 0] == positive
+    found = []
+    for entrant in entrants:
+        stated = probabilities(entrant.model, entrant.raw)[:, positive]
+        given = gives_probabilities(entrant.model.loss_)
+        found.append(
+            {
+                "curves": curve_facts(hits, stated, columns.weights),
+                "calibration": calibration_facts(hits, stated, columns.weights) if given else None,
+            }
+        )
+    if found[0]["curves"] is None:
+        return None
+    return {"class": shortened(first.classes_[positive], 30), "of": found}
+
+
+def _on_rows(
+    entrants: list[Entrant], columns: Columns, predicted: Floats, order: list[int]
+) -> dict[str, Any]:
+    """Errors by column, and the rows on which the predictions differ most."""
+    first = entrants[0]
+    classes = first.model.fitted_.codec.kind == "classes"
+    if classes:
+        codes = first.codes[:, 0].astype(np.intp)
+        errors = {
+            e.name: (probabilities(e.model, e.raw).argmax(axis=1) != codes).astype(float)
+            for e in entrants
+        }
+        truth = [shortened(first.model.classes_[code], 30) for code in codes]
+    else:
+        known = np.flatnonzero(~np.isnan(first.codes[:, 0]))
+        columns, predicted, target = columns.rows(known), predicted[known], first.codes[known, 0]
+        errors = {e.name: np.abs(target - predicted[:, k]) for k, e in enumerate(entrants)}
+        truth = target.tolist()
+    spread = predicted.max(axis=1) - predicted.min(axis=1)
+    apart = np.argsort(-spread, kind="stable")[:_APART]
+    apart = apart[spread[apart] > 0]
+    table = rows_shown(columns, apart, order)
+    table["true"] = [truth[row] for row in apart]
+    table["predicted"] = predicted[apart].tolist()
+    return {
+        "error": "error rate" if classes else "mean absolute error",
+        "correlations": _correlations(predicted),
+        "by_column": means_by_column(columns, order, errors, _COLUMNS),
+        "apart": table,
+    }
+
+
+def _correlations(predicted: Floats) -> list[list[float]] | None:
+    """Correlations of the predictions; ``None`` if one is constant."""
+    if len(predicted) < 2 or (np.ptp(predicted, axis=0) == 0).any():
+        return None
+    matrix = np.corrcoef(predicted, rowvar=False)
+    return [[float(value) for value in row] for row in np.atleast_2d(matrix)]

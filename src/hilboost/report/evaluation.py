@@ -1,0 +1,183 @@
+"""The rows of a report: validated, with predictions, weights and scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
+from hilboost.core.labels import take_labels
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
+from hilboost.losses.registry import gives_probabilities
+from hilboost.report.asides import Asides
+from hilboost.report.figures import Measured, class_scores, number_scores, score
+from hilboost.report.influence import mean_loss
+from hilboost.report.table import Columns
+from hilboost.validation.targets import check_length
+from hilboost.validation.weights import check_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a report.
+
+    Attributes
+    ----------
+    model : estimator
+    columns : Columns
+    labels : sequence of n labels
+        As the user passed them.
+    raw : (n, r) float64
+        Raw predictions.
+    target : Target
+        Encoded labels, and weights.
+    """
+
+    model: Any
+    columns: Columns
+    labels: Any
+    raw: Floats
+    target: Target
+
+    @property
+    def codes(self) -> Floats:
+        """Encoded labels, (n, c)."""
+        return self.target.y
+
+    @classmethod
+    def of(cls, model: Any, X: Any, y: Any, asides: Asides) -> Rows:
+        """Validate and predict; rows with zero weight are left out.
+
+        Raises
+        ------
+        InvalidType, InvalidData, InvalidParameter, ValueError, TypeError
+            See :func:`hilboost.report.collect.facts`.
+        """
+        _check_model(model)
+        asides.check(model)
+        columns = Columns.of(model, X)
+        raw = model.predict_raw(columns.source)
+        if y is None:
+            raise InvalidData("a report requires the true targets; pass y.")
+        codes = model.fitted_.encode_target(asides.labels(model, y), len(raw))
+        check_length(codes, len(raw))
+        if model.fitted_.codec.kind == "numbers" and np.isnan(codes).all(axis=0).any():
+            nowhere = int(np.isnan(codes).all(axis=0).argmax())
+            raise InvalidData(
+                f"target {nowhere} of y is missing in every row; pass rows in which it is known."
+            )
+        weights = check_weights(asides.sample_weight, raw)
+        if weights is None:
+            columns, raw, target = asides.arranged(model, columns, raw, Target(codes))
+            return cls(model, columns, y, raw, target)
+        kept = np.flatnonzero(weights)
+        target = Target(codes, weights).rows(kept)
+        columns = columns.weighted(weights).rows(kept)
+        return cls(model, columns, take_labels(y, kept), raw[kept], target)
+
+
+def _check_model(model: Any) -> None:
+    if not hasattr(model, "report_facts"):
+        raise InvalidType(f"a report requires a hilboost estimator; got {type(model).__name__}.")
+    check_is_fitted(model)
+    survival = model.fitted_.codec.kind == "survival"
+    if model.loss_.couples_rows and not (model.ranks_groups or survival):
+        raise InvalidType(
+            f"reports support losses that couple rows only for rankings and survival times; "
+            f"{type(model).__name__} has loss={type(model.loss_).__name__}."
+        )
+
+
+def scorer(rows: Rows, positive: int) -> Measured:
+    """Return a function that maps some rows to the scores of a model of numbers or classes."""
+    model, raw, codes, weights = rows.model, rows.raw, rows.codes, rows.columns.weights
+    if model.fitted_.codec.kind != "classes":
+        return lambda some: _number_scores(model, codes[some], raw[some], weights[some])
+    numbers, proba = codes[:, 0].astype(np.intp), probabilities(model, raw)
+    guess, stated = class_guess(model, raw, numbers), gives_probabilities(model.loss_)
+    return lambda some: class_scores(
+        numbers[some], proba[some], guess, weights[some], stated, positive
+    )
+
+
+def _number_scores(model: Any, y: Floats, raw: Floats, weights: Floats) -> list[dict[str, Any]]:
+    """Compute scores of the first output, or of the quantile nearest to the median."""
+    predicted, guess, k = means(model, raw)
+    known = ~np.isnan(y[:, 0])
+    found = number_scores(y[known, 0], predicted[known, k], float(guess[k]), weights[known])
+    if quantile_levels(model.loss_):
+        pinball = mean_loss(model, Target(y, weights), raw)
+        says = "mean pinball loss, summed over all quantiles"
+        found.insert(0, score("pinball loss", float(pinball), None, "lower", says))
+    return found
+
+
+def means(model: Any, raw: Floats) -> tuple[Floats, Floats, int]:
+    """Return predictions (n, c), baseline predictions (c,), and the main output column."""
+    predicted = np.asarray(model.loss_.inverse_link(raw))
+    guess = _guess(model, raw)
+    guess = predicted.mean(axis=0) if guess is None else guess
+    levels = quantile_levels(model.loss_)
+    if not levels:
+        return predicted, guess, 0
+    return predicted, guess, int(np.argmin(np.abs(np.asarray(levels) - 0.5)))
+
+
+def quantile_levels(loss: Loss) -> tuple[float, ...]:
+    """Levels of the predicted quantiles; none for other predictions."""
+    return () if loss.link is None else loss.link.levels
+
+
+def class_guess(model: Any, raw: Floats, numbers: Any) -> Floats:
+    """Predict probabilities with the baseline, (k,)."""
+    guess = _guess(model, raw)
+    if guess is not None:
+        return guess
+    return np.bincount(numbers, minlength=len(model.classes_)) / len(raw)
+
+
+def positive_index(model: Any, label: Any) -> int:
+    """Index of the class that the user chose."""
+    if label is None:
+        return 1
+    if model.fitted_.codec.n_classes != 2:
+        raise InvalidParameter("positive_class requires a model of two classes; omit it.")
+    known = model.classes_.tolist()
+    if label not in known:
+        raise InvalidParameter(
+            f"positive_class={shown(label)} is not a class of the model; set it to {known[0]!r} or "
+            f"{known[1]!r}."
+        )
+    return int(known.index(label))
+
+
+def probabilities(model: Any, raw: Floats) -> Floats:
+    """Predict probabilities, clipped to [0, 1] because of custom losses; else scores."""
+    predicted: Floats = model.loss_.inverse_link(raw)
+    return np.clip(predicted, 0.0, 1.0) if gives_probabilities(model.loss_) else predicted
+
+
+def _guess(model: Any, raw: Floats) -> Floats | None:
+    """Predict with the baseline, the model without stages, (c,)."""
+    if not model.is_additive:
+        return None
+    initial_raw = model.model_.initial_raw[None]
+    return np.asarray(model.loss_.inverse_link(initial_raw))[0]
+
+
+def plain(value: Any) -> Any:
+    """Convert to JSON-compatible values; non-finite numbers become ``None``."""
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
