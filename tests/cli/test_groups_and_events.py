@@ -86,6 +86,24 @@ def test_evaluation_and_reports():
     assert "supported by survival models" in misused("evaluate", "r", "pages.csv", *both)
 
 
+@pytest.mark.usefixtures("folder")
+def test_several_tables_of_validation_data():
+    for name, seed in (("train", 0), ("spring", 1), ("autumn", 2)):
+        write(pages(seed), f"{name}.csv")
+    start = ("fit", "train.csv", "--target", "relevance", "--group", "query", "--out", "m", *FAST)
+    both = ("--valid", "spring.csv", "--valid", "autumn.csv", "--set", "eval_metric=ndcg@10")
+    done = run(*start, *both, "--json")
+    assert done.exit_code == 0, done.output
+    scores = json.loads(done.stdout)["scores"]
+    history = hilboost.load("m").history_.metrics
+    kept = hilboost.load("m").n_estimators_
+    assert scores["autumn"]["ndcg@10"] == pytest.approx(history["autumn: ndcg@10"][kept])
+    assert scores["spring"]["ndcg@10"] == pytest.approx(history["ndcg@10"][kept])
+    assert "Metrics on 'autumn.csv': ndcg@10" in run(*start, *both).stdout
+    Path("fit.toml").write_text('valid = ["spring.csv", "autumn.csv"]')
+    assert run(*start, "--config", "fit.toml").stdout.count("Metrics on") == 2
+
+
 def misused(*arguments):
     """What stderr says about options that do not go together."""
     result = run(*arguments)

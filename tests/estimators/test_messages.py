@@ -14,6 +14,7 @@ from tests.cases import PLAIN
 
 from hilboost import (
     BoostingClassifier,
+    BoostingRanker,
     BoostingRegressor,
     KernelBoostingRegressor,
     OutputKernelForestRegressor,
@@ -86,7 +87,12 @@ def test_parameters_of_other_libraries(estimator, name, match):
 
 def test_all_suggested_parameters_exist():
     known = set()
-    for estimator in (BoostingRegressor, BoostingClassifier, KernelBoostingRegressor):
+    for estimator in (
+        BoostingRegressor,
+        BoostingClassifier,
+        BoostingRanker,
+        KernelBoostingRegressor,
+    ):
         known |= {*estimator().get_params(), *inspect.signature(estimator.fit).parameters}
     for name, same in PARAMETERS.items():
         assert set(same) <= known | {"length_scale"}, name

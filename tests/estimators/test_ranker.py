@@ -197,6 +197,35 @@ def test_metadata_routing():
     assert search.best_score_ > 0.7
 
 
+def test_effects_of_positions():
+    rng = np.random.default_rng(0)
+    query, Z = np.repeat(np.arange(300), 8), rng.normal(size=(2400, 3))
+    shown = np.lexsort((-Z[:, 1] - 0.5 * rng.normal(size=2400), query))
+    positions = np.empty(2400, dtype=int)
+    positions[shown] = np.arange(2400) % 8 + 1
+    relevance = 1 / (1 + np.exp(1 - 2 * Z[:, 0]))
+    clicks = rng.uniform(size=2400) < relevance / positions
+    labels, settings = np.round(4 * relevance), SHORT | {"n_estimators": 20}
+    plain = BoostingRanker(**settings).fit(Z, clicks, groups=query)
+    model = BoostingRanker(**settings).fit(Z, clicks, groups=query, positions=positions)
+    gained = model.score(Z, labels, groups=query) - plain.score(Z, labels, groups=query)
+    assert gained > 0.03
+    target = Target(clicks[:, None].astype(float), None, query, positions=positions)
+    effects = LambdaRank().adapted(target, model.predict_raw(Z)).effects
+    assert effects[1] > effects[2:].max()
+    order = rng.permutation(2400)
+    moved = BoostingRanker(**settings)
+    moved.fit(Z[order], clicks[order], groups=query[order], positions=positions[order])
+    assert_same_model(model, moved)
+    alike = BoostingRanker(**settings).fit(Z, clicks, groups=query, positions=0 * positions)
+    assert_same_model(plain, alike)
+    for bad in (positions[1:], -positions, positions + 0.5):
+        with pytest.raises(InvalidData, match="positions must"):
+            BoostingRanker(**settings).fit(Z, clicks, groups=query, positions=bad)
+    with pytest.raises(InvalidData, match="positions requires loss='lambdarank'"):
+        BoostingRanker("query_rmse").fit(Z, clicks, groups=query, positions=positions)
+
+
 def test_a_long_group_takes_little_memory():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(20_000, 2))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, minimize_scalar
 
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.target import Target
@@ -142,6 +142,25 @@ def test_aft_estimates_start_and_scale():
     assert raw[0, 0] == pytest.approx(-1.5, abs=0.03)
     assert AFT().adapted(target, raw).scale == pytest.approx(0.3, abs=0.02)
     assert AFT(scale=2.0).adapted(target, raw).scale == 2.0
+
+
+@pytest.mark.parametrize("distribution", NOISE)
+def test_the_scale_maximizes_the_likelihood(distribution):
+    rng = np.random.default_rng(8)
+    parts = [np.column_stack(bounds(kind)) for kind in ("exact", "right", "left", "interval")]
+    y = np.column_stack([np.concatenate(parts), np.zeros((160, 2))])
+    raw, times = rng.normal(size=(160, 1)), rng.integers(1, 4, size=160)
+    for rows in (np.arange(40), np.arange(80), np.arange(160), np.arange(40, 160)):
+        target = Target(y[rows], times[rows].astype(float))
+
+        def total(logarithm, target=target, rows=rows):
+            return target.weight @ AFT(distribution, np.exp(logarithm)).value(target, raw[rows])
+
+        scale = AFT(distribution).adapted(target, raw[rows]).scale
+        best = minimize_scalar(total, bounds=np.log([0.01, 100]), method="bounded")
+        assert np.log(scale) == pytest.approx(best.x, abs=0.02)
+        repeated = np.repeat(rows, times[rows])[::-1]
+        assert AFT(distribution).adapted(Target(y[repeated]), raw[repeated]).scale == scale
 
 
 def test_aft_far_away():

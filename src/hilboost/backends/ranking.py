@@ -216,10 +216,12 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
             _, early, inside, apart = _discounts_of_tie(begin - first, end - first, k, discounts)
             factor = apart / ideal * (100.0 if by_distance else 1.0)
             total += _add_tie(gains, order, begin, end, factor, negative, hessian)
-            score, power = scores[order[begin]], powers[begin]
-            for other in range(begin, end):
-                row = order[other]
-                gain, slope, curvature = gains[row], 0.0, 0.0
+            score, power, other = scores[order[begin]], powers[begin], begin
+            while other < end:  # rows of equal scores and gains have the same pairs
+                gain, slope, curvature, alike = gains[order[other]], 0.0, 0.0, other + 1
+                while alike < end and gains[order[alike]] == gain:
+                    alike += 1
+                times = float(alike - other)
                 for at in range(end, last):
                     difference = gain - gains[order[at]]
                     if difference == 0.0:
@@ -233,11 +235,13 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
                     pull = delta * low if difference > 0.0 else delta * (low - 1.0)
                     slope += pull
                     curvature += bend
-                    total += 2.0 * abs(pull)
-                    negative[order[at]] -= pull
-                    hessian[order[at]] += bend
-                negative[row] += slope
-                hessian[row] += curvature
+                    total += 2.0 * times * abs(pull)
+                    negative[order[at]] -= times * pull
+                    hessian[order[at]] += times * bend
+                for at in range(other, alike):
+                    negative[order[at]] += slope
+                    hessian[order[at]] += curvature
+                other = alike
             begin = end
         if normalized and total > 0.0:
             factor = np.log2(1.0 + total) / total

@@ -1,8 +1,8 @@
 """The boosting loop: functional gradient descent in stages."""
 
-from hilboost.boosting.evaluate import checked_initial_raw
 from hilboost.boosting.loop import BoostingConfig, add_held_out, boost
 from hilboost.boosting.member import EnsembleMember
+from hilboost.boosting.offsets import starting_constant
 from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.boosting.scores import metric_value
 from hilboost.boosting.shards import Shard, deal_rows, shard_ranges, stages_decided
@@ -13,6 +13,7 @@ from hilboost.boosting.units import (
     in_own_units,
     in_units,
     losses_in_own_units,
+    offset_in_own_units,
 )
 
 __all__ = [
@@ -26,13 +27,14 @@ __all__ = [
     "Validation",
     "add_held_out",
     "boost",
-    "checked_initial_raw",
     "continued_in_units",
     "deal_rows",
     "in_own_units",
     "in_units",
     "losses_in_own_units",
     "metric_value",
+    "offset_in_own_units",
     "shard_ranges",
     "stages_decided",
+    "starting_constant",
 ]

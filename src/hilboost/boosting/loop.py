@@ -85,6 +85,7 @@ def boost(
     state: TrainingState,
     team: ThreadTeam,
     validation: Validation | None = None,
+    others: Sequence[Validation] = (),
 ) -> None:
     """Add stages to every member until the stopping criteria of the config are met.
 
@@ -99,6 +100,9 @@ def boost(
     team : ThreadTeam
         Trains several members in parallel; with a single member, threads share its rows.
     validation : Validation or None
+        The held-out rows that decide about early stopping.
+    others : sequence of Validation
+        Further validation sets, whose loss and metrics are noted.
 
     Notes
     -----
@@ -111,7 +115,7 @@ def boost(
             if isinstance(callback, AbstractContextManager):
                 stack.enter_context(callback)
         stack.enter_context(state.in_whole_stages())
-        _add_stages(config, data, target, state, team, validation)
+        _add_stages(config, data, target, state, team, validation, others)
 
 
 def _add_stages(
@@ -121,12 +125,15 @@ def _add_stages(
     state: TrainingState,
     team: ThreadTeam,
     validation: Validation | None,
+    others: Sequence[Validation],
 ) -> None:
+    held_out = [*others] if validation is None else [validation, *others]
     # Members that exchange sums with other workers do so in turn.
     side_by_side = len(state.members) > 1 and target.share is None
     inner = ThreadTeam(1) if side_by_side else team
     if not state.train:
         _note_losses(config, target, state, team, validation)
+        _note_others(config, target, state, team, others)
     if not state.snapshots:
         _take_snapshot(config, data, state)
     so_far = len(state.train) - 1
@@ -137,9 +144,10 @@ def _add_stages(
     for number in range(so_far, config.n_stages):
         began = time.perf_counter()
         _fit_stage(config, data, target, state, number, team, inner)
-        if validation is not None:
-            add_held_out(validation, state.members[0].stages[-1], team.n_threads)
+        for held in held_out:
+            add_held_out(held, state.members[0].stages[-1], team.n_threads)
         _note_losses(config, target, state, team, validation)
+        _note_others(config, target, state, team, others)
         _take_snapshot(config, data, state)
         state.seconds.append(time.perf_counter() - began)
         if _ends(config, data, target, state):
@@ -301,9 +309,7 @@ def _loss_at_start(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
     """Return the loss by which stages are compared; it is the same for all stages."""
     if not loss.adaptive:
         return loss
-    return loss.adapted(
-        target, np.broadcast_to(member.initial_raw, (len(target.y), len(member.initial_raw)))
-    )
+    return loss.adapted(target, target.starting_raw(member.initial_raw))
 
 
 def _note_losses(
@@ -330,6 +336,25 @@ def _note_losses(
         _note_metrics(config, state, whole, whole)
     elif state.folds is not None:
         _note_out_of_fold(config, loss, target, state, team)
+
+
+def _note_others(
+    config: BoostingConfig,
+    target: Target,
+    state: TrainingState,
+    team: ThreadTeam,
+    others: Sequence[Validation],
+) -> None:
+    """Append the loss and the metrics of further validation sets, in original units."""
+    loss = _loss_at_start(config.metric or config.loss, target, state.members[0])
+    size = 1.0 if config.units is None else config.units.value
+    for other in others:
+        value = size * mean_loss(loss, other.target, other.raw, team)
+        state.metrics.setdefault(other.named("loss"), []).append(value)
+        for metric in config.metrics:
+            parts = [(other.target, other.raw)]
+            value = metric_value(metric, config.loss, config.units, parts)
+            state.metrics.setdefault(other.named(metric.name), []).append(value)
 
 
 def _note_out_of_fold(
@@ -368,7 +393,8 @@ def _note_metrics(
 
 def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingState) -> bool:
     held_out = state.validation[-1] if state.validation else None
-    event = Event(len(state.train) - 1, config.n_stages, state.train[-1], held_out)
+    metrics = {name: values[-1] for name, values in state.metrics.items()}
+    event = Event(len(state.train) - 1, config.n_stages, state.train[-1], held_out, metrics)
     asked = [callback(event) for callback in config.callbacks]
     share = target.share or config.division
     state.is_stopped = anywhere(any(answer is True for answer in asked), share)

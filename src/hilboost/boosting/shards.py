@@ -71,17 +71,18 @@ class Shard:
         models = (
             AdditiveModel(member.initial_raw, tuple(member.stages[:n_stages])) for member in members
         )
+        own = target.rows(rows)
         restricted = [
             EnsembleMember(
                 member.initial_raw,
                 _within(member.rows, rows),
                 member.stages,
-                np.asarray(model.predict_raw(X[rows], n_threads), order="F"),
+                np.asarray(own.with_offset(model.predict_raw(X[rows], n_threads)), order="F"),
                 memory=member.memory,
             )
             for member, model, X in zip(members, models, inputs, strict=True)
         ]
-        return cls(rows, target.rows(rows), division, restricted, n_stages)
+        return cls(rows, own, division, restricted, n_stages)
 
     def catch_up(self, n_threads: int, n_stages: int | None = None) -> None:
         """Add to ``raw`` the stages that it does not contain yet, all or those up to ``n_stages``.

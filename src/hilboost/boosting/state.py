@@ -18,11 +18,19 @@ from hilboost.model.snapshot import FitSnapshot
 
 @dataclass(frozen=True)
 class Validation:
-    """Held-out inputs (n, d), their target, and ``raw`` (n, r) so far."""
+    """Held-out inputs (n, d), their target, and ``raw`` (n, r) so far.
+
+    Sets beside the one that decides about early stopping have a name.
+    """
 
     X: Floats
     target: Target
     raw: Floats
+    name: str = ""
+
+    def named(self, measure: str) -> str:
+        """Name of a loss or metric of these rows in the history."""
+        return f"{self.name}: {measure}"
 
 
 @dataclass
@@ -45,7 +53,7 @@ class TrainingState:
     train, validation : list of float
         Mean losses, beginning with that of the initial prediction.
     metrics : dict of str to list of float
-        Metrics of the held-out rows, likewise.
+        Metrics of the held-out rows, likewise, and loss and metrics of further validation sets.
     seconds : list of float
         Duration of each stage; NaN for stages of an earlier fit.
     interrupt : KeyboardInterrupt or None

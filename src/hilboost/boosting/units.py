@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,17 @@ from hilboost.model import AdditiveModel
 
 def in_units(units: TargetUnits, target: Target) -> Target:
     """Express the target in units of the fit."""
-    return target.with_y(target.y / units.size)
+    offset = target.offset
+    if offset is not None and units.shift is None:
+        offset = offset / units.factor
+    return replace(target, y=target.y / units.size, offset=offset)
+
+
+def offset_in_own_units(units: TargetUnits | None, target: Target) -> Floats | None:
+    """Offsets of a target in units of the fit, in the original units of the target."""
+    if units is None or target.offset is None or units.shift is not None:
+        return target.offset
+    return target.offset * units.factor
 
 
 def continued_in_units(units: TargetUnits, state: TrainingState, start: Floats) -> None:

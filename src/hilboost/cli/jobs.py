@@ -52,7 +52,7 @@ class FitJob:
     group: str | None = None
     event: str | None = None
     ignore: tuple[str, ...] = ()
-    valid: Path | None = None
+    valid: tuple[Path, ...] = ()
     metric: tuple[str, ...] = ()
     sep: str | None = None
     decimal: str | None = None
@@ -115,17 +115,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     rows = _rows(features, column, job, task.name)
     for sentence in numbers_as_text(rows.X):
         note(sentence)
-    valid = None
-    if job.valid is not None:
-        text = [str(name) for name, dtype in rows.X.dtypes.items() if dtype.kind != "f"]
-        held_out, held_column = split_target(
-            with_calendar(read_table(job.valid, text, job.dialect), list(rows.X.columns)),
-            target,
-            job.drop_missing_target,
-        )
-        aside = (job.weights, job.group, job.event)
-        needed = [*rows.X.columns, *(name for name in aside if name)]
-        valid = _rows(align_columns(held_out, needed)[0], held_column, job, task.name)
+    valid = [_validation_rows(path, rows.X, target, job, task.name) for path in job.valid]
 
     import hilboost
     from hilboost.cli.progress import StageProgress
@@ -134,17 +124,34 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
         callbacks = (progress.callback("fitting"),)
-        held_out = _held_out(valid)
+        held_out = _held_out(job, valid)
         model.fit(rows.X, rows.y, rows.weights, callbacks=callbacks, **rows.more(), **held_out)
     seconds = time.perf_counter() - start
-    scores = None
-    if valid is not None and task.name in ("ranking", "survival"):
-        score = {"ranking": "ndcg@10", "survival": "concordance"}[task.name]
-        scores = {score: model.score(valid.X, valid.y, valid.weights, **valid.more())}
-    elif valid is not None:
-        scores = chosen_scores(model, valid.X, valid.y, job.metric)
+    scores = [_scores(model, one, job, task.name) for one in valid]
     hilboost.save(model, out)
     return told(job, model, rows.X.shape, seconds, scores, as_json)
+
+
+def _validation_rows(
+    path: Path, features: "pd.DataFrame", target: str, job: FitJob, task: TaskName
+) -> _Rows:
+    """Read a table of validation data with the features of the training table."""
+    text = [str(name) for name, dtype in features.dtypes.items() if dtype.kind != "f"]
+    held_out, held_column = split_target(
+        with_calendar(read_table(path, text, job.dialect), list(features.columns)),
+        target,
+        job.drop_missing_target,
+    )
+    aside = (job.weights, job.group, job.event)
+    needed = [*features.columns, *(name for name in aside if name)]
+    return _rows(align_columns(held_out, needed)[0], held_column, job, task)
+
+
+def _scores(model: Any, rows: _Rows, job: FitJob, task: TaskName) -> dict[str, float | None]:
+    if task not in ("ranking", "survival"):
+        return chosen_scores(model, rows.X, rows.y, job.metric)
+    score = {"ranking": "ndcg@10", "survival": "concordance"}[task]
+    return {score: model.score(rows.X, rows.y, rows.weights, **rows.more())}
 
 
 def completed(job: FitJob) -> tuple[Path, str, Path]:
@@ -166,12 +173,11 @@ def completed(job: FitJob) -> tuple[Path, str, Path]:
     assert job.table is not None
     assert job.target is not None
     assert job.out is not None
-    if job.metric and job.valid is None:
+    if job.metric and not job.valid:
         raise UsageError("--metric requires validation data; add --valid TABLE.")
     if job.time_budget is not None and not job.time_budget > 0:
         raise UsageError(f"--time-budget must be positive; got {job.time_budget:g}.")
-    inputs = [job.table] if job.valid is None else [job.table, job.valid]
-    check_output(job.out, *inputs)
+    check_output(job.out, job.table, *job.valid)
     if job.out.exists() and not job.out.is_file():
         raise CliError(
             f"Cannot write the model to '{job.out}', which is not a regular file; choose another "
@@ -191,11 +197,26 @@ def _rows(features: "pd.DataFrame", column: "pd.Series[Any]", job: FitJob, task:
     return _Rows(features_for_fit(features), y, weights, groups)
 
 
-def _held_out(valid: _Rows | None) -> dict[str, Any]:
-    if valid is None:
-        return {}
-    found = {"X_val": valid.X, "y_val": valid.y, **valid.more("_val")}
-    return found if valid.weights is None else {**found, "sample_weight_val": valid.weights}
+def _held_out(job: FitJob, valid: Sequence[_Rows]) -> dict[str, Any]:
+    """The validation data as ``fit`` takes them: dicts by name if there are several tables."""
+    arguments = []
+    for one in valid:
+        found = {"X_val": one.X, "y_val": one.y, **one.more("_val")}
+        if one.weights is not None:
+            found["sample_weight_val"] = one.weights
+        arguments.append(found)
+    if len(arguments) < 2:
+        return arguments[0] if arguments else {}
+    return {
+        name: dict(zip(_names(job), (found[name] for found in arguments), strict=True))
+        for name in arguments[0]
+    }
+
+
+def _names(job: FitJob) -> list[str]:
+    """Names of the tables of validation data: those of the files, or paths if they are alike."""
+    stems = [path.stem for path in job.valid]
+    return stems if len(set(stems)) == len(stems) else [str(path) for path in job.valid]
 
 
 def chosen_scores(
@@ -226,7 +247,7 @@ def told(
     model: Any,
     shape: tuple[int, int],
     seconds: float,
-    scores: dict[str, float | None] | None,
+    scores: Sequence[dict[str, float | None]],
     as_json: bool,
 ) -> str:
     """Summarize a fit to a table of this shape.
@@ -237,7 +258,8 @@ def told(
     model : estimator
     shape : (int, int)
     seconds : float
-    scores : dict or None
+    scores : sequence of dict
+        Of each table of validation data.
     as_json : bool
 
     Returns
@@ -255,7 +277,7 @@ def told(
                 "stages": stages,
                 "seconds": round(seconds, 3),
                 "training_loss": loss,
-                "scores": scores,
+                "scores": _scores_by_name(job, scores),
             }
         )
     rounds = "1 round" if stages == 1 else f"{stages} rounds"
@@ -263,12 +285,19 @@ def told(
         f"Fitted {rounds} on {shape[0]} rows and {shape[1]} columns in "
         f"{seconds:.1f} s (training loss {loss:.4g}). Saved the model to '{job.out}'."
     )
-    if scores is not None:
+    for path, found in zip(job.valid, scores, strict=True):
         listed = ", ".join(
-            f"{name} {value:.4g}" for name, value in scores.items() if value is not None
+            f"{name} {value:.4g}" for name, value in found.items() if value is not None
         )
-        text += f"\nMetrics on '{job.valid}': {listed}."
+        text += f"\nMetrics on '{path}': {listed}."
     return text
+
+
+def _scores_by_name(job: FitJob, scores: Sequence[dict[str, float | None]]) -> Any:
+    """Scores of a single table, or of several by name."""
+    if len(scores) < 2:
+        return scores[0] if scores else None
+    return dict(zip(_names(job), scores, strict=True))
 
 
 def new_model(job: FitJob, task: TaskName) -> Any:

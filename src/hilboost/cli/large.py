@@ -45,7 +45,7 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:
         fit(job, model, path, target, progress.callback("fitting"))
     seconds = time.perf_counter() - start
     hilboost.save(model, out)
-    return told(job, model, (len(column), model.n_features_in_), seconds, None, as_json)
+    return told(job, model, (len(column), model.n_features_in_), seconds, (), as_json)
 
 
 def _refuse(job: FitJob, path: Path) -> None:
@@ -54,7 +54,7 @@ def _refuse(job: FitJob, path: Path) -> None:
     if job.stream and job.dask is not None:
         raise UsageError("--stream and --dask exclude each other; use one of them.")
     for name, is_given in (
-        ("--valid", job.valid is not None),
+        ("--valid", bool(job.valid)),
         ("--time-budget", job.time_budget is not None),
         ("--family kernel", job.family == "kernel"),
     ):

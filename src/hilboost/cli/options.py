@@ -100,7 +100,11 @@ Ignore = Annotated[
     Option(metavar="COLUMN", help="Column to ignore, such as a row identifier; repeatable."),
 ]
 ValidationTable = Annotated[
-    Path | None, Option(metavar="TABLE", help="Table of validation data for early stopping.")
+    list[Path] | None,
+    Option(
+        metavar="TABLE",
+        help="Table of validation data for early stopping; repeatable: the first one decides.",
+    ),
 ]
 ValidationMetric = Annotated[
     list[str] | None,

@@ -25,7 +25,7 @@ _KEYS: dict[str, str] = {
     "group": _TEXT,
     "event": _TEXT,
     "ignore": _TEXTS,
-    "valid": _TEXT,
+    "valid": _TEXTS,
     "task": _TEXT,
     "family": _TEXT,
     "loss": _TEXT,
@@ -155,13 +155,10 @@ def _checked(path: Path, key: str, value: Any) -> Any:
         raise CliError(f"'{path}': {key} must be {kind}; got {value!r}.")
     if key in _CHOICES and value not in _CHOICES[key]:
         raise CliError(f"'{path}': {key} must be one of {', '.join(_CHOICES[key])}; got {value!r}.")
-    if key in _PATHS and value != "-":
-        return path.parent / value
+    values = tuple(value) if isinstance(value, list) else (value,)
     if key in _PATHS:
-        return Path(value)
-    if kind in (_LEVELS, _TEXTS):
-        return tuple(value) if isinstance(value, list) else (value,)
-    return value
+        values = tuple(Path(one) if one == "-" else path.parent / one for one in values)
+    return values if kind in (_LEVELS, _TEXTS) else values[0]
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -22,7 +22,8 @@ class History:
         Duration of each stage; NaN for stages of an earlier fit, ``None`` if unknown.
         Not stored in model files.
     metrics : mapping of str to (n_stages + 1,) float64
-        Metrics of the held-out rows (``eval_metric``), by name.
+        Metrics of the held-out rows (``eval_metric``), by name.  Of several validation sets, the
+        loss and the metrics of all but the first, as ``"name: loss"`` and ``"name: ndcg"``.
     """
 
     train: Floats
@@ -45,12 +46,15 @@ class Event:
         Mean loss on the training rows.
     validation_loss : float or None
         Mean loss on the held-out rows; ``None`` without early stopping.
+    metrics : mapping of str to float
+        Metrics of the held-out rows, with the names of :class:`History`.
     """
 
     stage: int
     n_stages: int
     train_loss: float
     validation_loss: float | None
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @runtime_checkable

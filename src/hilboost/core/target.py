@@ -23,6 +23,10 @@ class Target:
         Encoded labels: target values, or class codes (c = 1).
     weight : (n,) float64 or None
         Sample weights; ``None`` means one for each row.
+    positions : (n,) int64 or None
+        Position at which each row of a ranking was shown to users, from 0 on; ``None`` if unknown.
+    offset : (n, r) float64 or None
+        Known part of ``raw``, to which the model is added; ``None`` if it is zero.
     groups : (n,) int64 or None
         Number of the group of each row, ascending: the rows of a group follow each other.  ``None``
         if rows are not grouped.  The rows of a group have the same weight.
@@ -35,6 +39,8 @@ class Target:
     weight: Floats | None = None
     groups: NDArray[np.int64] | None = None
     share: RowShare | None = None
+    offset: Floats | None = None
+    positions: NDArray[np.int64] | None = None
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -69,6 +75,34 @@ class Target:
         """Number of rows of the whole table."""
         return len(self.y) if self.share is None else self.share.n_rows
 
+    def with_offset(self, raw: Floats) -> Floats:
+        """Add the offsets to predictions of a model.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+
+        Returns
+        -------
+        (n, r) float64
+            ``raw`` itself without offsets.
+        """
+        return raw if self.offset is None else raw + self.offset
+
+    def starting_raw(self, start: Floats) -> Floats:
+        """Return a constant plus the offsets.
+
+        Parameters
+        ----------
+        start : (r,) float64
+
+        Returns
+        -------
+        (n, r) float64
+            Not to be written to.
+        """
+        return self.with_offset(np.broadcast_to(start, (len(self.y), len(start))))
+
     def with_y(self, y: Floats) -> Target:
         """Return a target of the same rows with other labels.
 
@@ -99,6 +133,8 @@ class Target:
             None if self.weight is None else self.weight[index],
             None if self.groups is None else self.groups[index],
             self.share and self.share.rows(index),
+            None if self.offset is None else self.offset[index],
+            None if self.positions is None else self.positions[index],
         )
 
     def followed_by(self, other: Target) -> Target:
@@ -107,13 +143,15 @@ class Target:
         Parameters
         ----------
         other : Target
-            With weights if and only if this one has weights.  Neither has groups.
+            With weights, and with offsets, if and only if this one has them.  Neither has groups.
 
         Returns
         -------
         Target
         """
         y = np.concatenate([self.y, other.y])
-        if self.weight is None or other.weight is None:
-            return Target(y)
-        return Target(y, np.concatenate([self.weight, other.weight]))
+        pairs = (self.weight, other.weight), (self.offset, other.offset)
+        weight, offset = (
+            None if a is None or b is None else np.concatenate([a, b]) for a, b in pairs
+        )
+        return Target(y, weight, offset=offset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,6 +21,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, errors_of
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.estimators.held_out import Rows, validation_sets
 from hilboost.estimators.reports import ReportMixin
 from hilboost.estimators.signatures import ExplainedParameters, public_fit, public_methods
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
@@ -32,21 +33,12 @@ from hilboost.persistence.stored import StoredModel
 from hilboost.tables import Schema, of_used_levels
 from hilboost.training.categories import check_levels
 from hilboost.training.checkpoints import Resumable, checkpoint_among
-from hilboost.training.data import TrainingData, without_zero_weights
+from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult, train
 from hilboost.validation.inputs import Expected, check_inputs, is_plain
+from hilboost.validation.offsets import check_offset
 from hilboost.validation.weights import check_weights
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows that the user passed: inputs, labels, weights and groups, not yet validated."""
-
-    X: Any
-    y: Any
-    weight: Any = None
-    groups: Any = None
 
 
 @public_methods
@@ -112,6 +104,10 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         """Put rows into the order that the loss requires; by default, they keep theirs."""
         return X, target
 
+    def _held_labels(self, rows: Rows) -> Any:
+        """The labels of validation rows as the codec takes them."""
+        return rows.y
+
     def _categories(self) -> Any:
         """The categorical columns as specified by the user."""
         return self.categorical_features
@@ -170,7 +166,9 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
             A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
         X_val, y_val, sample_weight_val : array-like, optional
             Validation data for early stopping, used instead of held-out rows of ``X``.  Passing
-            them enables early stopping unless ``early_stopping=False``.
+            them enables early stopping unless ``early_stopping=False``.  Dicts with the same names
+            are several validation sets, of which the first one decides; the losses and metrics of
+            the others are in ``history_.metrics``.
         callbacks : sequence of callables
             Called with an :class:`~hilboost.core.callback.Event` after each stage.  A callback that
             returns ``True`` stops the fit.  See :mod:`hilboost.callbacks`.
@@ -219,10 +217,7 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
     ) -> TrainingData:
         """Validate the training data and the held-out rows, if there are any."""
         X, y, weight = rows.X, rows.y, rows.weight
-        if (held_out.X is None) != (held_out.y is None):
-            raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
-        if held_out.weight is not None and held_out.X is None:
-            raise InvalidData("sample_weight_val requires X_val and y_val; pass these too.")
+        sets = validation_sets(held_out)
         schema = None if before is None else before.schema
         in_blocks = self._reads_blocks()
         X, schema = check_inputs(self, X, replace(self._expected(schema), blocks=in_blocks))
@@ -234,7 +229,8 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
             )
         codec, encoded = self._learn_codec(y, n) if before is None else self._encode(before, y, n)
         weight = check_weights(weight, X)
-        target = self._weighted(Target(encoded, weight), codec)
+        target = Target(encoded, weight, offset=check_offset(rows.offset, n))
+        target = self._weighted(target, codec)
         X, target = self._arranged(X, target, rows)
         if target.groups is not None:
             weight = target.weight
@@ -250,7 +246,10 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         if before is not None:
             check_levels(schema, X)
         data = TrainingData(X, target, schema, codec, sample_weight=weight, has_one_class=one_class)
-        return data if held_out.X is None else self._with_validation(data, held_out)
+        found = [self._validation_set(data, name, rows) for name, rows in sets.items()]
+        if not found:
+            return data
+        return replace(data, held_out=(found[0].X, found[0].target), others=tuple(found[1:]))
 
     def _expected(self, schema: Schema | None) -> Expected:
         """The properties that inputs must have."""
@@ -265,17 +264,24 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
         """Encode the labels of a continued fit."""
         return before.codec, before.codec.encode(y, n, self._takes_missing_targets())
 
-    def _with_validation(self, data: TrainingData, rows: Rows) -> TrainingData:
-        """Add the user's validation rows to the data."""
-        with errors_of("X_val"):
+    def _validation_set(self, data: TrainingData, name: str, rows: Rows) -> ValidationSet:
+        """Validate the rows of one of the user's validation sets."""
+        where = f"[{name!r}]" if name else ""
+        with errors_of(f"X_val{where}"):
             X, _ = check_inputs(self, rows.X, self._expected(data.schema))
-        with errors_of("y_val"):
-            encoded = data.codec.encode(rows.y, len(X), self._takes_missing_targets())
-        with errors_of("sample_weight_val"):
+        with errors_of(f"y_val{where}"):
+            labels = self._held_labels(rows)
+            encoded = data.codec.encode(labels, len(X), self._takes_missing_targets())
+        with errors_of(f"sample_weight_val{where}"):
             target = Target(encoded, check_weights(rows.weight, X))
-        with errors_of("groups_val"):
+        with errors_of(f"offset_val{where}"):
+            offset = check_offset(rows.offset, len(X))
+            if (offset is None) != (data.target.offset is None):
+                raise InvalidData("offset and offset_val must both be passed, or neither.")
+            target = replace(target, offset=offset)
+        with errors_of(f"groups_val{where}"):
             X, target = self._arranged(X, target, rows)
-        return replace(data, held_out=without_zero_weights(X, target))
+        return ValidationSet(name, *without_zero_weights(X, target))
 
     def _train(
         self,

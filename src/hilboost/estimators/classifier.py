@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.estimators.predictions import ClassPredictions
+from hilboost.estimators.predictions import ClassPredictions, has_probabilities
+from hilboost.estimators.signatures import available_if
 from hilboost.estimators.table_boosting import TableBoosting
 
 
@@ -140,3 +144,52 @@ warm_start, random_state, n_jobs, verbose : optional
             verbose=verbose,
         )
         self.class_weight = class_weight
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Predict the most probable class; without probabilities, the one with the highest score.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.
+
+        Returns
+        -------
+        (n,) array of labels
+        """
+        return self._best(self.predict_raw(X, offset))
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X: Any, offset: Any = None) -> Floats:
+        """Predict class probabilities.  Not available with the losses of support vector machines.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.
+
+        Returns
+        -------
+        (n, n_classes) float64
+            Columns in the order of ``classes_``.
+        """
+        return self.loss_.inverse_link(self.predict_raw(X, offset))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Compute the fraction of rows that are classified correctly.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : array-like (n,)
+        sample_weight : array-like (n,), optional
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.
+
+        Returns
+        -------
+        float
+        """
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))

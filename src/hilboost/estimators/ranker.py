@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,14 +16,14 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.estimators.base import Rows
+from hilboost.estimators.held_out import Rows
 from hilboost.estimators.losses import ranking_loss
 from hilboost.estimators.signatures import public_fit
 from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.metrics import NDCG
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.training.data import in_order_of_groups
-from hilboost.validation.groups import number_groups
+from hilboost.validation.groups import check_positions, number_groups
 from hilboost.validation.weights import check_weights
 
 
@@ -167,10 +168,13 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         sample_weight: Any = None,
         *,
         groups: Any = None,
+        positions: Any = None,
+        offset: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
         sample_weight_val: Any = None,
+        offset_val: Any = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Fit the model.
@@ -185,8 +189,15 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
             The same for all rows of a group: a group of weight 2 is equivalent to two groups.
         groups : array-like (n,)
             Label of the group of each row, numbers or text.  The rows may be in any order.
-        X_val, y_val, groups_val, sample_weight_val : array-like, optional
-            Validation data for early stopping, used instead of held-out groups.
+        positions : array-like (n,), optional
+            Position at which each row was shown when its label was observed, such as a click: whole
+            numbers, counted from 0 or 1 on.  ``loss="lambdarank"`` then estimates the effect of the
+            position on the label, and the scores are those without it.
+        offset : array-like (n,), optional
+            Known part of the scores; see :meth:`BoostingRegressor.fit`.
+        X_val, y_val, groups_val, sample_weight_val, offset_val : array-like or dict, optional
+            Validation data for early stopping, used instead of held-out groups.  Dicts are several
+            validation sets; see :meth:`BoostingRegressor.fit`.
         callbacks : sequence of callables
             See :meth:`BoostingRegressor.fit`.
 
@@ -201,10 +212,12 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         KeyboardInterrupt
             See :meth:`BoostingRegressor.fit`.
         """
-        held_out = Rows(X_val, y_val, sample_weight_val, groups_val)
-        return self._fit(Rows(X, y, sample_weight, groups), held_out, callbacks)
+        held_out = Rows(X_val, y_val, sample_weight_val, groups_val, offset_val)
+        rows = Rows(X, y, sample_weight, groups, offset, positions=positions)
+        return self._fit(rows, held_out, callbacks)
 
     def _arranged(self, X: Floats, target: Target, rows: Rows) -> tuple[Floats, Target]:
+        target = replace(target, positions=check_positions(rows.positions, len(X)))
         return in_order_of_groups(X, target, number_groups(rows.groups, target.weight, len(X)))
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
@@ -216,18 +229,20 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
     def _takes_missing_targets(self) -> bool:
         return False
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, offset: Any = None) -> Floats:
         """Predict scores, by which the rows of a group are ranked: larger comes first.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,), optional
+            Added to the scores.
 
         Returns
         -------
         (n,) float64
         """
-        return self.predict_raw(X)[:, 0]
+        return self.predict_raw(X, offset)[:, 0]
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Predict scores after each stage.

@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.estimators.predictions import NumberPredictions
 from hilboost.estimators.table_boosting import TableBoosting
+from hilboost.model.scores import explained
+from hilboost.validation.weights import check_weights
 
 
 class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
@@ -251,3 +256,51 @@ default="from_dtype"
             verbose=verbose,
         )
         self.quantile = quantile
+
+    def predict(self, X: Any, offset: Any = None) -> Floats:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to the prediction in link space.
+
+        Returns
+        -------
+        (n,) float64, or (n, c) with several targets or quantile levels
+        """
+        raw = self.predict_raw(X, offset)
+        return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Compute R², or D² of the pinball loss for quantiles.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : array-like (n,) or (n, c)
+        sample_weight : array-like (n,), optional
+        offset : array-like (n,) or (n, r), optional
+            Added to the prediction in link space.
+
+        Returns
+        -------
+        float
+            At most 1.  With ``loss="quantile"``, ``1 - L / L0`` of the mean pinball loss ``L``,
+            summed over the levels, and that of the quantiles of ``y``, ``L0``.
+
+        Raises
+        ------
+        ValueError
+            The targets or weights do not match ``X``.
+        """
+        if offset is None:
+            return super().score(X, y, sample_weight)
+        loss, raw = self.fitted_.loss, self.predict_raw(X, offset)
+        predicted = loss.inverse_link(raw)
+        if loss.link is None or not loss.link.levels:
+            shaped = self.fitted_.numbers.shaped(predicted)
+            return float(r2_score(y, shaped, sample_weight=sample_weight))
+        encoded = self.fitted_.encode_target(y, len(raw))
+        return explained(loss, Target(encoded, check_weights(sample_weight, raw)), predicted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -17,10 +17,11 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.estimators.base import Rows
+from hilboost.estimators.held_out import Rows
 from hilboost.estimators.losses import survival_loss
 from hilboost.estimators.signatures import public_fit
 from hilboost.estimators.sklearn_callbacks import Relay
+from hilboost.estimators.step_function import StepFunction
 from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.metrics import Concordance
@@ -32,45 +33,6 @@ from hilboost.training.data import TrainingData
 from hilboost.training.train import TrainingResult
 from hilboost.validation.survival import SurvivalLabels
 from hilboost.validation.weights import check_weights
-
-
-@dataclass(frozen=True)
-class StepFunction:
-    """A function that is constant between its steps, like scikit-survival's.
-
-    Attributes
-    ----------
-    x : (u,) float64
-        Times of the steps, ascending.
-    y : (u,) float64
-        Values from these times on.
-    start : float
-        Value before the first step.
-    """
-
-    x: Floats
-    y: Floats
-    start: float = 1.0
-
-    def __call__(self, x: Any) -> Any:
-        """Evaluate the function.
-
-        Parameters
-        ----------
-        x : float or array-like (m,)
-            Times.
-
-        Returns
-        -------
-        float or (m,) float64
-        """
-        place = np.searchsorted(self.x, x, side="right")
-        return np.append(self.start, self.y)[place]
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """Range of times in which the function is estimated."""
-        return 0.0, float(self.x[-1])
 
 
 class BoostingSurvival(TableBoosting):
@@ -212,11 +174,13 @@ warm_start, random_state, n_jobs, verbose : optional
         *,
         entry: Any = None,
         strata: Any = None,
+        offset: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         entry_val: Any = None,
         strata_val: Any = None,
         sample_weight_val: Any = None,
+        offset_val: Any = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Fit the model.
@@ -237,8 +201,11 @@ warm_start, random_state, n_jobs, verbose : optional
             Time from which on a row is observed, for ``loss="cox"``.
         strata : array-like (n,), optional
             Label of the stratum of each row, for ``loss="cox"``: each has its own baseline hazard.
-        X_val, y_val, entry_val, strata_val, sample_weight_val : array-like, optional
-            Validation data for early stopping, used instead of held-out rows.
+        offset : array-like (n,) or (n, r), optional
+            Known part of ``predict_raw``, such as a risk; see :meth:`BoostingRegressor.fit`.
+        X_val, y_val, entry_val, strata_val, sample_weight_val, offset_val : optional
+            Validation data for early stopping, used instead of held-out rows.  Dicts are several
+            validation sets; see :meth:`BoostingRegressor.fit`.
         callbacks : sequence of callables
             See :meth:`BoostingRegressor.fit`.
 
@@ -254,9 +221,14 @@ warm_start, random_state, n_jobs, verbose : optional
             See :meth:`BoostingRegressor.fit`.
         """
         labels = None if y is None else SurvivalLabels(y, entry, strata)
-        held = None if y_val is None else SurvivalLabels(y_val, entry_val, strata_val)
-        held_out = Rows(X_val, held, sample_weight_val)
-        return self._fit(Rows(X, labels, sample_weight), held_out, callbacks)
+        held_out = Rows(
+            X_val, y_val, sample_weight_val, None, offset_val, entry=entry_val, strata=strata_val
+        )
+        rows = Rows(X, labels, sample_weight, None, offset)
+        return self._fit(rows, held_out, callbacks)
+
+    def _held_labels(self, rows: Rows) -> Any:
+        return SurvivalLabels(rows.y, rows.entry, rows.strata)
 
     def _train(
         self,
@@ -273,7 +245,7 @@ warm_start, random_state, n_jobs, verbose : optional
         result = super()._train(data, callbacks, before, relay)
         raw = result.out_of_fold
         if raw is None:
-            raw = result.fitted.predict_raw(data.X, 1)
+            raw = data.target.with_offset(result.fitted.predict_raw(data.X, 1))
         curves = self._curves(data, result.fitted.loss, raw)
         return replace(result, fitted=replace(result.fitted, survival=curves))
 
@@ -326,7 +298,7 @@ warm_start, random_state, n_jobs, verbose : optional
         assert curves is not None
         return curves
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, offset: Any = None) -> Floats:
         """Predict the logarithm of the relative hazard, or the median time with ``loss="aft"``.
 
         With ``loss="discrete_hazard"``, the mean cumulative hazard of the ends of the intervals.
@@ -334,16 +306,18 @@ warm_start, random_state, n_jobs, verbose : optional
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to ``predict_raw``.
 
         Returns
         -------
         (n,) float64
         """
-        risk = self.loss_.inverse_link(self.predict_raw(X))[:, 0]
+        risk = self.loss_.inverse_link(self.predict_raw(X, offset))[:, 0]
         return risk if self._predict_risk_score else self._survival().median(risk)
 
     def predict_cumulative_hazard_function(
-        self, X: Any, times: Any = None, *, strata: Any = None
+        self, X: Any, times: Any = None, *, strata: Any = None, offset: Any = None
     ) -> Any:
         """Predict cumulative hazards.
 
@@ -354,15 +328,19 @@ warm_start, random_state, n_jobs, verbose : optional
             Times at which the functions are evaluated.
         strata : array-like (n,), optional
             Required if the model was fitted with strata.
+        offset : array-like (n,) or (n, r), optional
+            Added to ``predict_raw``.
 
         Returns
         -------
         (n,) array of StepFunction, or (n, m) float64
             Functions with steps at ``event_times_``, or their values at ``times``.
         """
-        return self._functions(X, times, strata, lambda hazard: hazard, 0.0)
+        return self._functions(X, offset, times, strata, lambda hazard: hazard, 0.0)
 
-    def predict_survival_function(self, X: Any, times: Any = None, *, strata: Any = None) -> Any:
+    def predict_survival_function(
+        self, X: Any, times: Any = None, *, strata: Any = None, offset: Any = None
+    ) -> Any:
         """Predict probabilities that the event happens after some times.
 
         Parameters
@@ -372,13 +350,15 @@ warm_start, random_state, n_jobs, verbose : optional
             Times at which the functions are evaluated.
         strata : array-like (n,), optional
             Required if the model was fitted with strata.
+        offset : array-like (n,) or (n, r), optional
+            Added to ``predict_raw``.
 
         Returns
         -------
         (n,) array of StepFunction, or (n, m) float64
             Functions with steps at ``event_times_``, or their values at ``times``.
         """
-        return self._functions(X, times, strata, lambda hazard: np.exp(-hazard), 1.0)
+        return self._functions(X, offset, times, strata, lambda hazard: np.exp(-hazard), 1.0)
 
     def predict_cumulative_incidence_function(self, X: Any, times: Any) -> Floats:
         """Predict probabilities that an event of each cause happens until some times.
@@ -405,8 +385,10 @@ warm_start, random_state, n_jobs, verbose : optional
             )
         return curves.cumulative_incidence(raw, np.asarray(times, dtype=np.float64))
 
-    def _functions(self, X: Any, times: Any, strata: Any, convert: Any, start: float) -> Any:
-        raw, curves = self.predict_raw(X), self._survival()
+    def _functions(
+        self, X: Any, offset: Any, times: Any, strata: Any, convert: Any, start: float
+    ) -> Any:
+        raw, curves = self.predict_raw(X, offset), self._survival()
         numbers = self._codec(self.fitted_.codec).strata_numbers(strata, len(raw))
         if times is not None:
             at = np.asarray(times, dtype=np.float64)

@@ -18,8 +18,10 @@ from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParamete
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
-from hilboost.estimators.base import BoostingEstimator, Rows
+from hilboost.estimators.base import BoostingEstimator
+from hilboost.estimators.held_out import Rows
 from hilboost.estimators.kernel_boosting import chosen_learners
+from hilboost.estimators.offsets import Offsets
 from hilboost.estimators.parameters import changed
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import public_methods
@@ -64,7 +66,7 @@ _WITHOUT = {
 
 
 @public_methods
-class TableBoosting(ShapleyValues, BoostingEstimator):
+class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
     """Base class for boosting trees or other learners on tables."""
 
     is_tabular = True
@@ -294,7 +296,14 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         return sums[0].leaves(X, threads_for(self.n_jobs, len(X) * sums[0].cost_per_row))
 
     def refit_leaves(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, keep: float = 0.5
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
+        keep: float = 0.5,
     ) -> Self:
         """Return a model with the same splits, and leaf values of other rows.
 
@@ -308,6 +317,8 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         sample_weight : array-like (n,), optional
         groups : array-like (n,), optional
             For :class:`BoostingRanker`.
+        offset : array-like (n,) or (n, r), optional
+            Known part of ``predict_raw``, as in ``fit``.
         keep : float, default=0.5
             Fraction of the old leaf values in the new ones.  Leaves without new rows keep theirs.
 
@@ -333,7 +344,8 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
                 "refit_leaves does not support survival models, whose baseline belongs to the "
                 "rows of the fit; fit a new model."
             )
-        data = self._training_data(Rows(X, y, sample_weight, groups), Rows(None, None), fitted)
+        rows = Rows(X, y, sample_weight, groups, offset)
+        data = self._training_data(rows, Rows(None, None), fitted)
         found = copy(self)
         found.fitted_ = refit_leaves(fitted, data, keep, threads_for(self.n_jobs, data.X.size))
         return found

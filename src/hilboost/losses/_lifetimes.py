@@ -92,15 +92,10 @@ def likelihood(
     -------
     tuple of (n,) float64
     """
-    noise = DISTRIBUTIONS[distribution]
-    with np.errstate(divide="ignore"):
-        logs = np.log(y[:, [LOWER, UPPER]])
+    noise, logs = DISTRIBUTIONS[distribution], _logs(y)
     places = (logs + scores[:, None]) / scale
     low, high = np.clip(places, -_FARTHEST, _FARTHEST).T
-    exact = np.isfinite(places).all(axis=1) & (high - low < _NARROWEST)
-    after = ~exact & (y[:, UPPER] == np.inf)
-    before = ~exact & (y[:, LOWER] == 0) & ~after
-    between = ~(exact | after | before)
+    exact, after, before, between = _kinds(y, places)
     parts: tuple[tuple[Mask, Callable[[tuple[Floats, Floats]], Derivatives]], ...] = (
         (exact, lambda z: _exact(noise, z[0])),
         (after, lambda z: _after(noise, z[0])),
@@ -114,6 +109,59 @@ def likelihood(
     found[0, exact] += np.log(scale) + logs[exact, 0]
     # The derivatives are those with respect to z, which increases with the score.
     return found[0], found[1] / scale, found[2] / scale**2
+
+
+def _logs(y: Floats) -> Floats:
+    """Logarithms of the bounds, (n, 2)."""
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(y[:, [LOWER, UPPER]])
+    return found
+
+
+def _kinds(y: Floats, places: Floats) -> tuple[Mask, Mask, Mask, Mask]:
+    """Which rows have exact times, lower bounds, upper bounds, and intervals, (n,) each."""
+    with np.errstate(invalid="ignore"):
+        exact = np.isfinite(places).all(axis=1) & (places[:, 1] - places[:, 0] < _NARROWEST)
+    after = ~exact & (y[:, UPPER] == np.inf)
+    before = ~exact & (y[:, LOWER] == 0) & ~after
+    return exact, after, before, ~(exact | after | before)
+
+
+class Residuals:
+    """Logarithms of times minus their locations, by which the scale is estimated.
+
+    Parameters
+    ----------
+    distribution : str
+    y, scores
+        See :func:`likelihood`.
+    weight : (n,) float64 or None
+    """
+
+    def __init__(self, distribution: str, y: Floats, scores: Floats, weight: Floats | None) -> None:
+        self._noise = DISTRIBUTIONS[distribution]
+        places = _logs(y) + scores[:, None]
+        kinds = _kinds(y, places)
+        self._parts = [places[kind].T for kind in kinds]
+        self.exact = self._parts[0][0]
+        # In the order of the slopes; sums do not depend on the order of the rows.
+        self.weight = None if weight is None else np.concatenate([weight[kind] for kind in kinds])
+
+    def slopes(self, scale: float) -> Floats:
+        """Derivatives of the negative log likelihood by the logarithm of the scale, (n,)."""
+        noise = self._noise
+        (z, _), (a, _), (_, b), (low, high) = (
+            np.clip(part / scale, -_FARTHEST, _FARTHEST) for part in self._parts
+        )
+        _, at_low, at_high = _ends(noise, low, high)
+        return np.concatenate(
+            [
+                1.0 + z * noise.slope(z),
+                -a * np.exp(noise.log_density(a) - noise.log_above(a)),
+                b * np.exp(noise.log_density(b) - noise.log_below(b)),
+                high * at_high - low * at_low,
+            ]
+        )
 
 
 def _exact(noise: Lifetimes, z: Floats) -> Derivatives:
@@ -133,6 +181,13 @@ def _before(noise: Lifetimes, z: Floats) -> Derivatives:
 
 
 def _between(noise: Lifetimes, low: Floats, high: Floats) -> Derivatives:
+    probability, at_low, at_high = _ends(noise, low, high)
+    bend = (at_high - at_low) ** 2 - (noise.slope(high) * at_high - noise.slope(low) * at_low)
+    return -probability, at_high - at_low, bend
+
+
+def _ends(noise: Lifetimes, low: Floats, high: Floats) -> Derivatives:
+    """Logarithm of the probability of an interval, and densities at its ends, divided by it."""
     above, below = noise.log_above(low), noise.log_below(high)
     # The smaller tail keeps its digits.
     probability = np.where(
@@ -142,5 +197,4 @@ def _between(noise: Lifetimes, low: Floats, high: Floats) -> Derivatives:
     )
     at_low = np.exp(noise.log_density(low) - probability)
     at_high = np.exp(noise.log_density(high) - probability)
-    bend = (at_high - at_low) ** 2 - (noise.slope(high) * at_high - noise.slope(low) * at_low)
-    return -probability, at_high - at_low, bend
+    return probability, at_low, at_high

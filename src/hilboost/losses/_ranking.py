@@ -53,8 +53,13 @@ def check_gains(y: Floats, kind: str) -> None:
 class RankingLoss(GroupLoss):
     """Base class of losses that compare the rows of a group; only differences of ``raw`` count."""
 
+    corrects_positions = False
+    """Whether the effects of the positions at which rows were shown are estimated."""
+
     def check(self, target: Target) -> None:
-        """Check that there is a single column of labels."""
+        """Check that there is a single column of labels, and no positions without use."""
+        if target.positions is not None and not self.corrects_positions:
+            raise InvalidData("positions requires loss='lambdarank'; set it, or omit positions.")
         if target.y.shape[1] != 1:
             raise InvalidData(
                 f"rankings support one column of relevance labels; y has {target.y.shape[1]}."

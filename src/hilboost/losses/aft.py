@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
 from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.core.adaptive_loss import AdaptiveLoss
@@ -14,10 +14,11 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._lifetimes import DISTRIBUTIONS, Lifetimes, likelihood
+from hilboost.losses._lifetimes import DISTRIBUTIONS, Lifetimes, Residuals, likelihood
 from hilboost.losses._survival import UPPER, check_columns
 
 _SCALES = np.log(1e-2), np.log(1e2)
+_FIRST_STEP, _TOLERANCE = 0.3, 1e-2
 _ALTERNATIONS = 10
 _LARGEST = 15.0
 _SMALLEST_HESSIAN = 1e-6
@@ -125,7 +126,7 @@ def _total(distribution: str, scale: float, target: Target, raw: Floats) -> floa
 
 
 def best_scale(distribution: str, target: Target, raw: Floats) -> float:
-    """Return the scale that maximizes the likelihood, between 0.01 and 100, to one percent.
+    """Return the scale that maximizes the likelihood, between 0.01 and 100, to about one percent.
 
     Parameters
     ----------
@@ -137,9 +138,30 @@ def best_scale(distribution: str, target: Target, raw: Floats) -> float:
     -------
     float
     """
+    found = Residuals(distribution, target.y, raw[:, 0], target.weight)
 
-    def total(logarithm: float) -> float:
-        return _total(distribution, float(np.exp(logarithm)), target, raw)
+    def slope(logarithm: float) -> float:
+        slopes = found.slopes(float(np.exp(logarithm)))
+        return float(rounded(sum_of(slopes, found.weight)))
 
-    found = minimize_scalar(total, bounds=_SCALES, method="bounded", options={"xatol": 1e-2})
-    return float(np.exp(found.x))
+    ends, step = [_start(found)] * 2, _FIRST_STEP
+    slopes = [slope(ends[0])] * 2
+    # The likelihood has one maximum: walk to the other side of it.
+    ahead = int(slopes[0] < 0)
+    while slopes[0] * slopes[1] > 0:
+        if ends[ahead] == _SCALES[ahead]:
+            return float(np.exp(ends[ahead]))
+        ends[1 - ahead], slopes[1 - ahead] = ends[ahead], slopes[ahead]
+        ends[ahead] = float(np.clip(ends[ahead] + (2 * ahead - 1) * step, *_SCALES))
+        slopes[ahead], step = slope(ends[ahead]), 2 * step
+    if 0.0 in slopes:
+        return float(np.exp(ends[slopes.index(0.0)]))
+    return float(np.exp(brentq(slope, ends[0], ends[1], xtol=_TOLERANCE, rtol=_TOLERANCE)))
+
+
+def _start(found: Residuals) -> float:
+    """Logarithm of the root mean square of the residuals of exact times."""
+    weight = None if found.weight is None else found.weight[: len(found.exact)]
+    mass = len(found.exact) if weight is None else float(rounded(sum_of(weight)))
+    mean = float(rounded(sum_of(found.exact**2, weight))) / (mass or 1.0)
+    return float(np.clip(0.5 * np.log(mean), *_SCALES)) if mean > 0 else 0.0

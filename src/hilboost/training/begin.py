@@ -15,11 +15,11 @@ from hilboost.boosting import (
     TrainingState,
     Validation,
     add_held_out,
-    checked_initial_raw,
     continued_in_units,
     in_units,
     shard_ranges,
     stages_decided,
+    starting_constant,
 )
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
@@ -27,7 +27,6 @@ from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.encoders import Encoding
 from hilboost.losses.masked import with_missing_targets
-from hilboost.model import AdditiveModel
 from hilboost.model.snapshot import FitSnapshot
 from hilboost.reductions.draws import assign_folds
 from hilboost.training.data import TrainingData
@@ -49,6 +48,8 @@ class InitialState:
         Maps category codes to these inputs.
     snapshot : FitSnapshot or None
         What the learner continues from, besides the stages.
+    others : list of Validation
+        Further validation sets.
     """
 
     state: TrainingState
@@ -56,6 +57,7 @@ class InitialState:
     inputs: list[Floats]
     encoding: Encoding | None
     snapshot: FitSnapshot | None = None
+    others: tuple[Validation, ...] = ()
 
 
 def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
@@ -68,12 +70,13 @@ def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
     """
     loss = _checked_loss(loss, data)
     loss.units(data.target)  # rejects targets that no unit can bring into range
-    return loss, checked_initial_raw(loss, data.target)
+    return loss, starting_constant(loss, data.target)
 
 
 def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
     """Check the targets and return the loss, masked where some targets are missing."""
     held_out = [] if data.held_out is None else [data.held_out[1].y]
+    held_out += [other.target.y for other in data.others]
     loss = with_missing_targets(loss, data.target.share, data.target.y, *held_out)
     loss.check(data.target)
     if held_out:
@@ -104,8 +107,10 @@ def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | 
         loss, held_out = units.loss, data.held_out
         if held_out is not None:
             held_out = held_out[0], in_units(units, held_out[1])
-        data = replace(data, target=in_units(units, data.target), held_out=held_out)
-    initial_raw = checked_initial_raw(loss, data.target)
+        others = tuple(replace(one, target=in_units(units, one.target)) for one in data.others)
+        target = in_units(units, data.target)
+        data = replace(data, target=target, held_out=held_out, others=others)
+    initial_raw = starting_constant(loss, data.target)
     if units is not None and continuation is not None and not continuation.in_units:
         continued_in_units(units, continuation.state, initial_raw)
     return Start(loss, data, units, initial_raw)
@@ -142,7 +147,7 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
         if recipe.shards.at_start > 1:
             continue
         if snapshot is None:
-            raw = member.model().predict_raw(X, n_threads)
+            raw = recipe.data.target.with_offset(member.model().predict_raw(X, n_threads))
         else:
             raw = snapshot.members[k].raw.copy(order="K")
             if len(raw) != len(X):
@@ -157,7 +162,26 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
             for block in shard_ranges(len(recipe.data.X), recipe.shards.now)
         ]
     validation = _validation(recipe, state, encoding, snapshot, n_threads)
-    return InitialState(state, validation, inputs, encoding, snapshot)
+    others = tuple(
+        _scored(one.X, one.target, state, encoding, n_threads, one.name)
+        for one in recipe.data.others
+    )
+    return InitialState(state, validation, inputs, encoding, snapshot, others)
+
+
+def _scored(
+    X: Floats,
+    target: Target,
+    state: TrainingState,
+    encoding: Encoding | None,
+    n_threads: int,
+    name: str = "",
+) -> Validation:
+    """Return rows with the predictions of the stages so far."""
+    if encoding is not None:
+        X = encoding.encode(X)
+    raw = state.members[0].model().predict_raw(X, n_threads)
+    return Validation(X, target, target.with_offset(raw), name)
 
 
 def _validation(
@@ -171,13 +195,12 @@ def _validation(
     if recipe.data.held_out is None:
         return None
     held_X, held = recipe.data.held_out
+    if snapshot is None:
+        return _scored(held_X, held, state, encoding, n_threads)
     if encoding is not None:
         held_X = encoding.encode(held_X)
     model = state.members[0].model()
-    if snapshot is None:
-        return Validation(held_X, held, model.predict_raw(held_X, n_threads))
-    start = AdditiveModel(model.initial_raw, ())
-    validation = Validation(held_X, held, start.predict_raw(held_X, n_threads))
+    validation = Validation(held_X, held, held.starting_raw(model.initial_raw).copy())
     for stage in model.stages:
         add_held_out(validation, stage, n_threads)
     return validation
@@ -204,6 +227,13 @@ def _encoded(
     return recipe.encoder.learn(recipe.data.X, recipe.data.target, rows, recipe.seed)
 
 
+def _measures(recipe: Recipe) -> set[str]:
+    """Names of the metrics, and of losses and metrics of further validation sets."""
+    names = [metric.name for metric in recipe.metrics]
+    others = (f"{one.name}: {name}" for one in recipe.data.others for name in ["loss", *names])
+    return {*names, *others}
+
+
 def _check_continued(recipe: Recipe, state: TrainingState, n_members: int) -> None:
     members, n_outputs = state.members, recipe.n_outputs
     if len(members[0].initial_raw) != n_outputs or len(members) != n_members:
@@ -214,10 +244,10 @@ def _check_continued(recipe: Recipe, state: TrainingState, n_members: int) -> No
     if recipe.data.held_out is None and n_members == 1:
         state.validation.clear()
         state.metrics.clear()
-    elif set(state.metrics) != {metric.name for metric in recipe.metrics}:
+    elif set(state.metrics) != _measures(recipe):
         raise InvalidData(
-            "warm_start: the existing stages were fitted with another eval_metric; set it to the "
-            "same value, or set warm_start=False."
+            "warm_start: the existing stages were fitted with another eval_metric or other "
+            "validation sets; pass the same ones, or set warm_start=False."
         )
     elif len(state.validation) != len(state.train):
         raise InvalidData(

@@ -19,6 +19,15 @@ from hilboost.tables import DenseTable, FileTable, Schema
 
 
 @dataclass(frozen=True)
+class ValidationSet:
+    """Validation rows beside those that decide about early stopping: name, X (n, d) and target."""
+
+    name: str
+    X: Floats
+    target: Target
+
+
+@dataclass(frozen=True)
 class TrainingData:
     """Validated inputs and targets, without rows of zero weight.
 
@@ -34,6 +43,8 @@ class TrainingData:
         Validation rows.
     sample_weight : (n,) float64 or None
         Weights of the rows without those of their classes; ``None`` is one for every row.
+    others : tuple of ValidationSet
+        Further validation rows, whose loss and metrics are only noted.
     has_one_class : bool
         Whether all targets are of one class, so that there is nothing to learn.
     """
@@ -45,6 +56,7 @@ class TrainingData:
     held_out: tuple[Floats, Target] | None = None
     sample_weight: Floats | None = None
     has_one_class: bool = False
+    others: tuple[ValidationSet, ...] = ()
 
     @property
     def strata(self) -> NDArray[Any]:

@@ -31,6 +31,7 @@ def resolve(
     scaled: bool = False,
     symmetric_leaves: int | None = None,
     small_hessians: bool = False,
+    ranks: bool = False,
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
@@ -62,6 +63,9 @@ def resolve(
         Number of leaves of symmetric trees; ``None`` if trees grow best first.
     small_hessians : bool
         Whether hessians are much smaller than one.
+    ranks : bool
+        Whether rows of groups are ranked.  Without early stopping, a strong L2 regularization then
+        keeps the model from learning single groups.
 
     Notes
     -----
@@ -94,6 +98,8 @@ def resolve(
         "n_iter_no_change": 30 if careful else 20,
         "n_shards": 1,
     }
+    if ranks and not early:
+        chosen["l2_regularization"] = 30.0
     chosen = {name: _or(parameters[name], value) for name, value in chosen.items()}
     if chosen["max_leaf_nodes"] is None:
         chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / chosen["min_samples_leaf"])))

@@ -181,12 +181,15 @@ def _of_data(data: TrainingData) -> dict[str, str]:
         "y": target.y,
         "sample_weight": target.weight,
         "groups": target.groups,
+        "offset": target.offset,
+        "positions": target.positions,
     }
     held_arrays: dict[str, Any] = {
         "X_val": held_X,
         "y_val": None if held is None else held.y,
         "sample_weight_val": None if held is None else held.weight,
         "groups_val": None if held is None else held.groups,
+        "offset_val": None if held is None else held.offset,
     }
     of_held = None if held is None else held.share
     levels = data.schema.levels

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hilboost.boosting import offset_in_own_units
 from hilboost.boosting.effective_size import weight_scale
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
@@ -50,7 +51,8 @@ def raw_out_of_fold(
     for k, (member, X) in enumerate(zip(members, initial.inputs, strict=True)):
         rows = np.flatnonzero(folds == k)
         raw[rows] = member.predict_raw(X[rows], n_threads)
-    return raw
+    offset = offset_in_own_units(recipe.units, recipe.data.target)
+    return raw if offset is None else raw + offset
 
 
 def out_of_fold(

@@ -62,7 +62,7 @@ def refit_leaves(
     start = in_own_units(units, AdditiveModel(begun.initial_raw, ())).initial_raw
     start = keep * fitted.model.initial_raw + (1 - keep) * start
     shift = 0.0 if units is None or units.shift is None else units.shift
-    raw = np.tile((start - shift) / factor, (len(target.y), 1))
+    raw = target.starting_raw((start - shift) / factor).copy()
     stages = []
     with ThreadTeam(n_threads) as team:
         for stage in fitted.model.stages:

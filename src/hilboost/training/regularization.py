@@ -105,13 +105,13 @@ class _Trial:
         self._K_held = evaluate(kernel, _inputs(data, held), points)
         self._K_DD = evaluate(kernel, points, points)
         self._weight = np.ones(len(learn)) if target.weight is None else target.weight[learn]
-        bound = loss.gradients(self._target, self._raw(self._K, None)).bound or 1.0
+        at_start = self._target.starting_raw(start)
+        bound = loss.gradients(self._target, at_start).bound or 1.0
         self._normal = bound * (self._K.T * self._weight) @ self._K
         self._alpha = np.zeros((len(basis), len(start)))
 
-    def _raw(self, K: Floats, alpha: Floats | None) -> Floats:
-        raw = np.broadcast_to(self._start, (len(K), len(self._start)))
-        return raw if alpha is None else raw + K @ alpha
+    def _raw(self, target: Target, K: Floats, alpha: Floats) -> Floats:
+        return target.starting_raw(self._start) + K @ alpha
 
     def error(self, lam: float) -> float:
         """Mean held-out loss of the machine with this λ, warm-started from the previous one.
@@ -123,7 +123,7 @@ class _Trial:
 
         def objective(flat: Floats) -> tuple[float, Floats]:
             alpha = array_api.solve_lower(L, flat.reshape(shape).copy(), transposed=True)
-            raw, smooth = self._raw(self._K, alpha), self._K_DD @ alpha
+            raw, smooth = self._raw(self._target, self._K, alpha), self._K_DD @ alpha
             value = self._weight @ self._loss.value(self._target, raw)
             value += 0.5 * lam * (alpha * smooth).sum()
             pull = self._loss.gradients(self._target, raw).negative_gradient * self._weight[:, None]
@@ -138,7 +138,8 @@ class _Trial:
             options={"maxiter": _STEPS, "ftol": _PRECISION, "gtol": 0.0},
         )
         self._alpha = array_api.solve_lower(L, found.x.reshape(shape), transposed=True)
-        values = self._loss.value(self._held, self._raw(self._K_held, self._alpha))
+        raw = self._raw(self._held, self._K_held, self._alpha)
+        values = self._loss.value(self._held, raw)
         return float(np.average(values, weights=self._held.weight))
 
 

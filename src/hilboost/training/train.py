@@ -235,7 +235,7 @@ def _boost_until_interrupted(
     """Boost, and defer an interrupt if it would discard existing stages."""
     state = initial.state
     try:
-        boost(config, data, target, state, team, initial.validation)
+        boost(config, data, target, state, team, initial.validation, initial.others)
     except KeyboardInterrupt as interrupt:
         if not state.members[0].stages:
             raise

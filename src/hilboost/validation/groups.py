@@ -11,6 +11,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.tables import as_array, is_missing_value
 
+_LAST_POSITION = 1_000_000
+
 
 def check_groups(groups: Any, n: int) -> NDArray[Any]:
     """Return the group of each row, (n,).
@@ -63,3 +65,29 @@ def number_groups(groups: Any, weight: Floats | None, n: int) -> NDArray[np.int6
                 f"{first[numbers[row]]:g}."
             )
     return numbers.astype(np.int64)
+
+
+def check_positions(positions: Any, n: int) -> NDArray[np.int64] | None:
+    """Return the position of each row, (n,), or ``None`` if there are none.
+
+    Raises
+    ------
+    InvalidData
+        ``positions`` does not hold n whole numbers that are not negative.
+    """
+    if positions is None:
+        return None
+    found = np.asarray(as_array(positions, "positions"))
+    if found.shape != (n,) or found.dtype.kind not in "biuf":
+        raise InvalidData(
+            f"positions must hold one whole number for each of the {n} rows of X; got an array of "
+            f"shape {found.shape} and dtype {found.dtype}."
+        )
+    bad = ~(found >= 0) | (found != np.rint(found)) | (found > _LAST_POSITION)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidData(
+            f"positions must be whole numbers from 0 to {_LAST_POSITION}; row {row} has "
+            f"{found[row]:g}."
+        )
+    return found.astype(np.int64)

@@ -41,6 +41,7 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
         and not recipe.metrics
         and data.target.share is None
         and data.target.groups is None
+        and data.target.offset is None
         and _FEWEST_ROWS <= len(data.X) <= _MOST_ROWS
         and isinstance(data.X, np.ndarray | DenseTable)
         and not (constrained or p["warm_start"] or recipe.shards.at_start > 1)

@@ -148,6 +148,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         loss.adaptive and is_survival,
         _symmetric_leaves(p, data),
         two_classes or (coupled and not loss.bounded_hessian),
+        data.target.groups is not None,
     )
     return in_given_weights(resolved, p, scale)
 

@@ -1,0 +1,81 @@
+"""The best constant beside given offsets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hilboost.backends.exact_sums import quotient
+from hilboost.boosting.evaluate import checked, checked_initial_raw
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
+from hilboost.reductions.sums import mass_of, mean, total, total_of
+from hilboost.validation.offsets import check_outputs
+
+_STEPS, _HALVINGS = 50, 20
+_TOLERANCE = 1e-9
+
+
+def starting_constant(loss: Loss, target: Target) -> Floats:
+    """Return the constant from which a fit starts, (r,) float64, beside the offsets.
+
+    That of the loss if there are no offsets, or if only differences of ``raw`` count.  Otherwise,
+    Newton steps, which are halved until they decrease the loss, or the leaf value of all rows.
+
+    Raises
+    ------
+    InvalidData
+        The offsets do not have one column for each output.
+    """
+    start = checked_initial_raw(loss, target)
+    offset = target.offset
+    check_outputs(offset, len(start))
+    if offset is None or loss.couples_rows:
+        return start
+    start = start - mean(target.with_y(offset))
+    if loss.has_leaf_values:
+        return start + _leaf_value(loss, target, target.starting_raw(start))
+    lowest, step = np.inf, np.zeros_like(start)
+    for _ in range(_STEPS):
+        for _ in range(_HALVINGS):
+            raw = target.starting_raw(start + step)
+            now = loss.adapted(target, raw) if loss.adaptive else loss
+            value = _total(now, target, raw)
+            if value <= lowest and np.isfinite(value):
+                break
+            step = step / 2
+        else:
+            return start
+        start, lowest = start + step, np.inf if loss.adaptive else value
+        step = _newton_step(now, target, raw)
+        if (np.abs(step) <= _TOLERANCE * (1 + np.abs(start))).all():
+            break
+    return start
+
+
+def _total(loss: Loss, target: Target, raw: Floats) -> float:
+    """The sum of the loss, infinite where it exceeds the range of float64."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.asarray(loss.value(target, raw))
+    return total(values, target.weight, target.share) if np.isfinite(values).all() else np.inf
+
+
+def _newton_step(loss: Loss, target: Target, raw: Floats) -> Floats:
+    found = checked(loss, loss.gradients(target, raw), raw.shape)
+    weight, share = target.weight, target.share
+    steps = np.zeros(raw.shape[1])
+    for k in range(raw.shape[1]):
+        top = total_of(found.negative_gradient[:, k], weight, share)
+        if found.hessian is None:
+            below = mass_of(weight, len(raw), share)
+        else:
+            below = total_of(found.hessian[:, k], weight, share)
+        steps[k] = quotient(top, below) if below.any() else 0.0
+    return steps
+
+
+def _leaf_value(loss: Loss, target: Target, raw: Floats) -> Floats:
+    everywhere = np.zeros(len(raw), dtype=np.int32)
+    now = loss.adapted(target, raw) if loss.adaptive else loss
+    found: Floats = now.leaf_values(target, raw, everywhere, 1, slice(0, raw.shape[1]))[0]
+    return found

@@ -1,0 +1,150 @@
+"""Offsets: the best constant beside them, equivalent fits, and what belongs to them."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from tests.cases import PLAIN
+
+from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost.callbacks import Checkpoint
+from hilboost.core.errors import InvalidData
+
+RNG = np.random.default_rng(0)
+N = 240
+X = RNG.normal(size=(N, 3))
+OFFSET = RNG.normal(size=N)
+WEIGHT = RNG.integers(1, 3, size=N).astype(float)
+TREES = {"learner": "tree", "n_estimators": 8, "random_state": 0}
+COUNTS = RNG.poisson(np.exp(0.5 * X[:, 0] + OFFSET)).astype(float)
+NUMBERS = X[:, 0] + OFFSET + 0.1 * RNG.normal(size=N)
+CLASSES = (RNG.uniform(size=N) < expit(X[:, 0] + OFFSET)).astype(int)
+
+
+def start(loss, y, make=BoostingRegressor, **more):
+    model = make(loss, **TREES | {"n_estimators": 1, "early_stopping": False})
+    return model.fit(X, y, WEIGHT, offset=OFFSET, **more).model_.initial_raw
+
+
+def test_the_start_is_the_best_constant():
+    np.testing.assert_allclose(
+        start("squared_error", NUMBERS), np.average(NUMBERS - OFFSET, weights=WEIGHT)
+    )
+    rate = np.log((WEIGHT @ COUNTS) / (WEIGHT @ np.exp(OFFSET)))
+    np.testing.assert_allclose(start("poisson", COUNTS), rate)
+    median = np.median(np.repeat(NUMBERS - OFFSET, WEIGHT.astype(int)))
+    np.testing.assert_allclose(start("absolute_error", NUMBERS), median, atol=1e-12)
+    c = start("log_loss", CLASSES, BoostingClassifier)
+    assert abs(WEIGHT @ (CLASSES - expit(c + OFFSET))) < 1e-6
+    y = np.exp(NUMBERS)
+    c = start("gamma", y * 1e6)
+    assert abs(WEIGHT @ (y * 1e6 * np.exp(-c - OFFSET) - 1)) < 1e-6
+    many = np.where(X[:, 1] > 1, 2, CLASSES)
+    raw = np.column_stack([OFFSET, -OFFSET, 0 * OFFSET])
+    model = BoostingClassifier(**TREES | {"n_estimators": 1, "early_stopping": False})
+    raw += model.fit(X, many, offset=raw).model_.initial_raw
+    p = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(p.mean(axis=0), np.bincount(many) / N, atol=1e-6)
+
+
+@pytest.mark.parametrize("learner", ["tree", "kernel", "linear", ["tree", "linear"]])
+@pytest.mark.parametrize("stopping", [False, True])
+def test_squared_errors_of_differences(learner, stopping):
+    # The fit is that of the differences: early stopping, folds and all.
+    settings = {**TREES, "learner": learner, "early_stopping": stopping}
+    model = BoostingRegressor(**settings).fit(X, NUMBERS, WEIGHT, offset=OFFSET)
+    plain = BoostingRegressor(**settings).fit(X, NUMBERS - OFFSET, WEIGHT)
+    np.testing.assert_allclose(model.predict(X), plain.predict(X), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.predict(X, OFFSET), plain.predict(X) + OFFSET, atol=1e-6)
+    assert model.score(X, NUMBERS, offset=OFFSET) > model.score(X, NUMBERS)
+    np.testing.assert_allclose(model.history_.train, plain.history_.train, rtol=1e-6)
+
+
+def test_weights_repetition_and_order():
+    model = BoostingRegressor("poisson", **PLAIN, learner="tree")
+    model.fit(X, COUNTS, WEIGHT, offset=OFFSET)
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(N), WEIGHT.astype(int)))
+    again = BoostingRegressor("poisson", **PLAIN, learner="tree")
+    again.fit(X[rows], COUNTS[rows], offset=OFFSET[rows])
+    np.testing.assert_array_equal(model.predict(X, OFFSET), again.predict(X, OFFSET))
+    exposure = np.exp(OFFSET)
+    np.testing.assert_allclose(model.predict(X, OFFSET), exposure * model.predict(X))
+
+
+def test_held_out_rows_and_intervals():
+    settings = {**TREES, "early_stopping": True, "n_estimators": 30}
+    model = BoostingRegressor("poisson", **settings)
+    model.fit(X, COUNTS, offset=OFFSET, X_val=X, y_val=COUNTS, offset_val=OFFSET)
+    predicted = model.predict_raw(X, OFFSET)
+    assert model.history_.validation[model.n_estimators_] == pytest.approx(
+        model.loss_.value(type("T", (), {"y": COUNTS[:, None]}), predicted).mean()
+    )
+    ensemble = BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET)
+    below, above = ensemble.predict_interval(X, 0.9).T
+    inside = (below + OFFSET <= NUMBERS) & (above + OFFSET >= NUMBERS)
+    assert inside.mean() > 0.85
+
+
+def test_classes():
+    settings = {**TREES, "early_stopping": False}
+    model = BoostingClassifier(**settings).fit(X, CLASSES, offset=OFFSET)
+    raw = model.predict_raw(X)[:, 0] + OFFSET
+    np.testing.assert_allclose(model.predict_proba(X, OFFSET)[:, 1], expit(raw))
+    np.testing.assert_array_equal(model.predict(X, OFFSET), (raw > 0).astype(int))
+    assert model.score(X, CLASSES, offset=OFFSET) == ((raw > 0) == CLASSES).mean()
+    assert BoostingClassifier(**settings).fit(X, CLASSES, offset=0 * OFFSET).predict_raw(
+        X
+    ) == pytest.approx(BoostingClassifier(**settings).fit(X, CLASSES).predict_raw(X))
+
+
+def test_rankings_and_survival_times():
+    query, order = np.repeat(np.arange(24), 10), np.random.default_rng(2).permutation(N)
+    y = np.clip(np.round(NUMBERS), 0, 3)
+    ranker = BoostingRanker(**TREES, early_stopping=False)
+    raw = ranker.fit(X, y, groups=query, offset=OFFSET).predict(X)
+    again = BoostingRanker(**TREES, early_stopping=False)
+    again.fit(X[order], y[order], groups=query[order], offset=OFFSET[order])
+    np.testing.assert_array_equal(again.predict(X), raw)
+    np.testing.assert_allclose(ranker.predict(X, OFFSET), raw + OFFSET)
+    times = np.empty(N, dtype=[("event", bool), ("time", float)])
+    times["event"], times["time"] = RNG.uniform(size=N) < 0.7, RNG.exponential(np.exp(-OFFSET))
+    for loss in ("cox", "aft"):
+        settings = {**TREES, "early_stopping": False}
+        one = BoostingSurvival(loss, **settings).fit(X, times, offset=OFFSET)
+        other = BoostingSurvival(loss, **settings).fit(X, times, offset=OFFSET + 2)
+        np.testing.assert_allclose(  # the baseline takes up a constant
+            one.predict_survival_function(X, [0.5, 1.0], offset=OFFSET),
+            other.predict_survival_function(X, [0.5, 1.0], offset=OFFSET + 2),
+            rtol=1e-5,
+        )
+
+
+def test_continued_and_refitted_models(tmp_path):
+    settings = {**TREES, "early_stopping": False}
+    whole = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
+    part = BoostingRegressor("poisson", **settings | {"n_estimators": 3}, warm_start=True)
+    part.fit(X, COUNTS, offset=OFFSET).set_params(n_estimators=8).fit(X, COUNTS, offset=OFFSET)
+    np.testing.assert_allclose(part.predict(X), whole.predict(X))
+    same = whole.refit_leaves(X, COUNTS, offset=OFFSET, keep=0.5)
+    np.testing.assert_allclose(same.predict(X), whole.predict(X), rtol=1e-6)
+    path = Checkpoint(tmp_path / "c")
+    BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET, callbacks=[path])
+    with pytest.raises(InvalidData, match=r"different data \(offset\)"):
+        BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET + 1, callbacks=[path])
+
+
+def test_bad_offsets():
+    model = BoostingRegressor(**TREES)
+    with pytest.raises(InvalidData, match="one number for each of the 240 rows"):
+        model.fit(X, NUMBERS, offset=OFFSET[:5])
+    with pytest.raises(InvalidData, match="offset must be finite; row 1"):
+        model.fit(X, NUMBERS, offset=np.where(np.arange(N) == 1, np.nan, OFFSET))
+    with pytest.raises(InvalidData, match="must hold numbers"):
+        model.fit(X, NUMBERS, offset=np.array(["a"] * N))
+    with pytest.raises(InvalidData, match="each of the 1 outputs; it has 2"):
+        model.fit(X, NUMBERS, offset=np.zeros((N, 2)))
+    with pytest.raises(InvalidData, match="offset and offset_val must both be passed"):
+        model.fit(X, NUMBERS, offset=OFFSET, X_val=X, y_val=NUMBERS)
+    with pytest.raises(InvalidData, match="offset_val requires X_val"):
+        model.fit(X, NUMBERS, offset=OFFSET, offset_val=OFFSET)
+    with pytest.raises(InvalidData, match="each of the 1 outputs; it has 2"):
+        model.fit(X, NUMBERS).predict(X, np.zeros((N, 2)))

@@ -1,0 +1,88 @@
+"""Several validation sets: the first decides, and the losses and metrics of all are noted."""
+
+import numpy as np
+import pytest
+
+import hilboost
+from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost.core.errors import InvalidData
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3))
+Y = X[:, 0] + RNG.normal(size=300)
+PARTS = {"spring": slice(100, 200), "autumn": slice(200, 300)}
+X_VAL = {name: X[rows] for name, rows in PARTS.items()}
+Y_VAL = {name: Y[rows] for name, rows in PARTS.items()}
+SETTINGS = {"learner": "tree", "n_estimators": 40, "random_state": 0, "n_iter_no_change": 5}
+
+
+def fitted(**more):
+    model = BoostingRegressor(**SETTINGS, **more)
+    return model.fit(X[:100], Y[:100], X_val=X_VAL, y_val=Y_VAL)
+
+
+def test_the_first_decides(tmp_path):
+    model = fitted(eval_metric="mae")
+    single = BoostingRegressor(**SETTINGS, eval_metric="mae")
+    single.fit(X[:100], Y[:100], X_val=X_VAL["spring"], y_val=Y_VAL["spring"])
+    np.testing.assert_array_equal(model.predict(X), single.predict(X))
+    np.testing.assert_array_equal(model.history_.validation, single.history_.validation)
+    found = model.history_.metrics
+    assert list(found) == ["mae", "autumn: loss", "autumn: mae"]
+    for k, predicted in enumerate(model.staged_predict(X_VAL["autumn"]), 1):
+        error = Y_VAL["autumn"] - predicted
+        assert found["autumn: mae"][k] == pytest.approx(np.abs(error).mean())
+        assert found["autumn: loss"][k] == pytest.approx(0.5 * (error**2).mean())
+    hilboost.save(model, tmp_path / "model")
+    again = hilboost.load(tmp_path / "model").history_.metrics
+    np.testing.assert_array_equal(again["autumn: mae"], found["autumn: mae"])
+
+
+def test_callbacks_and_continued_fits():
+    seen = []
+    model = BoostingRegressor(**SETTINGS | {"n_estimators": 4}, warm_start=True)
+    sets = {"X_val": X_VAL, "y_val": Y_VAL}
+    model.fit(X[:100], Y[:100], **sets, callbacks=[lambda event: seen.append(event.metrics)])
+    assert [one["autumn: loss"] for one in seen] == model.history_.metrics["autumn: loss"][
+        1:
+    ].tolist()
+    model.set_params(n_estimators=8)
+    with pytest.raises(InvalidData, match="other validation sets"):
+        model.fit(X[:100], Y[:100], X_val=X_VAL["spring"], y_val=Y_VAL["spring"])
+    model.fit(X[:100], Y[:100], **sets)
+    assert len(model.history_.metrics["autumn: loss"]) == len(model.history_.train)
+
+
+def test_groups_weights_and_survival_times():
+    query = np.repeat(np.arange(30), 10)
+    labels, groups = np.clip(np.round(Y), 0, 2), {name: query[rows] for name, rows in PARTS.items()}
+    ranker = BoostingRanker(n_estimators=5, random_state=0, eval_metric="ndcg@5")
+    y_val = {name: labels[rows] for name, rows in PARTS.items()}
+    weights = {"autumn": np.ones(100)}
+    ranker.fit(
+        X[:100], labels[:100], groups=query[:100],
+        X_val=X_VAL, y_val=y_val, groups_val=groups, sample_weight_val=weights,
+    )  # fmt: skip
+    assert list(ranker.history_.metrics) == ["ndcg@5", "autumn: loss", "autumn: ndcg@5"]
+    times = np.empty(300, dtype=[("event", bool), ("time", float)])
+    times["event"], times["time"] = RNG.uniform(size=300) < 0.7, 1 + np.exp(Y)
+    y_val = {name: times[rows] for name, rows in PARTS.items()}
+    entry = {"spring": np.full(100, 0.5)}
+    model = BoostingSurvival(n_estimators=5, random_state=0)
+    model.fit(X[:100], times[:100], X_val=X_VAL, y_val=y_val, entry_val=entry)
+    assert list(model.history_.metrics) == ["autumn: loss"]
+
+
+def test_bad_sets():
+    def refused(match, **sets):
+        with pytest.raises(InvalidData, match=match):
+            BoostingRegressor(**SETTINGS).fit(X[:100], Y[:100], **sets)
+
+    refused("y_val must be a dict with the same names: 'spring', 'autumn'", X_val=X_VAL)
+    refused("y_val must be a dict with the same", X_val=X_VAL, y_val={"spring": Y_VAL["spring"]})
+    refused("X_val and y_val must both be dicts", X_val=X_VAL, y_val=Y)
+    refused("X_val and y_val must both be dicts", X_val=X, y_val=Y_VAL)
+    refused("X_val is an empty dict", X_val={}, y_val={})
+    refused("sample_weight_val contains 'winter', which is not one of",
+            X_val=X_VAL, y_val=Y_VAL, sample_weight_val={"winter": Y})  # fmt: skip
+    refused(r"y_val\['autumn'\]", X_val=X_VAL, y_val={**Y_VAL, "autumn": Y})
