@@ -62,6 +62,7 @@ PARTS = (
         "stream",
         "stream_30000000",
         "dask_cluster",
+        "dask_kernels",
         "engine_profile",
         "scaling",
         "shapley",

@@ -1,11 +1,13 @@
 """Fits on a cluster of three processes: the bytes of one process, also if a worker is killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from ssl import SSLSocket
 
 import numpy as np
 import pandas as pd
@@ -25,9 +27,12 @@ import dask
 import dask.array as da
 import dask.dataframe as dd
 from distributed import Client, LocalCluster
+from distributed.security import Security
 
 import hilboost.dask
 from hilboost.dask import session
+from hilboost.dask.cluster import _forget, evenly
+from hilboost.workers.sockets import SocketExchange
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of dask and its dependencies
 
@@ -212,6 +217,91 @@ def test_lost_workers_change_nothing(client, number, stages):
     client.wait_for_workers(2)
 
 
+def die_while_binning():
+    """Let this process end in its next binning of columns, while the others wait for it."""
+    from hilboost.learners.tree import binning
+
+    binning._edges = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_dies_while_it_bins_changes_nothing(client, alone):
+    client.wait_for_workers(2)
+    address = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
+    client.run(die_while_binning, workers=[address])
+    assert saved(hilboost.dask.fit(clone(MODEL), *arrays(), client=client)) == alone
+    assert address not in client.scheduler_info(n_workers=-1)["workers"]
+    client.wait_for_workers(2)
+
+
+def test_workers_that_join_have_their_part_after_the_next_loss(caplog):
+    first, endless = [], clone(MODEL).set_params(n_estimators=5000)
+
+    def exchange_workers(event):
+        if first:
+            return
+        first.extend(client.scheduler_info(n_workers=-1)["workers"])
+        cluster.scale(3)
+        client.wait_for_workers(3)
+        client.run_on_scheduler(_forget, workers=first[:1])
+
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    end = [lambda event: event.stage == 200]
+    with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
+        given = {"client": client, "callbacks": [exchange_workers, *end]}
+        with caplog.at_level("INFO", "hilboost"):
+            model = hilboost.dask.fit(clone(endless), *arrays(), **given)
+        assert first[0] not in client.scheduler_info(n_workers=-1)["workers"]
+    assert saved(model) == saved(endless.fit(X, Y, callbacks=end))
+    sent = [record.args[0] for record in caplog.records if record.name == "hilboost"]
+    assert sent == [2]
+
+
+@pytest.fixture(scope="module")
+def security(tmp_path_factory):
+    """Certificates of a cluster, signed by themselves."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl, which makes the certificates, is not installed")
+    place = tmp_path_factory.mktemp("tls")
+    key, certificate = str(place / "key.pem"), str(place / "certificate.pem")
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    made = [openssl, "req", "-x509", *kind, "-subj", "/CN=hilboost", "-days", "2"]
+    subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    files = {"tls_ca_file": certificate}
+    for role in ("client", "scheduler", "worker"):
+        files |= {f"tls_{role}_key": key, f"tls_{role}_cert": certificate}
+    return Security(require_encryption=True, **files)
+
+
+def test_workers_of_a_cluster_with_tls_encrypt(security, alone, monkeypatch):
+    kinds = []
+
+    class Watched(SocketExchange):
+        def send(self, rank, message):
+            kinds.append(type(self._neighbors[rank]))
+            super().send(rank, message)
+
+    monkeypatch.setattr(session, "SocketExchange", Watched)
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with (
+        LocalCluster(n_workers=2, protocol="tls", security=security, **options) as cluster,
+        Client(cluster) as client,
+    ):
+        assert saved(hilboost.dask.fit(clone(MODEL), *arrays(), client=client)) == alone
+    assert set(kinds) == {SSLSocket}
+
+
+def test_partitions_are_divided_evenly():
+    holders = {"p": {"a"}, "q": {"a", "b"}, "r": {"a"}, "s": {"a"}, "t": {"a"}}
+    owners = evenly(holders, {"a", "b", "c"})
+    assert list(owners) == list("pqrst")
+    assert sorted(owners.values()) == list("aabbc")
+    assert owners["p"] == "a"
+    assert owners["q"] == "b"
+    assert evenly({"p": {"a"}}, {"a", "b"}) == {"p": "a"}
+    assert evenly({}, set()) == {}
+
+
 def fit_until_killed(address, path):
     def tell(event):
         if event.stage == 10:
@@ -255,11 +345,24 @@ def test_kernel_machines(client):
         hilboost.dask.fit(model, *arrays(), client=client, callbacks=[Checkpoint("fit")])
 
 
+def test_data_that_cannot_be_computed_again(client):
+    client.wait_for_workers(2)
+    address, pid = next(iter(client.run(os.getpid).items()))
+    parts = client.scatter([X, Y], workers=[address])
+    os.kill(pid, signal.SIGKILL)
+    while address in client.scheduler_info(n_workers=-1)["workers"]:
+        time.sleep(0.05)
+    with pytest.raises(HilboostError, match="partition 0 was lost with its worker"):
+        hilboost.dask.fit(clone(MODEL), parts[:1], parts[1:], client=client)
+    client.wait_for_workers(2)
+
+
 def test_too_many_losses(client):
     client.wait_for_workers(2)
 
     def kill(event):
-        os.kill(pids[1], signal.SIGKILL)
+        if event.stage == 1:
+            os.kill(pids[1], signal.SIGKILL)
 
     pids = list(client.run(os.getpid).values())
     with pytest.raises(HilboostError, match="workers were lost 1 times"):
@@ -270,14 +373,3 @@ def test_too_many_losses(client):
             callbacks=[kill],
             max_restarts=0,
         )
-
-
-def test_data_that_cannot_be_computed_again(client):
-    client.wait_for_workers(2)
-    address, pid = next(iter(client.run(os.getpid).items()))
-    parts = client.scatter([X, Y], workers=[address])
-    os.kill(pid, signal.SIGKILL)
-    while address in client.scheduler_info(n_workers=-1)["workers"]:
-        time.sleep(0.05)
-    with pytest.raises(HilboostError, match="partition 0 was lost with its worker"):
-        hilboost.dask.fit(clone(MODEL), parts[:1], parts[1:], client=client)

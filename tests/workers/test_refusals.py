@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 from tests.cases import PLAIN
 from tests.workers.together import fit_together, partitions_of
 
@@ -34,11 +35,12 @@ class OwnLoss(SquaredError):
             OutputKernelBoostingRegressor(),
             "only fit BoostingRegressor, BoostingClassifier, and kernel",
         ),
+        (LinearRegression(), "kernel machines with sparse stages, not LinearRegression"),
         (BoostingRanker(), "only fit BoostingRegressor, BoostingClassifier, and kernel"),
         (BoostingSurvival(), "only fit BoostingRegressor, BoostingClassifier, and kernel"),
         (
             KernelBoostingRegressor(random_state=0),
-            "FullLearner is not supported .* stages='sparse'",
+            "support only the sparse stages of kernel machines",
         ),
         (BoostingRegressor(learner="linear"), "only support trees"),
         (BoostingRegressor(growth="symmetric"), "growth='symmetric' is not supported"),

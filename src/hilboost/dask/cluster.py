@@ -10,19 +10,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from distributed import Client, Future, wait
 
 from hilboost.core.errors import FitError, InvalidData, shown
 from hilboost.dask.listener import Listener
-from hilboost.dask.session import Outcome, abandon, listen, run_session
+from hilboost.dask.session import Outcome, abandon, be_ready, listen, run_session
 from hilboost.workers.fit import WorkerTask
 
 _log = logging.getLogger("hilboost")
 _POLL = 0.5  # seconds between looks at the workers
 _GRACE = 10.0  # seconds within which sessions end after one has lost a worker
+_ANSWER = 30.0  # seconds within which a worker that is not frozen answers a call
+_READY = 5.0  # seconds for which a session waits for workers that have just joined
 
 
 @dataclass
@@ -34,6 +36,12 @@ class ClusterFit:
     partitions: list[Future]
     held_out: list[Future]
     timeout: float
+    _ready: dict[str, Future] = field(default_factory=dict, init=False)
+
+    def release(self) -> None:
+        """Let the cluster forget the partitions; an exception may keep this object alive."""
+        for future in (*self.partitions, *self.held_out, *self._ready.values()):
+            future.release()
 
     def until_complete(self, listener: Listener, max_restarts: int) -> Any:
         """Run sessions until one ends with a model."""
@@ -74,7 +82,7 @@ class ClusterFit:
         token = secrets.token_bytes(16)
         owners = self._owners()
         workers = list(dict.fromkeys(owners.values()))
-        found = asked(self.client, listen, token, workers, self.timeout)
+        found = asked(self.client, listen, token, workers, min(_ANSWER, self.timeout))
         if any(isinstance(one, Exception) for one in found.values()):
             self._abandon(token, workers)
             self._remove([w for w, one in found.items() if isinstance(one, TimeoutError)])
@@ -112,20 +120,33 @@ class ClusterFit:
         """Worker of each partition, by key, once all partitions are computed."""
         futures = [*self.partitions, *self.held_out]
         while True:
-            self._workers()
+            workers = self._workers()
+            self._prepare(workers)
             with suppress(TimeoutError):
                 self._computed(futures)
                 holders = self.client.who_has(futures)
                 if all(holders.get(future.key) for future in futures):
                     break
                 time.sleep(_POLL)
-        loads: dict[str, int] = {}
+        ready = self._ready_among(workers)
         owners: dict[str, str] = {}
-        for future in futures:
-            having = sorted(holders[future.key])
-            owners[future.key] = min(having, key=lambda worker: loads.get(worker, 0))
-            loads[owners[future.key]] = loads.get(owners[future.key], 0) + 1
+        for some in (self.partitions, self.held_out):
+            found = {future.key: set(holders[future.key]) for future in some}
+            owners |= evenly(found, ready)
         return owners
+
+    def _prepare(self, workers: set[str]) -> None:
+        """Let new workers load the package, which takes them some seconds."""
+        for worker in workers.difference(self._ready):
+            self._ready[worker] = self.client.submit(
+                be_ready, workers=[worker], allow_other_workers=False, pure=False
+            )
+
+    def _ready_among(self, workers: set[str]) -> set[str]:
+        """The workers that have loaded the package; others are used in the next session."""
+        with suppress(TimeoutError, CancelledError):
+            wait([self._ready[worker] for worker in workers], timeout=_READY)
+        return {worker for worker in workers if self._ready[worker].status == "finished"}
 
     def _computed(self, futures: Sequence[Future]) -> None:
         """Wait until all partitions are computed; raises ``TimeoutError``."""
@@ -174,6 +195,7 @@ class ClusterFit:
                 del open_sessions[worker]
                 outcomes.append(_outcome(session))
             there = self._workers()
+            self._prepare(there)
             for worker in [worker for worker in open_sessions if worker not in there]:
                 open_sessions.pop(worker).cancel()
                 outcomes.append(Outcome(lost=f"worker {worker} has left the cluster."))
@@ -206,6 +228,25 @@ class ClusterFit:
             self.client.unsubscribe_topic(topic)
             with suppress(Exception):
                 self.client.run_on_scheduler(_forget_topic, topic=topic)
+
+
+def evenly(holders: dict[str, set[str]], workers: set[str]) -> dict[str, str]:
+    """Choose the worker of each partition: one that has it, unless that one has too many.
+
+    ``holders`` are the workers that have a partition, by its key.  Dask moves a partition to the
+    worker that is chosen for it, so that a worker that has just joined has its part of them.
+    """
+    loads = dict.fromkeys(sorted(workers.union(*holders.values())), 0)
+    most = -(-len(holders) // max(len(loads), 1))
+    owners = {}
+    for place_anywhere in (False, True):
+        for key in (key for key in holders if key not in owners):
+            having = loads if place_anywhere else sorted(holders[key])
+            worker = min(having, key=lambda one: loads[one])
+            if loads[worker] < most:
+                owners[key] = worker
+                loads[worker] += 1
+    return {key: owners[key] for key in holders}
 
 
 def asked(

@@ -121,8 +121,7 @@ def fit(
         with listener:
             fitted, schema = fitting.until_complete(listener, max_restarts)
     finally:
-        for future in futures:
-            future.release()  # an exception may keep this frame alive
+        fitting.release()
     estimator.fitted_ = fitted
     estimator.n_features_in_ = schema.n_columns
     if schema.names is not None:

@@ -41,6 +41,14 @@ from hilboost.validation.offsets import check_offset
 from hilboost.validation.weights import check_weights
 
 
+def division_of(model: Any) -> str | None:
+    """Return what several workers divide to fit a model; ``None`` if they cannot fit it.
+
+    Any object may be passed, because users pass models to functions of the package.
+    """
+    return model.divides if isinstance(model, BoostingEstimator) else None
+
+
 @public_methods
 class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
     """Translates parameters into a training recipe and stores the result in ``fitted_``.

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from hilboost.core.callback import Callback
 from hilboost.core.errors import InvalidParameter, InvalidType
+from hilboost.estimators.base import division_of
 from hilboost.stream.source import dataset_of, table_of, values_of
 
 Estimator = TypeVar("Estimator")
@@ -86,10 +87,10 @@ def fit(
 
 
 def _checked_parameters(model: Any) -> dict[str, Any]:
-    if getattr(model, "divides", None) != "rows":
+    if division_of(model) != "rows":
         raise InvalidType(
             "tables on disk are only supported by BoostingRegressor and BoostingClassifier, not "
-            f"{type(model).__name__}."
+            f"{type(model).__name__}; call its method fit."
         )
     parameters: dict[str, Any] = model.get_params(deep=False)
     if parameters["learner"] not in ("tree", "auto"):

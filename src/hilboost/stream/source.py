@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.tables import FileTable, Level, Schema, category_choice, learn, read_table
 
-BATCH_ROWS = 65_536
+BATCH_ROWS, _FEWEST_ROWS, _BATCH_CELLS = 65_536, 1024, 2**22
 # With buffers in advance, the whole file would be in memory at the end of a pass.
 _PARQUET = arrow_dataset.ParquetFileFormat(
     default_fragment_scan_options=arrow_dataset.ParquetFragmentScanOptions(
@@ -64,9 +64,10 @@ def reader_of(dataset: Any) -> Callable[[Sequence[str]], Iterator[Any]]:
     """Return a function that reads some columns in order, a batch at a time."""
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
+        n_rows = max(_FEWEST_ROWS, _BATCH_CELLS // max(len(columns), 1))
         batches = dataset.to_batches(
             columns=list(columns),
-            batch_size=BATCH_ROWS,
+            batch_size=min(BATCH_ROWS, n_rows),
             batch_readahead=1,
             fragment_readahead=1,
             use_threads=False,

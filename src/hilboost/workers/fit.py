@@ -17,6 +17,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
+from hilboost.estimators.base import division_of
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -99,10 +100,10 @@ def check_supported(estimator: Any) -> None:
     ------
     InvalidType, InvalidParameter
     """
-    if getattr(estimator, "divides", None) is None:
+    if division_of(estimator) is None:
         raise InvalidType(
             "several workers can only fit BoostingRegressor, BoostingClassifier, and kernel "
-            f"machines with sparse stages, not {type(estimator).__name__}."
+            f"machines with sparse stages, not {type(estimator).__name__}; call its method fit."
         )
     estimator._validate_params()
     parameters = estimator.get_params(deep=False)
@@ -184,9 +185,14 @@ def _identify(
 
 def _check_recipe(recipe: Recipe) -> None:
     if recipe.learner.among_workers() is None:
-        change = "learner='tree'" if recipe.division is None else "stages='sparse'"
+        if recipe.division is None:
+            raise InvalidParameter(
+                f"{type(recipe.learner).__name__} is not supported by several workers; set "
+                "learner='tree'."
+            )
         raise InvalidParameter(
-            f"{type(recipe.learner).__name__} is not supported by several workers; set {change}."
+            "several workers support only the sparse stages of kernel machines, because others "
+            "need the kernel values of all pairs of rows; set stages='sparse'."
         )
 
 

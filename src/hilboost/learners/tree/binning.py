@@ -122,6 +122,30 @@ def bin_table(
     blocks of eight columns, and other tables that are not an array of floats in blocks of rows.
     """
     n, d = X.shape
+    edges = _sampled_edges(X, weight, max_bins, seed, team, levels or {}, share)
+    n_values = np.array([len(e) + 1 for e in edges], dtype=np.int64)
+    n_bins = int(n_values.max()) + 1
+    n_steps = np.ceil(np.log2(n_values)).astype(np.int64)
+    thresholds = np.full((d, 2 ** int(n_steps.max())), np.inf)
+    for k, cuts in enumerate(edges):
+        thresholds[k, : len(cuts)] = cuts
+    shape = -(-d // 8), n
+    words = _empty_words(X, shape)
+    _pack(X, BinEdges(thresholds, n_steps, n_bins - 1), words, team)
+    return BinnedTable(words, thresholds, n_values, n_bins)
+
+
+def _sampled_edges(
+    X: Floats | BlockTable,
+    weight: Floats | None,
+    max_bins: int,
+    seed: int,
+    team: ThreadTeam,
+    levels: Mapping[int, int],
+    share: RowShare | None,
+) -> list[Floats]:
+    """Compute the edges of all columns from a sample, whose memory is free afterwards."""
+    n, d = X.shape
     rows = None
     if count(n, share) > SAMPLE_ROWS:
         key = key_of(seed, Purpose.ROWS_FOR_BINS)
@@ -134,24 +158,14 @@ def bin_table(
         sample = share.exchange.gathered(sample)
         if sample_weight is not None:
             sample_weight = share.exchange.gathered(sample_weight)
-    column, levels = _columns_of(sample), levels or {}
+    column = _columns_of(sample)
 
     def edges_of(k: int) -> Floats:
         if k in levels:
             return np.arange(0.5, levels[k] - 1)
         return column_edges(column(k), sample_weight, max_bins)
 
-    edges = _edges(edges_of, d, team, share)
-    n_values = np.array([len(e) + 1 for e in edges], dtype=np.int64)
-    n_bins = int(n_values.max()) + 1
-    n_steps = np.ceil(np.log2(n_values)).astype(np.int64)
-    thresholds = np.full((d, 2 ** int(n_steps.max())), np.inf)
-    for k, cuts in enumerate(edges):
-        thresholds[k, : len(cuts)] = cuts
-    shape = -(-d // 8), n
-    words = _empty_words(X, shape)
-    _pack(X, BinEdges(thresholds, n_steps, n_bins - 1), words, team)
-    return BinnedTable(words, thresholds, n_values, n_bins)
+    return _edges(edges_of, d, team, share)
 
 
 def _edges(

@@ -1,0 +1,110 @@
+"""Trees on a Parquet table that is four times larger than the memory that the process may have.
+
+Run ``python benchmarks/stream_limited.py``.  The address space is limited (``RLIMIT_AS``), which
+counts the program itself and the mapped bins too.  Arrow uses the memory of the system, because its
+own reserves a gigabyte of addresses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from _common import RESULTS, environment, environment_markdown, run_fresh, timed, write_json
+
+ROWS, N_COLUMNS, GROUP, LIMIT = 2_700_000, 500, 10_000, 5 * 2**29
+N_TREES = 5
+
+
+def write_table(path: Path) -> None:
+    """Write groups of rows: float64 with a thousand values, which compresses well on disk."""
+    names = [f"x{k}" for k in range(N_COLUMNS)]
+    schema = pa.schema([(name, pa.float64()) for name in [*names, "y"]])
+    values = np.linspace(-2, 2, 1000)
+    with pq.ParquetWriter(path, schema, compression="none") as writer:
+        for part in range(ROWS // GROUP):
+            rng = np.random.default_rng(part)
+            X = values[rng.integers(1000, size=(N_COLUMNS, GROUP))]
+            y = X[0] * X[1] + X[2] + rng.normal(size=GROUP)
+            writer.write_table(pa.Table.from_arrays([*X, y], schema=schema))
+
+
+def measure(path: Path) -> dict[str, Any]:
+    """Fit in this process, whose address space is limited."""
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+    import hilboost.stream
+    from hilboost import BoostingRegressor
+
+    def model() -> Any:
+        return BoostingRegressor(
+            learner="tree",
+            n_estimators=N_TREES,
+            learning_rate=0.1,
+            early_stopping=False,
+            random_state=0,
+            n_jobs=1,
+        )
+
+    small = pa.table({"x": np.arange(100.0), "y": np.arange(100.0)})
+    hilboost.stream.fit(model(), small, target="y")
+    began = time.perf_counter()
+    fitted = hilboost.stream.fit(model(), path, target="y", folder=path.parent)
+    seconds = time.perf_counter() - began
+    lines = Path("/proc/self/status").read_text().splitlines()
+    peak = next(int(line.split()[1]) for line in lines if line.startswith("VmPeak")) / 1024
+    losses = fitted.history_.train
+    return {
+        "seconds": seconds,
+        "peak_mib": peak,
+        "loss_at_start": float(losses[0]),
+        "loss_at_end": float(losses[-1]),
+    }
+
+
+def main() -> None:
+    """Measure in a fresh process; write JSON and Markdown."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--here")
+    given = parser.parse_args()
+    if given.here:
+        print(json.dumps(measure(Path(given.here))))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.parquet"
+        written, _ = timed(lambda: write_table(path))
+        on_disk = path.stat().st_size / 2**30
+        os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+        found = run_fresh(__file__, ["--here", str(path)])
+    about, size = environment(1), 8 * ROWS * (N_COLUMNS + 1) / 2**30
+    write_json(
+        RESULTS / "stream_limited.json",
+        {"environment": about, "rows": ROWS, "table_gib": size, "file_gib": on_disk, **found},
+    )
+    lines = [
+        "# Trees on a table four times larger than the allowed memory",
+        "",
+        f"{ROWS:,} × {N_COLUMNS} float64 are {size:.1f} GiB in memory, and {on_disk:.1f} GiB in a "
+        f"Parquet file, because columns have 1,000 different values. The address space of the "
+        f"process is limited to {LIMIT / 2**30:.1f} GiB (`RLIMIT_AS`), of which it uses "
+        f"{found['peak_mib'] / 1024:.2f} GiB. {N_TREES} trees take {found['seconds']:.0f} s and "
+        f"decrease the training loss from {found['loss_at_start']:.4f} to "
+        f"{found['loss_at_end']:.4f}.",
+        "",
+        environment_markdown(about),
+    ]
+    (RESULTS / "stream_limited.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines), written)
+
+
+if __name__ == "__main__":
+    main()
