@@ -38,11 +38,21 @@ POINTS: dict[str, dict[str, Any]] = {
     "output kernel trees": {"learner": "ok3"},
     "random output kernel trees": {"learner": "extra_trees", "loss": "absolute_error"},
 }
+# Symmetric trees, and loops over groups and over times.
+RANKINGS = ("lambdarank", "xendcg", "pairwise_logistic", "query_rmse")
+LIFETIMES = ("cox", "aft", "discrete_hazard")
 N_CLASSES = (2, 3)
 # Trees that two threads share, and gradients whose counts do not fit into the same integers.
 N_ROWS_SHARED, N_ROWS_COUNTED = 70_000, 30_000
 CONSTRAINTS: tuple[dict[str, Any], ...] = ({}, MONOTONE)
-WARMUP_FITS = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES) + 2 * len(CONSTRAINTS)
+WARMUP_FITS = (
+    2 * len(REGRESSIONS)
+    + len(POINTS)
+    + len(RANKINGS)
+    + len(LIFETIMES)
+    + len(N_CLASSES)
+    + 2 * len(CONSTRAINTS)
+)
 
 
 def warm_up(progress: "StageProgress") -> float:
@@ -82,6 +92,7 @@ def warm_up(progress: "StageProgress") -> float:
         points = OutputKernelBoostingRegressor(n_estimators=2, random_state=0, **settings)
         points.fit(X, np.column_stack([y, -y])).predict(X)
         progress.advance(1)
+    _fit_groups_and_times(X, rng, progress)
     for n_classes in N_CLASSES:
         progress.describe(f"compiling: {n_classes} classes")
         labels = rng.integers(n_classes, size=N_ROWS)
@@ -97,6 +108,27 @@ def warm_up(progress: "StageProgress") -> float:
         BoostingClassifier(**COMMON, **constraints).fit(few, few[:, 0] > 0)
         progress.advance(1)
     return time.perf_counter() - start
+
+
+def _fit_groups_and_times(X: Any, rng: Any, progress: "StageProgress") -> None:
+    import numpy as np
+
+    from hilboost import BoostingRanker, BoostingSurvival
+
+    labels, groups = rng.integers(3, size=len(X)).astype(float), np.arange(len(X)) // 10
+    for loss in RANKINGS:
+        progress.describe(f"compiling: {loss}")
+        ranker = BoostingRanker(loss, **COMMON, eval_metric=["ndcg", "map", "mrr"])
+        held_out = {"X_val": X, "y_val": labels, "groups_val": groups}
+        ranker.fit(X, labels, groups=groups, **held_out).predict(X)
+        progress.advance(1)
+    times = np.empty(len(X), dtype=[("event", bool), ("time", float)])
+    times["event"], times["time"] = labels > 0, 1.0 + labels
+    for loss in LIFETIMES:
+        progress.describe(f"compiling: {loss}")
+        model = BoostingSurvival(loss, **COMMON, eval_metric="concordance")
+        model.fit(X, times, X_val=X, y_val=times).predict(X)
+        progress.advance(1)
 
 
 def _predict(predict: Any, staged: Any, X: Any) -> None:

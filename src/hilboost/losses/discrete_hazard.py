@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +32,8 @@ class DiscreteHazard(Loss):
     """Negative log likelihood of events in intervals of time, of one or several competing causes.
 
     A row that is at risk in interval j has an event of cause k with probability ``p_kj``, a softmax
-    of ``(0, F_1j, …, F_Kj)``.
+    of ``(0, F_1j, …, F_Kj)``.  The scores ``F_k1, …, F_km`` are a sum of m cosines over the
+    intervals, whose coefficients are learned.
 
     Parameters
     ----------
@@ -46,9 +48,12 @@ class DiscreteHazard(Loss):
 
     Notes
     -----
-    Columns of ``raw`` are the intervals of the first cause, then those of the second one.  A row
-    counts in an interval in which it is censored as much as the part of it that was observed.
-    Events after the last end count as censored there.
+    Columns of ``raw`` are the coefficients of the first cause, then those of the second one.  The
+    cosine of frequency q is divided by ``(1 + q)²``: steps of the same size in all coefficients
+    change the level of the hazard most, and its course the less the faster it changes.  Otherwise,
+    every interval would be learned from its own few events.  A row counts in an interval in which
+    it is censored as much as the part of it that was observed.  Events after the last end count as
+    censored there.
 
     References
     ----------
@@ -103,7 +108,8 @@ class DiscreteHazard(Loss):
         risk = np.array([rounded(sum_of(at_risk[:, j].copy(), target.weight)) for j in range(m)])
         hazards = np.maximum(events / np.maximum(risk, 1e-300), _SMALLEST_HAZARD)
         without = np.maximum(1 - hazards.sum(axis=0), _SMALLEST_HAZARD)
-        return (np.log(hazards) - np.log(without)).ravel()
+        scores = np.log(hazards) - np.log(without)
+        return _product(scores, self._inverse).ravel()
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Sum over the intervals of each row, (n,)."""
@@ -115,12 +121,12 @@ class DiscreteHazard(Loss):
         return (at_risk * (normalizer - chosen)).sum(axis=1)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Events minus probabilities; the hessian is ``p (1 - p)``; zeros where not at risk."""
+        """Events minus probabilities where at risk, times the cosines."""
         at_risk, cause = self._observed(target)
         p = self.hazards(raw)
         event = cause[:, None] == np.arange(1, self.n_causes + 1)[:, None]
-        negative = at_risk[:, None] * (event - p)
-        hessian = at_risk[:, None] * p * (1 - p)
+        negative = _product(at_risk[:, None] * (event - p), self._cosines)
+        hessian = _product(at_risk[:, None] * p * (1 - p), self._cosines**2)
         return Gradients(negative.reshape(raw.shape), hessian.reshape(raw.shape))
 
     def inverse_link(self, raw: Floats) -> Floats:
@@ -157,9 +163,25 @@ class DiscreteHazard(Loss):
         top = logits.max(axis=1)
         return np.cumsum(top + np.log(np.exp(logits - top[:, None]).sum(axis=1)), axis=1)
 
+    @cached_property
+    def _cosines(self) -> Floats:
+        """Values of the cosines in each interval, (m intervals, m frequencies)."""
+        m = len(self.ends)
+        places, frequencies = np.arange(m) + 0.5, np.arange(m)
+        found: Floats = np.cos(np.pi / m * np.outer(places, frequencies)) / (1 + frequencies) ** 2
+        return found
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        """Coefficients of the scores 1 in one interval and 0 in others, (m, m frequencies)."""
+        m = len(self.ends)
+        norms = np.where(np.arange(m) == 0, 1.0, 2.0) / m
+        return self._cosines * norms * (1 + np.arange(m)) ** 4
+
     def _logits(self, raw: Floats) -> Floats:
         """``F`` of no event and of each cause, (n, n_causes + 1, m)."""
-        scores = raw.reshape(len(raw), self.n_causes, len(self.ends))
+        coefficients = raw.reshape(len(raw), self.n_causes, len(self.ends))
+        scores = _product(coefficients, self._cosines.T)
         return np.concatenate([np.zeros((len(raw), 1, len(self.ends))), scores], axis=1)
 
     def _observed(self, target: Target) -> tuple[Floats, np.ndarray]:
@@ -172,3 +194,11 @@ class DiscreteHazard(Loss):
         at_risk[inside] = 1.0
         causes = target.y[:, CAUSE].astype(np.int64) if target.y.shape[1] > CAUSE else 1
         return at_risk, np.where(inside, np.broadcast_to(causes, len(target.y))[:, None], 0)
+
+
+def _product(values: Floats, matrix: Floats) -> Floats:
+    """Matrix product (..., m) x (m, q), with the same bits for a row wherever it is."""
+    found = values[..., :1] * matrix[0]
+    for j in range(1, len(matrix)):
+        found += values[..., j : j + 1] * matrix[j]
+    return found
