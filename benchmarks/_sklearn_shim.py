@@ -134,6 +134,7 @@ class OfNumbers(RegressorMixin, Shim):
 _HIST = {"learner": "tree", "subsample": 1.0, "cv_folds": 1, "target_encoding": False}
 _GRADIENT = {
     "learner": "tree",
+    "cv_folds": 1,
     "early_stopping": False,
     "target_encoding": False,
     "max_leaf_nodes": None,
@@ -226,7 +227,18 @@ class HistGradientBoostingClassifier(OfClasses):
                 setattr(self, name, value)
 
 
-class GradientBoostingRegressor(OfNumbers):
+class OfLosses:
+    """Training scores that are losses, one for each stage."""
+
+    model_: Any
+
+    @property
+    def train_score_(self) -> Any:
+        """Training loss after each stage."""
+        return np.asarray(self.model_.history_.train)[1:]
+
+
+class GradientBoostingRegressor(OfLosses, OfNumbers):
     """hilboost's regressor."""
 
     _names = _GRADIENT_NAMES
@@ -266,7 +278,7 @@ class GradientBoostingRegressor(OfNumbers):
         return _of_gradient(super()._translated(n))
 
 
-class GradientBoostingClassifier(OfClasses):
+class GradientBoostingClassifier(OfLosses, OfClasses):
     """hilboost's classifier."""
 
     _names = _GRADIENT_NAMES

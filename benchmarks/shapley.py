@@ -19,6 +19,7 @@ import numpy as np
 from _common import RESULTS, environment, environment_markdown, write_json
 
 N_TRAIN, N_ROWS, N_BACKGROUND, REPEATS = 20_000, 2_000, 100, 3
+N_PAIRED = 500  # rows with interactions
 THREADS = 2
 
 
@@ -44,13 +45,18 @@ def main() -> None:
     X, y = make_friedman1(N_TRAIN + N_ROWS, n_features=20, noise=1.0, random_state=0)
     rows, background = X[N_TRAIN:], X[:N_BACKGROUND]
     model = BoostingRegressor(
-        n_estimators=100, max_leaf_nodes=31, early_stopping=False, random_state=0, n_jobs=THREADS
+        learner="tree",
+        n_estimators=100,
+        max_leaf_nodes=31,
+        early_stopping=False,
+        random_state=0,
+        n_jobs=THREADS,
     ).fit(X[:N_TRAIN], y[:N_TRAIN])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         to_xgboost_json(model, path)
         booster = xgboost.Booster({"nthread": THREADS}, model_file=path)
-    matrix = xgboost.DMatrix(rows)
+    matrix, paired = xgboost.DMatrix(rows), xgboost.DMatrix(rows[:N_PAIRED])
     explainer = shap.TreeExplainer(booster, background, feature_perturbation="interventional")
     calls: dict[str, Callable[[], Any]] = {
         "hilboost, path-dependent": lambda: (
@@ -61,6 +67,17 @@ def main() -> None:
         )[:, :-1],
         "hilboost, interventional": lambda: model.shap_values(rows, background).values,
         "shap TreeExplainer, interventional": lambda: explainer.shap_values(rows),
+        f"hilboost, interactions of {N_PAIRED} rows, path-dependent": lambda: (
+            model.shap_interaction_values(
+                rows[:N_PAIRED], background, method="path_dependent"
+            ).values
+        ),
+        f"hilboost, interactions of {N_PAIRED} rows, interventional": lambda: (
+            model.shap_interaction_values(rows[:N_PAIRED], background).values
+        ),
+        f"XGBoost `pred_interactions` of {N_PAIRED} rows, path-dependent": lambda: booster.predict(
+            paired, pred_interactions=True
+        ),
     }
     records, values = [], {}
     for name, call in calls.items():
@@ -69,7 +86,9 @@ def main() -> None:
     exact = model.shap_values(rows, background)
     total = exact.values.sum(axis=1) + exact.base_values
     accuracy = float(np.abs(total - model.predict(rows)).max())
-    pair = [values[name] for name in calls if "interventional" in name]
+    pair = [values[f"{name}, interventional"] for name in ("hilboost", "shap TreeExplainer")]
+    pairs = values[f"hilboost, interactions of {N_PAIRED} rows, interventional"]
+    sums = float(np.abs(pairs.sum(axis=2) - pair[0][:N_PAIRED]).max())
     difference = float(np.abs(pair[0] - pair[1]).max())
     facts = environment(THREADS)
     result = {
@@ -77,6 +96,7 @@ def main() -> None:
         "records": records,
         "local_accuracy": accuracy,
         "largest_difference_to_shap": difference,
+        "interactions_add_up_within": sums,
     }
     write_json(RESULTS / "shapley.json", result)
     lines = "\n".join(f"| {r['what']} | {r['seconds']:.3f} |" for r in records)
@@ -90,7 +110,7 @@ def main() -> None:
         f"{lines}\n\n"
         f"The values of a row and the base value add up to the prediction within {accuracy:.1e}. "
         f"The interventional values differ from those of shap, which computes in single precision, "
-        f"by at most {difference:.1e}.\n"
+        f"by at most {difference:.1e}. Interactions add up to the values within {sums:.1e}.\n"
     )
     (RESULTS / "shapley.md").write_text(text)
     print(text)

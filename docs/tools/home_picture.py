@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.image import imread, imsave
 from sklearn.datasets import load_digits
 
 from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelBoostingRegressor
 
 PICTURE = Path(__file__).parent.parent / "images" / "home.png"
+PARTS = ("bands", "classes", "images")  # side by side, on a phone below each other
+WIDTHS = (1.1, 1.1, 1.0)
 BLUE, ORANGE, GREEN, GRAY = "#2460c8", "#c0560a", "#18794e", "#8a8f98"
 N_POINTS, N_TRAIN, N_SHOWN = 2000, 1500, 5
 
@@ -71,7 +74,7 @@ def draw_images(axes: Any) -> None:
 def main() -> None:
     """Draw the three parts side by side."""
     figure = Figure(figsize=(13, 3.9), dpi=110, layout="constrained")
-    first, second, third = figure.subfigures(1, 3, width_ratios=[1.1, 1.1, 1])
+    first, second, third = figure.subfigures(1, 3, width_ratios=WIDTHS)
     for part, draw in ((first, draw_bands), (second, draw_classes)):
         ax = part.subplots()
         draw(ax)
@@ -79,6 +82,16 @@ def main() -> None:
     third.suptitle("Images as targets")
     draw_images(third.subplots(3, N_SHOWN))
     figure.savefig(PICTURE)
+    divide()
+
+
+def divide() -> None:
+    """Save each part of the picture as a file of its own."""
+    pixels = imread(PICTURE)
+    ends = np.cumsum((0.0, *WIDTHS)) / sum(WIDTHS) * pixels.shape[1]
+    for name, begin, end in zip(PARTS, ends[:-1], ends[1:], strict=True):
+        path = PICTURE.with_name(f"home_{name}.png")
+        imsave(path, np.ascontiguousarray(pixels[:, round(begin) : round(end)]))
 
 
 if __name__ == "__main__":

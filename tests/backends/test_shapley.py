@@ -1,5 +1,7 @@
 """Shapley values of trees against the definition."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from tests.reference import shapley as twin
@@ -84,7 +86,14 @@ def test_values(seed, players):
             )
             return found
 
-        for call in (interventional, path_dependent):
+        def pairs(module, tree=tree, values=values, paths=paths, others=background):
+            found = np.zeros((len(X), 5, 5, 3))
+            data = X, others, counts, trees, tree, paths, points, masses
+            module.add_interactions(*data, values, 1, 1, 3, found)
+            return found
+
+        calls = [interventional, path_dependent, pairs, partial(pairs, others=background[:0])]
+        for call in calls:
             found, expected = both(call)
             np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 

@@ -148,6 +148,21 @@ def test_report_writes_a_page(model, folder):
     assert "would overwrite" in refused("report", "model", "sold.csv", "--out", "model")
 
 
+def test_reports_compare_tables_and_models(model, folder):
+    more = ("sold.csv", "--target", "price", "--out", "r.html")
+    done("report", "model", *more, "--train", "houses.csv")
+    assert "compared with 150 training rows" in Path("r.html").read_text()
+    done("fit", "houses.csv", "--target", "price", "--out", "other", *FAST, "--set", "max_depth=1")
+    assert "Saved the comparison to 'r.html'." in done(
+        "report", "model", *more, "--versus", "other"
+    )
+    assert "<title>2 models on 60 rows</title>" in Path("r.html").read_text()
+    both = ("--versus", "other", "--train", "houses.csv")
+    assert "not supported with --versus" in refused("report", "model", *more, *both, code=2)
+    same = refused("report", "model", *more, "--versus", "model", code=2)
+    assert "requires files with different names" in same
+
+
 def test_inspect_says_what_a_model_is(model):
     text = done("inspect", "model")
     assert "BoostingRegressor, loss squared_error" in text

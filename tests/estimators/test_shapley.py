@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsRegressor
 from tests.cases import PLAIN
 
+import hilboost
 from hilboost import (
     BoostingClassifier,
     BoostingRegressor,
@@ -23,6 +24,7 @@ from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParamete
 from hilboost.kernels import Gaussian
 
 SHORT = {"n_estimators": 10, "early_stopping": False, "random_state": 0}
+DEEP = SHORT | {"learner": "tree", "learning_rate": 0.3, "min_samples_leaf": 5}
 METHODS = ("interventional", "path_dependent")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 4))
@@ -134,6 +136,60 @@ def test_categories_belong_to_their_own_columns(parameters):
     assert found.feature_names == list(frame.columns)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("parameters", [{}, {"target_encoding": True}, {"cv_folds": 2}])
+def test_interactions_add_up_to_the_values(method, parameters):
+    frame, y = table()
+    settings = PLAIN | ({"early_stopping": True} if "cv_folds" in parameters else {})
+    model = BoostingRegressor(**settings | parameters).fit(frame, y)
+    pairs = model.shap_interaction_values(frame[:30], frame[40:100], method=method)
+    found = model.shap_values(frame[:30], frame[40:100], method=method)
+    assert pairs.values.shape == (30, 4, 4)
+    np.testing.assert_allclose(pairs.values.sum(axis=2), found.values, atol=1e-9)
+    np.testing.assert_allclose(pairs.values, pairs.values.transpose(0, 2, 1), atol=1e-12)
+    assert np.abs(pairs.values[:, ~np.eye(4, dtype=bool)]).max() > 0
+    assert pairs.feature_names == found.feature_names
+
+
+def test_only_columns_of_a_tree_together_interact():
+    settings = DEEP | {"interaction_cst": [[0, 1], [2], [3]]}
+    values = BoostingRegressor(**settings).fit(FULL, Y).shap_interaction_values(FULL[:20]).values
+    assert np.abs(values[:, 0, 1]).max() > 0
+    assert not values[:, [0, 0, 1, 1, 2], [2, 3, 2, 3, 3]].any()
+    sums = BoostingRegressor(**SHORT, learner="linear").fit(FULL, Y)
+    values = sums.shap_interaction_values(FULL[:20]).values
+    assert not values[:, ~np.eye(4, dtype=bool)].any()
+    labels = np.digitize(Y, [-1, 1])
+    classes = BoostingClassifier(**PLAIN).fit(FULL, labels).shap_interaction_values(FULL[:20])
+    assert classes.values.shape == (20, 4, 4, 3)
+
+
+def test_the_package_shap_agrees_with_interactions():
+    shap = pytest.importorskip("shap")
+    model = BoostingRegressor(**DEEP).fit(FULL, Y)
+    background = FULL  # shap requires a row in every leaf
+    trees = []
+    for _, tree in hilboost.tree_table(model, background).groupby(["stage", "tree"]):
+        numbers = {
+            "children_left": tree["left"].fillna(-1),
+            "children_right": tree["right"].fillna(-1),
+            "children_default": tree["left"].fillna(-1),
+            "features": tree["column"].fillna(-2),
+            "thresholds": tree["threshold"].fillna(-2.0),
+            "values": tree["value"].fillna(0.0),
+            "node_sample_weight": tree["rows"],
+        }
+        arrays = {name: series.to_numpy(dtype=float) for name, series in numbers.items()}
+        indices = ("children_left", "children_right", "children_default", "features")
+        arrays |= {name: arrays[name].astype(np.int64) for name in indices}
+        trees.append(arrays | {"values": arrays["values"][:, None]})
+    explainer = shap.TreeExplainer({"trees": trees}, feature_perturbation="tree_path_dependent")
+    found = model.shap_interaction_values(FULL[:10], background, method="path_dependent")
+    expected = explainer.shap_interaction_values(FULL[:10])
+    np.testing.assert_allclose(found.values, expected, atol=1e-6)
+    assert np.abs(expected[:, 0, 1]).max() > 0.01
+
+
 def test_an_unused_column_has_no_value():
     model = BoostingRegressor(**PLAIN, interaction_cst=[[0], [1], [2], [3]]).fit(
         np.where([False, False, False, True], 0.0, X), Y
@@ -197,6 +253,12 @@ def test_the_package_shap_agrees_and_plots():
     [
         (lambda: MODEL.shap_values(X[:3]), InvalidData, "3 rows, too few.*pass background="),
         (lambda: MODEL.shap_values(X, method="tree"), InvalidParameter, "method='tree' is not"),
+        (lambda: MODEL.shap_interaction_values(X[:3]), InvalidData, "3 rows, too few"),
+        (
+            lambda: SparseKernelRidge(n_basis=9).fit(FULL, Y).shap_interaction_values(FULL),
+            IncompatibleParts,
+            "supports trees and linear functions",
+        ),
         (lambda: MODEL.shap_values(X, n_orders=1), InvalidParameter, "at least 2; got 1"),
     ],
 )

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
+from tests.cases import PLAIN
 
 from hilboost import (
     BoostingClassifier,
@@ -88,6 +89,23 @@ def test_columns_of_the_table():
         assert depth[node["stage"], node["left"]] == node["depth"] + 1
     importance = inner.groupby("column")["gain"].sum().reindex(TABLE.columns, fill_value=0)
     np.testing.assert_allclose(importance / importance.sum(), model.feature_importances_)
+
+
+@pytest.mark.parametrize("parameters", [{"target_encoding": False}, {"multi_output": "shared"}])
+def test_rows_of_the_nodes_are_counted(parameters):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(list("xyz"), size=200)})
+    labels = np.digitize(frame["a"] + (frame["b"] == "x"), [-0.5, 0.5])
+    model = BoostingClassifier(**PLAIN | parameters).fit(frame, labels)
+    table = tree_table(model, frame)
+    for _, tree in table.groupby(["stage", "tree", "output"]):
+        tree = tree.set_index("node")
+        assert tree.loc[0, "rows"] == 200
+        for node, split in tree[tree["left"].notna()].iterrows():
+            assert tree.loc[[split["left"], split["right"]], "rows"].sum() == split["rows"]
+            if not pd.isna(split["threshold"]) and node == 0 and split["column"] == "a":
+                assert tree.loc[split["left"], "rows"] == (frame["a"] <= split["threshold"]).sum()
+    assert "rows" not in tree_table(model)
 
 
 def test_tables_of_constants():

@@ -54,6 +54,21 @@ def _add(value, paths, leaf_values, row):
                 row[player] += weight * (value({*chosen, player}) - value(set(chosen)))
 
 
+def _add_pairs(value, paths, leaf_values, row):
+    """Shapley interactions of a game over the players of a tree, added to (players, players, r)."""
+    players = sorted(set(paths.player[: paths.first_slot[len(leaf_values)]].tolist()))
+    n = len(players)
+    for i, j in combinations(players, 2):
+        others = [other for other in players if other not in (i, j)]
+        for size in range(n - 1):
+            weight = factorial(size) * factorial(n - size - 2) / factorial(n - 1) / 2
+            for chosen in map(set, combinations(others, size)):
+                both, none = value({*chosen, i, j}), value(chosen)
+                difference = weight * (both - value({*chosen, i}) - value({*chosen, j}) + none)
+                row[i, j] += difference
+                row[j, i] += difference
+
+
 def _leaf_numbers(trees, tree):
     nodes = range(trees.roots[tree], trees.roots[tree + 1])
     return {node: k for k, node in enumerate(n for n in nodes if trees.child[n] == n)}
@@ -69,10 +84,8 @@ def _of_conditions(paths):
     return paths.player[first + paths.slot[: len(first)]].tolist()
 
 
-def add_interventional(
-    X, background, trees, tree, paths, factors, leaf_values, first_output, begin, end, shapley
-):
-    del factors
+def _interventional(trees, tree, paths, leaf_values, background):
+    """Worth of a set of players of a row: a mean over the background."""
     number, player_of = _leaf_numbers(trees, tree), _players(trees, paths)
 
     def output(x, z, chosen):
@@ -83,20 +96,11 @@ def add_interventional(
             node = trees.child[node] + goes_right(row[column], node, trees)
         return leaf_values[number[node]]
 
-    for i in range(begin, end):
-        x = X[i]
-        _add(
-            lambda chosen, x=x: np.mean([output(x, z, chosen) for z in background], axis=0),
-            paths,
-            leaf_values,
-            shapley[i, :, first_output : first_output + leaf_values.shape[1]],
-        )
+    return lambda x, chosen: np.mean([output(x, z, chosen) for z in background], axis=0)
 
 
-def add_path_dependent(
-    X, counts, trees, tree, paths, points, masses, leaf_values, first_output, begin, end, shapley
-):
-    del points, masses
+def _path_dependent(trees, tree, paths, leaf_values, counts):
+    """Worth of a set of players of a row: a mean over leaves."""
     number, player_of = _leaf_numbers(trees, tree), _players(trees, paths)
 
     def output(x, node, chosen):
@@ -109,7 +113,49 @@ def add_path_dependent(
         left = counts[child] / counts[node] if counts[node] else 0.5
         return left * output(x, child, chosen) + (1 - left) * output(x, child + 1, chosen)
 
+    return lambda x, chosen: output(x, trees.roots[tree], chosen)
+
+
+def add_interventional(
+    X, background, trees, tree, paths, factors, leaf_values, first_output, begin, end, shapley
+):
+    del factors
+    value = _interventional(trees, tree, paths, leaf_values, background)
     for i in range(begin, end):
-        x = X[i]
         row = shapley[i, :, first_output : first_output + leaf_values.shape[1]]
-        _add(lambda chosen, x=x: output(x, trees.roots[tree], chosen), paths, leaf_values, row)
+        _add(lambda chosen, x=X[i]: value(x, chosen), paths, leaf_values, row)
+
+
+def add_path_dependent(
+    X, counts, trees, tree, paths, points, masses, leaf_values, first_output, begin, end, shapley
+):
+    del points, masses
+    value = _path_dependent(trees, tree, paths, leaf_values, counts)
+    for i in range(begin, end):
+        row = shapley[i, :, first_output : first_output + leaf_values.shape[1]]
+        _add(lambda chosen, x=X[i]: value(x, chosen), paths, leaf_values, row)
+
+
+def add_interactions(
+    X,
+    background,
+    counts,
+    trees,
+    tree,
+    paths,
+    points,
+    masses,
+    leaf_values,
+    first_output,
+    begin,
+    end,
+    shapley,
+):
+    del points, masses
+    outputs = slice(first_output, first_output + leaf_values.shape[1])
+    interventional = len(background) > 0
+    game = _interventional if interventional else _path_dependent
+    value = game(trees, tree, paths, leaf_values, background if interventional else counts)
+    for i in range(begin, end):
+        row = shapley[i, :, :, outputs]
+        _add_pairs(lambda chosen, x=X[i]: value(x, chosen), paths, leaf_values, row)

@@ -43,6 +43,9 @@ def test_scores_are_those_of_the_reports(kind, tmp_path):
     assert first["best"] == 0
     assert first["differences"][0] is None
     assert first["differences"][1]["clear"] == (kind != "classes")
+    assert ('<small class="clear">' in page.html) == any(
+        one and one["clear"] for score in found["scores"] for one in score["differences"]
+    )
     assert (found["curves"] is not None) == (kind == "classes")
     predicted = [model.predict(X[NEW]) for model in models.values()]
     if kind == "numbers":
@@ -55,7 +58,9 @@ def test_scores_are_those_of_the_reports(kind, tmp_path):
 def test_differences_are_of_the_same_resamples():
     models = pair(BoostingRegressor, Y)
     same = {"a": models["one"], "b": models["one"]}
-    for score in compare(same, X[NEW], Y[NEW]).facts["scores"]:
+    page = compare(same, X[NEW], Y[NEW])
+    assert '<small class="clear">' not in page.html
+    for score in page.facts["scores"]:
         assert score["differences"][1] == {"low": 0.0, "high": 0.0, "clear": False}
 
 

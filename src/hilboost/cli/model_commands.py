@@ -108,6 +108,14 @@ def report(
     group: Group = None,
     event: Event = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.")] = None,
+    train: Annotated[
+        Path | None,
+        typer.Option(metavar="TABLE", help="Training rows, to compare columns and predictions."),
+    ] = None,
+    versus: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="MODEL", help="Compare with this model instead; repeatable."),
+    ] = None,
     sep: Separator = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -119,7 +127,7 @@ def report(
         from hilboost.cli.model_jobs import LabeledTable, run_report
 
         rows = LabeledTable(table, target, group, event, Dialect(sep, decimal, encoding))
-        typer.echo(run_report(model, rows, out, title))
+        typer.echo(run_report(model, rows, out, title, train, versus or ()))
 
 
 def inspect(model: Model, as_json: AsJson = False, debug: Debug = False) -> None:

@@ -157,7 +157,14 @@ def run_evaluate(
     return "\n".join(lines)
 
 
-def run_report(model_path: Path, table: LabeledTable, out: Path, title: str | None) -> str:
+def run_report(
+    model_path: Path,
+    table: LabeledTable,
+    out: Path,
+    title: str | None,
+    train: Path | None = None,
+    versus: Sequence[Path] = (),
+) -> str:
     """Write an HTML report.
 
     Parameters
@@ -167,18 +174,36 @@ def run_report(model_path: Path, table: LabeledTable, out: Path, title: str | No
     out : Path
         The HTML file.
     title : str or None
+    train : Path or None
+        Table of the training rows, with which those of ``table`` are compared.
+    versus : sequence of Path
+        Other models, with which the model is compared instead of a report.
 
     Returns
     -------
     str
         Message with the path of the report.
     """
-    check_output(out, model_path, table.path)
+    check_output(out, model_path, table.path, *versus)
     model = _load(model_path)
     X, y, groups = _rows(model, table)
-    title = title or f"{model_path.name} on {len(y)} rows of {table.path.name}"
-    model.report(X, y, out, title=title, **groups)
-    return f"Saved the report to '{out}'."
+    name = title or f"{model_path.name} on {len(y)} rows of {table.path.name}"
+    if not versus:
+        if train is not None:
+            frame = read_table(train, text_columns(model), table.dialect)
+            aside = [name for name in frame.columns if name == table.target]
+            groups["X_train"] = model_columns(model, frame, aside)
+        model.report(X, y, out, title=name, **groups)
+        return f"Saved the report to '{out}'."
+    if train is not None:
+        raise UsageError("--train is not supported with --versus; remove one of them.")
+    from hilboost.report import compare
+
+    models = {path.name: _load(path) for path in versus}
+    if len(models | {model_path.name: model}) <= len(versus):
+        raise UsageError("--versus requires files with different names; rename one of them.")
+    compare({model_path.name: model} | models, X, y, out, title=title)
+    return f"Saved the comparison to '{out}'."
 
 
 def run_inspect(model_path: Path, as_json: bool) -> str:

@@ -15,6 +15,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.shapley import (
     MOST_PLAYERS,
     LeafPaths,
+    add_interactions,
     add_interventional,
     add_path_dependent,
     leaf_paths,
@@ -23,74 +24,15 @@ from hilboost.backends.trees.shapley import (
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.packages import required
 from hilboost.encoders import Encoding
 from hilboost.export.sampled_shapley import sampled_values
+from hilboost.export.shapley_records import Game
 from hilboost.learners.tree import Tree
 from hilboost.learners.tree.tree import flat_trees
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.fitted import FittedModel
 
 _CHUNK = 1024  # rows
-
-
-@dataclass(frozen=True)
-class ShapValues:
-    """Shapley values of raw predictions.
-
-    Attributes
-    ----------
-    values : (n, d) or (n, d, r) float64
-        Contribution of each column of ``X`` to each raw prediction.
-    base_values : (n,) or (n, r) float64
-        The mean raw prediction of the background, for every row.  Together with the values of a
-        row, it adds up to the raw prediction of the row.
-    data : (n, d) array
-        The rows.
-    feature_names : list of str
-    standard_errors : array of the shape of ``values``, or None
-        Of the values of stages that are neither trees nor sums over columns, which are estimated;
-        ``None`` if there are none, and all values are exact.
-    """
-
-    values: Floats
-    base_values: Floats
-    data: NDArray[Any]
-    feature_names: list[str]
-    standard_errors: Floats | None = None
-
-    def explanation(self) -> Any:
-        """Return a ``shap.Explanation``, for the plots of shap.
-
-        Returns
-        -------
-        shap.Explanation
-
-        Raises
-        ------
-        MissingPackage
-            The package shap is not installed.
-        """
-        shap = required("shap", "explanation()")
-        return shap.Explanation(
-            self.values, self.base_values, self.data, feature_names=self.feature_names
-        )
-
-
-@dataclass(frozen=True)
-class Game:
-    """What is divided among the columns, and how.
-
-    Attributes
-    ----------
-    path_dependent : bool
-        Whether trees divide their outputs by the numbers of background rows in their nodes.
-    n_orders : int
-        Number of random orders for stages that are neither trees nor sums over columns.
-    """
-
-    path_dependent: bool
-    n_orders: int
 
 
 def shapley_values(
@@ -140,6 +82,60 @@ def shapley_values(
         values += found.values
         errors = np.sqrt(np.einsum("npr,pd->ndr", found.variances, players.shares**2))
     return np.einsum("npr,pd->ndr", values, players.shares), base, errors
+
+
+def interaction_values(
+    fitted: FittedModel, X: Floats, background: Floats, game: Game, n_threads: int
+) -> tuple[Floats, Floats]:
+    """Compute Shapley interaction values of raw predictions.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+    X, background : (n, d), (m, d) float32 or float64
+        Validated inputs.
+    game : Game
+    n_threads : int
+
+    Returns
+    -------
+    values : (n, d, d, r) float64
+    base : (r,) float64
+        Mean raw prediction of the background.
+
+    Raises
+    ------
+    IncompatibleParts
+        Some stages are neither trees nor sums over columns.
+    """
+    base = fitted.predict_raw(background, n_threads).mean(axis=0)
+    d = X.shape[1]
+    X, background = _matrix(fitted.encode_inputs(X)), _matrix(fitted.encode_inputs(background))
+    players = _players(fitted.encoding, d)
+    n_players = len(players.shares)
+    alone = np.zeros((len(X), n_players, len(base)))
+    terms = [term for stage in fitted.model.stages for term in stage.terms]
+    trees = [term for term in terms if term.model.family == "trees"]
+    for term in terms:
+        sums = term.model.family == "trees" or _add_effects(alone, term, X, background, players)
+        if not sums:
+            raise IncompatibleParts(
+                "shap_interaction_values supports trees and linear functions, and this model has "
+                "other stages; use learner='tree', or shap_values."
+            )
+    pairs = np.zeros((len(X), n_players, n_players, len(base)))
+    if trees:
+        path_dependent = game.path_dependent
+        of_column = players.of_column
+        _add_trees(alone, trees, X, background, of_column, path_dependent, n_threads)
+        _add_pairs(pairs, trees, X, background, of_column, path_dependent, n_threads)
+    every = np.arange(n_players)
+    pairs[:, every, every] = alone - pairs.sum(axis=2)
+    shares = players.shares
+    values: Floats = pairs
+    if n_players > d:
+        values = np.einsum("npqr,pd,qe->nder", pairs, shares, shares, optimize=True)
+    return values, base
 
 
 def _matrix(X: Floats) -> Floats:
@@ -202,27 +198,83 @@ def _add_trees(
     n_threads: int,
 ) -> None:
     """Add the values of the players of all trees to (n, n_players, r)."""
-    models: list[Any] = [term.model for term in terms]
-    trees = flat_trees(models)
-    paths = [_paths(trees, t, player_of_column) for t in range(len(models))]
-    leaf_values = [_leaf_values(term) for term in terms]
-    counts = np.zeros(len(trees.child), dtype=np.int64)
-    if path_dependent:
-        node_counts(background, trees, 0, len(background), counts)
-    points, masses = _gauss_rules()
-    factors = _factors()
+    forest = _Forest.of(terms, background, player_of_column, path_dependent)
+    trees, counts, rules, factors = forest.trees, forest.counts, _gauss_rules(), _factors()
 
     def work(begin: int) -> None:
         rows = begin, min(begin + _CHUNK, len(X))
         for t, term in enumerate(terms):
-            last = leaf_values[t], term.columns.start, *rows, values
+            paths, last = (
+                forest.paths[t],
+                (forest.leaf_values[t], term.columns.start, *rows, values),
+            )
             if path_dependent:
-                add_path_dependent(X, counts, trees, t, paths[t], points, masses, *last)
+                add_path_dependent(X, counts, trees, t, paths, *rules, *last)
             else:
-                add_interventional(X, background, trees, t, paths[t], factors, *last)
+                add_interventional(X, background, trees, t, paths, factors, *last)
 
     with ThreadTeam(n_threads) as team:
         team.map(work, range(0, len(X), _CHUNK))
+
+
+def _add_pairs(
+    values: Floats,
+    terms: Sequence[Term],
+    X: Floats,
+    background: Floats,
+    player_of_column: NDArray[np.int32],
+    path_dependent: bool,
+    n_threads: int,
+) -> None:
+    """Add the interactions of the players of all trees to (n, n_players, n_players, r)."""
+    forest = _Forest.of(terms, background, player_of_column, path_dependent)
+    others = background[:0] if path_dependent else background
+    data, rules = (X, others, forest.counts, forest.trees), _gauss_rules()
+
+    def work(begin: int) -> None:
+        rows = begin, min(begin + _CHUNK, len(X))
+        for t, term in enumerate(terms):
+            last = forest.leaf_values[t], term.columns.start, *rows, values
+            add_interactions(*data, t, forest.paths[t], *rules, *last)
+
+    with ThreadTeam(n_threads) as team:
+        team.map(work, range(0, len(X), _CHUNK))
+
+
+@dataclass(frozen=True, eq=False)
+class _Forest:
+    """Trees as arrays, with the paths and the values of their leaves.
+
+    Attributes
+    ----------
+    trees : FlatTrees
+    paths : list of LeafPaths
+    leaf_values : list of (n_leaves, r) float64
+    counts : (n_nodes,) int64
+        Rows of the background in the nodes; zeros for interventional values.
+    """
+
+    trees: Any
+    paths: list[LeafPaths]
+    leaf_values: list[Floats]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        terms: Sequence[Term],
+        background: Floats,
+        player_of_column: NDArray[np.int32],
+        path_dependent: bool,
+    ) -> _Forest:
+        """Convert trees."""
+        models: list[Any] = [term.model for term in terms]
+        trees = flat_trees(models)
+        paths = [_paths(trees, t, player_of_column) for t in range(len(models))]
+        counts = np.zeros(len(trees.child), dtype=np.int64)
+        if path_dependent:
+            node_counts(background, trees, 0, len(background), counts)
+        return cls(trees, paths, [_leaf_values(term) for term in terms], counts)
 
 
 def _paths(trees: Any, tree: int, player_of_column: NDArray[np.int32]) -> LeafPaths:

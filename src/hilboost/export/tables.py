@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     import pandas
 
 
-def tree_table(model: Any) -> pandas.DataFrame:
+def tree_table(model: Any, X: Any = None) -> pandas.DataFrame:
     """Return a data frame with one row for every node of every tree.
 
     Parameters
     ----------
     model : BoostingRegressor or BoostingClassifier
         Fitted, with trees.
+    X : array-like or data frame (n, d), optional
+        Rows to count in the nodes, such as those of the training.
 
     Returns
     -------
@@ -31,7 +33,8 @@ def tree_table(model: Any) -> pandas.DataFrame:
         with these categories go left), ``missing`` and ``unseen`` ("left" or "right": the side of
         missing values, and of categories that did not occur in fit), ``left``, ``right`` (nodes),
         ``gain``.  Leaves: ``value``, the contribution to the raw output.  Entries that do not apply
-        to a node are missing.  A tree with vector leaves is included once for every output.
+        to a node are missing.  With ``X``, ``rows`` is the number of rows in the
+        node.  A tree with vector leaves is included once for every output.
         Columns derived from categories are named "mean by town" (target encoding), "mean by town ×
         street", "mean 2 by town" (for target 2, or the third class; only the five most frequent
         classes are counted) and "share of town" (the frequency of the category of the row).
@@ -49,6 +52,14 @@ def tree_table(model: Any) -> pandas.DataFrame:
     trees = fitted_trees(model, "tree_table", numbers_only=False)
     seen = Columns.of(model)
     frames = [_rows(tree, seen) for tree in trees]
+    counted = {} if X is None else {"rows": "int64"}
+    if X is not None:
+        leaves = model.apply(X)
+        number = {
+            place: k for k, place in enumerate(dict.fromkeys((t.stage, t.number) for t in trees))
+        }
+        for tree, frame in zip(trees, frames, strict=True):
+            frame["rows"] = _node_counts(tree, leaves[:, number[tree.stage, tree.number]])
     types = {
         **dict.fromkeys(("stage", "tree", "output", "node", "depth"), "int64"),
         "column": "object",
@@ -56,6 +67,7 @@ def tree_table(model: Any) -> pandas.DataFrame:
         **dict.fromkeys(("levels", "missing", "unseen"), "object"),
         **dict.fromkeys(("left", "right"), "Int64"),
         **dict.fromkeys(("gain", "value"), "float64"),
+        **counted,
     }
     columns: dict[str, Any] = {
         name: np.concatenate([frame[name] for frame in frames]) if frames else [] for name in types
@@ -70,6 +82,16 @@ def depths(tree: ScalarTree) -> np.ndarray:
         child = tree.tree.child[node]
         depth[child : child + 2] = depth[node] + 1
     return depth
+
+
+def _node_counts(tree: ScalarTree, leaf_of_row: np.ndarray) -> np.ndarray:
+    """Count rows in the nodes, (n_nodes,), by the number of the leaf of each row (n,)."""
+    in_leaves = np.bincount(leaf_of_row, minlength=int(tree.is_leaf.sum()))
+    counts = np.where(tree.is_leaf, in_leaves[tree.tree.leaf_number], 0)
+    for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children come after their parents
+        child = tree.tree.child[node]
+        counts[node] = counts[child : child + 2].sum()
+    return counts
 
 
 def _rows(tree: ScalarTree, seen: Columns) -> dict[str, np.ndarray]:

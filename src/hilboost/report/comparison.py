@@ -33,7 +33,7 @@ from hilboost.report.table import Columns, shortened
 
 _MOST_MODELS = 8
 _APART = 8  # rows
-_COLUMNS = 4
+_COLUMNS = 6
 
 
 @dataclass(frozen=True, eq=False)

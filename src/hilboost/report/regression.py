@@ -97,6 +97,6 @@ def quantile_facts(
             "inside": columns.mean(inside),
             "width": columns.mean(width),
             "by_prediction": means_by_bin(bins, series, columns.weights),
-            "by_column": means_by_column(columns, order, series, 4),
+            "by_column": means_by_column(columns, order, series, 3),
         }
     return facts

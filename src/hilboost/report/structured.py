@@ -52,7 +52,7 @@ def structured_facts(
     facts = {
         "scores": scores,
         "errors": histogram(np.sqrt(embedded), 24),
-        "by_column": means_by_column(columns, order, {"error": embedded}, 4),
+        "by_column": means_by_column(columns, order, {"error": embedded}, 3),
         "gallery": None,
     }
     if model.output_.label_kind == "rows":

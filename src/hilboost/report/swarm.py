@@ -11,11 +11,11 @@ from markupsafe import Markup, escape
 from hilboost.report.charts import RIGHT, WIDTH, Axis, tick_text
 from hilboost.report.table import number_text, shortened
 
-_LEFT, _TOP, _FOOT = 118, 4, 36
+_LEFT, _TOP, _FOOT = 122, 4, 36
 _ROW = 24  # units
 _STEP = 3.0  # width of a place
 _SPREAD = 9.0  # half height of a full place
-_NAME = 18  # characters
+_NAME = 16  # characters
 
 
 def swarm(columns: Sequence[dict[str, Any]], x_label: str, says: str) -> Markup:

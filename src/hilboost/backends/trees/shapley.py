@@ -329,3 +329,106 @@ def add_path_dependent(
                     known[np.int64(pattern)] = True
             row = shapley[begin + k]
             _add_leaf(paths, leaf, table, at, leaf_values[leaf], first_output, row)
+
+
+@inner
+def _pairs(pattern, n_players, shares, mass, points, masses, before, values):
+    """Add the interactions of the players of a leaf with output ``mass``, (n_players ** 2,).
+
+    That of players i and j is ``½ (o_i - w_i) (o_j - w_j) ∫ Π_{k ≠ i, j} (w_k (1 - t) + o_k t) dt``
+    over [0, 1], as in :func:`_path_dependent`.
+    """
+    for q in range((n_players + 1) // 2):
+        t = points[n_players, q]
+        for i in range(n_players):
+            own = 1.0 if (pattern >> uint64(i)) & uint64(1) else 0.0
+            product = 0.5 * mass * masses[n_players, q] * (own - shares[i])
+            for j in range(n_players):
+                before[j] = product
+                if j != i:
+                    own = t if (pattern >> uint64(j)) & uint64(1) else 0.0
+                    product *= shares[j] * (1.0 - t) + own
+            product = 1.0
+            for j in range(n_players - 1, -1, -1):
+                if j != i:
+                    own = 1.0 if (pattern >> uint64(j)) & uint64(1) else 0.0
+                    values[i * n_players + j] += before[j] * product * (own - shares[j])
+                    product *= shares[j] * (1.0 - t) + t * own
+
+
+@allocating
+def add_interactions(
+    X,
+    background,
+    counts,
+    trees,
+    tree,
+    paths,
+    points,
+    masses,
+    leaf_values,
+    first_output,
+    begin,
+    end,
+    shapley,
+):
+    """Add the Shapley interactions of pairs of different players in one tree.
+
+    Parameters
+    ----------
+    X : (n, d) float32 or float64
+    background : (m, d) float32 or float64
+        Rows of the interventional values; those of the path-dependent values if m is 0.
+    counts : (n_nodes,) int64
+        Rows in the nodes of the forest, for path-dependent values.
+    trees : FlatTrees
+    tree : int
+    paths : LeafPaths
+    points, masses : (most + 1, most // 2 + 1) float64
+        As in :func:`add_path_dependent`.
+    leaf_values : (n_leaves, r) float64, in the order of the nodes
+    first_output, begin, end : int
+        Of the leaf values in ``shapley``; rows of X.
+    shapley : (n, n_players, n_players, r) float64
+    """
+    root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
+    count, m = end - begin, background.shape[0]
+    right, right_of_others = np.zeros((size, count), np.uint8), np.zeros((size, m), np.uint8)
+    _directions(X, trees, tree, begin, end, right)
+    _directions(background, trees, tree, 0, m, right_of_others)
+    patterns, seen = np.empty(max(count, m), np.uint64), np.empty(m, np.uint64)
+    times, order = np.empty(m, np.int64), np.empty(count, np.int64)
+    shares, before = np.empty(MOST_PLAYERS), np.empty(MOST_PLAYERS)
+    values = np.empty(MOST_PLAYERS * MOST_PLAYERS)
+    for leaf in range(leaf_values.shape[0]):
+        n_players = paths.first_slot[leaf + 1] - paths.first_slot[leaf]
+        n_seen = 1
+        if m > 0:
+            _patterns(paths, leaf, root, right_of_others, m, patterns)
+            n_seen = _distinct(patterns, m, seen, times)
+        else:
+            _shares(paths, leaf, trees, counts, shares)
+        _patterns(paths, leaf, root, right, count, patterns)
+        order[:] = np.argsort(patterns[:count])
+        for k in range(count):
+            pattern = patterns[order[k]]
+            if k == 0 or pattern != patterns[order[k - 1]]:
+                values[: n_players * n_players] = 0.0
+                for place in range(n_seen):
+                    mass = 1.0
+                    if m > 0:
+                        mass = times[place] / m
+                        for i in range(n_players):
+                            bit = (seen[place] >> uint64(i)) & uint64(1)
+                            shares[i] = 1.0 if bit else 0.0
+                    _pairs(pattern, n_players, shares, mass, points, masses, before, values)
+            row = shapley[begin + order[k]]
+            first = paths.first_slot[leaf]
+            for i in range(n_players):
+                for j in range(n_players):
+                    if i == j:
+                        continue
+                    value = values[i * n_players + j]
+                    pair = row[paths.player[first + i], paths.player[first + j]]
+                    for output in range(leaf_values.shape[1]):
+                        pair[first_output + output] += value * leaf_values[leaf, output]

@@ -1,0 +1,39 @@
+"""What newcomers look for first: names, pages, pictures."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+import hilboost
+from hilboost.core.target import Target
+from hilboost.losses import SquaredError
+
+ROOT = Path(__file__).parent.parent
+TARGET = Target(np.ones((3, 1)))
+
+
+def test_gradients_are_at_top_level():
+    gradients = hilboost.Gradients(np.ones((3, 1)), np.ones((3, 1)))
+    assert type(gradients) is type(SquaredError().gradients(TARGET, np.zeros((3, 1))))
+
+
+def test_pages_for_users_of_other_libraries_have_two_columns():
+    for name in ("scikit_learn", "lightgbm", "xgboost", "catboost"):
+        page = (ROOT / "docs" / "migrate" / f"{name}.md").read_text(encoding="utf-8")
+        theirs, ours = page.partition('<div class="migration"')[2].split("```python", 1)
+        assert "import hilboost" not in theirs
+        assert "from hilboost import" in ours
+
+
+def test_the_readme_begins_with_a_picture_and_headlines():
+    first = (ROOT / "README.md").read_text(encoding="utf-8").partition("```python")[0]
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", first)
+    assert (ROOT / picture).is_file()
+    assert len(re.findall(r"^\* \*\*", first, re.MULTILINE)) == 3
+
+
+def test_the_changelog_names_the_version():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = re.findall(r"^## (\S+)\n\n### Added$", text, re.MULTILINE)
+    assert found[0] == hilboost.__version__
