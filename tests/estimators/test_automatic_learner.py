@@ -1,6 +1,7 @@
 """``learner="auto"``: trees, and a kernel machine where held-out rows show a gain."""
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,12 @@ from sklearn.metrics import log_loss
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidData
+from hilboost.core.target import Target
+from hilboost.losses import BinomialLogLoss
+from hilboost.training import machines
+from hilboost.training.weighing import Judge, Weighing
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -106,7 +112,7 @@ def test_an_interrupt_of_the_kernel_machine_leaves_the_trees(monkeypatch):
         raise KeyboardInterrupt
 
     model = BoostingRegressor(**FEW)
-    monkeypatch.setattr("hilboost.training.mixture.OwnCenters.model", interrupt)
+    monkeypatch.setattr("hilboost.training.machines.OwnCenters.model", interrupt)
     with pytest.warns(FitWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
         model.fit(X, SMOOTH)
     assert same_bits(model, target=SMOOTH, **FEW)
@@ -136,6 +142,59 @@ def test_small_and_sparse_tables_get_trees():
     table = sparse.csr_array(X)
     model = BoostingRegressor(learner="auto", **FEW).fit(table, SMOOTH)
     assert same_bits(model, table, SMOOTH, **FEW)
+
+
+def n_stages_grown(table, target, **parameters):
+    """Number of stages of trees that were fitted, and the model."""
+    events = []
+    model = BoostingRegressor(random_state=0, n_iter_no_change=1000, **parameters)
+    model.fit(table, target, callbacks=[lambda event: events.append(event.stage)])
+    return len(events), model
+
+
+def test_trees_stop_growing_beside_a_kernel_machine_that_is_far_better():
+    found, model = n_stages_grown(X, SMOOTH, n_estimators=500, learning_rate=0.2)
+    assert found in (100, 200)
+    assert model.parts_["kernel"].gain > 0.5
+    assert model.fitted_.history.validation[-1] == min(model.fitted_.history.validation)
+
+
+def test_a_checkpoint_of_a_whole_fit_is_the_same_model(tmp_path):
+    settings = {"n_estimators": 150, "learning_rate": 0.2, "n_iter_no_change": 100}
+    one, other = (
+        BoostingRegressor(random_state=0, **settings).fit(
+            X, SMOOTH, callbacks=[Checkpoint(tmp_path / "fit")]
+        )
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    assert len(other.history_.train) == len(one.history_.train)
+
+
+def test_trees_grow_on_if_the_kernel_machine_is_not_far_better():
+    steps = 3.0 * (np.floor(8 * X[:, 3]) % 2) + NOISE / 5
+    found, model = n_stages_grown(X, steps, n_estimators=120, learning_rate=0.2)
+    assert found == 120
+    assert model.parts_["kernel"].weight == 0
+    settings = {"n_estimators": 120, "learning_rate": 0.2, "n_iter_no_change": 1000}
+    assert same_bits(model, target=steps, random_state=0, **settings)
+
+
+def test_small_gains_on_few_rows_of_two_classes_exceed_two_standard_errors():
+    gain = Weighing(np.array([1.0, 0.5]), 0.03, 0.02)
+    assert gain.is_material
+    assert not replace(gain, n_errors=2.0).is_material
+    assert replace(gain, standard_error=0.01, n_errors=2.0).is_material
+    assert replace(gain, gain=0.06, standard_error=0.05, n_errors=2.0).is_material
+
+
+def test_weights_of_rows_that_can_be_separated_are_finite():
+    """Logits of any size would gain on the rows that they are fitted to."""
+    y = np.arange(60) % 2
+    judge, kernel = Judge(BinomialLogLoss(), np.zeros(1)), np.where(y, 0.5, -0.5)[:, None]
+    found = judge.weigh(Target(y[:, None].astype(float)), 4 * kernel, kernel)
+    assert np.abs(found.weights).max() < 30
+    assert 0.5 < found.gain < 1
 
 
 def test_the_kernel_machine_is_the_last_stage(both):
@@ -235,7 +294,9 @@ def test_validation_rows_of_the_caller():
     assert model.parts_["kernel"].n_centers == 300
 
 
-def test_larger_tables_share_their_centers():
+@pytest.mark.parametrize("rows_per_center", [1.5, 0])
+def test_larger_tables_share_their_centers(rows_per_center, monkeypatch):
+    monkeypatch.setattr(machines, "_ROWS_PER_CENTER", rows_per_center)
     table = np.random.default_rng(1).uniform(-2, 2, size=(2100, 3))
     target = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
     model = BoostingRegressor(learner="auto", **FEW).fit(table, target)

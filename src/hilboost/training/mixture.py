@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
@@ -17,129 +16,43 @@ from hilboost.boosting import TrainingState
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.learners.metric_kernel import (
-    MetricExpansion,
-    MetricKernelLearner,
-    NormalEquations,
-    Rows,
-)
+from hilboost.learners.metric_kernel import MetricExpansion, MetricKernelLearner, Rows
 from hilboost.learners.metric_kernel.features import columns_of
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.importances import column_gains
 from hilboost.model.parts import ModelPart
 from hilboost.training.begin import InitialState
+from hilboost.training.machines import (
+    CENTERS_OF_OWN_METRICS,
+    MOST_ROWS_AT_ONCE,
+    MOST_ROWS_OF_OWN_METRICS,
+    Machines,
+    Members,
+    OwnCenters,
+    SharedCenters,
+)
 from hilboost.training.recipe import Outcome, Recipe
 from hilboost.training.weighing import Judge, Weighing, joined, mass_of, mean_and_error
 
 NAMES = ("tree", "kernel")
-_MOST_ROWS_OF_OWN_METRICS = 2000
-_CENTERS_OF_OWN_METRICS = 1500
-_MOST_ROWS_AT_ONCE = 5_000  # with more rows, a fit to some of them comes first
-_PARTS = 5  # of the rows, if there are no folds
 _FEWEST_CENTERS = 500
 _SECONDS_OF_METRIC, _OPERATIONS_PER_SECOND = 0.6, 3.5e10  # roughly
-
-
-class SharedCenters:
-    """Kernel machines of all members on the same centers, with one metric.
-
-    The metric is learned from the rows of the first member, and the members differ by the rows
-    that they are fitted to.  A prediction evaluates the kernel once for all of them.
-    """
-
-    def __init__(self, learner: MetricKernelLearner, table: Rows, fit: _Fit) -> None:
-        self._learner, self._table, self._fit = learner, table, fit
-        priorities = fit.priorities(0)
-        self._space = learner.space(table, fit.rows_of(0), priorities, fit.seed, fit.team)
-
-    def trials(self) -> list[Callable[[], MetricExpansion]]:
-        """Fits of the first member, which end with the first one that does not gain anything."""
-        whole = partial(self.model, 0)
-        return [whole] if len(self._table) <= _MOST_ROWS_AT_ONCE else [self._of_some_rows, whole]
-
-    def model(self, member: int) -> MetricExpansion:
-        """Fit the machine of a member."""
-        centers, equations, ridge = self._system
-        left_out = None if self._fit.folds is None else member
-        weights = equations.solved(left_out, ridge)
-        return MetricExpansion.of(self._space.features, centers, weights, self._table.spread)
-
-    @cached_property
-    def _system(self) -> tuple[NDArray[Any], NormalEquations, float]:
-        """The centers, the equations of all members, and the ridge."""
-        table, fit, features = self._table, self._fit, self._space.features
-        every = np.arange(len(table), dtype=np.uint32)
-        chosen = self._learner.centers(every, fit.seed, fit.team)
-        centers = features(table.X[chosen], self._learner.precision)
-        equations = NormalEquations.of(features, centers, table, fit.parts(len(table)), fit.team)
-        return centers, equations, equations.better_ridge(self._space.ridge)
-
-    def _of_some_rows(self) -> MetricExpansion:
-        """A fit that takes little time."""
-        learner, fit = replace(self._learner, n_centers=_MOST_ROWS_OF_OWN_METRICS), self._fit
-        rows = self._table.some(learner.centers(fit.rows_of(0), fit.seed, fit.team))
-        return learner.expansion(self._space, rows, fit.seed, fit.team)
-
-
-class OwnCenters:
-    """Kernel machines with a metric and centers for each member.
-
-    This is more accurate than shared centers, but takes longer to predict.
-    """
-
-    def __init__(self, learner: MetricKernelLearner, tables: Sequence[Rows], fit: _Fit) -> None:
-        self._learner = replace(learner, n_centers=min(learner.n_centers, _CENTERS_OF_OWN_METRICS))
-        self._tables, self._fit = tables, fit
-
-    def trials(self) -> list[Callable[[], MetricExpansion]]:
-        """The fit of the first member."""
-        return [partial(self.model, 0)]
-
-    def model(self, member: int) -> MetricExpansion:
-        """Fit the machine of a member."""
-        fit, table, learner = self._fit, self._tables[member], self._learner
-        rows = fit.rows_of(member)
-        priorities = fit.priorities(member)
-        seed, team = fit.seed + member, ThreadTeam()
-        space = learner.space(table, rows, priorities, seed, team)
-        return learner.expansion(space, table.some(rows), seed, team)
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """What the fits of all members have in common."""
-
-    members: tuple[AdditiveModel, ...]
-    inputs: tuple[Floats, ...]
-    folds: NDArray[np.int64] | None
-    seed: int
-    team: ThreadTeam
-
-    def rows_of(self, member: int) -> NDArray[np.uint32]:
-        """The training rows of a member."""
-        if self.folds is None:
-            return np.arange(len(self.inputs[0]), dtype=np.uint32)
-        return np.flatnonzero(self.folds != member).astype(np.uint32)
-
-    def parts(self, n: int) -> list[NDArray[np.intp]]:
-        """The rows of each fold, or fifths of the rows."""
-        if self.folds is None:
-            return [np.arange(k, n, _PARTS) for k in range(_PARTS)]
-        return [np.flatnonzero(self.folds == k) for k in range(len(self.members))]
-
-    def priorities(self, member: int) -> Floats:
-        """The total gain of the trees' splits by column."""
-        return column_gains(self.members[member].stages, self.inputs[member].shape[1])
+FIRST_LOOK = 100  # stages, after which the gain of a kernel machine may be obvious
+_LARGE_GAIN = 0.2  # by which it is
+_ERRORS_OF_LARGE_GAIN = 2.0
+_SMALL_STEP = 0.005  # gain of twice as many stages that does not justify them
+_FEW_ROWS = 1000  # of two classes, on which a small gain must exceed two standard errors
 
 
 def with_kernel_part(
     recipe: Recipe,
     initial: InitialState,
     outcome: Outcome,
-    n_threads: int,
+    team: ThreadTeam,
     began: float,
     ends: float | None = None,
+    attempt: Attempt | None = None,
 ) -> Outcome:
     """Add a kernel machine to each member, if this decreases the held-out loss.
 
@@ -149,11 +62,13 @@ def with_kernel_part(
     initial : InitialState
     outcome : Outcome
         With the stages of the trees up to the best one.
-    n_threads : int
+    team : ThreadTeam
     began : float
         ``time.monotonic()`` at the start of the fit.
     ends : float or None
         ``time.monotonic()`` at the end of the time budget.
+    attempt : Attempt or None
+        An attempt that began before the trees were complete.
 
     Returns
     -------
@@ -172,13 +87,13 @@ def with_kernel_part(
     if recipe.kernel_part is None or state.is_stopped or state.interrupt is not None:
         return outcome
     if ends is not None:
-        learner = in_time(recipe, n_threads, ends - time.monotonic())
+        learner = in_time(recipe, team.n_threads, ends - time.monotonic())
         if learner is None:
             return outcome
         recipe = replace(recipe, kernel_part=learner)
     try:
-        with ThreadTeam(n_threads) as team, array_api.blas_threads(1):
-            return _Attempt(recipe, initial, outcome, team, began).result()
+        attempt = attempt or Attempt(recipe, initial, team)
+        return attempt.result(outcome, time.monotonic() - began)
     except KeyboardInterrupt as interrupt:
         return replace(outcome, state=replace(state, interrupt=interrupt))
 
@@ -207,48 +122,73 @@ def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearn
 
 def _seconds(n: int, n_centers: int, n_fits: int, n_threads: int) -> float:
     """Estimate the duration of an attempt."""
-    if n <= _MOST_ROWS_OF_OWN_METRICS:
-        m = min(n, n_centers, _CENTERS_OF_OWN_METRICS)
+    if n <= MOST_ROWS_OF_OWN_METRICS:
+        m = min(n, n_centers, CENTERS_OF_OWN_METRICS)
         return n_fits * (_SECONDS_OF_METRIC + 2.0 * m**3 / _OPERATIONS_PER_SECOND) / n_threads
-    trial = 2.0 * _MOST_ROWS_OF_OWN_METRICS**3 if n > _MOST_ROWS_AT_ONCE else 0.0
+    trial = 2.0 * MOST_ROWS_OF_OWN_METRICS**3 if n > MOST_ROWS_AT_ONCE else 0.0
     operations = n * n_centers**2 / n_threads + (4 + n_fits) * n_centers**3 / 2
     return _SECONDS_OF_METRIC + (trial + operations) / _OPERATIONS_PER_SECOND
 
 
-class _Attempt:
-    """One attempt to improve the trees by a kernel machine."""
+def _n_errors(recipe: Recipe) -> float:
+    """Return the number of standard errors that a small gain must exceed.
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        initial: InitialState,
-        outcome: Outcome,
-        team: ThreadTeam,
-        began: float,
-    ) -> None:
+    Small gains on few rows of two classes often turn out to be noise.
+    """
+    data = recipe.data
+    return 2.0 if data.codec.n_classes == 2 and data.target.n_rows < _FEW_ROWS else 1.0
+
+
+class Attempt:
+    """One attempt to improve the trees by a kernel machine.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        With a kernel part.
+    initial : InitialState
+    team : ThreadTeam
+    """
+
+    def __init__(self, recipe: Recipe, initial: InitialState, team: ThreadTeam) -> None:
         assert recipe.kernel_part is not None
         self._learner = recipe.kernel_part
-        state = outcome.state
-        self._recipe, self._outcome, self._team = recipe, outcome, team
-        self._began = time.monotonic()
-        self._trees_took = self._began - began
-        self._judge = Judge(recipe.loss, recipe.initial_raw)
+        self._recipe, self._state, self._team = recipe, initial.state, team
+        self._judge = Judge(recipe.loss, recipe.initial_raw, _n_errors(recipe))
         arrays: dict[int, Floats] = {}
         for X in initial.inputs:
             if id(X) not in arrays:
                 arrays[id(X)] = columns_of(X, np.arange(X.shape[1]))
-        inputs = tuple(arrays[id(X)] for X in initial.inputs)
-        models = tuple(member.model() for member in state.members)
-        self._fit = _Fit(models, inputs, state.folds, recipe.seed, team)
-        self._held = self._held_rows(initial)
-        tables = [self._table(X) for X in inputs]
+        self._inputs = tuple(arrays[id(X)] for X in initial.inputs)
         self._shares = len(arrays) == 1 and (
-            len(inputs[0]) > _MOST_ROWS_OF_OWN_METRICS or state.folds is None
+            len(self._inputs[0]) > MOST_ROWS_OF_OWN_METRICS or self._state.folds is None
         )
+        self._held = self._held_rows(initial)
+        self._whole = joined([target for _, target in self._held])
+        self._seconds = 0.0
+        self._tried: list[tuple[MetricExpansion, Floats]] = []
+        self._others: list[tuple[MetricExpansion, Floats]] = []
+
+    @cached_property
+    def _machines(self) -> Machines:
+        """The kernel machines, which know what the columns are worth to the first stages."""
+        width, state = self._inputs[0].shape[1], self._state
+        priorities = (column_gains(one.stages[:FIRST_LOOK], width) for one in state.members)
+        members = Members(
+            self._inputs, state.folds, tuple(priorities), self._recipe.seed, self._team
+        )
+        tables = [self._table(X) for X in self._inputs]
         if self._shares:
-            self._machines: Any = SharedCenters(self._learner, tables[0], self._fit)
-        else:
-            self._machines = OwnCenters(self._learner, tables, self._fit)
+            return SharedCenters(self._learner, tables[0], members)
+        return OwnCenters(self._learner, tables, members)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Add the duration of a block to that of the attempt, and use one thread for BLAS."""
+        began = time.monotonic()
+        with array_api.blas_threads(1):
+            yield
+        self._seconds += time.monotonic() - began
 
     def _table(self, X: Floats) -> Rows:
         """The rows with the negative gradients at the start as targets."""
@@ -259,54 +199,104 @@ class _Attempt:
 
     def _held_rows(self, initial: InitialState) -> list[tuple[Floats, Target]]:
         """The held-out rows of each member, with their targets."""
-        data, folds = self._recipe.data, self._fit.folds
+        data, folds = self._recipe.data, self._state.folds
         if folds is None:
             assert initial.validation is not None
             held = initial.validation
             return [(columns_of(held.X, np.arange(held.X.shape[1])), held.target)]
-        rows = [np.flatnonzero(folds == k) for k in range(len(self._fit.members))]
-        return [
-            (X[own], data.target.rows(own)) for X, own in zip(self._fit.inputs, rows, strict=True)
-        ]
+        rows = [np.flatnonzero(folds == k) for k in range(len(self._inputs))]
+        return [(X[own], data.target.rows(own)) for X, own in zip(self._inputs, rows, strict=True)]
 
-    def result(self) -> Outcome:
-        """Fit the machines, and return the mixture or the trees alone."""
-        n_threads = self._team.n_threads
+    def _trees(self, n_stages: int | None = None) -> list[Floats]:
+        """Outputs of the first stages for the held-out rows of each member."""
         start = self._recipe.initial_raw
-        trees = [
-            model.predict_raw(X, n_threads) - start
-            for model, (X, _) in zip(self._fit.members, self._held, strict=True)
+        models = (AdditiveModel(start, tuple(m.stages[:n_stages])) for m in self._state.members)
+        return [
+            model.predict_raw(X, self._team.n_threads) - start
+            for model, (X, _) in zip(models, self._held, strict=True)
         ]
-        X, target = self._held[0]
-        for fit in self._machines.trials():
-            machines = [fit()]
-            kernel = [machines[0].evaluate(X, self._team)]
-            found = self._judge.weigh(target, trees[0], kernel[0])
-            if not found.is_possible:
-                break
-        if found.is_promising and len(trees) > 1:
-            others = range(1, len(trees))
-            machines += self._team.map(self._machines.model, others)
-            kernel += [machines[k].evaluate(self._held[k][0], self._team) for k in others]
-            target = joined([target for _, target in self._held])
-            found = self._judge.weigh(target, np.concatenate(trees), np.concatenate(kernel))
-        is_kept = len(kernel) == len(trees) and found.is_material
-        used = len(kernel)
-        target = joined([target for _, target in self._held[:used]])
-        outputs = np.concatenate(trees[:used]), np.concatenate(kernel)
-        weights = np.array([1.0, 0.0])
-        if is_kept:
-            weights = self._judge.without_trees(target, found.shrunk, *outputs)
-        parts = self._record(found, weights, target, outputs)
-        if not is_kept:
-            return replace(self._outcome, parts=parts)
-        parts["kernel"] = replace(parts["kernel"], n_centers=self._n_centers(machines))
-        state = self._mixed(machines, weights, target, outputs)
-        learner = MixedLearner((self._outcome.learner, self._learner), NAMES)
-        return replace(self._outcome, state=state, learner=learner, parts=parts)
 
-    def _n_centers(self, machines: list[MetricExpansion]) -> int:
-        return sum(len(m.centers) for m in (machines[:1] if self._shares else machines))
+    def needs_no_more(self, n_stages: int) -> bool:
+        """Whether the last half of the stages gains hardly anything beside a kernel machine.
+
+        Parameters
+        ----------
+        n_stages : int
+        """
+        with self._timed():
+            if not self._leads:
+                return False
+            kernel, judge = self._outputs_of_all(), self._judge
+            half, now = (
+                judge.lowest(self._whole, np.concatenate(self._trees(n)), kernel)
+                for n in (n_stages // 2, n_stages)
+            )
+            return now > (1 - _SMALL_STEP) * half
+
+    @cached_property
+    def _leads(self) -> bool:
+        """Whether the kernel machines are far better than the first stages."""
+        found, _ = self._first(self._trees(FIRST_LOOK)[0])
+        return found.gain > max(_LARGE_GAIN, _ERRORS_OF_LARGE_GAIN * found.standard_error)
+
+    def _first(self, trees: Floats) -> tuple[Weighing, Floats]:
+        """Judge the first member by its held-out rows; return the outputs of its kernel machine.
+
+        The fits end with one that gains nothing.
+        """
+        X, target = self._held[0]
+        for k, fit in enumerate(self._machines.trials()):
+            if k == len(self._tried):
+                machine = fit()
+                self._tried.append((machine, machine.evaluate(X, self._team)))
+            outputs = self._tried[k][1]
+            found = self._judge.weigh(target, trees, outputs)
+            if not found.is_promising:
+                break
+        return found, outputs
+
+    def _outputs_of_all(self) -> Floats:
+        """Outputs of the kernel machines of all members for their held-out rows."""
+        if len(self._inputs) > 1 and not self._others:
+            others = range(1, len(self._inputs))
+            machines = self._team.map(self._machines.model, others)
+            self._others = [
+                (machine, machine.evaluate(self._held[k][0], self._team))
+                for k, machine in zip(others, machines, strict=True)
+            ]
+        return np.concatenate([self._tried[-1][1], *(outputs for _, outputs in self._others)])
+
+    def result(self, outcome: Outcome, seconds: float) -> Outcome:
+        """Return the mixture, or the trees alone.
+
+        Parameters
+        ----------
+        outcome : Outcome
+            With the stages of the trees.
+        seconds : float
+            Duration of the fit so far.
+        """
+        seconds -= self._seconds
+        with self._timed():
+            trees = self._trees()
+            target, outputs = self._held[0][1], trees[0]
+            found, kernel = self._first(outputs)
+            is_judged = len(trees) == 1
+            if found.is_promising and not is_judged:
+                target, outputs = self._whole, np.concatenate(trees)
+                kernel, is_judged = self._outputs_of_all(), True
+                found = self._judge.weigh(target, outputs, kernel)
+            weights = np.array([1.0, 0.0])
+            if is_judged and found.is_material:
+                weights = self._judge.without_trees(target, found.shrunk, outputs, kernel)
+        parts = self._record(found, weights, target, (outputs, kernel), seconds)
+        if not weights[1]:
+            return replace(outcome, parts=parts)
+        machines = [self._tried[-1][0], *(machine for machine, _ in self._others)]
+        parts["kernel"] = replace(parts["kernel"], n_centers=self._machines.n_centers(machines))
+        state = self._mixed(machines, weights, target, (outputs, kernel))
+        learner = MixedLearner((outcome.learner, self._learner), NAMES)
+        return replace(outcome, state=state, learner=learner, parts=parts)
 
     def _record(
         self,
@@ -314,9 +304,10 @@ class _Attempt:
         weights: Floats,
         target: Target,
         outputs: tuple[Floats, Floats],
+        seconds_of_trees: float,
     ) -> dict[str, ModelPart]:
         """Describe both parts."""
-        judge, seconds = self._judge, time.monotonic() - self._began
+        judge = self._judge
         constant = judge.losses(target, (0, 0), outputs)
         gains = constant - judge.losses(target, (1, 0), outputs)
         mass = mass_of(target)
@@ -324,9 +315,9 @@ class _Attempt:
         gain, error = mean_and_error(gains / loss, mass) if loss > 0 else (0.0, 0.0)
         shares = judge.shares(target, weights, *outputs)
         return {
-            "tree": ModelPart(float(weights[0]), gain, error, shares[0], self._trees_took),
+            "tree": ModelPart(float(weights[0]), gain, error, shares[0], seconds_of_trees),
             "kernel": ModelPart(
-                float(weights[1]), found.gain, found.standard_error, shares[1], seconds
+                float(weights[1]), found.gain, found.standard_error, shares[1], self._seconds
             ),
         }
 
@@ -338,7 +329,7 @@ class _Attempt:
         outputs: tuple[Floats, Floats],
     ) -> TrainingState:
         """Multiply the stages of the trees, and add the last stage, with its losses."""
-        state, r = self._outcome.state, self._recipe.n_outputs
+        state, r = self._state, self._recipe.n_outputs
         members, train = [], []
         for k, (member, machine) in enumerate(zip(state.members, machines, strict=True)):
             kept = member.stages if weights[0] > 0 else []
@@ -353,13 +344,15 @@ class _Attempt:
             members=members,
             train=[*state.train[:n_stages], float(np.mean(train))],
             validation=[*state.validation[:n_stages], held],
-            seconds=[*state.seconds[: n_stages - 1], time.monotonic() - self._began],
+            seconds=[*state.seconds[: n_stages - 1], self._seconds],
         )
 
     def _training_loss(self, member: int, model: AdditiveModel) -> float:
-        rows = self._fit.rows_of(member)
-        target = self._recipe.data.target.rows(rows)
-        raw = model.predict_raw(self._fit.inputs[member][rows], self._team.n_threads)
+        X, target, folds = self._inputs[member], self._recipe.data.target, self._state.folds
+        if folds is not None:
+            rows = np.flatnonzero(folds != member)
+            X, target = X[rows], target.rows(rows)
+        raw = model.predict_raw(X, self._team.n_threads)
         mass = mass_of(target)
         return float(mass @ self._recipe.loss.value(target, raw)) / float(mass.sum())
 

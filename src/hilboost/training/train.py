@@ -40,6 +40,7 @@ from hilboost.training.pace import SHARE_OF_FIT, paced
 from hilboost.training.race import best_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
+from hilboost.training.watch import Watch
 
 Observer = Callable[[Callable[[], FittedModel]], None]
 """Called before the first stage, with a function that returns a model of the stages so far."""
@@ -127,7 +128,10 @@ def train(
             if continuation is None and recipe.candidates:
                 winner = best_candidate(recipe, config, data, initial, team)
                 recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
-            config = _config(recipe, callbacks, budget)
+            watch = _watch(recipe, initial, team)
+            config = _config(recipe, callbacks, budget, watch)
+            if watch is not None and watch.stops_after(len(state.members[0].stages)):
+                config = _complete(config, state)
             belongs_to = belongings_to_keep(recipe) if keeps_state else None
             config = replace(config, takes_snapshots=belongs_to is not None)
             if resumable is not None:
@@ -137,10 +141,12 @@ def train(
             _boost_until_interrupted(config, data, target, initial, team)
         finally:
             _close(config.learner, data, state)
-    state.is_stopped = state.is_stopped and not (budget is not None and budget.is_over)
-    outcome = recipe.finish(_outcome(recipe, config, data, state))
-    _keep_best(config, outcome.state)
-    outcome = with_kernel_part(recipe, initial, outcome, n_threads, began, ends)
+        ended = [one.has_stopped for one in (budget, watch) if one is not None]
+        state.is_stopped = state.is_stopped and not any(ended)
+        outcome = recipe.finish(_outcome(recipe, config, data, state))
+        _keep_best(config, outcome.state)
+        attempt = None if watch is None else watch.attempt
+        outcome = with_kernel_part(recipe, initial, outcome, team, began, ends, attempt)
     state = outcome.state
     fitted = _fitted(recipe, initial, outcome)
     raw = raw_out_of_fold(fitted, initial, recipe, n_threads)
@@ -159,8 +165,23 @@ def _without_stages(
     return TrainingResult(_fitted(recipe, initial, outcome))
 
 
+def _watch(recipe: Recipe, initial: InitialState, team: ThreadTeam) -> Watch | None:
+    """Return what compares the trees with a kernel machine before they are complete."""
+    if recipe.kernel_part is None or recipe.time_budget is not None:
+        return None
+    return Watch(recipe, initial, team)
+
+
+def _complete(config: BoostingConfig, state: TrainingState) -> BoostingConfig:
+    """Add no stages to those of a checkpoint: the fit in the file was complete."""
+    return replace(config, n_stages=len(state.members[0].stages))
+
+
 def _config(
-    recipe: Recipe, callbacks: Sequence[Callback], budget: TimeBudget | None
+    recipe: Recipe,
+    callbacks: Sequence[Callback],
+    budget: TimeBudget | None,
+    watch: Watch | None = None,
 ) -> BoostingConfig:
     shrinkage = [Shrinkage(recipe.learning_rate)] if recipe.learning_rate != 1 else []
     return BoostingConfig(
@@ -170,7 +191,7 @@ def _config(
         n_stages=recipe.n_stages,
         sampling=recipe.sampling,
         stopping=recipe.stopping,
-        callbacks=tuple(callbacks) if budget is None else (*callbacks, budget),
+        callbacks=(*callbacks, *(one for one in (budget, watch) if one is not None)),
         seed=recipe.seed,
         units=recipe.units,
         metric=recipe.metric,

@@ -14,34 +14,35 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 
 _SMALLEST_GAIN = 0.01
-_SMALLEST_POSSIBLE_GAIN = 0.001
+_LARGE_GAIN = 0.05
 _FIRST_GAIN = 0.005  # of the first member; a smaller one ends the attempt
 _FIRST_ERRORS = 0.5  # standard errors that it must exceed
+_PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
 
 Weights = Sequence[float] | Floats
 
 
 @dataclass(frozen=True)
 class Weighing:
-    """The weights of trees and kernel machine, and how well they do on held-out rows."""
+    """The weights of trees and kernel machine, and how well they do on held-out rows.
+
+    ``n_errors`` is the number of standard errors that a material gain below 5 % exceeds.
+    """
 
     weights: Floats
     gain: float
     standard_error: float
+    n_errors: float = 1.0
 
     @property
     def is_material(self) -> bool:
-        """Whether the gain is more than one percent, and more than one standard error."""
-        return self.gain > max(_SMALLEST_GAIN, self.standard_error)
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether a fit to more rows may gain enough."""
-        return self.gain > _SMALLEST_POSSIBLE_GAIN
+        """Whether the gain is more than one percent, and large against its standard error."""
+        n_errors = 1.0 if self.gain > _LARGE_GAIN else self.n_errors
+        return self.gain > max(_SMALLEST_GAIN, n_errors * self.standard_error)
 
     @property
     def is_promising(self) -> bool:
-        """Whether other members may confirm the gain of the first one."""
+        """Whether a fit to more rows or other members may confirm the gain of the first one."""
         return self.gain > max(_FIRST_GAIN, _FIRST_ERRORS * self.standard_error)
 
     @property
@@ -54,10 +55,11 @@ class Weighing:
 
 @dataclass(frozen=True)
 class Judge:
-    """Held-out rows, their targets, and the start value that all parts have in common."""
+    """The loss, the start value that all parts have in common, and how certain gains must be."""
 
     loss: Loss
     start: Floats
+    n_errors: float = 1.0
 
     def losses(self, target: Target, weights: Weights, parts: Sequence[Floats]) -> Floats:
         """Loss of each row (n,) with the sum of weighted parts (n, r)."""
@@ -88,7 +90,16 @@ class Judge:
         found = self._fitted(target, parts, loss)
         if not np.isfinite([*found, *gains]).all():
             return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
-        return Weighing(found, *mean_and_error(gains / loss, mass))
+        return Weighing(found, *mean_and_error(gains / loss, mass), self.n_errors)
+
+    def lowest(self, target: Target, trees: Floats, kernel: Floats) -> float:
+        """Return the mean loss with the best weights."""
+        mass, parts = mass_of(target), (trees, kernel)
+        total = float(mass.sum())
+        unit = self.total(target, (1, 0), parts) / total
+        if not 0 < unit < np.inf:
+            return unit
+        return self.total(target, self._fitted(target, parts, unit), parts) / total
 
     def without_trees(
         self, target: Target, weights: Floats, trees: Floats, kernel: Floats
@@ -111,18 +122,25 @@ class Judge:
         unit: float,
         most_of_trees: float | None = None,
     ) -> Floats:
-        """Minimize the loss in a unit; the minimizer takes the same steps in any unit."""
+        """Minimize the loss in a unit; the minimizer takes the same steps in any unit.
+
+        The penalty, the mean square of what is added to the trees, is that of half a row.
+        """
         mass = mass_of(target)
         total = float(mass.sum())
         if not total > 0:
             return np.array([1.0, 0.0])
 
+        squares = np.array([float(mass @ (part**2).sum(axis=1)) / total for part in parts])
+        prior = np.array([1.0, 0.0])
+
         def objective(weights: Floats) -> tuple[float, Floats]:
             raw = self._raw(weights, parts)
             negative = self.loss.gradients(target, raw).negative_gradient * mass[:, None]
             slopes = np.array([-(negative * part).sum() for part in parts])
-            value = float(mass @ self.loss.value(target, raw)) / total
-            return value / unit, slopes / total / unit
+            away = _PRIOR_ROWS * squares * (weights - prior)
+            value = float(mass @ self.loss.value(target, raw)) + 0.5 * away @ (weights - prior)
+            return value / total / unit, (slopes + away) / total / unit
 
         bounds = [(0, most_of_trees), (0, None)]
         start = [1.0, 0.1] if most_of_trees is None else [0.0, 1.0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import dsymm, dsyrk
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
@@ -121,8 +121,7 @@ class _Sums:
 
     def error(self, weights: Floats, mean: Floats) -> float:
         """Sum of the squared residuals of the rows."""
-        symmetric = self.products @ weights
-        symmetric += np.tril(self.products, -1).T @ weights
+        symmetric = dsymm(1.0, self.products.T, weights)  # the upper triangle in this order
         moments = self.moments[:, :-1] - self.moments[:, -1:] * mean
         of_targets = self.squares - 2 * self.totals[:-1] @ mean + self.totals[-1] * mean @ mean
         return float(of_targets - 2 * (weights * moments).sum() + (weights * symmetric).sum())

@@ -1,0 +1,171 @@
+"""Kernel machines of the members of an ensemble, which are weighed against their trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.learners.metric_kernel import (
+    MetricExpansion,
+    MetricKernelLearner,
+    NormalEquations,
+    Rows,
+    System,
+)
+
+MOST_ROWS_OF_OWN_METRICS = 2000
+CENTERS_OF_OWN_METRICS = 1500
+MOST_ROWS_AT_ONCE = 3000  # with more rows, a fit to some of them comes first
+_PARTS = 5  # of the rows, if there are no folds
+_ROWS_PER_CENTER = 1.5  # with fewer, systems of all rows take less time than least squares
+
+
+@dataclass(frozen=True)
+class Members:
+    """What the kernel machines of all members have in common.
+
+    Attributes
+    ----------
+    inputs : tuple of (n, d) float64
+        The columns of each member, often one shared array.
+    folds : (n,) int64 or None
+        For each row, the member from which it is held out.
+    priorities : tuple of (d,) float64
+        For each member, how important the columns are to its trees.
+    seed : int
+    team : ThreadTeam
+    """
+
+    inputs: tuple[Floats, ...]
+    folds: NDArray[np.int64] | None
+    priorities: tuple[Floats, ...]
+    seed: int
+    team: ThreadTeam
+
+    def rows_of(self, member: int) -> NDArray[np.uint32]:
+        """The training rows of a member."""
+        if self.folds is None:
+            return np.arange(len(self.inputs[0]), dtype=np.uint32)
+        return np.flatnonzero(self.folds != member).astype(np.uint32)
+
+    @property
+    def parts(self) -> list[NDArray[np.intp]]:
+        """The rows of each fold, or fifths of the rows."""
+        if self.folds is None:
+            return [np.arange(k, len(self.inputs[0]), _PARTS) for k in range(_PARTS)]
+        return [np.flatnonzero(self.folds == k) for k in range(len(self.inputs))]
+
+
+class Machines(Protocol):
+    """The kernel machines of all members."""
+
+    def trials(self) -> list[Callable[[], MetricExpansion]]:
+        """Fits of the first member, the last of which is that of the whole machine."""
+        ...
+
+    def model(self, member: int) -> MetricExpansion:
+        """Fit the machine of a member."""
+        ...
+
+    def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
+        """Number of training rows in the mean of the machines."""
+        ...
+
+
+class SharedCenters:
+    """Kernel machines of all members on the same centers, with one metric.
+
+    The metric is learned from the rows of the first member, and the members differ by the rows
+    that they are fitted to.  A prediction evaluates the kernel once for all of them.
+    """
+
+    def __init__(self, learner: MetricKernelLearner, table: Rows, members: Members) -> None:
+        self._learner, self._table, self._members = learner, table, members
+        own = members.rows_of(0), members.priorities[0]
+        self._space = learner.space(table, *own, members.seed, members.team)
+
+    def trials(self) -> list[Callable[[], MetricExpansion]]:
+        """If there are many rows, a fit that takes little time, and that of the first member."""
+        whole = partial(self.model, 0)
+        return [whole] if len(self._table) <= MOST_ROWS_AT_ONCE else [lambda: self._some[0], whole]
+
+    def model(self, member: int) -> MetricExpansion:
+        """Fit the machine of a member."""
+        centers, solved = self._system
+        return MetricExpansion.of(self._space.features, centers, solved(member), self._table.spread)
+
+    def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
+        """All machines have the same centers."""
+        return len(machines[0].centers)
+
+    @cached_property
+    def _system(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
+        """The centers, and a function of the member that returns their coefficients."""
+        if len(self._table) <= _ROWS_PER_CENTER * self._learner.n_centers:
+            return self._with_all_rows()
+        return self._by_least_squares()
+
+    def _with_all_rows(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
+        """All rows are centers; the coefficients of those held out from a member are zero."""
+        table, members = self._table, self._members
+        centers = self._space.features(table.X, self._learner.precision)
+        system, ridge = System.of(centers, table, members.team), self._some[1]
+        return centers, lambda member: system.solved(members.rows_of(member), ridge)[0]
+
+    def _by_least_squares(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
+        """Some of the rows are centers, whose coefficients are fitted to all rows."""
+        table, members, features = self._table, self._members, self._space.features
+        every = np.arange(len(table), dtype=np.uint32)
+        chosen = self._learner.centers(every, members.seed, members.team)
+        centers = features(table.X[chosen], self._learner.precision)
+        equations = NormalEquations.of(features, centers, table, members.parts, members.team)
+        ridge = equations.better_ridge(self._space.ridge)
+        folded = members.folds is not None
+        return centers, lambda member: equations.solved(member if folded else None, ridge)
+
+    @cached_property
+    def _some(self) -> tuple[MetricExpansion, float]:
+        """A fit to some rows of the first member, and the ridge that suits it."""
+        learner, members = replace(self._learner, n_centers=MOST_ROWS_OF_OWN_METRICS), self._members
+        rows = self._table.some(learner.centers(members.rows_of(0), members.seed, members.team))
+        centers = self._space.features(rows.X, self._learner.precision)
+        system, every = System.of(centers, rows, members.team), np.arange(len(rows))
+        ridge = system.better_ridge(every[::_PARTS], self._space.ridge)
+        weights = system.solved(every, ridge)[0]
+        return MetricExpansion.of(self._space.features, centers, weights, rows.spread), ridge
+
+
+class OwnCenters:
+    """Kernel machines with a metric and centers for each member.
+
+    This is more accurate than shared centers, but takes longer to predict.
+    """
+
+    def __init__(
+        self, learner: MetricKernelLearner, tables: Sequence[Rows], members: Members
+    ) -> None:
+        self._learner = replace(learner, n_centers=min(learner.n_centers, CENTERS_OF_OWN_METRICS))
+        self._tables, self._members = tables, members
+
+    def trials(self) -> list[Callable[[], MetricExpansion]]:
+        """The fit of the first member."""
+        return [partial(self.model, 0)]
+
+    def model(self, member: int) -> MetricExpansion:
+        """Fit the machine of a member."""
+        members, table, learner = self._members, self._tables[member], self._learner
+        rows, priorities = members.rows_of(member), members.priorities[member]
+        seed, team = members.seed + member, ThreadTeam()
+        space = learner.space(table, rows, priorities, seed, team)
+        return learner.expansion(space, table.some(rows), seed, team)
+
+    def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
+        """Each machine has its own centers."""
+        return sum(len(machine.centers) for machine in machines)
