@@ -175,7 +175,8 @@ def main() -> None:
     lines = [
         f"# Trees on a Parquet table of {given.rows:,} rows",
         "",
-        f"{given.rows:,} × {N_COLUMNS} float32, a file of {size:.0f} MiB; 20 trees of 31 leaves.",
+        f"{given.rows:,} × {N_COLUMNS} float32, a file of {size:.0f} MiB; 20 trees of 31 leaves, "
+        "one thread.",
         "",
         "| fit | seconds | added memory (MiB) | training loss |",
         "|---|---|---|---|",

@@ -1,5 +1,6 @@
 """Fits on a cluster of three processes: the bytes of one process, also if a worker is killed."""
 
+import importlib
 import os
 import shutil
 import signal
@@ -217,17 +218,27 @@ def test_lost_workers_change_nothing(client, number, stages):
     client.wait_for_workers(2)
 
 
-def die_while_binning():
-    """Let this process end in its next binning of columns, while the others wait for it."""
-    from hilboost.learners.tree import binning
+def die_in(module, name, n_calls):
+    """Let this process end in the n-th call of a function, while the others wait for its sums."""
+    module, calls = importlib.import_module(f"hilboost.learners.tree.{module}"), []
+    plain = getattr(module, name)
 
-    binning._edges = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
+    def deadly(*given):
+        calls.append(1)
+        if len(calls) == n_calls:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return plain(*given)
+
+    setattr(module, name, deadly)
 
 
-def test_a_worker_that_dies_while_it_bins_changes_nothing(client, alone):
+@pytest.mark.parametrize(
+    "place", [("binning", "_edges", 1), ("growth", "divide", 40)], ids=["binning", "in mid-tree"]
+)
+def test_a_worker_that_dies_changes_nothing(client, alone, place):
     client.wait_for_workers(2)
     address = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
-    client.run(die_while_binning, workers=[address])
+    client.run(die_in, *place, workers=[address])
     assert saved(hilboost.dask.fit(clone(MODEL), *arrays(), client=client)) == alone
     assert address not in client.scheduler_info(n_workers=-1)["workers"]
     client.wait_for_workers(2)
