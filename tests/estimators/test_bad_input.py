@@ -162,9 +162,38 @@ def test_no_rows_to_predict():
         model.predict(X[:0])
 
 
-def test_one_dimensional_input():
-    with pytest.raises(ValueError, match="Expected 2D array"):
-        regressor().fit(X[:, 0], Y)
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        (X[:, 0], r"^Expected 2D array, got 1D array instead: X must have .* one column\.$"),
+        (3.0, "^Expected 2D array, got scalar array instead: X must have rows and columns"),
+        (None, "^X is None; pass a table with rows and columns"),
+        ("table.csv", "^X is the text 'table.csv'; read the file first"),
+    ],
+)
+def test_no_table(rows, match):
+    with pytest.raises(InvalidData, match=match):
+        regressor().fit(rows, Y)
+
+
+def test_one_weight_for_each_row():
+    with pytest.raises(InvalidData, match=rf"one value for each of the {len(X)} rows of X; got 2"):
+        regressor().fit(X, Y, sample_weight=[1, 2])
+
+
+def test_several_labels_for_each_row():
+    with pytest.raises(InvalidData, match=r"shape .* instead\. For several labels per row, use Ou"):
+        BoostingClassifier().fit(X, np.column_stack([Y > 0, Y > 1]))
+
+
+def test_an_infinite_target_is_found():
+    with pytest.raises(InvalidData, match="Input y contains infinity .* in row 3; remove"):
+        regressor().fit(X, np.where(np.arange(len(X)) == 3, np.inf, Y))
+
+
+def test_callbacks_in_no_list():
+    with pytest.raises(InvalidType, match="callbacks must be a list of callables; got 3"):
+        regressor().fit(X, Y, callbacks=3)
 
 
 @pytest.mark.parametrize("learner", [Ridge(), "kernel"], ids=["ridge", "kernel"])

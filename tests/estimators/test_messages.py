@@ -73,6 +73,7 @@ def test_losses_of_other_libraries_exist_here_under_the_other_name():
         (BoostingRegressor, "max_iter", "has no parameter 'max_iter'; set n_estimators in"),
         (BoostingRegressor, "reg_lambda", r"set l2_regularization in BoostingRegressor\(\.\.\.\)"),
         (KernelBoostingRegressor, "reg_lambda", "set regularization in Kernel"),
+        (KernelBoostingRegressor, "alpha", "set quantile or regularization in Kernel"),
         (BoostingClassifier, "eval_set", "pass X_val and y_val to fit"),
         (BoostingClassifier, "num_leaf_nodes", "did you mean 'max_leaf_nodes'"),
         (NetworkCompletion, "xyz", "the parameters are "),
@@ -83,6 +84,25 @@ def test_parameters_of_other_libraries(estimator, name, match):
         estimator(**{name: 1})
     with pytest.raises(InvalidParameter, match=match):
         estimator().set_params(**{name: 1})
+
+
+def test_a_question_ends_the_message():
+    with pytest.raises(InvalidType, match=r"did you mean 'n_estimators'\?$"):
+        BoostingRegressor(n_estimator=1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"quantile": 0.9}, "quantile=0.9 requires loss='quantile'; loss='squared_error' has no"),
+        ({"loss": "huber", "quantile": [0.1, 0.9]}, r"quantile=\[0.1, 0.9\] requires loss='qu"),
+        ({"loss": "quantile", "quantile": "high"}, "must be a number between 0 and 1, or a list"),
+        ({"eval_metric": max}, r"FunctionMetric\(function, higher_is_better=\.\.\.\)\.$"),
+    ],
+)
+def test_parameters_without_effect_or_meaning(parameters, match):
+    with pytest.raises((InvalidParameter, InvalidType), match=match):
+        regressor(**parameters).fit(X, Y)
 
 
 def test_all_suggested_parameters_exist():

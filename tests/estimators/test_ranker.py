@@ -255,8 +255,9 @@ def test_groups_that_say_nothing(loss):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"groups": None}, InvalidData, "requires the group of each row"),
+        ({"groups": None}, InvalidData, r"requires the group of each row.*set_fit_request\("),
         ({"groups": QUERY[:-1]}, InvalidData, "one label for each"),
+        ({"groups": [len(X) - 3, 3]}, InvalidData, r"Pass sizes of groups as np\.repeat\("),
         ({"sample_weight": np.arange(len(X)) + 1.0}, InvalidData, "same for all rows of a group"),
         ({"y": Y - 2}, InvalidData, "must not be negative"),
         ({"y": Y + 600}, InvalidData, "too large"),

@@ -48,6 +48,7 @@ def test_kernels_of_others_are_wrapped():
     ("spec", "error", "message"),
     [
         ("gausian", InvalidParameter, "kernel='gausian' is not known. Did you mean 'gaussian'"),
+        ("rbf", InvalidParameter, "kernel='rbf' is not known. Did you mean 'gaussian'"),
         ("matern", InvalidParameter, "kernel='matern' is not known. Did you mean 'matern"),
         (Gaussian, InvalidType, r"kernel=Gaussian is a class; write Gaussian\(\)"),
         (theirs.RBF, InvalidType, r"kernel=RBF is a class; write RBF\(\)"),

@@ -157,6 +157,7 @@ def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         replace(tmp_path / "missing" / "model")
     assert caught.value.filename == str(tmp_path / "missing" / "model")
+    assert str(caught.value).endswith("model'")
 
 
 def test_a_model_through_a_pipe_with_a_name(model, tmp_path):

@@ -47,7 +47,8 @@ Table = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="Table with the true values: CSV, CSV.GZ, or Parquet; - reads standard input.",
+        help="Table with the true values: CSV, CSV.GZ, Parquet, or SVMlight; - reads CSV from "
+        "standard input.",
         show_default=False,
     ),
 ]

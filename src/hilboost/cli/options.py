@@ -12,7 +12,8 @@ Model = Annotated[
 ]
 _TABLE = Argument(
     metavar="TABLE",
-    help="Table with a header row: CSV, CSV.GZ, or Parquet; - reads standard input.",
+    help="Table with a header row: CSV, CSV.GZ, Parquet, or SVMlight; - reads CSV from standard "
+    "input.",
     show_default=False,
 )
 Table = Annotated[Path, _TABLE]
@@ -71,7 +72,8 @@ Event = Annotated[
     str | None,
     Option(
         metavar="COLUMN",
-        help="Column of events, 1 or 0 where censored; the target is the time.",
+        help="Column of events: 1, or 0 where censored; with --loss discrete_hazard, the number of "
+        "the cause. The target is the time.",
     ),
 ]
 Family = Annotated[
@@ -87,7 +89,8 @@ Loss = Annotated[
         metavar="NAME",
         help="squared_error, absolute_error, huber, quantile, poisson, gamma, or tweedie for "
         "regression; log_loss, exponential, hinge or squared_hinge for classification; "
-        "lambdarank, xendcg, pairwise_logistic or query_rmse for ranking; cox or aft for survival.",
+        "lambdarank, xendcg, pairwise_logistic or query_rmse for ranking; cox, aft "
+        "or discrete_hazard for survival.",
     ),
 ]
 Quantile = Annotated[

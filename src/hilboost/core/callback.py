@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -82,6 +82,8 @@ def check_callbacks(callbacks: Any) -> None:
     """
     if callable(callbacks):
         raise InvalidType("callbacks must be a list; put the callback into one.")
+    if not isinstance(callbacks, Iterable):
+        raise InvalidType(f"callbacks must be a list of callables; got {shown(callbacks)}.")
     for callback in callbacks:
         if not callable(callback):
             raise InvalidType(f"callbacks must contain callables; got {shown(callback)}.")

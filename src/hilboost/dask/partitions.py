@@ -42,6 +42,27 @@ def partitions_of(X: Any, y: Any, weight: Any, names: Sequence[str]) -> list[Any
     return [dask.delayed(Partition)(number, *of_part) for number, of_part in enumerate(rows)]
 
 
+def delayed_parts(collection: Any) -> list[Any]:
+    """Return the delayed partitions of a Dask DataFrame or Array.
+
+    Dask joins Parquet files of which only a few columns are read, so that ``X`` and ``y`` of one
+    table would have different partitions.  In this case, its graph is not optimized.
+
+    Parameters
+    ----------
+    collection : Dask DataFrame or Array
+
+    Returns
+    -------
+    list of Delayed
+        As many as the collection has partitions.
+    """
+    parts = np.ravel(np.array(collection.to_delayed(), dtype=object)).tolist()
+    if len(parts) == collection.npartitions:
+        return parts
+    return list(collection.to_delayed(optimize_graph=False))
+
+
 def _delayed(collection: Any, name: str) -> list[Any]:
     """Delayed partitions of a collection."""
     if isinstance(collection, list | tuple):
@@ -50,7 +71,7 @@ def _delayed(collection: Any, name: str) -> list[Any]:
     elif hasattr(collection, "to_delayed"):
         if len(getattr(collection, "shape", ())) == 2 and hasattr(collection, "rechunk"):
             collection = collection.rechunk({1: -1})
-        return np.ravel(np.array(collection.to_delayed(), dtype=object)).tolist()
+        return delayed_parts(collection)
     raise InvalidType(
         f"{name} must be a Dask DataFrame, a Dask Array or a list of delayed partitions, not "
         f"{type(collection).__name__}; for data in memory, use the method fit of the estimator."

@@ -10,6 +10,7 @@ import pandas as pd
 from dask.array import concatenate, from_delayed
 
 from hilboost.core.errors import InvalidType
+from hilboost.dask.partitions import delayed_parts
 
 
 def predict(model: Any, X: Any) -> Any:
@@ -62,7 +63,7 @@ def _lazy(model: Any, X: Any, method: str) -> Any:
         return X.map_partitions(_predicted_series, model, method, dtype, meta=(None, dtype))
     if not is_array:
         parts = [
-            dask.delayed(_predicted)(part, model, method, dtype, width) for part in X.to_delayed()
+            dask.delayed(_predicted)(part, model, method, dtype, width) for part in delayed_parts(X)
         ]
         shapes = [(np.nan,) if width is None else (np.nan, width)] * len(parts)
         arrays = [from_delayed(p, s, dtype) for p, s in zip(parts, shapes, strict=True)]

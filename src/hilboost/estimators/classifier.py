@@ -175,7 +175,8 @@ warm_start, random_state, n_jobs, verbose : optional
         (n, n_classes) float64
             Columns in the order of ``classes_``.
         """
-        return self.loss_.inverse_link(self.predict_raw(X, offset))
+        raw = self.predict_raw(X, offset)
+        return self.loss_.inverse_link(raw)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Compute the fraction of rows that are classified correctly.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import numpy as np
+
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.loss import Loss
 from hilboost.estimators.peer_names import of_scikit_learn, same_loss
@@ -30,7 +32,8 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """
     loss = of_scikit_learn(loss)
     if isinstance(loss, str):
-        loss = regression_losses()[_known(loss, regression_losses())]
+        _check_quantile(_known(loss, regression_losses()), parameters.get("quantile", 0.5))
+        loss = regression_losses()[loss]
     if callable(loss) and not isinstance(loss, type | Loss):
         return FunctionLoss(loss)
     return _made(loss, lambda cls: cls.for_regressor(parameters))
@@ -104,6 +107,20 @@ def _why_not_of_distance(loss: Loss) -> str:
         f"|φ(y) - F(x)| alone and rise with it; set loss to one of {', '.join(distance_losses())}."
         f"{own}"
     )
+
+
+def _check_quantile(name: str, given: Any) -> None:
+    """Reject levels that are not numbers, and those that the loss would ignore."""
+    try:
+        levels = np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()
+    except (TypeError, ValueError):
+        raise InvalidParameter(
+            f"quantile must be a number between 0 and 1, or a list of them; got {shown(given)}."
+        ) from None
+    if name != "quantile" and levels != [0.5]:
+        raise InvalidParameter(
+            f"quantile={shown(given)} requires loss='quantile'; loss={name!r} has no levels."
+        )
 
 
 def _known(name: str, names: Collection[str]) -> str:

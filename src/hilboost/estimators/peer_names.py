@@ -55,6 +55,7 @@ CLASSIFICATION_LOSSES = {
 _PREFIXES = ("reg:", "binary:", "multi:", "count:")
 
 _HELD_OUT = ("X_val", "y_val")
+_AMBIGUOUS = frozenset({"alpha"})  # names of several parameters, of which one is meant
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "alpha": ("quantile", "regularization"),
     "auto_class_weights": ("class_weight",),
@@ -219,15 +220,15 @@ def advice(name: str, parameters: Collection[str], of_fit: Collection[str], call
     same = PARAMETERS.get(name, (name,))
     own = [one for one in same if one in parameters]
     if own:
-        return f"set {_joined(own)} in {caller}(...)"
+        return f"set {_joined(own, name)} in {caller}(...)"
     passed = [one for one in same if one in of_fit]
     if passed:
-        return f"pass {_joined(passed)} to fit"
+        return f"pass {_joined(passed, name)} to fit"
     near = get_close_matches(name, [*parameters, *of_fit], n=3, cutoff=0.7)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
     return f"the parameters are {', '.join(sorted(parameters))}"
 
 
-def _joined(names: Iterable[str]) -> str:
-    return " and ".join(names)
+def _joined(names: Iterable[str], elsewhere: str) -> str:
+    return (" or " if elsewhere in _AMBIGUOUS else " and ").join(names)

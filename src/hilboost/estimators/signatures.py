@@ -70,7 +70,8 @@ def unknown_argument(cls: Any, name: str, method: str = "") -> str:
         f"{cls.__name__}.{method} has no argument" if method else f"{cls.__name__} has no parameter"
     )
     of_fit = tuple(signature(cls.fit).parameters)[1:]
-    return f"{what} {name!r}; {advice(name, cls._get_param_names(), of_fit, cls.__name__)}."
+    text = f"{what} {name!r}; {advice(name, cls._get_param_names(), of_fit, cls.__name__)}"
+    return text if text.endswith("?") else f"{text}."
 
 
 class ExplainedParameters(BaseEstimator):

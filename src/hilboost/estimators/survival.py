@@ -313,7 +313,8 @@ warm_start, random_state, n_jobs, verbose : optional
         -------
         (n,) float64
         """
-        risk = self.loss_.inverse_link(self.predict_raw(X, offset))[:, 0]
+        raw = self.predict_raw(X, offset)
+        risk = self.loss_.inverse_link(raw)[:, 0]
         return risk if self._predict_risk_score else self._survival().median(risk)
 
     def predict_cumulative_hazard_function(

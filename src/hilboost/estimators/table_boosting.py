@@ -100,7 +100,7 @@ class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
         "n_iter_no_change": [_AUTO, Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
-        "eval_metric": [str, Metric, type, list, tuple, None],
+        "eval_metric": [str, Metric, type, callable, list, tuple, None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],

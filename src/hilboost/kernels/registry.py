@@ -12,6 +12,9 @@ from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.kernels.adapters import CallableKernel, SklearnKernel
 from hilboost.kernels.base import Kernel
 
+# Names in other libraries that resemble no name here.
+_ELSEWHERE = MappingProxyType({"rbf": "gaussian", "squared_exponential": "gaussian"})
+
 
 @cache
 def kernel_classes() -> Mapping[str, type[Kernel]]:
@@ -90,7 +93,7 @@ def as_kernel(spec: Any) -> Kernel:
         return spec
     if isinstance(spec, str):
         if spec not in KERNEL_NAMES:
-            raise unknown_name("kernel", spec, KERNEL_NAMES)
+            raise unknown_name("kernel", spec, KERNEL_NAMES, _ELSEWHERE.get(spec.lower()))
         return KERNEL_NAMES[spec]()
     refuse_class("kernel", spec)
     if isinstance(spec, list | tuple):

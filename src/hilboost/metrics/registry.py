@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hilboost.core.discovery import classes_in
-from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
+from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.metric import Metric
 
 
@@ -73,8 +73,8 @@ def _metric(given: Any, kind: str) -> Metric:
         given = given()
     if not isinstance(given, Metric):
         raise InvalidType(
-            "eval_metric must be a name, a Metric, or a list of these; got "
-            f"{given!r}. Use hilboost.metrics.FunctionMetric for a function."
+            f"eval_metric must be a name, a Metric, or a list of these; got {shown(given)}. Pass a "
+            "function as hilboost.metrics.FunctionMetric(function, higher_is_better=...)."
         )
     if given.kind not in ("all", kind):
         raise InvalidParameter(

@@ -299,7 +299,15 @@ class ClassCodec(TargetCodec):
 
 
 def _labels(y: Any, n: int) -> NDArray[Any]:
-    y = column_or_1d(as_array(y), warn=True)
+    y = as_array(y)
+    shape = np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise InvalidData(
+            f"y should be a 1d array, got an array of shape {shape} instead. For several "
+            "labels per row, use OutputKernelBoostingRegressor('label_set'), or scikit-learn's "
+            "MultiOutputClassifier."
+        )
+    y = column_or_1d(y, warn=True)
     check_labels(y)
     check_classification_targets(y)
     check_length(y, n)

@@ -78,7 +78,7 @@ def _naming(path: Path) -> Iterator[None]:
         temporary = isinstance(error.filename, str) and _PREFIX in error.filename
         if error.errno is not None and (error.filename is None or temporary):  # e.g., a full disk
             error.filename = str(path)
-            error.filename2 = None
+            del error.filename2  # ``None`` would be part of the message
         raise
 
 

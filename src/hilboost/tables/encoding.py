@@ -21,6 +21,7 @@ from hilboost.tables.schema import Column, Level, Schema, place
 
 UNSEEN = -1.0
 _BLOCK_ROWS = 1024
+_MOST_NAMES = 5  # in one warning
 _FEWEST_ROWS_OF_NAMES = 50
 
 
@@ -55,17 +56,22 @@ def learn(
     """
     encoded: list[NDArray[Any]] = []
     found: list[tuple[int, tuple[Level, ...]]] = []
+    unlike: dict[bool, list[tuple[object, int]]] = {True: [], False: []}
     for k, read in enumerate(table.columns):
         name = table.name(k)
         is_category = read.is_category if chosen is None else k in chosen
         if is_category:
             labels = read.as_labels()
             levels = _levels(labels, name)
-            _warn_of_names(labels, levels, name)
+            n_present = _rows_if_all_differ(labels, levels)
+            if n_present:
+                numeric = all(_is_numeric(str(level)) for level in levels)
+                unlike[numeric].append((name, n_present))
             encoded.append(_codes(labels, levels))
             found.append((k, levels))
         else:
             encoded.append(_as_numbers(read, name).values)
+    _warn_of_names(unlike)
     names = None if table.names is None else tuple(table.names)
     schema = Schema(len(table.columns), names, tuple(found))
     if in_blocks and encoded and not found:
@@ -229,24 +235,37 @@ def _check_kind(labels: Labels, column: Column) -> None:
     )
 
 
-def _warn_of_names(labels: Labels, levels: tuple[Level, ...], name: object) -> None:
+def _rows_if_all_differ(labels: Labels, levels: tuple[Level, ...]) -> int:
+    """Number of rows of a column of text in which many rows have different values, else 0."""
     n_present = int((labels.codes >= 0).sum())
     if len(levels) < n_present or n_present < _FEWEST_ROWS_OF_NAMES:
-        return
-    if not isinstance(levels[0], str):
-        return
-    numeric = all(_is_numeric(str(level)) for level in levels)
-    advice = (
-        "All values are numbers: convert the column, for instance with .astype(float)."
-        if numeric
-        else "Names, identifiers, and dates do not generalize to other rows: drop the column, or "
-        "convert it to numbers."
-    )
-    warnings.warn(
-        f"{place(name)} is text with a different value in each of {n_present} rows. {advice}",
-        DataWarning,
-        stacklevel=2,
-    )
+        return 0
+    return n_present if isinstance(levels[0], str) else 0
+
+
+def _warn_of_names(found: dict[bool, list[tuple[object, int]]]) -> None:
+    """Warn of columns of text in which all rows differ, by whether the text is numbers."""
+    for numeric, columns in found.items():
+        if not columns:
+            continue
+        names = ", ".join(repr(name) for name, _ in columns[:_MOST_NAMES])
+        beyond = len(columns) - _MOST_NAMES
+        more = f" and {beyond} more" if beyond > 0 else ""
+        one = len(columns) == 1
+        what, them = ("column", "it") if one else ("columns", "them")
+        rows = f"each of {columns[0][1]} rows" if one else "each row"
+        advice = (
+            f"All values are numbers: convert the {what}, for instance with .astype(float)."
+            if numeric
+            else "Names, identifiers, and dates do not generalize to other rows: drop the "
+            f"{what}, or convert {them} to numbers."
+        )
+        warnings.warn(
+            f"{what} {names}{more} {'is' if one else 'are'} text with a different value in {rows}. "
+            f"{advice}",
+            DataWarning,
+            stacklevel=2,
+        )
 
 
 def _is_numeric(text: str) -> bool:

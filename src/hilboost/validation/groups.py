@@ -26,7 +26,7 @@ def check_groups(groups: Any, n: int) -> NDArray[Any]:
     if found.shape != (n,):
         raise InvalidData(
             f"groups must hold one label for each of the {n} rows of X; got an array of shape "
-            f"{found.shape}."
+            f"{found.shape}.{_of_sizes(found, n)}"
         )
     if found.dtype.kind not in "biufUO":
         raise InvalidData(
@@ -37,6 +37,13 @@ def check_groups(groups: Any, n: int) -> NDArray[Any]:
         raise InvalidData(f"row {missing[0]} of groups is missing; give every row a group.")
     # Objects become text or numbers, as they would in an array of their own kind.
     return np.array(found.tolist()) if found.dtype.kind == "O" else found
+
+
+def _of_sizes(found: NDArray[Any], n: int) -> str:
+    """Advice for the sizes of consecutive groups, which other libraries expect."""
+    if found.ndim != 1 or found.dtype.kind not in "iu" or found.sum() != n:
+        return ""
+    return " Pass sizes of groups as np.repeat(np.arange(len(sizes)), sizes)."
 
 
 def number_groups(groups: Any, weight: Floats | None, n: int) -> NDArray[np.int64]:
@@ -50,7 +57,8 @@ def number_groups(groups: Any, weight: Floats | None, n: int) -> NDArray[np.int6
     if groups is None:
         raise InvalidData(
             "groups is None, but a ranking requires the group of each row, such as the number of "
-            "its query; call fit(X, y, groups=...)."
+            "its query; call fit(X, y, groups=...). In cross-validation, enable scikit-learn's "
+            "metadata routing and call set_fit_request(groups=True)."
         )
     labels, numbers = np.unique(check_groups(groups, n), return_inverse=True)
     if weight is not None:

@@ -245,6 +245,15 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
             "for instance X.iloc[[0]] for the first row of a data frame, or X[['age']] for a "
             "column."
         )
+    if X is None:
+        return InvalidData("X is None; pass a table with rows and columns.")
+    if isinstance(X, str):
+        return InvalidData(f"X is the text {X!r}; read the file first, as with pandas.read_csv.")
+    if message.startswith("Expected 2D array"):
+        return InvalidData(
+            f"{message.partition(':')[0]}: X must have rows and columns. Reshape your data: "
+            "X.reshape(1, -1) is one row, and X.reshape(-1, 1) one column."
+        )
     if "could not convert" in message:
         return InvalidData(
             f"X contains text{_first_column(X, _holds_text)} in an unsupported form. Pass a data "

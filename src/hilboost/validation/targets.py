@@ -49,6 +49,7 @@ def check_regression_target(y: Any, n: int, allow_missing: bool = False) -> tupl
             stacklevel=4,
         )
     _require_known_targets(y, allow_missing)
+    _refuse_infinity(y)
     finite: Any = "allow-nan" if allow_missing else True
     with np.errstate(over="ignore", invalid="ignore"):
         y = check_array(
@@ -83,6 +84,17 @@ def _require_known_targets(y: np.ndarray, allow_missing: bool) -> None:
             f"Input y contains NaN in row {row} of target {column}. Missing targets are supported "
             "by BoostingRegressor with trees (learner='tree') and squared error, Poisson, gamma or "
             "Tweedie loss; otherwise, fit one model per target, on the rows in which it is known."
+        )
+
+
+def _refuse_infinity(y: np.ndarray) -> None:
+    if y.dtype.kind != "f" or y.ndim not in (1, 2):
+        return
+    infinite = np.isinf(y.reshape(len(y), -1)).any(axis=1)
+    if infinite.any():
+        raise InvalidData(
+            f"Input y contains infinity or a value too large in row {int(infinite.argmax())}; "
+            "remove such rows, or limit the target."
         )
 
 

@@ -37,7 +37,13 @@ def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
     InvalidData
         A weight is negative.
     """
-    weight = _check_sample_weight(as_array(sample_weight, "sample_weight"), X, dtype=np.float64)
+    given = as_array(sample_weight, "sample_weight")
+    shape = np.asarray(given).shape
+    if len(shape) == 1 and shape[0] != len(X):
+        raise InvalidData(
+            f"sample_weight must have one value for each of the {len(X)} rows of X; got {shape[0]}."
+        )
+    weight = _check_sample_weight(given, X, dtype=np.float64)
     if (weight < 0).any():
         row = int(np.flatnonzero(weight < 0)[0])
         raise InvalidData(
