@@ -57,7 +57,8 @@ def fit(
         :class:`~hilboost.callbacks.Checkpoint` too.  They are called in this process, about half a
         second after the stage.  If one ends the fit, the model has the stages up to that event.
     timeout : float, default=120
-        Seconds after which a worker that does not answer is taken for lost.
+        Seconds after which a worker that does not answer is taken for lost; before the first tree
+        of a session, at most 30.
     max_restarts : int, default=10
         How often the fit goes on without lost workers before it fails.
 
