@@ -174,8 +174,11 @@ def test_scan(seed, curved, limits):
     flat[4 + n_values : -1] = 0
     column = column_splits.Column(flat, 4, n_values, 9)
     for direction, bounds in draw_bounds(rng, 1):
-        arguments = column, bins.sum(), packing, limits, direction, bounds, scan_scratch()
-        assert column_splits.scan(*arguments) == split_twin.scan(*arguments)
+        given = column, bins.sum(), packing, limits, direction, bounds
+        best = split_twin.scan(*given, column_splits.NO_GAIN, None)
+        for least in (column_splits.NO_GAIN, best[0], np.nextafter(best[0], -np.inf)):
+            arguments = *given, float(least), scan_scratch()
+            assert column_splits.scan(*arguments) == split_twin.scan(*arguments)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -64,7 +64,7 @@ def _is_missing_against_all(right, column):
     return right == column.histogram[begin : begin + len(right)].tolist()
 
 
-def scan(column, total, packing, limits, direction, bounds, scratch):
+def scan(column, total, packing, limits, direction, bounds, least, scratch):
     parent = score(total, packing, limits.l2)[0]
     best = NO_GAIN, 0, 0
     for cut, missing_left, (left,) in cuts(column, 1):
@@ -84,7 +84,7 @@ def scan(column, total, packing, limits, direction, bounds, scratch):
             right = [int(total) - left]
             asked = 0 if _is_missing_against_all(right, column) else direction
             gain = _gain_in_bounds([left], right, [total], packing, limits.l2, asked, bounds)
-        if gain > best[0]:
+        if gain > max(best[0], least):
             best = gain, cut, missing_left
     return best
 

@@ -28,7 +28,7 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
             gain, cut = levels_twin.scan_levels(column, totals, *numbers, bounds, None)
             split = gain, cut, 0
         elif len(totals) == 1:
-            split = split_twin.scan(column, totals[0], *numbers, direction, bounds, None)
+            split = split_twin.scan(column, totals[0], *numbers, direction, bounds, NO_GAIN, None)
         else:
             split = split_twin.scan_channels(
                 column, totals, rules.n_outputs, *numbers, direction, bounds, None

@@ -62,6 +62,8 @@ def is_whole(weights: NDArray[np.float64]) -> bool:
 
     weights : (n,) float64, or (0,) for ones
     """
+    if not len(weights):
+        return True
     return bool(np.array_equal(weights, np.rint(weights)) and weights.sum() < LARGEST_TOTAL)
 
 

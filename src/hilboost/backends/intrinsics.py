@@ -4,6 +4,7 @@ Where nothing is compiled (``NUMBA_DISABLE_JIT=1``), each intrinsic is a Python 
 result.
 """
 
+import platform
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ from hilboost.backends.compiled import INTERPRETED
 
 _SLEEP_MICROSECONDS = 20
 _WINDOWS = sys.platform == "win32"
+_X86 = platform.machine() in ("x86_64", "AMD64")
 
 
 def _element_pointer(context, builder, array_type, array, index):
@@ -92,6 +94,22 @@ def sleep(typing_context):
 
 
 @intrinsic
+def pause(typing_context):
+    """Tell the processor that a loop waits, so that it leaves a shared core to another thread."""
+
+    def codegen(context, builder, sig, args):
+        if _X86:
+            name = "llvm.x86.sse2.pause"
+            function = builder.module.globals.get(name) or ir.Function(
+                builder.module, ir.FunctionType(ir.VoidType(), []), name=name
+            )
+            builder.call(function, [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
 def lowest_bit(typing_context, value):
     """Number of the lowest set bit of a uint64 that is not zero."""
     signature = types.int64(types.uint64)
@@ -145,6 +163,6 @@ def _bits_in_python(value):
 
 
 if INTERPRETED:
-    keep_apart = prefetch = _nothing
+    keep_apart = prefetch = pause = _nothing
     atomic_add, sleep, lowest_bit = _add_in_turn, _sleep_in_python, _lowest_bit_in_python
     float_bits = _bits_in_python

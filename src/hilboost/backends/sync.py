@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import INTERPRETED, inner
-from hilboost.backends.intrinsics import atomic_add, sleep
+from hilboost.backends.intrinsics import atomic_add, pause, sleep
 
 _COUNT, _GENERATION, ABORT = 0, 8, 16  # a cache line apart
 SYNC_SIZE = 24
-_SPINS_BEFORE_SLEEP = 0 if INTERPRETED else 8000
+_SPINS_BEFORE_SLEEP = 0 if INTERPRETED else 2000
 
 
 class Threads(NamedTuple):
@@ -57,5 +57,6 @@ def barrier(threads):
     spins = 0
     while atomic_add(sync, _GENERATION, 0) == generation and atomic_add(sync, ABORT, 0) == 0:
         spins += 1
+        pause()
         if spins > _SPINS_BEFORE_SLEEP:
             sleep()

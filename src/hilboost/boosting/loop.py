@@ -329,7 +329,7 @@ def _note_losses(
         shard.catch_up(team.n_threads)
         members, rows = shard.members, shard.target
     train = [mean_loss(loss, rows, member.raw, team, member.inside) for member in members]
-    state.train.append(float(np.mean(train)))
+    state.train.append(train[0] if len(train) == 1 else float(np.mean(train)))
     if validation is not None:
         whole = [(validation.target, validation.raw)]
         state.validation.append(mean_loss(loss, validation.target, validation.raw, team))

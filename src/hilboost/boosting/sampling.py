@@ -61,13 +61,13 @@ class RowSampling:
         n = len(target.y)
         size_of_pool = count(n if rows is None else len(rows), target.share)
         size = max(1, round(self.fraction * size_of_pool))
+        if size == size_of_pool and not self.bootstrap:
+            return RowSample(rows, target.weight)
         key = turn.key(Purpose.ROWS_OF_STAGE)
         if self.bootstrap:
             counts = draw_with_replacement(key, n, rows, size, team, target.share)
             weight = counts if target.weight is None else counts * target.weight
             return RowSample(np.flatnonzero(counts).astype(dtypes.ROW), weight.astype(dtypes.RAW))
-        if size == size_of_pool:
-            return RowSample(rows, target.weight)
         return RowSample(draw_rows(key, n, rows, size, team, target.share), target.weight)
 
     def _draw_groups(

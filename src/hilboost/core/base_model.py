@@ -254,6 +254,19 @@ class Term(Generic[AnyModel]):
         """
         return replace(self, model=model)
 
+    def with_coefficient(self, coefficient: Floats) -> Term[AnyModel]:
+        """Return a copy with other coefficients.
+
+        Parameters
+        ----------
+        coefficient : (n_columns,) float64
+
+        Returns
+        -------
+        Term
+        """
+        return Term(self.model, self.columns, coefficient, self.learner)
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -279,12 +292,11 @@ class Stage:
         Stage
         """
         factors = np.asarray(factor, dtype=np.float64)
+        of_columns = factors.ndim > 0
         return Stage(
             tuple(
-                replace(
-                    term,
-                    coefficient=term.coefficient
-                    * (factors if factors.ndim == 0 else factors[term.columns]),
+                term.with_coefficient(
+                    term.coefficient * (factors[term.columns] if of_columns else factors)
                 )
                 for term in self.terms
             )

@@ -8,9 +8,8 @@ import numpy as np
 from numba import uint8, uint64
 
 from hilboost.backends.compiled import allocating, inner
-from hilboost.backends.intrinsics import lowest_bit
 from hilboost.backends.trees.category_splits import level_goes_left
-from hilboost.backends.trees.traverse import BLOCK
+from hilboost.backends.trees.traverse import BLOCK, add_values
 
 
 @inner
@@ -80,32 +79,16 @@ def _leaf_by_walking(tree, trees, last_bin, block, i):
 
 
 @inner
-def _add_values(words, leaves, tree, raw, begin, count):
-    """Add the leaf values that the lowest bits say."""
-    first, width, of_tree = leaves.first_output[tree], leaves.widths[tree], leaves.start[tree]
-    if width == 1:
-        output = raw[:, first]
-        values = leaves.values[of_tree : of_tree + leaves.per_tree[tree]]
-        for i in range(count):
-            output[uint64(begin + i)] += values[uint64(lowest_bit(uint64(words[i])))]
-        return
-    for i in range(count):
-        at = of_tree + lowest_bit(uint64(words[i])) * width
-        for k in range(width):
-            raw[begin + i, first + k] += leaves.values[at + k]
-
-
-@inner
 def _add_tree(tree, trees, leaf_masks, leaves, last_bin, scratch, raw, begin, count):
     """Add the leaf values of a tree for a block of rows."""
     block, words, half_words = scratch
     if leaves.per_tree[tree] <= 32:
         masks = leaf_masks.half_masks
         _leaves_by_bits(half_words, tree, trees, leaf_masks, masks, last_bin, block)
-        _add_values(half_words, leaves, tree, raw, begin, count)
+        add_values(half_words, leaves, tree, raw, begin, count)
     elif leaves.per_tree[tree] <= 64:
         _leaves_by_bits(words, tree, trees, leaf_masks, leaf_masks.masks, last_bin, block)
-        _add_values(words, leaves, tree, raw, begin, count)
+        add_values(words, leaves, tree, raw, begin, count)
     else:
         first = leaves.first_output[tree]
         for i in range(count):

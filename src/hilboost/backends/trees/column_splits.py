@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.intrinsics import float_bits, keep_apart
 
 NO_GAIN = -np.inf
+_MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 
 
 class Packing(NamedTuple):
@@ -192,24 +193,49 @@ def fill_gains(sums, n_cuts, total, packing, limits, gains):
 
 
 @inner
-def _sum_bins(bins, last, left, scratch):
+def _sum_bins(bins, last, left, sums):
     """Running sums from ``left`` on over the first ``last`` bins; how many of these hold rows.
 
     Bins without rows are squeezed out: small nodes have few others.
     """
-    sums, places = scratch.sums, scratch.places
     n_cuts = np.int64(0)
     for b in range(last):
         here = bins[b]
         left += here
         sums[n_cuts] = left
-        places[n_cuts] = b
         n_cuts += np.int64(here != 0)
     return n_cuts
 
 
+@inner
+def _place_of(cut, bins):
+    """The bin of a cut: the number ``cut`` of those that hold rows, from 0."""
+    n_before = np.int64(0)
+    for b in range(bins.shape[0]):
+        n_before += np.int64(bins[b] != 0)
+        if n_before > cut:
+            return np.int64(b)
+    return np.int64(bins.shape[0] - 1)
+
+
+@inner
+def _largest_gain(gains, n_cuts, ranks):
+    """The first cut of the largest gain, in vector code: records in a loop are hard to foresee.
+
+    ranks : (n_bins,) int64, written: the gains as integers of the same order; NaN is no gain
+    """
+    largest, first = np.int64(-_MAGNITUDE), n_cuts
+    for i in range(n_cuts):
+        bits = float_bits(gains[i] + 0.0 if gains[i] == gains[i] else NO_GAIN)
+        ranks[i] = bits ^ ((bits >> 63) & _MAGNITUDE)
+        largest = max(largest, ranks[i])
+    for i in range(n_cuts):
+        first = min(first, i if ranks[i] == largest else n_cuts)
+    return first
+
+
 @compiled
-def scan(column, total, packing, limits, direction, bounds, scratch):
+def scan(column, total, packing, limits, direction, bounds, least, scratch):
     """Best split of a column with one channel.
 
     Parameters
@@ -221,14 +247,15 @@ def scan(column, total, packing, limits, direction, bounds, scratch):
     direction : int, the sign of right minus left value that the column asks for, 0 for none
     bounds : (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds
         ``None`` where no node has any.
+    least : float, a split of no larger gain is not looked for
     scratch : ScanScratch
 
     Returns
     -------
     gain, bin, missing_left
-        ``gain`` is ``NO_GAIN`` where no split is allowed; the first of equal cuts wins.
+        ``gain`` is ``NO_GAIN`` where no split is found; the first of equal cuts wins.
     """
-    best_gain, best_bin, best_left = NO_GAIN, 0, 0
+    best_gain, best_cut, best_left = least, np.int64(-1), np.int64(0)
     gains = scratch.gains
     n_values = column.n_values
     bins = column.histogram[column.base : column.base + column.n_bins]
@@ -237,16 +264,18 @@ def scan(column, total, packing, limits, direction, bounds, scratch):
     for missing_left in range(directions):
         # Missing against all the rest is one more place to cut.
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
-        n_cuts = _sum_bins(bins, last, missing if missing_left else np.int64(0), scratch)
+        n_cuts = _sum_bins(bins, last, missing if missing_left else np.int64(0), scratch.sums)
         fill_gains(scratch.sums, n_cuts, total, packing, limits, gains)
         if bounds is not None:
             n_ordered = n_cuts - np.int64(last == n_values)
             sums, l2 = scratch.sums, limits.l2
             _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds, gains)
-        for i in range(n_cuts):
-            if gains[i] > best_gain:
-                best_gain, best_bin, best_left = gains[i], scratch.places[i], missing_left
-    return best_gain, best_bin, best_left
+        largest = _largest_gain(gains, n_cuts, scratch.sums)
+        if n_cuts > 0 and gains[largest] > best_gain:
+            best_gain, best_cut, best_left = gains[largest], largest, np.int64(missing_left)
+    if best_cut < 0:
+        return NO_GAIN, np.int64(0), np.int64(0)
+    return best_gain, _place_of(best_cut, bins), best_left
 
 
 @inner

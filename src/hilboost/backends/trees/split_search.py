@@ -100,8 +100,8 @@ def column_of(histogram, number, n_channels, rules):
 
 
 @inner
-def _search_column(number, column, totals, n_outputs, bounds, rules, scratch):
-    """Best split of a column."""
+def _search_column(number, column, totals, n_outputs, bounds, rules, least, scratch):
+    """Best split of a column; one of no larger gain than ``least`` need not be found."""
     packing, limits, direction = rules.packing, rules.limits, np.int64(0)
     if bounds is not None:
         if rules.is_category.shape[0] > 0 and rules.is_category[number]:
@@ -110,7 +110,7 @@ def _search_column(number, column, totals, n_outputs, bounds, rules, scratch):
         if rules.monotonic.shape[0] > 0:
             direction = rules.monotonic[number]
     if n_outputs is None:
-        return scan(column, totals[0], packing, limits, direction, bounds, scratch)
+        return scan(column, totals[0], packing, limits, direction, bounds, least, scratch)
     return scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch)
 
 
@@ -139,7 +139,8 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
             continue
         column = column_of(histogram, f, totals.shape[0], rules)
         n_outputs = rules.n_outputs
-        gain, cut, left = _search_column(f, column, totals, n_outputs, bounds, rules, scratch)
+        found = _search_column(f, column, totals, n_outputs, bounds, rules, best, scratch)
+        gain, cut, left = found
         if gain > best:
             best, best_column, best_cut, best_left = gain, f, cut, left
     return best, best_column, best_cut, best_left

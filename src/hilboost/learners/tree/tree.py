@@ -151,8 +151,10 @@ class Forest(Summation):
         mark_left_leaves(trees.roots, trees.child, order, masks)
         is_inner = trees.child != np.arange(len(trees.child))
         n_inner = [len(t.column) - len(t.leaf_values) for t in models]
+        inner = np.flatnonzero(is_inner)
+        of_tree = np.repeat(np.arange(len(models)), n_inner)
         leaf_masks = LeafMasks(
-            np.flatnonzero(is_inner).astype(np.int32),
+            inner[np.lexsort((trees.missing_right[inner], of_tree))].astype(np.int32),
             np.concatenate([[0], np.cumsum(n_inner)]).astype(np.int64),
             masks,
             masks.astype(np.uint32),
