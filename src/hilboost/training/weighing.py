@@ -124,14 +124,15 @@ class Judge:
     ) -> Floats:
         """Minimize the loss in a unit; the minimizer takes the same steps in any unit.
 
-        The penalty, the mean square of what is added to the trees, is that of half a row.
+        The penalty, the mean square of what is added to the trees, is that of half a row; with
+        several classes, the curvature of the loss of a row is divided among them, too.
         """
         mass = mass_of(target)
         total = float(mass.sum())
         if not total > 0:
             return np.array([1.0, 0.0])
 
-        squares = np.array([float(mass @ (part**2).sum(axis=1)) / total for part in parts])
+        squares = np.array([float(mass @ (part**2).mean(axis=1)) / total for part in parts])
         prior = np.array([1.0, 0.0])
 
         def objective(weights: Floats) -> tuple[float, Floats]:
