@@ -21,3 +21,13 @@ def test_concordant_pairs(seed):
         module.concordant_pairs(ends, event, rank, weight, np.zeros(9), totals)
         found.append(totals)
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_row_products(n):
+    rng, found = np.random.default_rng(n), []
+    values, matrix = rng.normal(size=(n, 5)), rng.normal(size=(5, 4))
+    for module in (compiled, naive):
+        found.append(np.full((n, 4), np.nan))
+        module.row_products(values, matrix, found[-1])
+    np.testing.assert_allclose(*found, rtol=1e-13)

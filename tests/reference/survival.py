@@ -13,3 +13,7 @@ def concordant_pairs(ends, event, rank, weight, tree, totals):
                 totals[0] += pair * (rank[j] < rank[i])
                 totals[1] += pair * (rank[j] == rank[i])
                 totals[2] += pair
+
+
+def row_products(values, matrix, result):
+    result[:] = values @ matrix

@@ -1,4 +1,4 @@
-"""Loops over pairs of survival times."""
+"""Loops over survival times and their intervals."""
 
 from hilboost.backends.compiled import compiled
 
@@ -47,3 +47,18 @@ def concordant_pairs(ends, event, rank, weight, tree, totals):
                         tree[k] += weight[i]
                         k += k & -k
         begin = ends[tie]
+
+
+@compiled
+def row_products(values, matrix, result):
+    """Product of rows with a matrix, whose bits do not depend on the other rows.
+
+    values : (n, m) float64; matrix : (m, q) float64; result : (n, q) float64, written
+    """
+    for i in range(values.shape[0]):
+        for k in range(matrix.shape[1]):
+            result[i, k] = values[i, 0] * matrix[0, k]
+        for j in range(1, matrix.shape[0]):
+            value = values[i, j]
+            for k in range(matrix.shape[1]):
+                result[i, k] += value * matrix[j, k]

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from hilboost.backends.exact_sums import rounded, sum_of
+from hilboost.backends.survival import row_products
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
@@ -198,7 +199,7 @@ class DiscreteHazard(Loss):
 
 def _product(values: Floats, matrix: Floats) -> Floats:
     """Matrix product (..., m) x (m, q), with the same bits for a row wherever it is."""
-    found = values[..., :1] * matrix[0]
-    for j in range(1, len(matrix)):
-        found += values[..., j : j + 1] * matrix[j]
-    return found
+    rows = np.ascontiguousarray(values).reshape(-1, len(matrix))
+    found = np.empty((len(rows), matrix.shape[1]))
+    row_products(rows, np.ascontiguousarray(matrix), found)
+    return found.reshape(*values.shape[:-1], -1)
