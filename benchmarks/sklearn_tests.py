@@ -56,7 +56,7 @@ OTHERS = (
     (
         "`n_iter_` counts the stages after the best one, and a warm start adds at least one: the "
         "model keeps the best stage, and nothing is added if nothing improves",
-        r"test_early_stopping_\w+\[|test_warm_start_early_stopping",
+        r"test_early_stopping_\w+\[|test_warm_start_early_stopping|boosting_validation_fraction",
     ),
     (
         "categories that were not seen are missing values: where missing values occur in `fit`, "

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
 
 import hilboost
 from hilboost.core.target import Target
@@ -37,3 +39,18 @@ def test_the_changelog_names_the_version():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     found = re.findall(r"^## (\S+)\n\n### Added$", text, re.MULTILINE)
     assert found[0] == hilboost.__version__
+
+
+@pytest.mark.parametrize("name", ["BoostingRegressor", "BoostingClassifier"])
+def test_models_that_are_not_fitted_say_so(name):
+    model, X = getattr(hilboost, name)(), np.zeros((3, 2))
+    tried = 0
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function", "apply"):
+        if hasattr(type(model), method):
+            tried += 1
+            with pytest.raises(NotFittedError, match="is not fitted yet"):
+                getattr(model, method)(X)
+    assert tried >= 2
+    for method in ("score", "refit_leaves", "report", "calibrate"):
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            getattr(model, method)(X, [0, 1, 0])

@@ -280,7 +280,9 @@ def told(
                 "scores": _scores_by_name(job, scores),
             }
         )
-    rounds = "1 round" if stages == 1 else f"{stages} rounds"
+    from hilboost.model.parts import described
+
+    rounds = described(model.fitted_.parts) or ("1 round" if stages == 1 else f"{stages} rounds")
     text = (
         f"Fitted {rounds} on {shape[0]} rows and {shape[1]} columns in "
         f"{seconds:.1f} s (training loss {loss:.4g}). Saved the model to '{job.out}'."

@@ -289,7 +289,8 @@ class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
         InvalidData
             The base learner is not a tree.
         """
-        X = self.fitted_.encode_inputs(self._checked(X))
+        X = self._checked(X)  # says so if the model is not fitted
+        X = self.fitted_.encode_inputs(X)
         sums = self._trees().model.summations()
         if not sums:
             return np.empty((len(X), 0), dtype=np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -33,3 +34,29 @@ class ModelPart:
     share: float
     seconds: float
     n_centers: int = 0
+
+
+_NAMES = {"tree": "trees", "kernel": "a kernel machine", "linear": "a linear function"}
+
+
+def described(parts: Mapping[str, ModelPart] | None) -> str | None:
+    """Describe a mixture in words; ``None`` if it is none, or has trees only.
+
+    Parameters
+    ----------
+    parts : mapping of str to ModelPart, or None
+
+    Returns
+    -------
+    str or None
+        Such as "trees with weight 0.40 and a kernel machine with weight 0.60".
+    """
+    if parts is None or not any(part.weight for name, part in parts.items() if name != "tree"):
+        return None
+    used = [
+        f"{_NAMES.get(name, name)} with weight {part.weight:.2f}"
+        for name, part in parts.items()
+        if part.weight
+    ]
+    text = " and ".join(used)
+    return text if parts["tree"].weight else f"{text}, without trees"

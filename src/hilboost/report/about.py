@@ -17,6 +17,7 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.model.fitted import FittedModel
+from hilboost.model.parts import described
 from hilboost.model.resolved import is_auto
 from hilboost.report.table import number_text, shortened
 from hilboost.training.recipes.output_kernels import pace
@@ -187,6 +188,9 @@ def _times(seconds: Floats | None) -> dict[str, Any]:
 
 
 def _remark(model: Any, history: Any) -> str:
+    mixture = described(model.fitted_.parts)
+    if mixture is not None:
+        return f"The model consists of {mixture}, as held-out rows decided."
     kept, fitted = int(model.n_estimators_), len(history.train) - 1
     stages = "1 stage" if kept == 1 else f"{kept} stages"
     if history.validation is None and model.fitted_.learner.name == "full":
