@@ -29,7 +29,7 @@ from hilboost import (
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, HilboostError, InvalidModelFile, InvalidParameter
 from hilboost.learners.tree import TreeLearner
-from hilboost.losses import SquaredError
+from hilboost.losses import Huber, SquaredError
 
 SRC = Path(hilboost.__file__).parent.parent
 OLD = {"n_estimators": 3, "early_stopping": True, "cv_folds": 2, "random_state": 0}
@@ -315,6 +315,12 @@ def test_other_parameters(written, changed, match):
     path.unlink()
     BoostingRegressor(**PLAIN | {"learning_rate": 0.3}).fit(X, Y, callbacks=[Checkpoint(path)])
     refused(path, match, model=BoostingRegressor(**settings))
+
+
+def test_other_attributes_of_an_object(path):
+    one, other = (BoostingRegressor(**PLAIN | {"loss": Huber(alpha)}) for alpha in (0.7, 0.9))
+    one.fit(X, Y, callbacks=[Checkpoint(path), until(1)])
+    refused(path, r"a fit with other attributes of loss=hilboost\.\S+\.Huber\. To", model=other)
 
 
 def test_parameters_that_do_not_change_the_model(written):

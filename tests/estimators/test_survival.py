@@ -198,7 +198,7 @@ def test_defined_results():
         ({"y": np.array([(True, -1.0)] * 300, dtype=Y.dtype)}, "negative"),
         ({"y": np.array([(True, np.nan)] * 300, dtype=Y.dtype)}, "missing"),
         ({"y": np.array([(False, np.inf)] * 300, dtype=Y.dtype)}, "infinite"),
-        ({"y": np.tile([2.0, 1.0], (300, 1))}, "exchange"),
+        ({"y": np.tile([2.0, 1.0], (300, 1))}, "exchange them, or pass events"),
         ({"y": np.array([(False, 1.0)] * 300, dtype=Y.dtype)}, "no event"),
         ({"y": None}, "requires y"),
         ({"entry": Y["time"]}, "entry time of row 0"),

@@ -121,6 +121,16 @@ def test_parameters_as_numpy_numbers(tmp_path):
     assert loaded.fit(X, Y).n_estimators_ == 5
 
 
+def test_equal_models_have_equal_files(tmp_path):
+    paths = [tmp_path / str(k) for k in range(8)]  # safetensors orders its header at random
+    for path in paths:
+        BoostingRegressor(**PLAIN).fit(X, Y).save(path)
+    (content,) = {path.read_bytes() for path in paths}
+    assert int.from_bytes(content[:8], "little") % 8 == 0  # the arrays are aligned
+    one = hilboost.load(paths[0])
+    np.testing.assert_array_equal(one.predict(X), BoostingRegressor(**PLAIN).fit(X, Y).predict(X))
+
+
 def test_a_loaded_model_is_fitted_anew(tmp_path):
     loaded = round_trip(BoostingRegressor(**PLAIN).fit(X, Y), tmp_path)
     expected = loaded.predict(X)

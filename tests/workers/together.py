@@ -1,6 +1,5 @@
 """Fits by threads as pretended workers, and the bytes of saved models."""
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -50,10 +49,8 @@ def fit_together(model, parts, owners, held_out=(), n_workers=None):
 
 
 def saved(model):
-    """The bytes of the model file; its header may list the same entries in any order."""
+    """The bytes of the model file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         model.save(path)
-        content = path.read_bytes()
-    size = 8 + int.from_bytes(content[:8], "little")
-    return json.dumps(json.loads(content[8:size]), sort_keys=True), content[size:]
+        return path.read_bytes()

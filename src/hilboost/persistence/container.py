@@ -101,9 +101,18 @@ def write(
             f"or shorter names, or fewer custom base models. {_PICKLE}"
         )
     with atomic_path(Path(path)) as temporary, temporary.open("wb") as file:
-        file.write(content)
+        file.writelines(_in_order(content))
         file.flush()
         os.fsync(file.fileno())
+
+
+def _in_order(content: bytes) -> tuple[bytes, memoryview]:
+    """Sort the header of a file, whose entries safetensors writes in any order."""
+    size = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:size])
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # so that the arrays remain aligned
+    return len(text).to_bytes(8, "little") + text, memoryview(content)[size:]
 
 
 def read(

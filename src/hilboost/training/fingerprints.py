@@ -155,8 +155,7 @@ class FitFingerprint:
             old, new = theirs.get(name), self.parameters.get(name)
             if old != new:
                 raise InvalidParameter(
-                    f"{path} is the checkpoint of a fit with {name}={old!r}, but this fit has "
-                    f"{name}={new!r}. "
+                    f"{path} is the checkpoint of a fit with {_difference(name, old, new)}. "
                     f"{_WAYS_OUT}"
                 )
         if self.seed is not None and self.seed != header["seed"]:
@@ -171,6 +170,15 @@ class FitFingerprint:
                 f"{path} is the checkpoint of a fit to different data ({', '.join(others)}). "
                 f"{_WAYS_OUT}"
             )
+
+
+def _difference(name: str, old: Any, new: Any) -> str:
+    """Say how a parameter differs; objects are the name of their class and a hash."""
+    if isinstance(old, str) and isinstance(new, str):
+        of_class, _, digest_of_old = old.partition(" ")
+        if digest_of_old and new.startswith(f"{of_class} "):
+            return f"other attributes of {name}={of_class}"
+    return f"{name}={old!r}, but this fit has {name}={new!r}"
 
 
 def _of_data(data: TrainingData) -> dict[str, str]:

@@ -53,7 +53,12 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
     _refuse(np.isnan(lower), lower, "is missing; remove the row, or pass its lower bound")
     _refuse(~np.isfinite(lower), lower, "is infinite; a lower bound must be finite")
     _refuse(lower < 0, lower, "is negative; times must be 0 or more")
-    _refuse(upper < lower, upper, "is an upper bound below the lower one; exchange them")
+    _refuse(
+        upper < lower,
+        upper,
+        "is an upper bound below the lower one; exchange them, or pass events and times as a "
+        "structured array",
+    )
     return lower, upper, cause
 
 
