@@ -209,6 +209,8 @@ def main() -> None:
     parser.add_argument("--settings", type=comma_list, default=list(MODELS))
     parser.add_argument("--render", action="store_true")
     options = parser.parse_args()
+    if "lightgbm" not in options.settings:
+        parser.error("--settings requires lightgbm, whose loss is the target")
     path = RESULTS / f"{NAME}.json"
     results = {"environment": environment(2), "cases": {}}
     if path.exists():
@@ -216,6 +218,9 @@ def main() -> None:
     if options.case:
         case = trees.CASES[options.case]
         name = case.name if options.rows is None else f"{case.name}, {options.rows:,} rows"
+        known = results["cases"].get(name)
+        if known and settings_of(known) != [s for s in MODELS if s in options.settings]:
+            parser.error(f"the repeats of {name} have the settings {settings_of(known)}")
         case = replace(case, rows=options.rows or case.rows, rounds=ROUNDS)
         results["cases"].setdefault(name, []).append(repeat_of(case, options.settings))
         write_json(path, results)

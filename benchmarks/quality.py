@@ -182,6 +182,7 @@ def measure(library: str, name: str, table: Table, seed: int, threads: int) -> R
         "rows": len(table.X),
         "columns": table.X.shape[1],
         "reused": False,
+        "clock": "processor" if threads == 1 else "wall",
     }
     try:
         model = (MODELS | BUDGETS)[library](table.task == "regression", seed, threads)
@@ -241,6 +242,7 @@ def reusable(path: Path, facts: dict[str, Any], own: bool) -> dict[tuple[str, st
         if (own or not record["library"].startswith("hilboost"))
         and record["version"] == version_of(record["library"].partition("-")[0])
         and "error" not in record
+        and record.get("clock", "wall") == ("processor" if facts["threads"] == 1 else "wall")
     }
 
 
@@ -484,6 +486,14 @@ def _errors_section(records: list[Record]) -> str:
     return "\n\n## Failed fits\n\n" + "\n".join(lines) if lines else ""
 
 
+def _clocks(records: list[Record]) -> str:
+    n_wall = sum(record.get("clock", "wall") == "wall" for record in records)
+    if n_wall == len(records):
+        return "Seconds are those of the clock."
+    more = f", but for {n_wall} fits those of the clock" if n_wall else ""
+    return f"Seconds are those of the processor{more}."
+
+
 def render(results: dict[str, Any]) -> str:
     """Markdown of a result file."""
     records, summary = results["records"], results["summary"]
@@ -493,7 +503,7 @@ def render(results: dict[str, Any]) -> str:
         f"{environment_markdown(results['environment'])}\n\n"
         f"Mean over {splits} random 75/25 splits; RMSE divided by the standard deviation of the "
         "target, or log-loss; smaller is better. Only verbosity, seed and thread count are set. "
-        "With one thread, seconds are those of the processor. "
+        f"{_clocks(records)} "
         f"All libraries receive text columns as integer codes. {' and '.join(COMPILING)} make two "
         "untimed fits per type of task first.\n\n"
         + "".join(f"{_overall_section(summary, records, kind)}\n\n" for kind in summary["overall"])

@@ -312,13 +312,13 @@ TABLES: dict[str, Callable[[], Table]] = {
         yeast,
         enron,
         breast_cancer,
+        digits,
     )
 }
 KEPT_BACK: dict[str, Callable[[], Table]] = {
     function.__name__: function
     for function in (
         diabetes,
-        digits,
         gbsg_event,
         metabric_event,
         support_event,

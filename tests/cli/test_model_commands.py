@@ -151,6 +151,8 @@ def test_report_writes_a_page(model, folder):
 def test_reports_compare_tables_and_models(model, folder):
     more = ("sold.csv", "--target", "price", "--out", "r.html")
     done("report", "model", *more, "--train", "houses.csv")
+    more_rows = ("sold.csv", "--target", "price", "--train", "houses.csv", "--out", "houses.csv")
+    assert "would overwrite" in refused("report", "model", *more_rows)
     assert "compared with 150 training rows" in Path("r.html").read_text()
     done("fit", "houses.csv", "--target", "price", "--out", "other", *FAST, "--set", "max_depth=1")
     assert "Saved the comparison to 'r.html'." in done(

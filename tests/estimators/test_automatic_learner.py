@@ -15,7 +15,7 @@ from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidData
 from hilboost.core.target import Target
 from hilboost.losses import BinomialLogLoss
-from hilboost.training import machines
+from hilboost.training import machines, mixture, watch
 from hilboost.training.weighing import Judge, Weighing
 
 RNG = np.random.default_rng(0)
@@ -169,6 +169,26 @@ def test_a_checkpoint_of_a_whole_fit_is_the_same_model(tmp_path):
     )
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
     assert len(other.history_.train) == len(one.history_.train)
+
+
+def test_a_callback_that_ends_the_fit_at_a_look_gets_trees():
+    settings = {"n_estimators": 300, "random_state": 0}
+    stop = [lambda event: event.stage == 100]
+    model = BoostingRegressor(**settings).fit(X, SMOOTH, callbacks=stop)
+    trees = BoostingRegressor(learner="tree", **settings).fit(X, SMOOTH, callbacks=stop)
+    np.testing.assert_array_equal(model.predict(X), trees.predict(X))
+
+
+def test_a_fit_that_is_resumed_after_a_look_is_the_same(tmp_path, monkeypatch):
+    for module in (mixture, watch):
+        monkeypatch.setattr(module, "FIRST_LOOK", 8)
+    y = BOTH + NOISE
+    settings = {"n_estimators": 60, "random_state": 0, "n_iter_no_change": 6, "learning_rate": 0.3}
+    whole = BoostingRegressor(**settings).fit(X, y)
+    stop = [Checkpoint(tmp_path / "fit"), lambda event: event.stage == 9]
+    BoostingRegressor(**settings).fit(X, y, callbacks=stop)
+    again = BoostingRegressor(**settings).fit(X, y, callbacks=[Checkpoint(tmp_path / "fit")])
+    np.testing.assert_array_equal(again.predict(X), whole.predict(X))
 
 
 def test_trees_grow_on_if_the_kernel_machine_is_not_far_better():

@@ -256,6 +256,7 @@ def _weights(rng, n, kind):
     return rng.uniform(0.2, 3, n) if kind == "real" else np.ones(n)
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight is so uneven")
 @pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
 @pytest.mark.parametrize("learner", WEIGHT_LEARNERS.values(), ids=WEIGHT_LEARNERS)
 @FEW

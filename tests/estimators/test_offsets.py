@@ -144,7 +144,39 @@ def test_bad_offsets():
         model.fit(X, NUMBERS, offset=np.zeros((N, 2)))
     with pytest.raises(InvalidData, match="offset and offset_val must both be passed"):
         model.fit(X, NUMBERS, offset=OFFSET, X_val=X, y_val=NUMBERS)
+    with pytest.raises(InvalidData, match="offset_val: .*each of the 1 outputs; it has 2"):
+        model.fit(X, NUMBERS, offset=OFFSET, X_val=X, y_val=NUMBERS, offset_val=np.zeros((N, 2)))
     with pytest.raises(InvalidData, match="offset_val requires X_val"):
         model.fit(X, NUMBERS, offset=OFFSET, offset_val=OFFSET)
     with pytest.raises(InvalidData, match="each of the 1 outputs; it has 2"):
         model.fit(X, NUMBERS).predict(X, np.zeros((N, 2)))
+
+
+def test_the_regularization_of_kernel_machines_is_chosen_beside_the_offset():
+    far = 3 * RNG.normal(size=N)
+    rate = np.sin(2 * X[:, 0])
+    counts = RNG.poisson(np.exp(rate + far)).astype(float)
+    settings = {**TREES, "learner": "kernel", "early_stopping": False}
+    model = BoostingRegressor("poisson", **settings).fit(X, counts, offset=far)
+    assert np.mean((model.predict_raw(X)[:, 0] - rate) ** 2) < 0.25
+
+
+def test_scores_of_rankings_and_survival_times_are_those_with_offsets():
+    query = np.repeat(np.arange(24), 10)
+    labels = np.clip(np.round(NUMBERS), 0, 3)
+    settings = {"n_estimators": 3, "random_state": 0, "early_stopping": False}
+    ranker = BoostingRanker(**settings).fit(X, labels, groups=query, offset=OFFSET)
+    assert ranker.score(X, labels, groups=query, offset=OFFSET) > ranker.score(
+        X, labels, groups=query
+    )
+    times = np.empty(N, dtype=[("event", bool), ("time", float)])
+    times["event"], times["time"] = True, np.exp(-NUMBERS)
+    model = BoostingSurvival(**settings).fit(X, times, offset=OFFSET)
+    assert model.score(X, times, offset=OFFSET) > model.score(X, times)
+
+
+def test_ensembles_with_offsets_and_links_have_no_calibration():
+    settings = {**TREES, "early_stopping": True}
+    model = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
+    assert model.fitted_.calibration is None
+    assert BoostingRegressor("poisson", **settings).fit(X, COUNTS).fitted_.calibration is not None

@@ -282,3 +282,19 @@ def test_bad_parameters():
     parameters = SHORT | {"early_stopping": True}
     with pytest.raises(InvalidData, match="labels that are not negative"):
         BoostingRanker("query_rmse", **parameters, eval_metric="ndcg").fit(X, Y - 9, groups=QUERY)
+
+
+@pytest.mark.parametrize("folds", [1, 3])
+def test_a_position_of_one_group_alone(folds):
+    rng = np.random.default_rng(0)
+    sizes = np.r_[12, np.full(30, 5)]
+    groups = np.repeat(np.arange(31), sizes)
+    places = np.concatenate([np.arange(size) for size in sizes])
+    A, clicks = rng.normal(size=(len(groups), 3)), rng.integers(2, size=len(groups))
+    settings = {"n_estimators": 4, "random_state": 0, "cv_folds": folds}
+    models = [
+        BoostingRanker(**settings).fit(A, clicks, groups=groups, positions=shown)
+        for shown in (places, places + 1, 100 * places)
+    ]
+    for other in models[1:]:
+        np.testing.assert_array_equal(other.predict(A), models[0].predict(A))

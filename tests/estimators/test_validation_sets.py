@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import hilboost
-from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival, StackedKernelRidge
+from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import InvalidData
 
 RNG = np.random.default_rng(0)
@@ -83,6 +84,44 @@ def test_bad_sets():
     refused("X_val and y_val must both be dicts", X_val=X_VAL, y_val=Y)
     refused("X_val and y_val must both be dicts", X_val=X, y_val=Y_VAL)
     refused("X_val is an empty dict", X_val={}, y_val={})
+    refused(
+        "names of validation sets must be different", X_val={1: X, "1": X}, y_val={1: Y, "1": Y}
+    )
     refused("sample_weight_val contains 'winter', which is not one of",
             X_val=X_VAL, y_val=Y_VAL, sample_weight_val={"winter": Y})  # fmt: skip
     refused(r"y_val\['autumn'\]", X_val=X_VAL, y_val={**Y_VAL, "autumn": Y})
+
+
+def test_mixtures_know_their_loss_on_all_sets(tmp_path):
+    smooth = np.sin(2 * X[:, 0]) + X[:, 1]
+    y_val = {name: smooth[rows] for name, rows in PARTS.items()}
+    model = BoostingRegressor(n_estimators=20, learning_rate=0.2, random_state=0)
+    model.fit(np.tile(X[:100], (3, 1)) + 0.01 * RNG.normal(size=(300, 3)), np.tile(smooth[:100], 3),
+              X_val=X_VAL, y_val=y_val)  # fmt: skip
+    assert model.parts_["kernel"].weight > 0
+    found = model.history_.metrics["autumn: loss"]
+    assert len(found) == len(model.history_.train)
+    error = y_val["autumn"] - model.predict(X_VAL["autumn"])
+    assert found[-1] == pytest.approx(0.5 * (error**2).mean())
+    hilboost.save(model, tmp_path / "model")
+    again = hilboost.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_checkpoints_know_all_sets(tmp_path):
+    def fit(X_val, y_val):
+        model = BoostingRegressor(**SETTINGS | {"n_estimators": 4})
+        file = Checkpoint(tmp_path / "fit")
+        return model.fit(X[:100], Y[:100], X_val=X_val, y_val=y_val, callbacks=[file])
+
+    first = fit(X_VAL, Y_VAL)
+    np.testing.assert_array_equal(fit(X_VAL, Y_VAL).predict(X), first.predict(X))
+    changed = {**Y_VAL, "autumn": -Y_VAL["autumn"]}
+    for sets in ((X_VAL, changed), (X_VAL["spring"], Y_VAL["spring"])):
+        with pytest.raises(InvalidData, match=r"different data \(.*y_val\['autumn'\]"):
+            fit(*sets)
+
+
+def test_ensembles_of_kernel_machines_have_one_set():
+    with pytest.raises(InvalidData, match="StackedKernelRidge.fit supports one validation set"):
+        StackedKernelRidge(n_estimators=2).fit(X[:100], Y[:100], X_val=X_VAL, y_val=Y_VAL)

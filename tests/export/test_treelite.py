@@ -45,7 +45,7 @@ def test_two_classes(loss):
 
 @pytest.mark.parametrize("cv_folds", [1, 2])
 def test_several_classes_and_ensembles(cv_folds):
-    early = {"early_stopping": cv_folds > 1, "cv_folds": cv_folds}
+    early = {"early_stopping": cv_folds > 1, "cv_folds": cv_folds, "learner": "tree"}
     model = BoostingClassifier(**PLAIN | early).fit(X, np.digitize(Y, [-0.5, 0.5]))
     np.testing.assert_allclose(predicted(model)[:, 0], model.predict_proba(NEW))
 

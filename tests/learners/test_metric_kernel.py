@@ -259,3 +259,8 @@ def test_it_boosts_by_itself():
     model.set_params(learning_rate=1.0, random_state=0).fit(table[:200], target[:200])
     assert model.score(table[200:], target[200:]) > 0.99
     assert len(model.model_.stages[0].terms[0].model.centers) == 150
+
+
+def test_a_single_distinct_row_has_equal_scales():
+    found = learned_metric(np.ones((20, 3)), np.zeros((20, 1)), None, None)
+    np.testing.assert_array_equal(found.scales, 1.0)

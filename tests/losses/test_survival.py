@@ -197,3 +197,9 @@ def test_refusals():
     other[0, :2], other[0, 3] = 1, 1
     with pytest.raises(InvalidData, match="entry times and strata"):
         AFT().check(Target(other))
+
+
+def test_the_scale_of_intervals_that_contain_the_prediction_is_found():
+    ends = np.exp(np.tile([-0.3, 0.3], (100, 1)))
+    target = Target(np.c_[ends, np.zeros((100, 2))])
+    assert np.isfinite(AFT("normal").adapted(target, np.zeros((100, 1))).scale)

@@ -91,3 +91,13 @@ def test_mistakes_are_told():
     }
     with pytest.raises(InvalidData, match="'two' and 'three' have different labels"):
         compare(classes, X[1:], LABELS[1:])
+
+
+def test_names_of_models_are_not_those_of_fields():
+    models = dict(zip(("count", "label"), pair(BoostingRegressor, Y).values(), strict=True))
+    page = compare(models, X[NEW], Y[NEW])
+    first = page.facts["by_column"][0]["bins"]
+    assert sum(one["count"] for one in first) == 80
+    assert isinstance(first[0]["label"], str)
+    with pytest.raises(InvalidParameter, match="must have different names as text"):
+        compare({1: models["count"], "1": models["label"]}, X, Y)

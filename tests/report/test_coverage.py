@@ -111,7 +111,7 @@ def test_facts_of_earlier_versions_are_rendered(name):
         model = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.3)
         model.fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD])
     facts = facts_of(model, Y if name == "intervals" else LABELS)
-    for key in ("sets", "drift", "contributions"):
+    for key in ("sets", "drift", "contributions", "ranking", "survival"):
         del facts[key]
     del facts["data"]["weight"]
     for row in (facts["intervals"] or {"coverage": []})["coverage"]:

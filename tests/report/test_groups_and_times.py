@@ -7,10 +7,13 @@ import pytest
 from sklearn.metrics import ndcg_score
 
 from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival, GroupLoss
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.core.gradients import Gradients
-from hilboost.report import scores
+from hilboost.core.target import Target
+from hilboost.report import compare, scores
+from hilboost.report.ranking import ranking_facts
 from hilboost.report.survival import _brier, _Seen
+from hilboost.training.data import in_order_of_groups
 
 FAST = {"n_estimators": 10, "early_stopping": False, "random_state": 0}
 RNG = np.random.default_rng(0)
@@ -54,13 +57,16 @@ def test_rankings(ranker):
     lowest = {one["group"]: one["value"] for one in ranking["worst"]}
     assert lowest == {query: pytest.approx(of_query[query]) for query in lowest}
     assert min(of_query, key=of_query.__getitem__) in lowest
-    first = [LABELS[q == QUERY][np.argmax(predicted[q == QUERY])] for q in of_query]
+    highest = {q: predicted[q == QUERY].max() for q in of_query}
+    first = [LABELS[(q == QUERY) & (predicted == highest[q])].mean() for q in of_query]
     assert ranking["by_position"]["model"][0] == pytest.approx(np.mean(first))
     best = [LABELS[q == QUERY].max() for q in of_query]
     assert ranking["by_position"]["best"][0] == pytest.approx(np.mean(best))
     order = np.random.default_rng(1).permutation(N)
     again = ranker.report_facts(X[order], LABELS[order], groups=QUERY[order])
     assert again["ranking"]["by_length"] == ranking["by_length"]
+    for name, values in ranking["by_position"].items():
+        assert again["ranking"]["by_position"][name] == pytest.approx(values)
     assert scores(ranker, X, LABELS, groups=QUERY) == [
         {**one, "low": pytest.approx(one["low"]), "high": pytest.approx(one["high"])}
         for one in facts["scores"]
@@ -123,8 +129,6 @@ def test_strata_intervals_and_causes():
 
 
 def test_bad_use(ranker):
-    with pytest.raises(InvalidData, match="requires the group of each row"):
-        ranker.report(X, LABELS)
     with pytest.raises(InvalidParameter, match="strata is only supported by survival models"):
         ranker.report(X, LABELS, groups=QUERY, strata=QUERY)
     with pytest.raises(InvalidParameter, match="groups is only supported by rankings"):
@@ -145,3 +149,29 @@ def test_bad_use(ranker):
     model = BoostingRegressor(Total, learner="tree", **FAST).fit(X, LABELS)
     with pytest.raises(InvalidType, match="only for rankings and survival times"):
         model.report(X, LABELS)
+
+
+def test_rows_of_equal_scores_have_their_mean_label(ranker):
+    target = Target(LABELS[:, None])
+    of_query = np.unique(QUERY, return_inverse=True)[1]
+    order = np.random.default_rng(2).permutation(N)
+    found = [
+        ranking_facts(ranker, *in_groups(target.rows(rows), of_query[rows]), np.unique(QUERY))
+        for rows in (np.arange(N), order)
+    ]
+    for one in found:
+        assert one["by_position"]["model"] == pytest.approx(one["by_position"]["chance"])
+        assert all(group["position"] == 1 for group in one["worst"])
+
+
+def in_groups(target, numbers):
+    """Rows of equal scores, in the order of their groups."""
+    raw, target = in_order_of_groups(np.zeros((len(numbers), 1)), target, numbers)
+    return target, raw
+
+
+def test_a_ranking_without_groups_is_told(ranker):
+    with pytest.raises(InvalidParameter, match="requires the groups of the rows; pass groups="):
+        ranker.report(X, LABELS)
+    with pytest.raises(InvalidType, match="comparisons do not support BoostingRanker"):
+        compare({"a": ranker, "b": ranker}, X, LABELS)

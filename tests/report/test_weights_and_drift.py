@@ -7,7 +7,15 @@ from scipy.stats import ks_2samp
 from sklearn.datasets import make_classification, make_friedman1
 from tests.cases import PLAIN
 
-from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelBoostingRegressor
+from hilboost import (
+    AdaBoostKernelClassifier,
+    AveragedKernelRidge,
+    BoostingClassifier,
+    BoostingRegressor,
+    ConvexKernelRidge,
+    MixtureOfKernelExperts,
+    OutputKernelBoostingRegressor,
+)
 from hilboost.core.errors import InvalidData
 from hilboost.report import facts, render, scores
 
@@ -129,3 +137,27 @@ def test_only_mistakes_are_listed_as_such():
     assert worst["confidence"] == np.sort(proba.max(axis=1)[wrong])[::-1][:6].tolist()
     exact = BoostingRegressor(**PLAIN).fit(X, np.zeros(160))
     assert facts(exact, X, np.zeros(160))["regression"][0]["worst"]["numbers"] == []
+
+
+@pytest.mark.parametrize("estimator", [AdaBoostKernelClassifier, MixtureOfKernelExperts])
+def test_weights_count_in_baselines_of_ensembles(estimator):
+    y = LABELS if estimator is AdaBoostKernelClassifier else Y
+    model = estimator(n_estimators=2, random_state=0).fit(A[FIT], y[FIT])
+    repeated = np.repeat(np.arange(80, 160), WEIGHTS)
+    expected = values(scores(model, A[repeated], y[repeated]))
+    found = values(scores(model, A[NEW], y[NEW], sample_weight=WEIGHTS))
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [AveragedKernelRidge, ConvexKernelRidge])
+def test_sums_of_kernel_machines_have_reports(estimator):
+    model = estimator(n_estimators=2, random_state=0).fit(A[FIT], Y[FIT])
+    assert facts(model, A[NEW], Y[NEW])["contributions"] is not None
+
+
+def test_targets_known_only_without_weight_are_told():
+    model = BoostingRegressor(**PLAIN).fit(A[FIT], np.c_[Y, Y][FIT])
+    targets = np.c_[Y, Y][NEW]
+    targets[1:, 1] = np.nan
+    with pytest.raises(InvalidData, match="target 1 of y is missing in every row"):
+        facts(model, A[NEW], targets, sample_weight=np.arange(80.0))

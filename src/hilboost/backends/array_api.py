@@ -40,6 +40,12 @@ def device_of(array: Array) -> Any:
     return None if isinstance(array, np.ndarray) else array.device
 
 
+def is_on_host(array: Array) -> bool:
+    """Whether an array lies in the memory of the processor."""
+    device = device_of(array)
+    return device is None or str(device) == "cpu"
+
+
 def to_numpy(array: Array) -> np.ndarray:
     """A NumPy array, float64."""
     if isinstance(array, np.ndarray):

@@ -66,6 +66,7 @@ class BoostingConfig:
     takes_snapshots: bool = False
     metrics: tuple[Metric, ...] = ()
     division: RowShare | None = None
+    own_callbacks: Sequence[Callback] = ()
 
     def watched(self, state: TrainingState) -> list[float]:
         """What early stopping minimizes, after each stage; empty without the rows for it."""
@@ -395,10 +396,13 @@ def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingStat
     held_out = state.validation[-1] if state.validation else None
     metrics = {name: values[-1] for name, values in state.metrics.items()}
     event = Event(len(state.train) - 1, config.n_stages, state.train[-1], held_out, metrics)
-    asked = [callback(event) for callback in config.callbacks]
     share = target.share or config.division
+    asked = [callback(event) for callback in config.callbacks]
     state.is_stopped = anywhere(any(answer is True for answer in asked), share)
+    ended = bool(config.own_callbacks) and anywhere(
+        any(callback(event) for callback in config.own_callbacks), share
+    )
     learner_data = [data if member.data is None else member.data for member in state.members]
-    if state.is_stopped or all(map(config.learner.converged, learner_data)):
+    if state.is_stopped or ended or all(map(config.learner.converged, learner_data)):
         return True
     return config.stopping is not None and config.stopping.should_stop(config.watched(state))

@@ -17,13 +17,10 @@ class TimeBudget:
     began : float
         ``time.monotonic()`` at the start of the fit.
     seconds : float
-    has_stopped : bool
-        Whether the budget has ended the fit.
     """
 
     began: float
     seconds: float
-    has_stopped: bool = False
     _last: float | None = None
 
     def __call__(self, event: Event) -> bool:
@@ -32,5 +29,4 @@ class TimeBudget:
         # The first stage also sets up the linear system, so later stages are faster.
         duration = 0.0 if self._last is None else now - self._last
         self._last = now
-        self.has_stopped = now - self.began + 1.2 * duration > 0.98 * self.seconds
-        return self.has_stopped
+        return now - self.began + 1.2 * duration > 0.98 * self.seconds

@@ -23,7 +23,7 @@ from hilboost.cli.demo_setup import DemoSize, Floats
 from hilboost.cli.demo_spaces import SpacesRun, run_spaces
 from hilboost.cli.errors import CliError
 from hilboost.cli.progress import StageProgress
-from hilboost.cli.warmup import WARMUP_FITS, warm_up
+from hilboost.cli.warmup import FITS_OF_TABLES, warm_up
 
 __all__ = ["run_demo"]
 
@@ -55,8 +55,8 @@ def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     size = DemoSize.quick() if quick else DemoSize()
     start = time.perf_counter()
-    with StageProgress("compiling", total=WARMUP_FITS + size.total_rounds) as progress:
-        compiling = warm_up(progress)
+    with StageProgress("compiling", total=FITS_OF_TABLES + size.total_rounds) as progress:
+        compiling = warm_up(progress, groups_and_times=False)
         digits = run_digits(size, progress)
         tables = [run_regression(data, size, progress) for data in regression_data(size)]
         curve = run_curve(size, progress)

@@ -149,7 +149,7 @@ def _validation_rows(
 
 def _scores(model: Any, rows: _Rows, job: FitJob, task: TaskName) -> dict[str, float | None]:
     if task not in ("ranking", "survival"):
-        return chosen_scores(model, rows.X, rows.y, job.metric)
+        return chosen_scores(model, rows.X, rows.y, job.metric, sample_weight=rows.weights)
     score = {"ranking": "ndcg@10", "survival": "concordance"}[task]
     return {score: model.score(rows.X, rows.y, rows.weights, **rows.more())}
 
@@ -220,7 +220,12 @@ def _names(job: FitJob) -> list[str]:
 
 
 def chosen_scores(
-    model: Any, X: Any, y: Any, metrics: Sequence[str] = (), groups: Any = None
+    model: Any,
+    X: Any,
+    y: Any,
+    metrics: Sequence[str] = (),
+    groups: Any = None,
+    sample_weight: Any = None,
 ) -> dict[str, float | None]:
     """Compute metrics by short name; all metrics if ``metrics`` is empty.
 
@@ -231,11 +236,13 @@ def chosen_scores(
     metrics : sequence of str
     groups : array-like (n,), optional
         Of a ranking.
+    sample_weight : array-like (n,), optional
     """
     from hilboost.core.errors import unknown_name
     from hilboost.report import scores
 
-    found = {score["key"]: score["value"] for score in scores(model, X, y, groups=groups)}
+    measured = scores(model, X, y, groups=groups, sample_weight=sample_weight)
+    found = {score["key"]: score["value"] for score in measured}
     for name in metrics:
         if name not in found:
             raise unknown_name("--metric", name, found)

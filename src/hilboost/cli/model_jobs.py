@@ -69,6 +69,13 @@ def _rows(
     model: Any, table: LabeledTable
 ) -> tuple[Any, "np.ndarray[Any, Any]", dict[str, "np.ndarray[Any, Any]"]]:
     """Return the features and true values of a table, and the groups of a ranking by argument."""
+    return _rows_and_names(model, table)[:3]
+
+
+def _rows_and_names(
+    model: Any, table: LabeledTable
+) -> tuple[Any, "np.ndarray[Any, Any]", dict[str, "np.ndarray[Any, Any]"], set[str]]:
+    """Return what ``_rows`` does, and the names of the columns that are not features."""
     frame = read_table(table.path, text_columns(model), table.dialect)
     asides = table.asides(model)
     values = {}
@@ -89,7 +96,8 @@ def _rows(
     X, y = model_columns(model, frame, [target]), _labels(model, column)
     if "--event" in values:
         y = survival_target(y, values["--event"], asides["--event"])
-    return X, y, {"groups": values["--group"]} if "--group" in values else {}
+    groups = {"groups": values["--group"]} if "--group" in values else {}
+    return X, y, groups, {target, *asides.values()}
 
 
 def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:
@@ -184,14 +192,15 @@ def run_report(
     str
         Message with the path of the report.
     """
-    check_output(out, model_path, table.path, *versus)
+    read = [model_path, table.path, *versus] + ([] if train is None else [train])
+    check_output(out, *read)
     model = _load(model_path)
-    X, y, groups = _rows(model, table)
+    X, y, groups, named = _rows_and_names(model, table)
     name = title or f"{model_path.name} on {len(y)} rows of {table.path.name}"
     if not versus:
         if train is not None:
             frame = read_table(train, text_columns(model), table.dialect)
-            aside = [name for name in frame.columns if name == table.target]
+            aside = [name for name in frame.columns if name in named]
             groups["X_train"] = model_columns(model, frame, aside)
         model.report(X, y, out, title=name, **groups)
         return f"Saved the report to '{out}'."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hilboost.cli.progress import StageProgress
 
-__all__ = ["WARMUP_FITS", "warm_up"]
+__all__ = ["FITS_OF_TABLES", "WARMUP_FITS", "warm_up"]
 
 N_ROWS = 400
 COMMON: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
@@ -45,23 +45,20 @@ N_CLASSES = (2, 3)
 # Trees that two threads share, and gradients whose counts do not fit into the same integers.
 N_ROWS_SHARED, N_ROWS_COUNTED = 70_000, 30_000
 CONSTRAINTS: tuple[dict[str, Any], ...] = ({}, MONOTONE)
-WARMUP_FITS = (
-    2 * len(REGRESSIONS)
-    + len(POINTS)
-    + len(RANKINGS)
-    + len(LIFETIMES)
-    + len(N_CLASSES)
-    + 2 * len(CONSTRAINTS)
-)
+FITS_OF_TABLES = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES) + 2 * len(CONSTRAINTS)
+WARMUP_FITS = FITS_OF_TABLES + len(RANKINGS) + len(LIFETIMES)
 
 
-def warm_up(progress: "StageProgress") -> float:
+def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
     """Fit and predict with every kind of model on a few rows.
 
     Parameters
     ----------
     progress : StageProgress
-        Advanced by one for each of ``WARMUP_FITS`` fits.
+        Advanced by one for each of ``WARMUP_FITS`` fits, or ``FITS_OF_TABLES`` without rankings
+        and survival times.
+    groups_and_times : bool
+        Whether to fit rankings and survival times, too.
 
     Returns
     -------
@@ -92,7 +89,8 @@ def warm_up(progress: "StageProgress") -> float:
         points = OutputKernelBoostingRegressor(n_estimators=2, random_state=0, **settings)
         points.fit(X, np.column_stack([y, -y])).predict(X)
         progress.advance(1)
-    _fit_groups_and_times(X, rng, progress)
+    if groups_and_times:
+        _fit_groups_and_times(X, np.random.default_rng(1), progress)
     for n_classes in N_CLASSES:
         progress.describe(f"compiling: {n_classes} classes")
         labels = rng.integers(n_classes, size=N_ROWS)

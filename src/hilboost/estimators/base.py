@@ -37,7 +37,7 @@ from hilboost.training.data import TrainingData, ValidationSet, without_zero_wei
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult, train
 from hilboost.validation.inputs import Expected, check_inputs, is_plain
-from hilboost.validation.offsets import check_offset
+from hilboost.validation.offsets import check_offset, check_outputs
 from hilboost.validation.weights import check_weights
 
 
@@ -286,6 +286,8 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
             offset = check_offset(rows.offset, len(X))
             if (offset is None) != (data.target.offset is None):
                 raise InvalidData("offset and offset_val must both be passed, or neither.")
+            if data.target.offset is not None:
+                check_outputs(offset, data.target.offset.shape[1])
             target = replace(target, offset=offset)
         with errors_of(f"groups_val{where}"):
             X, target = self._arranged(X, target, rows)

@@ -57,6 +57,11 @@ def validation_sets(given: Rows) -> dict[str, Rows]:
             "X_val is a dict of validation sets, so that y_val must be a dict with the same names: "
             f"{', '.join(map(repr, given.X))}."
         )
+    if "" in given.X or len({str(name) for name in given.X}) < len(given.X):
+        raise InvalidData(
+            "the names of validation sets must be different as text, and not empty; rename the "
+            "sets of X_val."
+        )
     parts = [field.name for field in fields(Rows)]
     return {
         str(name): Rows(*((getattr(given, part) or {}).get(name) for part in parts))

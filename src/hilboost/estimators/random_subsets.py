@@ -202,6 +202,11 @@ class SubsetEnsemble(KernelMachineEstimator):
                 f"{type(self).__name__}.fit does not support callbacks, X_val and y_val; remove "
                 "them."
             )
+        if data.others:
+            raise InvalidData(
+                f"{type(self).__name__}.fit supports one validation set; pass arrays as X_val and "
+                "y_val."
+            )
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         raise AssertionError("members are not boosted")

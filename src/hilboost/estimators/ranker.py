@@ -258,7 +258,15 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         for raw in self._staged_raw(X):
             yield raw[:, 0].copy()
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
+    ) -> float:
         """Compute the mean NDCG@k of the groups; ties have the mean over all of their orders.
 
         Parameters
@@ -270,12 +278,14 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
             The same for all rows of a group.
         groups : array-like (n,)
             Label of the group of each row.
+        offset : array-like (n,), optional
+            As in ``fit``.
 
         Returns
         -------
         float
         """
-        raw = self.predict_raw(X)
+        raw = self.predict_raw(X, offset)
         encoded = self.fitted_.codec.encode(y, len(raw))
         weight = check_weights(sample_weight, raw)
         numbers = number_groups(groups, weight, len(raw))

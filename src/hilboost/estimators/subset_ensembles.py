@@ -34,6 +34,7 @@ from hilboost.estimators.losses import class_loss
 from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
 from hilboost.estimators.predictions import ClassPredictions, NumberPredictions
 from hilboost.estimators.random_subsets import Maker, NonAdditiveEnsemble, SubsetEnsemble
+from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine import KernelExpansion
@@ -51,7 +52,7 @@ __all__ = [
 _SMALLEST_VARIANCE = 1e-10  # relative to the prior variance; smaller values are rounding errors
 
 
-class AveragedKernelRidge(NumberPredictions, RegressorMixin, SubsetEnsemble):
+class AveragedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Mean of kernel ridge regressions on random subsets.
 
     Parameters
@@ -85,7 +86,7 @@ class AveragedKernelRidge(NumberPredictions, RegressorMixin, SubsetEnsemble):
         return self._sum(maker, members, np.full(len(members), 1 / len(members)))
 
 
-class ConvexKernelRidge(NumberPredictions, RegressorMixin, SubsetEnsemble):
+class ConvexKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Convex combination of kernel ridge regressions on random subsets.
 
     The weights ``c >= 0`` with ``Σ c = 1`` minimize the squared error of ``Σ_j c_j f_j`` on

@@ -202,7 +202,9 @@ warm_start, random_state, n_jobs, verbose : optional
         strata : array-like (n,), optional
             Label of the stratum of each row, for ``loss="cox"``: each has its own baseline hazard.
         offset : array-like (n,) or (n, r), optional
-            Known part of ``predict_raw``, such as a risk; see :meth:`BoostingRegressor.fit`.
+            Known part of ``predict_raw``, such as a risk; see :meth:`BoostingRegressor.fit`.  With
+            ``loss="discrete_hazard"``, there are as many columns for each cause as intervals; the
+            first of them changes all hazards of the cause alike.
         X_val, y_val, entry_val, strata_val, sample_weight_val, offset_val : optional
             Validation data for early stopping, used instead of held-out rows.  Dicts are several
             validation sets; see :meth:`BoostingRegressor.fit`.
@@ -361,13 +363,17 @@ warm_start, random_state, n_jobs, verbose : optional
         """
         return self._functions(X, offset, times, strata, lambda hazard: np.exp(-hazard), 1.0)
 
-    def predict_cumulative_incidence_function(self, X: Any, times: Any) -> Floats:
+    def predict_cumulative_incidence_function(
+        self, X: Any, times: Any, offset: Any = None
+    ) -> Floats:
         """Predict probabilities that an event of each cause happens until some times.
 
         Parameters
         ----------
         X : array-like (n, d)
         times : array-like (m,)
+        offset : array-like (n, r), optional
+            As in ``fit``.
 
         Returns
         -------
@@ -379,7 +385,7 @@ warm_start, random_state, n_jobs, verbose : optional
         InvalidData
             The loss is not ``"discrete_hazard"``.
         """
-        raw, curves = self.predict_raw(X), self._survival()
+        raw, curves = self.predict_raw(X, offset), self._survival()
         if curves.discrete is None:
             raise InvalidData(
                 "predict_cumulative_incidence_function requires loss='discrete_hazard'."
@@ -399,7 +405,15 @@ warm_start, random_state, n_jobs, verbose : optional
         functions[:] = [StepFunction(curves.times, row, start) for row in values]
         return functions
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, strata: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        strata: Any = None,
+        offset: Any = None,
+    ) -> float:
         """Compute Harrell's C of the predicted risks; rows are compared within their stratum.
 
         Parameters
@@ -410,12 +424,14 @@ warm_start, random_state, n_jobs, verbose : optional
         sample_weight : array-like (n,), optional
         strata : array-like (n,), optional
             Required if the model was fitted with strata.
+        offset : array-like (n,) or (n, r), optional
+            As in ``fit``.
 
         Returns
         -------
         float
         """
-        raw = self.predict_raw(X)
+        raw = self.predict_raw(X, offset)
         encoded = self.fitted_.codec.encode(SurvivalLabels(y, None, strata), len(raw))
         target = Target(encoded, check_weights(sample_weight, raw))
         return metric_value(Concordance(), self.loss_, None, [(target, raw)])

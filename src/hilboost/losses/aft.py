@@ -148,7 +148,7 @@ def best_scale(distribution: str, target: Target, raw: Floats) -> float:
     slopes = [slope(ends[0])] * 2
     # The likelihood has one maximum: walk to the other side of it.
     ahead = int(slopes[0] < 0)
-    while slopes[0] * slopes[1] > 0:
+    while 0.0 not in slopes and (slopes[0] > 0) == (slopes[1] > 0):
         if ends[ahead] == _SCALES[ahead]:
             return float(np.exp(ends[ahead]))
         ends[1 - ahead], slopes[1 - ahead] = ends[ahead], slopes[ahead]

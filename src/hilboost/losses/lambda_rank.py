@@ -87,7 +87,9 @@ class LambdaRank(GainLoss):
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
         if self.effects is not None and target.positions is not None:
-            raw = raw + self.effects[target.positions][:, None]
+            # Positions that no training row has are those of rows with zero weight.
+            places = np.minimum(target.positions, len(self.effects) - 1)
+            raw = raw + self.effects[places][:, None]
         n = len(raw)
         negative, hessian = np.empty(n), np.empty(n)
         scratch = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)

@@ -41,6 +41,10 @@ class Asides:
             raise InvalidParameter(
                 "sample_weight is not supported by reports on rankings and survival times; omit it."
             )
+        if model.ranks_groups and self.groups is None:
+            raise InvalidParameter(
+                "a report on a ranking requires the groups of the rows; pass groups=."
+            )
         for name, given, belongs, to in (
             ("groups", self.groups, model.ranks_groups, "rankings"),
             ("strata", self.strata, survival, "survival models"),

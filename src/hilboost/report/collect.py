@@ -195,7 +195,7 @@ def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
     names = [shortened(label, 30) for label in model.classes_]
     proba = probabilities(model, raw)
     numbers = rows.codes[:, 0].astype(np.intp)
-    guess = class_guess(model, raw, numbers)
+    guess = class_guess(model, numbers, columns.weights)
     stated = gives_probabilities(model.loss_)
     of_classes = class_facts(
         columns, order, model.classes_, numbers, proba, guess, stated, positive
@@ -231,7 +231,7 @@ def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
         "task": "regression",
         "target": {"kind": "number", "histogram": histogram(y[~np.isnan(y[:, 0]), 0])},
     }
-    predicted, guess, first = means(model, raw)
+    predicted, guess, first = means(model, raw, columns.weights)
     levels = quantile_levels(model.loss_)
     measured = scorer(rows, 1)
     found["scores"] = with_intervals(measured(slice(None)), len(raw), measured)

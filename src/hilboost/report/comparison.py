@@ -20,6 +20,7 @@ from hilboost.report.collect import FORMAT
 from hilboost.report.data import means_by_column, rows_shown
 from hilboost.report.evaluation import (
     Rows,
+    check_model,
     means,
     plain,
     positive_index,
@@ -117,11 +118,12 @@ def comparison_facts(
         raise InvalidParameter(
             f"a comparison requires 2 to {_MOST_MODELS} models; got {len(models)}."
         )
+    names = [str(name) for name in models]
+    if len(set(names)) < len(names):
+        raise InvalidParameter("models must have different names as text; rename one of them.")
     weights = Asides(sample_weight=sample_weight)
-    entrants = [
-        _entrant(str(name), Rows.of(model, X, y, weights), positive_class)
-        for name, model in models.items()
-    ]
+    rows = [_rows(model, X, y, weights) for model in models.values()]
+    entrants = [_entrant(*one, positive_class) for one in zip(names, rows, strict=True)]
     columns = entrants[0].rows.columns
     _check_same(entrants)
     scores = _scores(entrants, columns.n_rows)
@@ -146,12 +148,17 @@ def comparison_facts(
     return plain_facts
 
 
-def _entrant(name: str, rows: Rows, positive_class: Any) -> Entrant:
-    model, columns = rows.model, rows.columns
+def _rows(model: Any, X: Any, y: Any, weights: Asides) -> Rows:
+    check_model(model)
     if model.ranks_groups or model.fitted_.codec.kind == "survival":
         raise InvalidType(
             f"comparisons do not support {type(model).__name__}; use a report of each model."
         )
+    return Rows.of(model, X, y, weights)
+
+
+def _entrant(name: str, rows: Rows, positive_class: Any) -> Entrant:
+    model, columns = rows.model, rows.columns
     positive = positive_index(model, positive_class)
     began = perf_counter()
     model.predict_raw(columns.source)
@@ -240,7 +247,7 @@ def _predictions(entrants: list[Entrant], positive_class: Any) -> Floats | None:
     found = []
     for entrant in entrants:
         if kind == "numbers":
-            predicted, _, k = means(entrant.model, entrant.raw)
+            predicted, _, k = means(entrant.model, entrant.raw, entrant.rows.columns.weights)
             found.append(predicted[:, k])
             continue
         proba = probabilities(entrant.model, entrant.raw)
@@ -285,14 +292,14 @@ def _on_rows(
     if classes:
         codes = first.codes[:, 0].astype(np.intp)
         errors = {
-            e.name: (probabilities(e.model, e.raw).argmax(axis=1) != codes).astype(float)
-            for e in entrants
+            f"error {k}": (probabilities(e.model, e.raw).argmax(axis=1) != codes).astype(float)
+            for k, e in enumerate(entrants)
         }
         truth = [shortened(first.model.classes_[code], 30) for code in codes]
     else:
         known = np.flatnonzero(~np.isnan(first.codes[:, 0]))
         columns, predicted, target = columns.rows(known), predicted[known], first.codes[known, 0]
-        errors = {e.name: np.abs(target - predicted[:, k]) for k, e in enumerate(entrants)}
+        errors = {f"error {k}": np.abs(target - predicted[:, k]) for k in range(len(entrants))}
         truth = target.tolist()
     spread = predicted.max(axis=1) - predicted.min(axis=1)
     apart = np.argsort(-spread, kind="stable")[:_APART]

@@ -103,8 +103,10 @@ def _column(name: str, before: NDArray[Any], now: NDArray[Any]) -> dict[str, Any
 
 
 def _texts(values: NDArray[Any]) -> NDArray[Any]:
-    """Levels as text; missing values are a level of their own."""
-    return np.array(["missing" if v is None or v != v else shortened(v) for v in values], dtype=str)
+    """Levels as text; missing values are an empty text, which shortened levels never are."""
+    return np.array(
+        ["" if v is None or v != v else shortened(v) or "''" for v in values], dtype=str
+    )
 
 
 def _levels(before: NDArray[Any], now: NDArray[Any]) -> dict[str, Any]:
@@ -117,14 +119,15 @@ def _levels(before: NDArray[Any], now: NDArray[Any]) -> dict[str, Any]:
     )
     shares = table / table.sum(axis=1, keepdims=True)
     most = np.argsort(-shares.sum(axis=0), kind="stable")[:_LEVELS]
-    missing = shares[:, levels == "missing"].sum(axis=1)
+    missing = shares[:, levels == ""].sum(axis=1)
+    shown = np.where(levels == "", "missing", levels)
     return {
         "kind": "category",
         "distance": float(0.5 * np.abs(shares[0] - shares[1]).sum()),
         "p_value": float(chi2_contingency(table).pvalue) if len(levels) > 1 else 1.0,
         "missing": missing.tolist(),
         "new": float(shares[1, table[0] == 0].sum()),
-        "chart": {"levels": levels[most].tolist(), "shares": shares[:, most].tolist()},
+        "chart": {"levels": shown[most].tolist(), "shares": shares[:, most].tolist()},
     }
 
 

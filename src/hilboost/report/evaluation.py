@@ -58,7 +58,7 @@ class Rows:
         InvalidType, InvalidData, InvalidParameter, ValueError, TypeError
             See :func:`hilboost.report.collect.facts`.
         """
-        _check_model(model)
+        check_model(model)
         asides.check(model)
         columns = Columns.of(model, X)
         raw = model.predict_raw(columns.source)
@@ -66,12 +66,9 @@ class Rows:
             raise InvalidData("a report requires the true targets; pass y.")
         codes = model.fitted_.encode_target(asides.labels(model, y), len(raw))
         check_length(codes, len(raw))
-        if model.fitted_.codec.kind == "numbers" and np.isnan(codes).all(axis=0).any():
-            nowhere = int(np.isnan(codes).all(axis=0).argmax())
-            raise InvalidData(
-                f"target {nowhere} of y is missing in every row; pass rows in which it is known."
-            )
         weights = check_weights(asides.sample_weight, raw)
+        if model.fitted_.codec.kind == "numbers":
+            _check_known(codes if weights is None else codes[weights > 0])
         if weights is None:
             columns, raw, target = asides.arranged(model, columns, raw, Target(codes))
             return cls(model, columns, y, raw, target)
@@ -81,7 +78,24 @@ class Rows:
         return cls(model, columns, take_labels(y, kept), raw[kept], target)
 
 
-def _check_model(model: Any) -> None:
+def _check_known(codes: Floats) -> None:
+    nowhere = np.isnan(codes).all(axis=0)
+    if nowhere.any():
+        raise InvalidData(
+            f"target {int(nowhere.argmax())} of y is missing in every row; pass rows in which it "
+            "is known."
+        )
+
+
+def check_model(model: Any) -> None:
+    """Refuse what no report can describe.
+
+    Raises
+    ------
+    InvalidType
+        ``model`` is no estimator of this library, or its loss couples rows in its own way.
+    sklearn.exceptions.NotFittedError
+    """
     if not hasattr(model, "report_facts"):
         raise InvalidType(f"a report requires a hilboost estimator; got {type(model).__name__}.")
     check_is_fitted(model)
@@ -97,19 +111,25 @@ def scorer(rows: Rows, positive: int) -> Measured:
     """Return a function that maps some rows to the scores of a model of numbers or classes."""
     model, raw, codes, weights = rows.model, rows.raw, rows.codes, rows.columns.weights
     if model.fitted_.codec.kind != "classes":
-        return lambda some: _number_scores(model, codes[some], raw[some], weights[some])
+        _, guess, k = means(model, raw, weights)
+        return lambda some: _number_scores(
+            model, codes[some], raw[some], weights[some], float(guess[k]), k
+        )
     numbers, proba = codes[:, 0].astype(np.intp), probabilities(model, raw)
-    guess, stated = class_guess(model, raw, numbers), gives_probabilities(model.loss_)
+    guess = class_guess(model, numbers, weights)
+    stated = gives_probabilities(model.loss_)
     return lambda some: class_scores(
         numbers[some], proba[some], guess, weights[some], stated, positive
     )
 
 
-def _number_scores(model: Any, y: Floats, raw: Floats, weights: Floats) -> list[dict[str, Any]]:
+def _number_scores(
+    model: Any, y: Floats, raw: Floats, weights: Floats, guess: float, k: int
+) -> list[dict[str, Any]]:
     """Compute scores of the first output, or of the quantile nearest to the median."""
-    predicted, guess, k = means(model, raw)
+    predicted = np.asarray(model.loss_.inverse_link(raw))[:, k]
     known = ~np.isnan(y[:, 0])
-    found = number_scores(y[known, 0], predicted[known, k], float(guess[k]), weights[known])
+    found = number_scores(y[known, 0], predicted[known], guess, weights[known])
     if quantile_levels(model.loss_):
         pinball = mean_loss(model, Target(y, weights), raw)
         says = "mean pinball loss, summed over all quantiles"
@@ -117,11 +137,11 @@ def _number_scores(model: Any, y: Floats, raw: Floats, weights: Floats) -> list[
     return found
 
 
-def means(model: Any, raw: Floats) -> tuple[Floats, Floats, int]:
+def means(model: Any, raw: Floats, weights: Floats) -> tuple[Floats, Floats, int]:
     """Return predictions (n, c), baseline predictions (c,), and the main output column."""
     predicted = np.asarray(model.loss_.inverse_link(raw))
-    guess = _guess(model, raw)
-    guess = predicted.mean(axis=0) if guess is None else guess
+    guess = _guess(model)
+    guess = np.average(predicted, axis=0, weights=weights) if guess is None else guess
     levels = quantile_levels(model.loss_)
     if not levels:
         return predicted, guess, 0
@@ -133,12 +153,12 @@ def quantile_levels(loss: Loss) -> tuple[float, ...]:
     return () if loss.link is None else loss.link.levels
 
 
-def class_guess(model: Any, raw: Floats, numbers: Any) -> Floats:
+def class_guess(model: Any, numbers: Any, weights: Floats) -> Floats:
     """Predict probabilities with the baseline, (k,)."""
-    guess = _guess(model, raw)
+    guess = _guess(model)
     if guess is not None:
         return guess
-    return np.bincount(numbers, minlength=len(model.classes_)) / len(raw)
+    return np.bincount(numbers, weights, len(model.classes_)) / weights.sum()
 
 
 def positive_index(model: Any, label: Any) -> int:
@@ -162,7 +182,7 @@ def probabilities(model: Any, raw: Floats) -> Floats:
     return np.clip(predicted, 0.0, 1.0) if gives_probabilities(model.loss_) else predicted
 
 
-def _guess(model: Any, raw: Floats) -> Floats | None:
+def _guess(model: Any) -> Floats | None:
     """Predict with the baseline, the model without stages, (c,)."""
     if not model.is_additive:
         return None

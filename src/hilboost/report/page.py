@@ -128,7 +128,7 @@ def render(facts: dict[str, Any]) -> str:
     script = _script()
     name = "comparison.html" if "models" in facts else "report.html"
     page = environment.get_template(name).render(
-        f=facts,
+        f={"ranking": None, "survival": None} | facts,  # absent from facts of earlier versions
         charts=charts,
         swarm=swarm,
         script=markupsafe.Markup(script),

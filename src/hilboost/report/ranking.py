@@ -94,7 +94,7 @@ def _by_position(target: Target, scores: Floats) -> dict[str, Any]:
     number = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(y)) - starts[number]
     means = np.add.reduceat(y, starts[:-1]) / sizes
-    by_score, best = y[np.lexsort((-scores, number))], y[np.lexsort((-y, number))]
+    by_score, best = _mean_of_ties(y, scores, number), y[np.lexsort((-y, number))]
     positions = range(min(_POSITIONS, int(sizes.max())))
     return {
         "position": [p + 1 for p in positions],
@@ -102,6 +102,15 @@ def _by_position(target: Target, scores: Floats) -> dict[str, Any]:
         "best": [best[place == p].mean() for p in positions],
         "chance": [means[sizes > p].mean() for p in positions],
     }
+
+
+def _mean_of_ties(y: Floats, scores: Floats, number: NDArray[Any]) -> Floats:
+    """Labels by decreasing score within each group; rows of equal scores have their mean label."""
+    order = np.lexsort((-scores, number))
+    begins = (np.diff(number[order]) != 0) | (np.diff(scores[order]) != 0)
+    tie = np.append(0, np.cumsum(begins))
+    found: Floats = (np.bincount(tie, y[order]) / np.bincount(tie))[tie]
+    return found
 
 
 def _worst(
@@ -113,7 +122,9 @@ def _worst(
     for group in decided[np.argsort(ndcg[decided], kind="stable")][:_WORST]:
         rows = slice(*target.starts[group : group + 2])
         y = target.y[rows, 0]
-        ranked = y[np.argsort(-scores[rows], kind="stable")]
+        by_score = scores[rows]
+        ranked = _mean_of_ties(y, by_score, np.zeros(len(y), np.int64))
+        highest = by_score[y == y.max()].max()
         found.append(
             {
                 "group": shortened(labels[group]),
@@ -121,7 +132,7 @@ def _worst(
                 "value": ndcg[group],
                 "first": ranked[0],
                 "largest": y.max(),
-                "position": int(np.argmax(ranked == y.max())) + 1,
+                "position": int((by_score > highest).sum()) + 1,
             }
         )
     return found

@@ -162,9 +162,9 @@ class FitFingerprint:
             raise InvalidParameter(
                 f"{path} is the checkpoint of a fit with a different random_state. {_WAYS_OUT}"
             )
-        others = [
-            name for name, text in self.data.items() if header["data"].get(name, "none") != text
-        ]
+        theirs = header["data"]
+        names = [*self.data, *(name for name in theirs if name not in self.data)]
+        others = [name for name in names if theirs.get(name, "none") != self.data.get(name, "none")]
         if others:
             raise InvalidData(
                 f"{path} is the checkpoint of a fit to different data ({', '.join(others)}). "
@@ -199,6 +199,14 @@ def _of_data(data: TrainingData) -> dict[str, str]:
         "groups_val": None if held is None else held.groups,
         "offset_val": None if held is None else held.offset,
     }
+    for one in data.others:
+        held_arrays |= {
+            f"X_val[{one.name!r}]": one.X,
+            f"y_val[{one.name!r}]": one.target.y,
+            f"sample_weight_val[{one.name!r}]": one.target.weight,
+            f"groups_val[{one.name!r}]": one.target.groups,
+            f"offset_val[{one.name!r}]": one.target.offset,
+        }
     of_held = None if held is None else held.share
     levels = data.schema.levels
     return (

@@ -57,7 +57,7 @@ def best_learner(
     -----
     The comparison uses at most 1,000 rows, each of which is held out once.
     """
-    part = replace(_some_rows(data, seed), held_out=None)
+    part = replace(_some_rows(data, seed), held_out=None, others=())
     folds = assign_folds(key_of(seed, Purpose.FOLDS_COMPARED), np.zeros(len(part.X)), _FOLDS)
     errors = dict.fromkeys(recipes, 0.0)
     for fold in range(_FOLDS):

@@ -164,6 +164,12 @@ class Attempt:
             len(self._inputs[0]) > MOST_ROWS_OF_OWN_METRICS or self._state.folds is None
         )
         self._held = self._held_rows(initial)
+        self._further = initial.others
+        # Of the stages so far: a resumed fit begins with the same ones.
+        self._priorities = tuple(
+            column_gains(one.stages[:FIRST_LOOK], self._inputs[0].shape[1])
+            for one in self._state.members
+        )
         self._whole = joined([target for _, target in self._held])
         self._seconds = 0.0
         self._tried: list[tuple[MetricExpansion, Floats]] = []
@@ -172,10 +178,8 @@ class Attempt:
     @cached_property
     def _machines(self) -> Machines:
         """The kernel machines, which know what the columns are worth to the first stages."""
-        width, state = self._inputs[0].shape[1], self._state
-        priorities = (column_gains(one.stages[:FIRST_LOOK], width) for one in state.members)
         members = Members(
-            self._inputs, state.folds, tuple(priorities), self._recipe.seed, self._team
+            self._inputs, self._state.folds, self._priorities, self._recipe.seed, self._team
         )
         tables = [self._table(X) for X in self._inputs]
         if self._shares:
@@ -227,6 +231,9 @@ class Attempt:
             if not self._leads:
                 return False
             kernel, judge = self._outputs_of_all(), self._judge
+            trees = np.concatenate(self._trees(n_stages))
+            if not judge.weigh(self._whole, trees, kernel).is_material:
+                return False
             half, now = (
                 judge.lowest(self._whole, np.concatenate(self._trees(n)), kernel)
                 for n in (n_stages // 2, n_stages)
@@ -338,6 +345,12 @@ class Attempt:
             members.append(replace(member, stages=[*stages, Stage((term,))]))
             train.append(self._training_loss(k, members[k].model()))
         n_stages = len(members[0].stages)
+        size = 1.0 if self._recipe.units is None else self._recipe.units.value
+        metrics = {}
+        for one in self._further:
+            name, X = one.named("loss"), columns_of(one.X, np.arange(one.X.shape[1]))
+            loss = size * self._mean_loss(members[0].model(), X, one.target)
+            metrics[name] = [*state.metrics[name][:n_stages], loss]
         held = self._judge.total(target, weights, outputs) / mass_of(target).sum()
         return replace(
             state,
@@ -345,6 +358,7 @@ class Attempt:
             train=[*state.train[:n_stages], float(np.mean(train))],
             validation=[*state.validation[:n_stages], held],
             seconds=[*state.seconds[: n_stages - 1], self._seconds],
+            metrics=metrics,
         )
 
     def _training_loss(self, member: int, model: AdditiveModel) -> float:
@@ -352,6 +366,9 @@ class Attempt:
         if folds is not None:
             rows = np.flatnonzero(folds != member)
             X, target = X[rows], target.rows(rows)
+        return self._mean_loss(model, X, target)
+
+    def _mean_loss(self, model: AdditiveModel, X: Floats, target: Target) -> float:
         raw = model.predict_raw(X, self._team.n_threads)
         mass = mass_of(target)
         return float(mass @ self._recipe.loss.value(target, raw)) / float(mass.sum())

@@ -47,7 +47,14 @@ class Trial:
         held = None if validation is None else replace(validation, raw=validation.raw.copy())
         shards = [shard.first_member_afresh(stages) for shard in state.shards]
         trial = TrainingState([member], state.folds, shards)
-        short = replace(config, learner=learner, n_stages=0, callbacks=(), takes_snapshots=False)
+        short = replace(
+            config,
+            learner=learner,
+            n_stages=0,
+            callbacks=(),
+            own_callbacks=(),
+            takes_snapshots=False,
+        )
         return cls(candidate, short, own, trial, held)
 
     @property

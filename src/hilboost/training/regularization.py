@@ -166,7 +166,7 @@ def held_out_penalty(
     if target.weight is not None:
         inside = np.flatnonzero(target.weight > 0)
     rows, fold_of, kernels = _folds(rng.permutation(inside), data, kernel, folds)
-    scored = loss.adapted(target, np.broadcast_to(start, (len(target.y), len(start))))
+    scored = loss.adapted(target, target.starting_raw(start))
     trials = []
     for k, own in enumerate(kernels):
         learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
@@ -212,7 +212,7 @@ def _lowest(factors: Floats, errors: Floats) -> float:
 
 def _mean_curvature(loss: Loss, target: Target, start: Floats) -> float:
     """Mean of sample weight times hessian at the initial prediction."""
-    raw = np.broadcast_to(start, (len(target.y), len(start)))
+    raw = target.starting_raw(start)
     hessian = loss.with_curvature(target, raw).gradients(target, raw).hessian
     mass = np.ones(len(raw)) if target.weight is None else target.weight
     curvature = np.ones(len(raw)) if hessian is None else np.median(hessian, axis=1)
@@ -250,8 +250,8 @@ class _WholeTrial:
             distinct=distinct,
         )
         self._machine = FullState(workspace, Choice(kernel, 0.0))
-        raw = np.tile(start, (len(learn), 1))
-        self._member = EnsembleMember(start, raw=np.asarray(raw, order="F"))
+        raw = self._target.starting_raw(start)
+        self._member = EnsembleMember(start, raw=np.array(raw, order="F"))
         rules, sampling = [PenalizedLineSearch()], RowSampling(1.0)
         self._plan = BoostingConfig(
             loss, FullLearner(), rules, _STAGES, sampling, None, (), data.seed
@@ -267,5 +267,7 @@ class _WholeTrial:
             if machine.converged:
                 break
         alpha = machine.component(self._kernel, len(self._start)).alpha
-        values = self._scored.value(self._held, self._start + self._K_held @ alpha)
+        values = self._scored.value(
+            self._held, self._held.starting_raw(self._start) + self._K_held @ alpha
+        )
         return float(np.average(values, weights=self._held.weight))

@@ -141,11 +141,10 @@ def train(
             _boost_until_interrupted(config, data, target, initial, team)
         finally:
             _close(config.learner, data, state)
-        ended = [one.has_stopped for one in (budget, watch) if one is not None]
-        state.is_stopped = state.is_stopped and not any(ended)
+        is_complete = not state.is_stopped and state.interrupt is None
+        attempt = watch.begun() if watch is not None and is_complete else None
         outcome = recipe.finish(_outcome(recipe, config, data, state))
         _keep_best(config, outcome.state)
-        attempt = None if watch is None else watch.attempt
         outcome = with_kernel_part(recipe, initial, outcome, team, began, ends, attempt)
     state = outcome.state
     fitted = _fitted(recipe, initial, outcome)
@@ -191,7 +190,8 @@ def _config(
         n_stages=recipe.n_stages,
         sampling=recipe.sampling,
         stopping=recipe.stopping,
-        callbacks=(*callbacks, *(one for one in (budget, watch) if one is not None)),
+        callbacks=callbacks,
+        own_callbacks=tuple(one for one in (budget, watch) if one is not None),
         seed=recipe.seed,
         units=recipe.units,
         metric=recipe.metric,

@@ -27,8 +27,7 @@ class Watch:
 
     def __init__(self, recipe: Recipe, initial: InitialState, team: ThreadTeam) -> None:
         self._begin = partial(Attempt, recipe, initial, team)
-        self.attempt: Attempt | None = None
-        self.has_stopped = False
+        self._attempt: Attempt | None = None
 
     def __call__(self, event: Event) -> bool:
         """Return whether to stop after this stage."""
@@ -44,6 +43,9 @@ class Watch:
         n_looks, rest = divmod(n_stages, FIRST_LOOK)
         if rest or n_looks.bit_count() != 1:
             return False
-        self.attempt = self.attempt or self._begin()
-        self.has_stopped = self.attempt.needs_no_more(n_stages)
-        return self.has_stopped
+        return self.begun().needs_no_more(n_stages)
+
+    def begun(self) -> Attempt:
+        """Return the attempt, which begins with the present stages of the trees."""
+        self._attempt = self._attempt or self._begin()
+        return self._attempt

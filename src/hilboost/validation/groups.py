@@ -78,6 +78,8 @@ def number_groups(groups: Any, weight: Floats | None, n: int) -> NDArray[np.int6
 def check_positions(positions: Any, n: int) -> NDArray[np.int64] | None:
     """Return the position of each row, (n,), or ``None`` if there are none.
 
+    Positions are numbered from 0 on; those that no row has are left out.
+
     Raises
     ------
     InvalidData
@@ -98,4 +100,5 @@ def check_positions(positions: Any, n: int) -> NDArray[np.int64] | None:
             f"positions must be whole numbers from 0 to {_LAST_POSITION}; row {row} has "
             f"{found[row]:g}."
         )
-    return found.astype(np.int64)
+    numbers: NDArray[np.int64] = np.unique(found, return_inverse=True)[1].reshape(n)
+    return numbers.astype(np.int64)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.tables import (
     DenseTable,
     FileTable,
@@ -248,7 +248,9 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
     if X is None:
         return InvalidData("X is None; pass a table with rows and columns.")
     if isinstance(X, str):
-        return InvalidData(f"X is the text {X!r}; read the file first, as with pandas.read_csv.")
+        return InvalidData(
+            f"X is the text {shown(X)}; read the file first, as with pandas.read_csv."
+        )
     if message.startswith("Expected 2D array"):
         return InvalidData(
             f"{message.partition(':')[0]}: X must have rows and columns. Reshape your data: "

@@ -58,7 +58,8 @@ class StageRecord:
     def event(self) -> Event:
         """The event for callbacks."""
         held_out = self.validation[-1] if self.validation else None
-        return Event(self.number, self.n_stages, self.train[-1], held_out)
+        metrics = {name: values[-1] for name, values in self.metrics.items()}
+        return Event(self.number, self.n_stages, self.train[-1], held_out, metrics)
 
 
 class StageLog:

@@ -174,7 +174,8 @@ class FullLearner(KernelLearner):
         up_to = _ILL_CONDITIONED_DIRECT_UP_TO if data.is_ill_conditioned else DIRECT_UP_TO
         if n > up_to or 32.0 * n * n > data.workspace.memory:
             return False
-        require_free(24.0 * n * n, f"a Cholesky factor of {n} rows")
+        if array_api.is_on_host(data.workspace.X):
+            require_free(24.0 * n * n, f"a Cholesky factor of {n} rows")
         return True
 
     def _gram(

@@ -83,9 +83,11 @@ def learned_metric(
 
     Notes
     -----
-    The cost is that of about 25 inversions of m × m matrices, or twice as many.
+    The cost is that of about 25 inversions of m × m matrices, or three times as many.
     """
     Z, Y, w = _merged(Z, Y, np.ones(len(Z)) if weight is None else weight)
+    if len(Z) < 2:
+        return Metric(np.ones(Z.shape[1]), 1.0, 1.0)
     Y = Y - np.average(Y, axis=0, weights=w)
     variance = float(np.average((Y * Y).sum(axis=1), weights=w)) or 1.0
     problem = _Problem(Z, Y, w)

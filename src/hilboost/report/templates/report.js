@@ -4,7 +4,7 @@
 function key(row, column) {
   const cell = row.cells[column];
   if (!cell) return "";
-  const text = cell.innerText.trim().replace(/[\u202f,]/g, "").replace(/^−/, "-");
+  const text = cell.textContent.trim().replace(/[\u202f,]/g, "").replace(/−/g, "-");
   if (text === "" || text === "–") return null;
   const number = parseFloat(text);
   return Number.isNaN(number) ? text : number;
@@ -30,7 +30,7 @@ for (const table of document.querySelectorAll("table:not(.matrix)")) {
   if (!table.tHead || !table.tBodies[0] || table.tBodies[0].rows.length < 3) continue;
   if (table.querySelector("tbody [colspan]")) continue;
   [...table.tHead.rows[0].cells].forEach((heading, column) => {
-    if (heading.innerText.trim() === "") return;
+    if (heading.textContent.trim() === "") return;
     const button = document.createElement("button");
     button.append(...heading.childNodes);
     heading.append(button);
