@@ -15,15 +15,12 @@ over the day.
 
 ## Notes on the measurements
 
-* Each table comes from one run, except for "Libraries at their defaults": hilboost was run about an
-  hour after the other libraries, on the same machine.
-* ChimeraBoost is missing in "Libraries at their defaults". In the last run with it (27 tables, two
-  splits, before hilboost added kernel machines), its mean rank was 2.07 and its geometric mean of
-  score over best 1.020, against 2.11 and 1.088 of hilboost.
+* Each table comes from one run, except for "Libraries at their defaults": hilboost was run up to
+  two hours after the other libraries, on the same machine, beside other processes. Its seconds are
+  those of the processor, as are those of the others on six of the tables.
 * Some runs shared the machine with other processes, so their times are too long; their errors are
-  not affected. These are kin40k on splits 1 to 9, the tables of structured outputs except those
-  under "Speed", and "Libraries at their defaults", where the seconds of one library vary by up to
-  a factor of two between runs.
+  not affected. These are kin40k on splits 1 to 9, and the tables of structured outputs except those
+  under "Speed".
 * "Tree boosting at equal settings" was measured again on another machine (Intel Xeon, two cores),
   with a later state of hilboost: `benchmarks/results/trees_xeon.md`. hilboost took .74 of
   LightGBM's time for regression (XGBoost 1.19), .92 for two classes (.99) and .71 on Letter (1.02),

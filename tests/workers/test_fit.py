@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import median_absolute_error
@@ -45,6 +45,7 @@ def assert_same_bytes(model, X, y, weight, division, held_out=(None, None, None)
 
 @losses
 @settings(max_examples=3, deadline=None)
+@example(division=([81, 85], [0, 1, 0, 0, 0, 0, 0]), weights="fractions")  # few rows of one
 @given(division=divisions, weights=st.sampled_from(["none", "whole", "fractions"]))
 def test_every_loss(loss, division, weights):
     model = loss.build(**PLAIN | {"n_estimators": 3, "random_state": 0})

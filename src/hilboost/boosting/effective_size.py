@@ -84,12 +84,6 @@ class WeightScale:
         """Convert a mass from original to divided weights."""
         return _quotient(mass, self.divisor)
 
-    def given(self, target: Target) -> Floats | None:
-        """Return the original weights of a target with divided weights."""
-        if target.weight is not None:
-            return target.weight * self.divisor
-        return None if self.divisor == 1 else np.full(len(target.y), self.divisor)
-
 
 def _quotient(mass: float, by: float) -> float:
     # Round, so that five times a unit divided by the unit is exactly five.

@@ -163,7 +163,8 @@ class FitFingerprint:
                 f"{path} is the checkpoint of a fit with a different random_state. {_WAYS_OUT}"
             )
         theirs = header["data"]
-        names = [*self.data, *(name for name in theirs if name not in self.data)]
+        # Fits on several workers have no fingerprints of data.
+        names = [*self.data, *(name for name in theirs if self.data and name not in self.data)]
         others = [name for name in names if theirs.get(name, "none") != self.data.get(name, "none")]
         if others:
             raise InvalidData(

@@ -38,7 +38,7 @@ def train_forest(
         The rows to which each tree is fitted.
     n_threads : int
     """
-    warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
+    warn_of_light_weights(data.target, learner.min_samples_leaf)
     target, X, encoding = data.target, data.X, None
     encoder = level_encoder([learner], data)
     if encoder is not None:

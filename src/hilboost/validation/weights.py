@@ -10,6 +10,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData
+from hilboost.core.target import Target
+from hilboost.reductions.sums import total_weight
 from hilboost.tables import as_array
 
 
@@ -53,11 +55,19 @@ def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
     return np.asarray(weight)
 
 
-def warn_of_light_weights(weight: Floats | None, min_samples_leaf: float) -> None:
-    """Warn if weights are so small that no leaf can reach ``min_samples_leaf``."""
-    if weight is None:
+def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: float = 1.0) -> None:
+    """Warn if weights are so small that no leaf can reach ``min_samples_leaf``.
+
+    Parameters
+    ----------
+    target : Target
+    min_samples_leaf : float
+    divisor : float
+        By which the weights of the target were divided.
+    """
+    if target.weight is None and divisor == 1:
         return
-    total, n = float(weight.sum()), len(weight)
+    total, n = divisor * total_weight(target), target.n_rows
     if total < 2 * min_samples_leaf <= n:
         warnings.warn(
             f"sample_weight sums to {total:.3g} over {n} rows, so no leaf can reach "

@@ -112,7 +112,7 @@ def output_recipe(
     early = p["early_stopping"] is not False and data.held_out is not None
     check_parts(p["learner"], learner, data.schema, "set learner='kernel'")
     encoder, learner = _encoded(learner, data)
-    warn_of_light_weights(data.target.weight, learner.min_samples_leaf)
+    warn_of_light_weights(data.target, learner.min_samples_leaf)
     n_stages, rate = pace(p, learner, loss.quadratic)
     searches_penalty = learner.penalizes and not loss.quadratic
     return Recipe(

@@ -399,7 +399,7 @@ def _counting_weights(
     if is_auto(p["min_samples_leaf"]):
         warn_of_uneven_weights(scale, data.target, trees.min_samples_leaf)
     else:
-        warn_of_light_weights(scale.given(data.target), resolved.min_samples_leaf)
+        warn_of_light_weights(data.target, resolved.min_samples_leaf, scale.divisor)
     return trees
 
 
