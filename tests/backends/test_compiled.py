@@ -22,6 +22,7 @@ from hilboost.backends.compile_notice import CompileNotice
 from hilboost.core.errors import CacheWarning
 
 SOURCE = Path(hilboost.__file__).parent
+ROOT = Path(__file__).parents[2]
 LOOPS = """
 from hilboost.backends.compiled import compiled
 
@@ -275,7 +276,7 @@ def test_code_compiled_for_a_family_of_processors(folder):
     """As in the container image of the documentation."""
     code = "import loops, numpy; loops.total(numpy.ones(3)); print(loops.total.stats.cache_hits)"
     folders = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(SOURCE.parent)}
-    page = (SOURCE.parents[1] / "docs" / "install.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     family = dict(
         re.findall(r'(NUMBA_CPU_\w+)=(?:"")?([\w-]*)', page.partition("\nENV ")[2].splitlines()[0])
     )
