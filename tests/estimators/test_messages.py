@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from typing import TypeVar, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from hilboost.estimators.peer_names import (
     REGRESSION_LOSSES,
     same_loss,
 )
+from hilboost.estimators.signatures import public_fit, public_methods, public_prediction
 from hilboost.losses.registry import classification_losses, regression_losses
 from hilboost.network import NetworkCompletion
 
@@ -148,17 +150,19 @@ def test_nested_parameters():
 
 
 def test_no_message_names_an_internal_class():
-    for call in (
-        lambda: regressor().fit(X),
-        lambda: regressor().fit(X, Y).predict(X, num_iteration=3),
-        lambda: regressor().predict(),
-        lambda: OutputKernelForestRegressor().predict(),
-        lambda: regressor().apply(),
+    for call, beginning in (
+        (lambda: regressor().fit(X), "fit() missing"),
+        (
+            lambda: regressor().fit(X, Y).predict(X, num_iteration=3),
+            "BoostingRegressor.predict has",
+        ),
+        (lambda: regressor().predict(), "predict() missing"),
+        (lambda: OutputKernelForestRegressor().predict(), "predict() missing"),
+        (lambda: regressor().apply(), "apply() missing"),
     ):
         with pytest.raises(TypeError) as error:
             call()
-        internal = ("BoostingEstimator", "NumberPredictions", "TableBoosting", "OutputKernelEst")
-        assert not any(name in str(error.value) for name in internal)
+        assert str(error.value).startswith(beginning)
 
 
 # Validation data
@@ -282,7 +286,36 @@ def test_methods_keep_their_signatures():
     assert "X" in inspect.signature(BoostingClassifier.predict_proba).parameters
 
 
+@pytest.mark.parametrize("decorate", [public_fit, public_methods, public_prediction])
+def test_decorators_keep_the_types_of_methods(decorate):
+    of, result = get_type_hints(decorate).values()
+    assert isinstance(of, TypeVar)
+    assert of is result
+
+
 def test_logarithms_of_probabilities():
     model = BoostingClassifier(**PLAIN).fit(X, LABELS)
     np.testing.assert_array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
     assert not hasattr(BoostingClassifier("hinge", **PLAIN).fit(X, LABELS), "predict_log_proba")
+
+
+@pytest.mark.parametrize(
+    ("argument", "instead"),
+    [
+        ("return_std", r"call predict_interval\(X\) after calibrate\(X_held_out, y_held_out\)\."),
+        ("raw_score", r"call predict_raw\(X\)\."),
+        ("pred_contribs", r"call shap_values\(X\)\."),
+        ("offsets", r"its arguments are X, offset\."),
+    ],
+)
+def test_arguments_of_predict(argument, instead):
+    model = BoostingRegressor(n_estimators=2, learner="tree").fit([[0.0], [1.0]], [0, 1])
+    message = rf"^BoostingRegressor\.predict has no argument '{argument}'; {instead}$"
+    with pytest.raises(TypeError, match=message):
+        model.predict([[0.0]], **{argument: True})
+
+
+def test_arguments_of_predict_proba():
+    model = BoostingClassifier(n_estimators=2, learner="tree").fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(TypeError, match=r"predict_proba has no argument 'return_std'; call"):
+        model.predict_proba([[0.0]], return_std=True)

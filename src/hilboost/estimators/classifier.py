@@ -12,7 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.predictions import ClassPredictions, has_probabilities
-from hilboost.estimators.signatures import available_if
+from hilboost.estimators.signatures import available_if, public_prediction
 from hilboost.estimators.table_boosting import TableBoosting
 
 
@@ -145,6 +145,7 @@ warm_start, random_state, n_jobs, verbose : optional
         )
         self.class_weight = class_weight
 
+    @public_prediction
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Predict the most probable class; without probabilities, the one with the highest score.
 
@@ -161,6 +162,7 @@ warm_start, random_state, n_jobs, verbose : optional
         return self._best(self.predict_raw(X, offset))
 
     @available_if(has_probabilities)
+    @public_prediction
     def predict_proba(self, X: Any, offset: Any = None) -> Floats:
         """Predict class probabilities.  Not available with the losses of support vector machines.
 

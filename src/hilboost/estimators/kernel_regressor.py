@@ -11,6 +11,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import KernelBoosting
 from hilboost.estimators.predictions import NumberPredictions
+from hilboost.estimators.signatures import public_prediction
 
 
 class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting):
@@ -223,6 +224,7 @@ default="from_dtype"
         )
         self.quantile = quantile
 
+    @public_prediction
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict the target.
 

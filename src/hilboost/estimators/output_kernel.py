@@ -19,7 +19,7 @@ from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.conformal import CandidateSets
 from hilboost.estimators.output_quality import OutputQuality
-from hilboost.estimators.signatures import public_methods
+from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
 from hilboost.outputs import as_output
 from hilboost.tables import check_sparse, is_sparse, n_rows, without_mask
@@ -132,6 +132,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
 
     # Prediction
 
+    @public_prediction
     def predict(
         self,
         X: Any,

@@ -143,6 +143,24 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 }
 """Names in other libraries, and those of the same purpose here; estimators have some of them."""
 
+PREDICTIONS: dict[str, tuple[str, ...]] = {
+    "best_iteration": ("staged_predict(X)",),
+    "iteration_range": ("staged_predict(X)",),
+    "n_estimators": ("staged_predict(X)",),
+    "ntree_end": ("staged_predict(X)",),
+    "num_iteration": ("staged_predict(X)",),
+    "output_margin": ("predict_raw(X)",),
+    "pred_contrib": ("shap_values(X)",),
+    "pred_contribs": ("shap_values(X)",),
+    "pred_leaf": ("apply(X)",),
+    "raw_score": ("predict_raw(X)",),
+    "return_std": (
+        "predict_interval(X) after calibrate(X_held_out, y_held_out)",
+        "predict_proba(X)",
+    ),
+}
+"""Arguments of ``predict`` in other libraries, and the methods of the same purpose here."""
+
 
 _OF_SCIKIT_LEARN: dict[str, Callable[[Any], Any]] = {
     "HalfSquaredError": lambda loss: "squared_error",

@@ -13,7 +13,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.conformal import PredictionIntervals, PredictionSets
 from hilboost.estimators.losses import class_loss, number_loss
-from hilboost.estimators.signatures import available_if, public_methods
+from hilboost.estimators.signatures import available_if, public_methods, public_prediction
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.codecs import ClassCodec, NumberCodec, TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -39,6 +39,7 @@ class NumberPredictions(PredictionIntervals):
     def _make_loss(self, codec: TargetCodec) -> Loss:
         return number_loss(self.loss, self.get_params(deep=False))
 
+    @public_prediction
     def predict(self, X: Any) -> Floats:
         """Predict the target.
 
@@ -139,6 +140,7 @@ class ClassPredictions(PredictionSets):
         return classes
 
     @available_if(has_probabilities)
+    @public_prediction
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities.  Not available with the losses of support vector machines.
 
@@ -170,6 +172,7 @@ class ClassPredictions(PredictionSets):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    @public_prediction
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class; without probabilities, the one with the highest score.
 

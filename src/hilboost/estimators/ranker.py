@@ -18,7 +18,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.held_out import Rows
 from hilboost.estimators.losses import ranking_loss
-from hilboost.estimators.signatures import public_fit
+from hilboost.estimators.signatures import public_fit, public_prediction
 from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.metrics import NDCG
 from hilboost.model.codecs import NumberCodec, TargetCodec
@@ -229,6 +229,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
     def _takes_missing_targets(self) -> bool:
         return False
 
+    @public_prediction
     def predict(self, X: Any, offset: Any = None) -> Floats:
         """Predict scores, by which the rows of a group are ranked: larger comes first.
 

@@ -13,6 +13,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.predictions import NumberPredictions
+from hilboost.estimators.signatures import public_prediction
 from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.model.scores import explained
 from hilboost.validation.weights import check_weights
@@ -257,6 +258,7 @@ default="from_dtype"
         )
         self.quantile = quantile
 
+    @public_prediction
     def predict(self, X: Any, offset: Any = None) -> Floats:
         """Predict the target.
 

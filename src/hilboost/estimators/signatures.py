@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.estimators import sklearn_callbacks
-from hilboost.estimators.peer_names import advice
+from hilboost.estimators.peer_names import PREDICTIONS, advice
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
@@ -39,6 +39,21 @@ def public_fit(method: Method) -> Method:
         return run(self, *arguments, **named)
 
     return cast("Method", fit)
+
+
+def public_prediction(method: Method) -> Method:
+    """Explain unknown arguments of ``predict`` and ``predict_proba``."""
+    known = tuple(signature(method).parameters)
+    method.__qualname__ = name = method.__name__
+
+    @wraps(method)
+    def predict(self: Any, *arguments: Any, **named: Any) -> Any:
+        for argument in named:
+            if argument not in known:
+                raise InvalidType(_unknown_of_prediction(self, name, argument))
+        return method(self, *arguments, **named)
+
+    return cast("Method", predict)
 
 
 def public_methods(cls: Class) -> Class:
@@ -72,6 +87,16 @@ def unknown_argument(cls: Any, name: str, method: str = "") -> str:
     of_fit = tuple(signature(cls.fit).parameters)[1:]
     text = f"{what} {name!r}; {advice(name, cls._get_param_names(), of_fit, cls.__name__)}"
     return text if text.endswith("?") else f"{text}."
+
+
+def _unknown_of_prediction(model: Any, method: str, argument: str) -> str:
+    """Write the message about an unknown argument of a method that predicts."""
+    what = f"{type(model).__name__}.{method} has no argument {argument!r}"
+    for instead in PREDICTIONS.get(argument, ()):
+        if hasattr(model, instead.partition("(")[0]):
+            return f"{what}; call {instead}."
+    known = list(signature(getattr(model, method)).parameters)
+    return f"{what}; its arguments are {', '.join(known)}."
 
 
 class ExplainedParameters(BaseEstimator):

@@ -19,7 +19,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.held_out import Rows
 from hilboost.estimators.losses import survival_loss
-from hilboost.estimators.signatures import public_fit
+from hilboost.estimators.signatures import public_fit, public_prediction
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.step_function import StepFunction
 from hilboost.estimators.table_boosting import TableBoosting
@@ -300,6 +300,7 @@ warm_start, random_state, n_jobs, verbose : optional
         assert curves is not None
         return curves
 
+    @public_prediction
     def predict(self, X: Any, offset: Any = None) -> Floats:
         """Predict the logarithm of the relative hazard, or the median time with ``loss="aft"``.
 
