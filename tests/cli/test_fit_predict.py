@@ -236,6 +236,39 @@ def test_proba_without_probabilities_is_refused(folder):
     )
 
 
+def test_intervals_of_a_regression(folder):
+    frame = table(220).drop(columns="kind")
+    fit(frame, "price")
+    run("predict", "model", write(frame, "new.csv"), "--coverage", 0.8, "--out", "out.csv")
+    written = pd.read_csv("out.csv")
+    assert list(written.columns) == ["prediction", "lower", "upper"]
+    ends = hilboost.load("model").predict_interval(frame.drop(columns="price"), 0.8)
+    np.testing.assert_allclose(written[["lower", "upper"]], ends, rtol=1e-12)
+
+
+def test_sets_of_classes(folder):
+    frame = table(220).drop(columns="price")
+    fit(frame, "kind")
+    run("predict", "model", write(frame, "new.csv"), "--coverage", 0.99, "--out", "out.csv")
+    written = pd.read_csv("out.csv")
+    expected = hilboost.load("model").predict_set(frame[["width", "height", "depth"]], 0.99)
+    labels = ["box, small", "große Kiste"]
+    assert list(written["set"]) == [
+        "; ".join(label for label, here in zip(labels, row, strict=True) if here)
+        for row in expected
+    ]
+
+
+def test_coverage_that_is_not_available(regression_model):
+    command = ("predict", "model", write(regression_model, "new.csv"), "--coverage")
+    assert "requires a calibrated model, and 'model' is not" in refused(*command, 0.9)
+    fit(table(220).drop(columns="kind"), "price")
+    assert "coverage must be" in refused(*command, 1.5)
+    frame = regression_model.assign(time=1.0 + np.arange(120), event=1)
+    fit(frame, "time", "--event", "event", "--task", "survival")
+    assert "supported by regression and classification models" in refused(*command, 0.9)
+
+
 def test_debug_lets_the_traceback_through(folder):
     result = run("fit", "a.csv", "--target", "y", "--out", "model", "--debug")
     assert isinstance(result.exception, ValueError)

@@ -185,6 +185,14 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Add a column of probabilities for every class.")
     ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="FRACTION",
+            help="Add the ends of intervals, or the set of classes, that contain the target of a "
+            "row with this probability.",
+        ),
+    ] = None,
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
@@ -203,7 +211,7 @@ def predict(
         from hilboost.cli.predictions import PredictJob, run_predict
 
         form = Dialect(sep, decimal, encoding)
-        run_predict(PredictJob(model, table, out, proba, spreadsheet_safe, form))
+        run_predict(PredictJob(model, table, out, proba, coverage, spreadsheet_safe, form))
 
 
 model_commands.add_to(app)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ class PredictJob:
     table: Path
     out: Path | None = None
     proba: bool = False
+    coverage: float | None = None
     spreadsheet_safe: bool = True
     dialect: Dialect = DETECT
 
@@ -56,9 +58,14 @@ def run_predict(job: PredictJob) -> None:
             f"--proba needs probabilities, but '{job.model}' was fitted with loss={model.loss!r}, "
             "which has none; remove --proba, or fit with another loss."
         )
+    if job.coverage is not None:
+        _check_calibrated(model, job.model)
     X = model_columns(model, frame)
     try:
-        write_table(_predictions(model, X, job.proba), job.out, job.spreadsheet_safe)
+        found = _predictions(model, X, job.proba)
+        if job.coverage is not None:
+            found = found.assign(**_UNCERTAIN[model.fitted_.codec.kind](model, X, job.coverage))
+        write_table(found, job.out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:
         raise CliError(
             f"A predicted class contains {error.object[error.start]!r}, which is not valid "
@@ -137,6 +144,41 @@ def _predictions(model: Any, X: Any, proba: bool) -> "pd.DataFrame":
         names = [f"probability_{label}" for label in model.classes_]
         result[names] = model.predict_proba(X)
     return result
+
+
+def _interval(model: Any, X: Any, coverage: float) -> dict[str, Any]:
+    """Columns of the lower and upper ends, of each output."""
+    ends = model.predict_interval(X, coverage)
+    if ends.ndim == 2:
+        return {"lower": ends[:, 0], "upper": ends[:, 1]}
+    return {
+        f"{name}_{k}": ends[:, k, j]
+        for k in range(ends.shape[1])
+        for j, name in enumerate(("lower", "upper"))
+    }
+
+
+def _set(model: Any, X: Any, coverage: float) -> dict[str, Any]:
+    """A column of the classes in the set of each row."""
+    names = [str(label) for label in model.classes_]
+    rows = model.predict_set(X, coverage)
+    return {"set": ["; ".join(compress(names, row)) for row in rows]}
+
+
+_UNCERTAIN = {"numbers": _interval, "classes": _set}
+
+
+def _check_calibrated(model: Any, path: Path) -> None:
+    if model.fitted_.codec.kind not in _UNCERTAIN:
+        raise CliError(
+            f"--coverage is supported by regression and classification models, but not by "
+            f"'{path}', which is a {type(model).__name__}; remove --coverage."
+        )
+    if model.fitted_.calibration is None:
+        raise CliError(
+            f"--coverage requires a calibrated model, and '{path}' is not; fit it to at least 200 "
+            "rows with early stopping by folds, or call its method calibrate in Python."
+        )
 
 
 def _output_names(model: Any, n_outputs: int) -> list[str]:
