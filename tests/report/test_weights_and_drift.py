@@ -109,7 +109,7 @@ def test_training_rows_are_counted():
     found = facts(model, X[some], Y[some] + 1.0, X_train=X[FIT].astype(np.float64))
     assert found["drift"]["in_both"] == 40
     assert not any(one["differs"] for one in found["drift"]["columns"])
-    assert "40 of these 80 rows also occur in the training data." in found["warnings"][0]
+    assert "50% of these 80 rows also occur in the training data." in found["warnings"][0]
     with pytest.raises(InvalidData, match="X_train has 3 columns, but X has 5"):
         model.report(X, Y, X_train=X[:, :3])
 

@@ -17,28 +17,26 @@ from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.callbacks.printer import with_printer
 from hilboost.core.callback import Callback, History, check_callbacks
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, errors_of
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.estimators.held_out import Rows, validation_sets
+from hilboost.estimators.held_out import Rows
+from hilboost.estimators.preparation import training_data
 from hilboost.estimators.reports import ReportMixin
 from hilboost.estimators.signatures import ExplainedParameters, public_fit, public_methods
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
-from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
+from hilboost.model.row_marks import RowMarks
 from hilboost.model.stage_learners import StageLearners
 from hilboost.persistence.stored import StoredModel
-from hilboost.tables import Schema, of_used_levels
-from hilboost.training.categories import check_levels
+from hilboost.tables import Schema
 from hilboost.training.checkpoints import Resumable, checkpoint_among
-from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
+from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult, train
 from hilboost.validation.inputs import Expected, check_inputs, is_plain
-from hilboost.validation.offsets import check_offset, check_outputs
-from hilboost.validation.weights import check_weights
 
 
 def division_of(model: Any) -> str | None:
@@ -206,9 +204,9 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
             relay = Relay(self, X=rows.X, y=rows.y, metadata={"sample_weight": rows.weight})
             callbacks = (*callbacks, relay)
         before = self._continued()
-        data = self._training_data(rows, held_out, before)
+        data = training_data(self, rows, held_out, before)
         result = self._train(data, callbacks, before, relay)
-        self.fitted_ = result.fitted
+        self.fitted_ = replace(result.fitted, marks=RowMarks.of(data.X))
         result.raise_interrupt()
         if relay is not None:
             relay.end()
@@ -220,45 +218,6 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
             return None
         return self.fitted_.to_continue()
 
-    def _training_data(
-        self, rows: Rows, held_out: Rows, before: FittedModel | None
-    ) -> TrainingData:
-        """Validate the training data and the held-out rows, if there are any."""
-        X, y, weight = rows.X, rows.y, rows.weight
-        sets = validation_sets(held_out)
-        schema = None if before is None else before.schema
-        in_blocks = self._reads_blocks()
-        X, schema = check_inputs(self, X, replace(self._expected(schema), blocks=in_blocks))
-        n = len(X)
-        if y is None:
-            raise InvalidData(
-                f"requires y to be passed, but the target y is None: call "
-                f"{type(self).__name__}.fit(X, y)."
-            )
-        codec, encoded = self._learn_codec(y, n) if before is None else self._encode(before, y, n)
-        weight = check_weights(weight, X)
-        target = Target(encoded, weight, offset=check_offset(rows.offset, n))
-        target = self._weighted(target, codec)
-        X, target = self._arranged(X, target, rows)
-        if target.groups is not None:
-            weight = target.weight
-        if weight is not None and target.weight is not None:
-            weight = weight[target.weight > 0]
-        X, target = without_zero_weights(X, target)
-        if len(X) < n and before is None and schema.categories:
-            X, schema = of_used_levels(X, schema)
-        if self._merges_equal_rows:
-            X, target = merge_equal_rows(X, target)
-            weight = target.weight
-        one_class = codec.has_one_class(target)
-        if before is not None:
-            check_levels(schema, X)
-        data = TrainingData(X, target, schema, codec, sample_weight=weight, has_one_class=one_class)
-        found = [self._validation_set(data, name, rows) for name, rows in sets.items()]
-        if not found:
-            return data
-        return replace(data, held_out=(found[0].X, found[0].target), others=tuple(found[1:]))
-
     def _expected(self, schema: Schema | None) -> Expected:
         """The properties that inputs must have."""
         return Expected(
@@ -267,31 +226,6 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
             self._takes_sparse(),
             infinite=self._takes_infinity(),
         )
-
-    def _encode(self, before: FittedModel, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        """Encode the labels of a continued fit."""
-        return before.codec, before.codec.encode(y, n, self._takes_missing_targets())
-
-    def _validation_set(self, data: TrainingData, name: str, rows: Rows) -> ValidationSet:
-        """Validate the rows of one of the user's validation sets."""
-        where = f"[{name!r}]" if name else ""
-        with errors_of(f"X_val{where}"):
-            X, _ = check_inputs(self, rows.X, self._expected(data.schema))
-        with errors_of(f"y_val{where}"):
-            labels = self._held_labels(rows)
-            encoded = data.codec.encode(labels, len(X), self._takes_missing_targets())
-        with errors_of(f"sample_weight_val{where}"):
-            target = Target(encoded, check_weights(rows.weight, X))
-        with errors_of(f"offset_val{where}"):
-            offset = check_offset(rows.offset, len(X))
-            if (offset is None) != (data.target.offset is None):
-                raise InvalidData("offset and offset_val must both be passed, or neither.")
-            if data.target.offset is not None:
-                check_outputs(offset, data.target.offset.shape[1])
-            target = replace(target, offset=offset)
-        with errors_of(f"groups_val{where}"):
-            X, target = self._arranged(X, target, rows)
-        return ValidationSet(name, *without_zero_weights(X, target))
 
     def _train(
         self,

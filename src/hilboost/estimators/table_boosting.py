@@ -23,6 +23,7 @@ from hilboost.estimators.held_out import Rows
 from hilboost.estimators.kernel_boosting import chosen_learners
 from hilboost.estimators.offsets import Offsets
 from hilboost.estimators.parameters import changed
+from hilboost.estimators.preparation import training_data
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import public_methods
 from hilboost.learners.ridge import RidgeLearner
@@ -346,7 +347,7 @@ class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
                 "rows of the fit; fit a new model."
             )
         rows = Rows(X, y, sample_weight, groups, offset)
-        data = self._training_data(rows, Rows(None, None), fitted)
+        data = training_data(self, rows, Rows(None, None), fitted)
         found = copy(self)
         found.fitted_ = refit_leaves(fitted, data, keep, threads_for(self.n_jobs, data.X.size))
         return found

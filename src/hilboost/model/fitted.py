@@ -21,6 +21,7 @@ from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.row_marks import RowMarks
 from hilboost.model.snapshot import KeptState
 from hilboost.model.stage_learners import StageLearners
 from hilboost.model.survival_curves import SurvivalCurves
@@ -63,6 +64,8 @@ class FittedModel:
         What turns the risks of a survival model into survival functions.
     row_draws : int
         Version of the random draws of rows; the first one was not noted.
+    marks : RowMarks or None
+        By which reports recognize training rows; ``None`` if the model was read from a file.
     """
 
     model: AdditiveModel
@@ -81,6 +84,7 @@ class FittedModel:
     kept: KeptState | None = None
     survival: SurvivalCurves | None = None
     row_draws: int = 1
+    marks: RowMarks | None = None
 
     @property
     def n_stages(self) -> int:

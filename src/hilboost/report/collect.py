@@ -11,6 +11,7 @@ from hilboost.losses.registry import gives_probabilities
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
 from hilboost.report.asides import Asides
+from hilboost.report.cautions import cautions
 from hilboost.report.classes import class_facts
 from hilboost.report.contributions import contribution_facts
 from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
@@ -27,7 +28,7 @@ from hilboost.report.evaluation import (
     scorer,
 )
 from hilboost.report.figures import with_intervals
-from hilboost.report.influence import dependence_facts, importance_facts, mean_loss
+from hilboost.report.influence import dependence_facts, importance_facts
 from hilboost.report.ranking import ranking_facts
 from hilboost.report.regression import quantile_facts, regression_facts
 from hilboost.report.structured import explained_scores, structured_facts
@@ -137,7 +138,7 @@ def facts(
         found |= _of_groups(rows, order, asides.names(len(raw)))
     else:
         found |= _of_numbers(rows, order)
-    found["warnings"] = _warnings(rows, found["drift"])
+    found["warnings"] = cautions(rows, found["drift"])
     complete: dict[str, Any] = plain(found)
     return complete
 
@@ -298,26 +299,3 @@ def _of_lifetimes(rows: Rows, order: list[int], strata: Any) -> dict[str, Any]:
         "survival": survival,
         "dependence": dependence_facts(columns, order, ["mean"], predict),
     }
-
-
-def _warnings(rows: Rows, drift: dict[str, Any] | None) -> list[str]:
-    """Collect warnings about the reliability of the report."""
-    model, raw = rows.model, rows.raw
-    found = []
-    if len(raw) < 30:
-        found.append(f"Only {len(raw)} rows: the results are unreliable.")
-    history = model.fitted_.history
-    if history is not None and len(raw) > 1:
-        kept = min(int(model.n_estimators_), len(history.train) - 1)
-        mean = mean_loss(model, rows.target, raw)
-        if np.isclose(mean, history.train[kept], rtol=1e-7, atol=0):
-            found.append(
-                "The loss on these rows equals the training loss, so they are most likely the "
-                "training data and the results are too good. Use held-out data instead."
-            )
-    if drift is not None and drift["in_both"] > 0.1 * len(raw):
-        found.append(
-            f"{drift['in_both']} of these {len(raw)} rows also occur in the training data. If they "
-            "are the same observations, the results are too good; use held-out data instead."
-        )
-    return found

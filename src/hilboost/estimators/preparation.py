@@ -1,0 +1,102 @@
+"""Validation of the rows that a user passed to ``fit``, with the parts of an estimator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hilboost.core.errors import InvalidData, errors_of
+from hilboost.core.target import Target
+from hilboost.estimators.held_out import Rows, validation_sets
+from hilboost.learners.kernel_machine.merging import merge_equal_rows
+from hilboost.model.fitted import FittedModel
+from hilboost.tables import of_used_levels
+from hilboost.training.categories import check_levels
+from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
+from hilboost.validation.inputs import check_inputs
+from hilboost.validation.offsets import check_offset, check_outputs
+from hilboost.validation.weights import check_weights
+
+
+def training_data(
+    estimator: Any, rows: Rows, held_out: Rows, before: FittedModel | None
+) -> TrainingData:
+    """Validate the training rows of an estimator, and the held-out rows, if there are any.
+
+    Parameters
+    ----------
+    estimator : BoostingEstimator
+        Defines the inputs that it accepts, the encoding of labels, and the order of rows.
+    rows, held_out : Rows
+    before : FittedModel or None
+        Record of the fit that is continued, whose columns and labels are kept.
+
+    Returns
+    -------
+    TrainingData
+
+    Raises
+    ------
+    InvalidData, InvalidType, ValueError, TypeError
+        The rows are invalid.
+    """
+    X, y, weight = rows.X, rows.y, rows.weight
+    sets = validation_sets(held_out)
+    schema = None if before is None else before.schema
+    in_blocks = estimator._reads_blocks()
+    X, schema = check_inputs(estimator, X, replace(estimator._expected(schema), blocks=in_blocks))
+    n = len(X)
+    if y is None:
+        raise InvalidData(
+            f"requires y to be passed, but the target y is None: call "
+            f"{type(estimator).__name__}.fit(X, y)."
+        )
+    if before is None:
+        codec, encoded = estimator._learn_codec(y, n)
+    else:
+        codec = before.codec
+        encoded = codec.encode(y, n, estimator._takes_missing_targets())
+    weight = check_weights(weight, X)
+    target = Target(encoded, weight, offset=check_offset(rows.offset, n))
+    target = estimator._weighted(target, codec)
+    X, target = estimator._arranged(X, target, rows)
+    if target.groups is not None:
+        weight = target.weight
+    if weight is not None and target.weight is not None:
+        weight = weight[target.weight > 0]
+    X, target = without_zero_weights(X, target)
+    if len(X) < n and before is None and schema.categories:
+        X, schema = of_used_levels(X, schema)
+    if estimator._merges_equal_rows:
+        X, target = merge_equal_rows(X, target)
+        weight = target.weight
+    one_class = codec.has_one_class(target)
+    if before is not None:
+        check_levels(schema, X)
+    data = TrainingData(X, target, schema, codec, sample_weight=weight, has_one_class=one_class)
+    found = [_validation_set(estimator, data, name, rows) for name, rows in sets.items()]
+    if not found:
+        return data
+    return replace(data, held_out=(found[0].X, found[0].target), others=tuple(found[1:]))
+
+
+def _validation_set(estimator: Any, data: TrainingData, name: str, rows: Rows) -> ValidationSet:
+    """Validate the rows of one of the user's validation sets."""
+    where = f"[{name!r}]" if name else ""
+    with errors_of(f"X_val{where}"):
+        X, _ = check_inputs(estimator, rows.X, estimator._expected(data.schema))
+    with errors_of(f"y_val{where}"):
+        labels = estimator._held_labels(rows)
+        encoded = data.codec.encode(labels, len(X), estimator._takes_missing_targets())
+    with errors_of(f"sample_weight_val{where}"):
+        target = Target(encoded, check_weights(rows.weight, X))
+    with errors_of(f"offset_val{where}"):
+        offset = check_offset(rows.offset, len(X))
+        if (offset is None) != (data.target.offset is None):
+            raise InvalidData("offset and offset_val must both be passed, or neither.")
+        if data.target.offset is not None:
+            check_outputs(offset, data.target.offset.shape[1])
+        target = replace(target, offset=offset)
+    with errors_of(f"groups_val{where}"):
+        X, target = estimator._arranged(X, target, rows)
+    return ValidationSet(name, *without_zero_weights(X, target))

@@ -1,0 +1,74 @@
+"""Hashes of training rows, by which reports recognize these rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from tests.cases import PLAIN
+
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, load
+from hilboost.model.row_marks import RowMarks
+from hilboost.report import facts
+from hilboost.tables import SparseTable
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(300, 3)).astype(np.float32)
+X[::7, 1] = np.nan
+X[:, 2] = np.round(X[:, 2])
+Y = np.where(np.isnan(X[:, 1]), 0.0, X[:, 1]) + X[:, 0]
+
+
+def mentions(found):
+    return [text for text in found["warnings"] if "occur in the training data" in text]
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.float64, lambda x: SparseTable(csr_array(x))])
+def test_the_share_is_exact_for_small_tables(convert):
+    marks = RowMarks.of(X[:200])
+    assert marks.share_of(convert(X[150:])) == pytest.approx(50 / 150)
+    assert marks.share_of(convert(X[:200])) == 1.0
+    assert marks.share_of(convert(X[200:])) == 0.0
+
+
+def test_the_share_is_estimated_for_large_tables():
+    table = RNG.normal(size=(50_000, 2))
+    marks = RowMarks.of(table[:40_000])
+    assert len(marks.hashes) == 4096
+    assert marks.share_of(table) == pytest.approx(0.8, abs=0.05)
+    assert marks.share_of(table[40_000:]) == 0.0
+
+
+def test_equal_numbers_have_equal_hashes():
+    marks = RowMarks.of(np.array([[0.0, np.nan]]))
+    assert marks.share_of(np.array([[-0.0, -np.nan], [0.0, 1.0]])) == 0.5
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_reports_say_which_share_of_rows_the_fit_has_seen(share, tmp_path):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(d=np.where(X[:, 0] > 0, "u", "v"))
+    model = BoostingRegressor(n_estimators=20, random_state=0).fit(frame[:200], Y[:200])
+    rows = slice(200 - int(100 * share), 300 - int(100 * share))
+    found = mentions(facts(model, frame[rows], Y[rows]))
+    assert len(found) == (share > 0.1)
+    if found:
+        assert found[0].startswith("50% of these 100 rows also occur in the training data.")
+    model.save(tmp_path / "model.hilboost")
+    again = load(tmp_path / "model.hilboost")
+    assert not mentions(facts(again, frame[rows], Y[rows]))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BoostingClassifier(n_estimators=5),
+        BoostingRegressor(**PLAIN | {"early_stopping": True}),
+        KernelBoostingRegressor(n_estimators=3),
+    ],
+)
+def test_the_training_data_are_recognized(model):
+    complete = np.nan_to_num(X)
+    y = Y if model._kind == "numbers" else np.array(["low", "high"])[(Y > 0).astype(int)]
+    found = facts(model.fit(complete, y), complete, y)
+    assert any("training data" in text for text in found["warnings"])
+    new = facts(model, complete + 0.01, y)
+    assert not any("training data" in text for text in new["warnings"])
