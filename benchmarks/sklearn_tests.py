@@ -78,6 +78,11 @@ OTHERS = (
     ),
     ("the text of `verbose`", r"verbose_output"),
     (
+        "`scoring` is a function of an estimator and rows: functions of targets and predictions "
+        "are metrics (`FunctionMetric`)",
+        r"test_random_seeds_warm_start",
+    ),
+    (
         "an interaction has the right sign at each of 1,125 points: other splits miss it "
         "at one of them",
         r"test_interaction_cst_numerically",
