@@ -53,6 +53,8 @@ from hilboost.losses import (
     Gamma,
     Hinge,
     Huber,
+    LambdaMAP,
+    LambdaMRR,
     LambdaRank,
     MultinomialExponential,
     MultinomialLogLoss,
@@ -64,6 +66,7 @@ from hilboost.losses import (
     SquaredError,
     SquaredHinge,
     Tweedie,
+    YetiRank,
 )
 from hilboost.outputs import (
     Compositions,
@@ -277,6 +280,9 @@ def _times(rng, n):
 GROUP_LOSSES = [
     GroupLossCase("lambdarank", LambdaRank, differentiable=False),
     GroupLossCase("lambdarank-linear", partial(LambdaRank, 3, "linear"), differentiable=False),
+    GroupLossCase("lambdamap", LambdaMAP, differentiable=False),
+    GroupLossCase("lambdamrr", partial(LambdaMRR, 3), differentiable=False),
+    GroupLossCase("yetirank", YetiRank, differentiable=False),
     GroupLossCase("pairwise_logistic", PairwiseLogistic),
     GroupLossCase("query_rmse", QueryRMSE),
     GroupLossCase("xendcg", CrossEntropyNDCG),

@@ -10,7 +10,7 @@ from sklearn.datasets import dump_svmlight_file
 from tests.cli.test_fit_predict import folder, refused, run, write  # noqa: F401
 
 import hilboost
-from hilboost import BoostingRanker, BoostingSurvival
+from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival
 from hilboost.cli.tables import read_table
 
 FAST = ("--n-estimators", 5)
@@ -153,3 +153,46 @@ def test_svmlight_files(monkeypatch):
     assert "not a valid SVMlight file" in refused("fit", "bad.svm", *more)
     monkeypatch.setattr("hilboost.cli.svmlight.MOST_CELLS", 3)
     assert "too many for the command line" in refused("fit", "plain.libsvm", *more)
+
+
+@pytest.mark.usefixtures("folder")
+def test_offsets():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(240, 3)), columns=["a", "b", "years"])
+    frame["claims"] = rng.poisson(np.exp(frame["a"] + frame["years"]))
+    write(frame, "train.csv")
+    start = ("fit", "train.csv", "--target", "claims", "--out", "model", "--loss", "poisson")
+    more = ("--set", "learner=tree", "--valid", "train.csv", "--json", *FAST)
+    done = run(*start, "--offset", "years", *more)
+    assert done.exit_code == 0, done.output
+    X, y, years = frame[["a", "b"]], frame["claims"], frame["years"]
+    model = BoostingRegressor("poisson", learner="tree", n_estimators=5, random_state=0)
+    model.fit(X, y, offset=years, X_val=X, y_val=y, offset_val=years)
+    expected = model.predict(X, years)
+    rmse = pytest.approx(np.sqrt(np.mean((y - expected) ** 2)))
+    assert json.loads(done.stdout)["scores"]["rmse"] == rmse
+    assert run("predict", "model", "train.csv", "--offset", "years", "--out", "p").exit_code == 0
+    np.testing.assert_allclose(pd.read_csv("p")["prediction"], expected)
+    done = run("evaluate", "model", "train.csv", "--offset", "years", "--metric", "rmse", "--json")
+    assert json.loads(done.stdout)["scores"]["rmse"] == rmse
+    done = run("report", "model", "train.csv", "--offset", "years", "--out", "page.html")
+    assert done.exit_code == 0, done.output
+    assert "no column 'yeers' for --offset" in refused(*start, "--offset", "yeers")
+    start = ("fit", "train.csv", "--target", "claims", "--out", "k", "--family", "kernel")
+    assert "--offset is not supported by Kernel" in run(*start, "--offset", "years").output
+
+
+@pytest.mark.usefixtures("folder")
+def test_competing_causes():
+    frame = machines()
+    frame["failed"] *= 1 + (frame["b"] > 0)
+    write(frame, "train.csv")
+    start = ("fit", "train.csv", "--target", "hours", "--event", "failed", "--out", "model", *FAST)
+    done = run(*start, "--loss", "discrete_hazard")
+    assert done.exit_code == 0, done.output
+    model = hilboost.load("model")
+    at = model.predict_cumulative_incidence_function(frame[["a", "b", "c"]], [1.0])
+    assert at.shape == (240, 2, 1)
+    done = run("evaluate", "model", "train.csv", "--event", "failed", "--json")
+    assert json.loads(done.stdout)["scores"]["concordance"] > 0.5, done.output
+    assert "may be the numbers of causes" in refused(*start)

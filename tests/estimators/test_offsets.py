@@ -175,8 +175,53 @@ def test_scores_of_rankings_and_survival_times_are_those_with_offsets():
     assert model.score(X, times, offset=OFFSET) > model.score(X, times)
 
 
-def test_ensembles_with_offsets_and_links_have_no_calibration():
+def test_intervals_of_ensembles_are_those_with_offsets():
     settings = {**TREES, "early_stopping": True}
     model = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
-    assert model.fitted_.calibration is None
-    assert BoostingRegressor("poisson", **settings).fit(X, COUNTS).fitted_.calibration is not None
+    inside = (model.predict_interval(X, 0.8, offset=OFFSET) - COUNTS[:, None]) * [-1, 1] >= 0
+    assert 0.75 < inside.all(axis=1).mean() < 0.95
+    # Beside an identity link, an offset moves the ends of intervals.
+    model = BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET)
+    found = model.predict_interval(X, offset=OFFSET)
+    np.testing.assert_allclose(found, model.predict_interval(X) + OFFSET[:, None])
+    with pytest.raises(InvalidData, match="each of the 1 outputs; it has 2"):
+        model.predict_interval(X, offset=np.zeros((N, 2)))
+
+
+def test_calibrations_are_those_with_offsets():
+    settings = {**TREES, "early_stopping": False}
+    known, new = slice(0, 120), slice(120, None)
+    model = BoostingRegressor("poisson", **settings).fit(X[known], COUNTS[known])
+    model.calibrate(X[new], COUNTS[new], offset=OFFSET[new])
+    error = np.abs(COUNTS[new] - model.predict(X[new], OFFSET[new]))
+    low, high = model.predict_interval(X[known], 0.9, offset=OFFSET[known]).T
+    expected = np.quantile(error, 0.9 * 121 / 120, method="higher")
+    np.testing.assert_allclose((high - low) / 2, expected)
+    np.testing.assert_allclose((high + low) / 2, model.predict(X[known], OFFSET[known]))
+    classes = BoostingClassifier(**settings).fit(X, CLASSES, offset=OFFSET)
+    classes.calibrate(X, CLASSES, offset=OFFSET)
+    sets = classes.predict_set(X, 0.8, offset=OFFSET)
+    assert sets[np.arange(N), CLASSES].mean() >= 0.8
+    assert (sets != classes.predict_set(X, 0.8)).any()
+
+
+def test_predictions_after_each_stage_are_those_with_offsets():
+    settings = {**TREES, "early_stopping": False}
+    many = np.where(X[:, 1] > 1, 2, CLASSES)
+    for y, offset in ((CLASSES, OFFSET), (many, np.column_stack([OFFSET, -OFFSET, 0 * OFFSET]))):
+        model = BoostingClassifier(**settings).fit(X, y, offset=offset)
+        scores = list(model.staged_decision_function(X, offset))
+        np.testing.assert_array_equal(scores[-1], model.decision_function(X, offset))
+        assert (scores[0] != scores[-1]).any()
+        *_, last = model.staged_predict_proba(X, offset)
+        np.testing.assert_array_equal(last, model.predict_proba(X, offset))
+        np.testing.assert_array_equal(np.log(last), model.predict_log_proba(X, offset))
+        *_, last = model.staged_predict(X, offset)
+        np.testing.assert_array_equal(last, model.predict(X, offset))
+    model = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
+    *_, last = model.staged_predict(X, OFFSET)
+    np.testing.assert_array_equal(last, model.predict(X, OFFSET))
+    query = np.repeat(np.arange(24), 10)
+    ranker = BoostingRanker(**settings).fit(X, COUNTS, groups=query, offset=OFFSET)
+    *_, last = ranker.staged_predict(X, OFFSET)
+    np.testing.assert_array_equal(last, ranker.predict(X, OFFSET))

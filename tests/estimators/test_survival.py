@@ -1,13 +1,14 @@
 """Survival models: their functions, learners, files, and invalid times."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 from tests.cases import PLAIN, assert_same_model
 
 import hilboost
 from hilboost import BoostingSurvival
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 
 SHORT = {name: value for name, value in PLAIN.items() if name != "multi_output"}
 SHORT |= {"min_samples_leaf": 5}
@@ -179,6 +180,13 @@ def test_concordance_is_that_of_scikit_survival():
     assert model.score(X, y) == pytest.approx(expected, rel=1e-12)
 
 
+def test_concordance_is_that_of_lifelines():
+    utils = pytest.importorskip("lifelines.utils")
+    model = BoostingSurvival("aft", **SHORT).fit(X, Y)
+    expected = utils.concordance_index(Y["time"], model.predict(X), Y["event"])
+    assert model.score(X, Y) == pytest.approx(expected, rel=1e-12)
+
+
 def test_defined_results():
     alike = np.array([(True, 1.0)] * 300, dtype=Y.dtype)
     model = BoostingSurvival(**SHORT).fit(X, alike)
@@ -201,6 +209,7 @@ def test_defined_results():
         ({"y": np.tile([2.0, 1.0], (300, 1))}, "exchange them, or pass events"),
         ({"y": np.array([(False, 1.0)] * 300, dtype=Y.dtype)}, "no event"),
         ({"y": None}, "requires y"),
+        ({"y": pd.DataFrame({"e": True, "t": Y["time"]})}, r"by to_records\(index=False\)"),
         ({"entry": Y["time"]}, "entry time of row 0"),
         ({"entry": Y["time"][:-1]}, "entry must hold"),
         ({"strata": Y["time"][:-1]}, "strata must hold"),
@@ -217,6 +226,17 @@ def test_bad_use():
         model.predict_survival_function(X, strata=Y["event"])
     with pytest.raises(InvalidParameter, match="Valid values: aft, cox, discrete_hazard"):
         BoostingSurvival("log_loss").fit(X, Y)
+    for times, message in (
+        (1.0, r"a list of numbers; got an array of shape \(\)"),
+        ([[1.0]], "a list of numbers"),
+        (["a"], "a list of numbers"),
+        ([1.0, -1.0], "0 or more; number 1 is -1"),
+        ([np.nan], "0 or more; number 0 is nan"),
+    ):
+        with pytest.raises(InvalidData, match=message):
+            model.predict_survival_function(X, times)
+    with pytest.raises(IncompatibleParts, match="not a finite number on these rows"):
+        model.score(X[:2], np.array([(False, 1.0)] * 2, dtype=Y.dtype))
     model.fit(X, Y, strata=Y["event"])
     with pytest.raises(InvalidData, match="pass the stratum"):
         model.predict_survival_function(X)

@@ -19,7 +19,7 @@ def _groups(starts):
     return itertools.pairwise(starts.tolist())
 
 
-def _mean_over_orders(starts, scores, result, value):
+def mean_over_orders(starts, scores, result, value):
     for group, (first, last) in enumerate(_groups(starts)):
         found = [value(first + order) for order in _orders(None, scores[first:last])]
         result[group] = np.mean(found)
@@ -30,28 +30,7 @@ def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
         ideal = np.sort(gains[rows])[::-1][:k] @ discounts[: len(rows)][:k]
         return gains[rows][:k] @ discounts[: len(rows)][:k] / ideal if ideal > 0 else 1.0
 
-    _mean_over_orders(starts, scores, result, value)
-
-
-def group_average_precision(relevant, scores, starts, k, order, result):
-    def value(rows):
-        hits = relevant[rows]
-        if not hits.any():
-            return 1.0
-        precision = np.cumsum(hits) / (1 + np.arange(len(rows)))
-        return (precision * hits)[:k].sum() / min(hits.sum(), k)
-
-    _mean_over_orders(starts, scores, result, value)
-
-
-def group_reciprocal_rank(relevant, scores, starts, k, order, result):
-    def value(rows):
-        hits = np.flatnonzero(relevant[rows])
-        if not len(hits):
-            return 1.0
-        return 1 / (1 + hits[0]) if hits[0] < k else 0.0
-
-    _mean_over_orders(starts, scores, result, value)
+    mean_over_orders(starts, scores, result, value)
 
 
 def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, negative, hessian):
@@ -111,6 +90,10 @@ def pairwise_gradients(
 
 def listwise_gradients(gains, scores, starts, keys, order, values, negative, hessian):
     for (first, last), key in zip(_groups(starts), keys, strict=True):
+        if len(set(gains[first:last])) == 1:
+            for result in (values, negative, hessian):
+                result[first:last] = 0.0
+            continue
         rows = first + np.lexsort((-gains[first:last], -scores[first:last]))
         pairs = list(zip(scores[rows], gains[rows], strict=True))
         u = np.array([(int(bits_of(key, pairs.index(p))) >> 11) * 2.0**-53 for p in pairs])

@@ -102,7 +102,8 @@ def ideal_dcg(gains, first, last, k, discounts, largest):
 
 
 @inner
-def _all_equal(gains, first, last):
+def all_equal(gains, first, last):
+    """Whether all rows of a group have the same gain."""
     equal = True
     for row in range(first + 1, last):
         equal = equal and gains[row] == gains[first]
@@ -159,25 +160,74 @@ def _discounts_of_tie(begin, end, k, discounts):
 
 
 @inner
-def _add_tie(gains, order, begin, end, factor, negative, hessian):
+def _add_tie(gains, begin, end, factor, slopes, bends):
     """Add the pairs of a tie, whose scores are equal; returns the sum of all gradients.
 
-    ``order[begin:end]`` is sorted by gain, so that sums over pairs are sums over rows.
+    The places ``begin`` to ``end - 1`` are sorted by gain, so that sums over pairs are sums over
+    rows.
     """
     size, before, total = end - begin, 0.0, 0.0
     for at in range(begin, end):
-        total += gains[order[at]]
+        total += gains[at]
     everything, distance = 0.0, 0.0
     for at in range(begin, end):
-        gain, place = gains[order[at]], at - begin
-        if at == begin or gain != gains[order[at - 1]]:  # equal rows have equal bits
+        gain, place = gains[at], at - begin
+        if at == begin or gain != gains[at - 1]:  # equal rows have equal bits
             # The gains before are at least as large as this one, and those after it at most.
             distance = (before - place * gain) + ((size - place) * gain - (total - before))
-        negative[order[at]] += 0.5 * factor * (size * gain - total)
-        hessian[order[at]] += 0.25 * factor * distance
+        slopes[at] += 0.5 * factor * (size * gain - total)
+        bends[at] += 0.25 * factor * distance
         everything += 0.5 * factor * distance
         before += gain
     return everything
+
+
+@inner
+def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
+    """Add the pairs of equal rows at a place with those from the place ``end`` on.
+
+    Pairs of equal gains add zeros, which is faster than a branch.
+
+    times : float, how many rows are equal to the one at ``place``
+    early, inside : of ``_discounts_of_tie``; scale : float
+    Returns the sums of the gradients and hessians of one of the rows, and of all gradients.
+    """
+    gains, scores, powers, discounts, slopes, bends = ranked
+    gain, score, power = gains[place], scores[place], powers[place]
+    slope, curvature, total = 0.0, 0.0, 0.0
+    for at in range(end, n):
+        difference = gain - gains[at]
+        distance = 0.01 + (score - scores[at]) if by_distance else 1.0
+        both = power + powers[at]
+        inverse = 1.0 / (distance * both)
+        delta = abs(difference) * (early - inside * discounts[at]) * scale * both * inverse
+        low = powers[at] * distance * inverse  # the probability of the wrong order
+        bend = delta * low * (1.0 - low)
+        pull = delta * (low if difference > 0.0 else low - 1.0)
+        slope += pull
+        curvature += bend
+        total += abs(pull)
+        slopes[at] -= times * pull
+        bends[at] += times * bend
+    return slope, curvature, 2.0 * times * total
+
+
+@inner
+def _rank_group(gains, scores, order, first, last, k, discounts, ranked):
+    """Sort a group, and write its gains, scores, their exponentials and discounts by place."""
+    ranked_gains, ranked_scores, powers, of_tie, slopes, bends = ranked
+    sort_group(scores, gains, order, first, last)
+    best, begin = scores[order[first]], first
+    while begin < last:
+        end = end_of_tie(scores, order, begin, last)
+        mean, _, _, _ = _discounts_of_tie(begin - first, end - first, k, discounts)
+        power = np.exp(max(scores[order[begin]] - best, -600.0))
+        for at in range(begin, end):
+            place = at - first
+            ranked_gains[place], ranked_scores[place] = gains[order[at]], scores[order[at]]
+            powers[place], of_tie[place] = power, mean
+            slopes[place], bends[place] = 0.0, 0.0
+        begin = end
 
 
 @compiled
@@ -188,66 +238,49 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
 
     gains, scores : (n,) float64; starts : (q + 1,) int64; discounts : (longest group,) float64
     normalized : bool, whether pairs with near scores count more, and groups count about equally
-    scratch : (order (n,) int64, powers (n,) float64, tie discounts (n,) float64)
+    scratch : (order (n,) int64, largest (n,) float64, and six (longest,) float64), working memory
     negative, hessian : (n,) float64, written
     """
-    order, powers, of_tie = scratch
+    order, largest, ranked = scratch[0], scratch[1], scratch[2:]
+    ranked_gains, ranked_scores, slopes, bends = ranked[0], ranked[1], ranked[4], ranked[5]
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
+        n = last - first
         for row in range(first, last):
             negative[row], hessian[row] = 0.0, 0.0
-        ideal = ideal_dcg(gains, first, last, k, discounts, powers)
-        if ideal <= 0.0 or _all_equal(gains, first, last):
+        ideal = ideal_dcg(gains, first, last, k, discounts, largest)
+        if ideal <= 0.0 or all_equal(gains, first, last):
             continue
-        sort_group(scores, gains, order, first, last)
-        best = scores[order[first]]
-        by_distance = normalized and best != scores[order[last - 1]]
-        begin = first
-        while begin < last:
-            end = end_of_tie(scores, order, begin, last)
-            mean, _, _, _ = _discounts_of_tie(begin - first, end - first, k, discounts)
-            for at in range(begin, end):
-                of_tie[at] = mean
-                powers[at] = np.exp(max(scores[order[at]] - best, -600.0))
-            begin = end
-        total, begin, scale = 0.0, first, 1.0 / ideal
-        while begin < min(last, first + k):
-            end = end_of_tie(scores, order, begin, last)
-            _, early, inside, apart = _discounts_of_tie(begin - first, end - first, k, discounts)
-            factor = apart / ideal * (100.0 if by_distance else 1.0)
-            total += _add_tie(gains, order, begin, end, factor, negative, hessian)
-            score, power, other = scores[order[begin]], powers[begin], begin
+        _rank_group(gains, scores, order, first, last, k, discounts, ranked)
+        by_distance = normalized and ranked_scores[0] != ranked_scores[n - 1]
+        total, begin, scale = 0.0, 0, 1.0 / ideal
+        while begin < min(n, k):
+            end = begin + 1
+            while end < n and ranked_scores[end] == ranked_scores[begin]:
+                end += 1
+            _, early, inside, apart = _discounts_of_tie(begin, end, k, discounts)
+            if end > begin + 1:
+                factor = apart / ideal * (100.0 if by_distance else 1.0)
+                total += _add_tie(ranked_gains, begin, end, factor, slopes, bends)
+            other = begin
             while other < end:  # rows of equal scores and gains have the same pairs
-                gain, slope, curvature, alike = gains[order[other]], 0.0, 0.0, other + 1
-                while alike < end and gains[order[alike]] == gain:
+                alike = other + 1
+                while alike < end and ranked_gains[alike] == ranked_gains[other]:
                     alike += 1
                 times = float(alike - other)
-                for at in range(end, last):
-                    difference = gain - gains[order[at]]
-                    if difference == 0.0:
-                        continue
-                    distance = 0.01 + (score - scores[order[at]]) if by_distance else 1.0
-                    both = power + powers[at]
-                    inverse = 1.0 / (distance * both)
-                    delta = abs(difference) * (early - inside * of_tie[at]) * scale * both * inverse
-                    low = powers[at] * distance * inverse  # the probability of the wrong order
-                    bend = delta * low * (1.0 - low)
-                    pull = delta * low if difference > 0.0 else delta * (low - 1.0)
-                    slope += pull
-                    curvature += bend
-                    total += 2.0 * times * abs(pull)
-                    negative[order[at]] -= times * pull
-                    hessian[order[at]] += times * bend
+                slope, curvature, added = _add_pairs(
+                    other, end, n, times, early, inside, scale, by_distance, ranked
+                )
+                total += added
                 for at in range(other, alike):
-                    negative[order[at]] += slope
-                    hessian[order[at]] += curvature
+                    slopes[at] += slope
+                    bends[at] += curvature
                 other = alike
             begin = end
-        if normalized and total > 0.0:
-            factor = np.log2(1.0 + total) / total
-            for row in range(first, last):
-                negative[row] *= factor
-                hessian[row] *= factor
+        factor = np.log2(1.0 + total) / total if normalized and total > 0.0 else 1.0
+        for at in range(n):
+            negative[order[first + at]] = factor * slopes[at]
+            hessian[order[first + at]] = factor * bends[at]
 
 
 @compiled
@@ -255,7 +288,7 @@ def listwise_gradients(gains, scores, starts, keys, order, values, negative, hes
     """Cross-entropy between the shares of the gains, minus random numbers, and a softmax of scores.
 
     The share of a row is that of ``gain + 1 - u``, where ``u`` is uniform between 0 and 1.  Rows
-    with equal scores and gains have the same ``u``.
+    with equal scores and gains have the same ``u``.  Groups of equal gains have no loss.
 
     gains, scores : (n,) float64; starts : (q + 1,) int64; order : (n,) int64, working memory
     keys : (q,) uint64, of the random numbers of every group; 0 stands for ``u = 1 / 2``
@@ -263,6 +296,10 @@ def listwise_gradients(gains, scores, starts, keys, order, values, negative, hes
     """
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
+        if all_equal(gains, first, last):
+            for row in range(first, last):
+                values[row], negative[row], hessian[row] = 0.0, 0.0, 0.0
+            continue
         sort_group(scores, gains, order, first, last)
         best, power, share, uniform = scores[order[first]], 0.0, 0.0, 0.5
         for at in range(first, last):
@@ -281,59 +318,6 @@ def listwise_gradients(gains, scores, starts, keys, order, values, negative, hes
             values[row] = own * (normalizer - scores[row])
             negative[row] = own - p
             hessian[row] = p * (1.0 - p)
-
-
-@compiled
-def group_average_precision(relevant, scores, starts, k, order, result):
-    """Average precision among the first ``k`` rows of every group, the mean over orders of ties.
-
-    relevant : (n,) float64, 0 or 1; scores : (n,) float64; starts : (q + 1,) int64
-    order : (n,) int64, working memory; result : (q,) float64, 1 if no row is relevant
-    """
-    for group in range(starts.shape[0] - 1):
-        first, last = starts[group], starts[group + 1]
-        sort_group(scores, relevant, order, first, last)
-        total, found, begin = 0.0, 0.0, first
-        while begin < last:
-            end = end_of_tie(scores, order, begin, last)
-            size, hits = end - begin, 0.0
-            for at in range(begin, end):
-                hits += relevant[order[at]]
-            others = (hits - 1.0) / (size - 1.0) if size > 1 else 0.0
-            for at in range(begin, min(end, first + k)):
-                before = found + 1.0 + (at - begin) * others
-                total += hits / size * before / (at - first + 1)
-            found += hits
-            begin = end
-        result[group] = total / min(found, k) if found > 0.0 else 1.0
-
-
-@compiled
-def group_reciprocal_rank(relevant, scores, starts, k, order, result):
-    """Reciprocal position of the first relevant row of every group, the mean over orders of ties.
-
-    0 if it is not among the first ``k``, 1 if no row is relevant; the arguments as in
-    :func:`group_average_precision`.
-    """
-    for group in range(starts.shape[0] - 1):
-        first, last = starts[group], starts[group + 1]
-        sort_group(scores, relevant, order, first, last)
-        result[group], begin = 1.0, first
-        while begin < last:
-            end = end_of_tie(scores, order, begin, last)
-            hits = 0.0
-            for at in range(begin, end):
-                hits += relevant[order[at]]
-            if hits > 0.0:
-                # ``left`` is the probability that no relevant row has come before this position.
-                total, left = 0.0, 1.0
-                for at in range(begin, min(end, first + k)):
-                    here = min(1.0, hits / (end - at))
-                    total += left * here / (at - first + 1)
-                    left *= 1.0 - here
-                result[group] = total
-                break
-            begin = end
 
 
 @inner

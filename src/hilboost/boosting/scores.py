@@ -56,7 +56,7 @@ def metric_value(
         merge_sums(mass[None], and_mass[None])
     if not is_finite(total) or not mass[:-1].any():
         raise IncompatibleParts(
-            f"the metric {metric.name!r} is not a finite number on the held-out rows; use other "
-            "held-out rows, or another eval_metric."
+            f"the metric {metric.name!r} is not a finite number on these rows; use other rows, or "
+            "another metric."
         )
     return metric.of_mean(quotient(total, mass))

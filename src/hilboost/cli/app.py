@@ -114,6 +114,7 @@ def fit(
     weights: options.Weights = None,
     group: options.Group = None,
     event: options.Event = None,
+    offset: options.Offset = None,
     ignore: options.Ignore = None,
     valid: options.ValidationTable = None,
     metric: options.ValidationMetric = None,
@@ -149,6 +150,7 @@ def fit(
             "weights": weights,
             "group": group,
             "event": event,
+            "offset": offset,
             "ignore": ignore,
             "valid": valid,
             "metric": metric,
@@ -200,6 +202,7 @@ def predict(
             help="Prefix text that a spreadsheet would execute as a formula with an apostrophe.",
         ),
     ] = True,
+    offset: options.Offset = None,
     sep: options.Separator = None,
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
@@ -211,7 +214,7 @@ def predict(
         from hilboost.cli.predictions import PredictJob, run_predict
 
         form = Dialect(sep, decimal, encoding)
-        run_predict(PredictJob(model, table, out, proba, coverage, spreadsheet_safe, form))
+        run_predict(PredictJob(model, table, out, proba, coverage, spreadsheet_safe, form, offset))
 
 
 model_commands.add_to(app)

@@ -1,15 +1,15 @@
-"""Columns of rankings and survival models that are no features: groups and events."""
+"""Columns that are no features: groups of rankings, events, and offsets."""
 
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import near_names
-from hilboost.cli.errors import CliError
+from hilboost.cli.errors import CliError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = ["split_aside", "survival_target"]
+__all__ = ["check_offset_option", "split_aside", "survival_target"]
 
 
 def split_aside(
@@ -43,8 +43,21 @@ def split_aside(
     return rest, column.to_numpy()
 
 
+def check_offset_option(model: Any, name: str | None) -> None:
+    """Reject ``--offset`` for models that do not support it.
+
+    Parameters
+    ----------
+    model : estimator
+    name : str or None
+        The column, if the option is given.
+    """
+    if name is not None and not model.is_tabular:
+        raise UsageError(f"--offset is not supported by {type(model).__name__}; remove it.")
+
+
 def survival_target(
-    time: "np.ndarray[Any, Any]", event: "np.ndarray[Any, Any]", name: str
+    time: "np.ndarray[Any, Any]", event: "np.ndarray[Any, Any]", name: str, causes: bool = False
 ) -> "np.ndarray[Any, Any]":
     """Join times and events.
 
@@ -55,6 +68,8 @@ def survival_target(
         1 or true where the event has happened at this time, 0 or false where the row is censored.
     name : str
         Name of the event column.
+    causes : bool
+        Whether events may also be the numbers of their causes, from 1 on.
 
     Returns
     -------
@@ -63,10 +78,15 @@ def survival_target(
     """
     import numpy as np
 
+    if causes and event.dtype.kind in "iuf" and (event % 1 == 0).all() and (event >= 0).all():
+        y = np.empty(len(time), dtype=[("cause", int), ("time", float)])
+        y["cause"], y["time"] = event.astype(int), time
+        return y
     if not all(value in (0, 1) for value in event.tolist()):
         raise CliError(
             f"The events '{name}' must be 0 and 1, or false and true: 1 where the event has "
-            "happened, and 0 where it is only known that it had not happened by then."
+            "happened, and 0 where it is only known that it had not happened by then. With --loss "
+            "discrete_hazard, they may be the numbers of causes, 1, 2 and so on."
         )
     y = np.empty(len(time), dtype=[("event", bool), ("time", float)])
     y["event"], y["time"] = event.astype(bool), time

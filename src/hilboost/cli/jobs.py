@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hilboost.cli.aside import split_aside, survival_target
+from hilboost.cli.aside import check_offset_option, split_aside, survival_target
 from hilboost.cli.columns import (
     align_columns,
     check_classes,
@@ -51,6 +51,7 @@ class FitJob:
     weights: str | None = None
     group: str | None = None
     event: str | None = None
+    offset: str | None = None
     ignore: tuple[str, ...] = ()
     valid: tuple[Path, ...] = ()
     metric: tuple[str, ...] = ()
@@ -78,10 +79,12 @@ class _Rows:
     y: "np.ndarray[Any, Any]"
     weights: "np.ndarray[Any, Any] | None"
     groups: "np.ndarray[Any, Any] | None" = None
+    offset: "np.ndarray[Any, Any] | None" = None
 
     def more(self, suffix: str = "") -> dict[str, Any]:
-        """Return the groups by the name of the argument, if there are any."""
-        return {} if self.groups is None else {f"groups{suffix}": self.groups}
+        """Return the groups and offsets by the name of the argument, if there are any."""
+        given = {"groups": self.groups, "offset": self.offset}
+        return {f"{name}{suffix}": value for name, value in given.items() if value is not None}
 
 
 def run_fit(job: FitJob, *, as_json: bool = False) -> str:
@@ -121,6 +124,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     from hilboost.cli.progress import StageProgress
 
     model = new_model(job, task.name)
+    check_offset_option(model, job.offset)
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
         callbacks = (progress.callback("fitting"),)
@@ -142,14 +146,15 @@ def _validation_rows(
         target,
         job.drop_missing_target,
     )
-    aside = (job.weights, job.group, job.event)
+    aside = (job.weights, job.group, job.event, job.offset)
     needed = [*features.columns, *(name for name in aside if name)]
     return _rows(align_columns(held_out, needed)[0], held_column, job, task)
 
 
 def _scores(model: Any, rows: _Rows, job: FitJob, task: TaskName) -> dict[str, float | None]:
     if task not in ("ranking", "survival"):
-        return chosen_scores(model, rows.X, rows.y, job.metric, sample_weight=rows.weights)
+        more = {**rows.more(), "sample_weight": rows.weights}
+        return chosen_scores(model, rows.X, rows.y, job.metric, **more)
     score = {"ranking": "ndcg@10", "survival": "concordance"}[task]
     return {score: model.score(rows.X, rows.y, rows.weights, **rows.more())}
 
@@ -190,11 +195,12 @@ def _rows(features: "pd.DataFrame", column: "pd.Series[Any]", job: FitJob, task:
     features, weights = split_weights(features, job.weights)
     features, groups = split_aside(features, job.group, "--group")
     features, event = split_aside(features, job.event, "--event")
+    features, offset = split_aside(features, job.offset, "--offset")
     y = prepare_target(column, task)
     if event is not None:
         assert job.event is not None
-        y = survival_target(y, event, job.event)
-    return _Rows(features_for_fit(features), y, weights, groups)
+        y = survival_target(y, event, job.event, job.loss == "discrete_hazard")
+    return _Rows(features_for_fit(features), y, weights, groups, offset)
 
 
 def _held_out(job: FitJob, valid: Sequence[_Rows]) -> dict[str, Any]:
@@ -226,6 +232,7 @@ def chosen_scores(
     metrics: Sequence[str] = (),
     groups: Any = None,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> dict[str, float | None]:
     """Compute metrics by short name; all metrics if ``metrics`` is empty.
 
@@ -237,11 +244,12 @@ def chosen_scores(
     groups : array-like (n,), optional
         Of a ranking.
     sample_weight : array-like (n,), optional
+    offset : array-like (n,), optional
     """
     from hilboost.core.errors import unknown_name
     from hilboost.report import scores
 
-    measured = scores(model, X, y, groups=groups, sample_weight=sample_weight)
+    measured = scores(model, X, y, groups=groups, sample_weight=sample_weight, offset=offset)
     found = {score["key"]: score["value"] for score in measured}
     for name in metrics:
         if name not in found:

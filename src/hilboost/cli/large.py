@@ -57,6 +57,7 @@ def _refuse(job: FitJob, path: Path) -> None:
         ("--valid", bool(job.valid)),
         ("--time-budget", job.time_budget is not None),
         ("--family kernel", job.family == "kernel"),
+        ("--offset", job.offset is not None),
     ):
         if is_given:
             raise UsageError(f"{name} is not supported with {option}; remove it.")

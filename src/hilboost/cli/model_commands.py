@@ -14,6 +14,7 @@ from hilboost.cli.options import (
     Event,
     Group,
     Model,
+    Offset,
     Separator,
 )
 
@@ -80,6 +81,7 @@ def evaluate(
     target: Target = None,
     group: Group = None,
     event: Event = None,
+    offset: Offset = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Metric to report; repeatable; default all."),
@@ -95,7 +97,7 @@ def evaluate(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import LabeledTable, run_evaluate
 
-        rows = LabeledTable(table, target, group, event, Dialect(sep, decimal, encoding))
+        rows = LabeledTable(table, target, group, event, offset, Dialect(sep, decimal, encoding))
         typer.echo(run_evaluate(model, rows, metric or (), as_json))
 
 
@@ -108,6 +110,7 @@ def report(
     target: Target = None,
     group: Group = None,
     event: Event = None,
+    offset: Offset = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.")] = None,
     train: Annotated[
         Path | None,
@@ -127,7 +130,7 @@ def report(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import LabeledTable, run_report
 
-        rows = LabeledTable(table, target, group, event, Dialect(sep, decimal, encoding))
+        rows = LabeledTable(table, target, group, event, offset, Dialect(sep, decimal, encoding))
         typer.echo(run_report(model, rows, out, title, train, versus or ()))
 
 

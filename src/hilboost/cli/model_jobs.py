@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.aside import split_aside, survival_target
+from hilboost.cli.aside import check_offset_option, split_aside, survival_target
 from hilboost.cli.columns import near_names
 from hilboost.cli.dates import PARTS
 from hilboost.cli.dialect import Dialect
@@ -39,17 +39,19 @@ class LabeledTable:
     """A table with the true values: its path, and the columns that are no features.
 
     ``target`` is the column of the true values; ``None`` selects the only one that the model does
-    not use.  ``group`` and ``event`` are those of rankings and survival models.
+    not use.  ``group`` and ``event`` are those of rankings and survival models, ``offset`` that of
+    a fit with one.
     """
 
     path: Path
     target: str | None = None
     group: str | None = None
     event: str | None = None
+    offset: str | None = None
     dialect: Dialect = DETECT
 
     def asides(self, model: Any) -> dict[str, str]:
-        """Columns of groups and events by option, as the model requires them."""
+        """Columns of groups, events and offsets by option, as the model requires them."""
         survival = model.fitted_.codec.kind == "survival"
         found = {}
         for option, name, needed, what in (
@@ -62,13 +64,14 @@ class LabeledTable:
                 raise UsageError(f"{option} is only supported by {what}; remove it.")
             if name is not None:
                 found[option] = name
-        return found
+        check_offset_option(model, self.offset)
+        return found if self.offset is None else {**found, "--offset": self.offset}
 
 
 def _rows(
     model: Any, table: LabeledTable
 ) -> tuple[Any, "np.ndarray[Any, Any]", dict[str, "np.ndarray[Any, Any]"]]:
-    """Return the features and true values of a table, and the groups of a ranking by argument."""
+    """Return the features and true values of a table, and groups and offsets by argument."""
     return _rows_and_names(model, table)[:3]
 
 
@@ -95,9 +98,11 @@ def _rows_and_names(
         )
     X, y = model_columns(model, frame, [target]), _labels(model, column)
     if "--event" in values:
-        y = survival_target(y, values["--event"], asides["--event"])
-    groups = {"groups": values["--group"]} if "--group" in values else {}
-    return X, y, groups, {target, *asides.values()}
+        causes = model.loss == "discrete_hazard"
+        y = survival_target(y, values["--event"], asides["--event"], causes)
+    arguments = (("groups", "--group"), ("offset", "--offset"))
+    more = {name: values[option] for name, option in arguments if option in values}
+    return X, y, more, {target, *asides.values()}
 
 
 def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:
@@ -154,8 +159,8 @@ def run_evaluate(
         One line per metric, or one JSON object.
     """
     model = _load(model_path)
-    X, y, groups = _rows(model, table)
-    scores = chosen_scores(model, X, y, metrics, **groups)
+    X, y, more = _rows(model, table)
+    scores = chosen_scores(model, X, y, metrics, **more)
     if as_json:
         return json.dumps({"model": str(model_path), "rows": len(y), "scores": scores})
     width = max(len(name) for name in scores)
@@ -195,14 +200,14 @@ def run_report(
     read = [model_path, table.path, *versus] + ([] if train is None else [train])
     check_output(out, *read)
     model = _load(model_path)
-    X, y, groups, named = _rows_and_names(model, table)
+    X, y, more, named = _rows_and_names(model, table)
     name = title or f"{model_path.name} on {len(y)} rows of {table.path.name}"
     if not versus:
         if train is not None:
             frame = read_table(train, text_columns(model), table.dialect)
             aside = [name for name in frame.columns if name in named]
-            groups["X_train"] = model_columns(model, frame, aside)
-        model.report(X, y, out, title=name, **groups)
+            more["X_train"] = model_columns(model, frame, aside)
+        model.report(X, y, out, title=name, **more)
         return f"Saved the report to '{out}'."
     if train is not None:
         raise UsageError("--train is not supported with --versus; remove one of them.")
@@ -211,7 +216,7 @@ def run_report(
     models = {path.name: _load(path) for path in versus}
     if len(models | {model_path.name: model}) <= len(versus):
         raise UsageError("--versus requires files with different names; rename one of them.")
-    compare({model_path.name: model} | models, X, y, out, title=title)
+    compare({model_path.name: model} | models, X, y, out, title=title, **more)
     return f"Saved the comparison to '{out}'."
 
 

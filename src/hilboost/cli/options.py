@@ -76,6 +76,14 @@ Event = Annotated[
         "the cause. The target is the time.",
     ),
 ]
+Offset = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="Column of a known part of the prediction in link space, such as the logarithm of an "
+        "exposure with --loss poisson.",
+    ),
+]
 Family = Annotated[
     Literal["tree", "kernel"] | None,
     Option(
@@ -89,7 +97,8 @@ Loss = Annotated[
         metavar="NAME",
         help="squared_error, absolute_error, huber, quantile, poisson, gamma, or tweedie for "
         "regression; log_loss, exponential, hinge or squared_hinge for classification; "
-        "lambdarank, xendcg, pairwise_logistic or query_rmse for ranking; cox, aft "
+        "lambdarank, yetirank, lambdamap, lambdamrr, xendcg, pairwise_logistic or query_rmse for "
+        "ranking; cox, aft "
         "or discrete_hazard for survival.",
     ),
 ]

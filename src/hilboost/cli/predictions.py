@@ -6,6 +6,7 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hilboost.cli.aside import check_offset_option, split_aside
 from hilboost.cli.columns import align_columns, features_for_fit, refuse_text
 from hilboost.cli.dates import with_calendar
 from hilboost.cli.dialect import Dialect
@@ -30,6 +31,7 @@ class PredictJob:
     coverage: float | None = None
     spreadsheet_safe: bool = True
     dialect: Dialect = DETECT
+    offset: str | None = None
 
 
 def run_predict(job: PredictJob) -> None:
@@ -60,11 +62,15 @@ def run_predict(job: PredictJob) -> None:
         )
     if job.coverage is not None:
         _check_calibrated(model, job.model)
+    check_offset_option(model, job.offset)
+    frame, offset = split_aside(frame, job.offset, "--offset")
+    more = {} if offset is None else {"offset": offset}
     X = model_columns(model, frame)
     try:
-        found = _predictions(model, X, job.proba)
+        found = _predictions(model, X, job.proba, more)
         if job.coverage is not None:
-            found = found.assign(**_UNCERTAIN[model.fitted_.codec.kind](model, X, job.coverage))
+            kind = model.fitted_.codec.kind
+            found = found.assign(**_UNCERTAIN[kind](model, X, job.coverage, more))
         write_table(found, job.out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:
         raise CliError(
@@ -129,10 +135,10 @@ def _note_new_levels(model: Any, features: "pd.DataFrame") -> None:
             )
 
 
-def _predictions(model: Any, X: Any, proba: bool) -> "pd.DataFrame":
+def _predictions(model: Any, X: Any, proba: bool, more: dict[str, Any]) -> "pd.DataFrame":
     import pandas as pd
 
-    values = model.predict(X)
+    values = model.predict(X, **more)
     if isinstance(values, list):  # strings, nodes, or label sets
         sets = (sorted(map(str, y)) if isinstance(y, set) else [str(y)] for y in values)
         return pd.DataFrame({"prediction": ["; ".join(labels) for labels in sets]})
@@ -142,13 +148,13 @@ def _predictions(model: Any, X: Any, proba: bool) -> "pd.DataFrame":
     result = pd.DataFrame({"prediction": values})
     if proba:
         names = [f"probability_{label}" for label in model.classes_]
-        result[names] = model.predict_proba(X)
+        result[names] = model.predict_proba(X, **more)
     return result
 
 
-def _interval(model: Any, X: Any, coverage: float) -> dict[str, Any]:
+def _interval(model: Any, X: Any, coverage: float, more: dict[str, Any]) -> dict[str, Any]:
     """Columns of the lower and upper ends, of each output."""
-    ends = model.predict_interval(X, coverage)
+    ends = model.predict_interval(X, coverage, **more)
     if ends.ndim == 2:
         return {"lower": ends[:, 0], "upper": ends[:, 1]}
     return {
@@ -158,10 +164,10 @@ def _interval(model: Any, X: Any, coverage: float) -> dict[str, Any]:
     }
 
 
-def _set(model: Any, X: Any, coverage: float) -> dict[str, Any]:
+def _set(model: Any, X: Any, coverage: float, more: dict[str, Any]) -> dict[str, Any]:
     """A column of the classes in the set of each row."""
     names = [str(label) for label in model.classes_]
-    rows = model.predict_set(X, coverage)
+    rows = model.predict_set(X, coverage, **more)
     return {"set": ["; ".join(compress(names, row)) for row in rows]}
 
 

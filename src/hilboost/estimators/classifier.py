@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
@@ -11,7 +13,7 @@ from sklearn.metrics import accuracy_score
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.estimators.predictions import ClassPredictions, has_probabilities
+from hilboost.estimators.predictions import ClassPredictions, has_probabilities, own_scores
 from hilboost.estimators.signatures import available_if, public_prediction
 from hilboost.estimators.table_boosting import TableBoosting
 
@@ -196,3 +198,162 @@ warm_start, random_state, n_jobs, verbose : optional
         float
         """
         return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Floats:
+        """Predict the logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.
+
+        Returns
+        -------
+        (n, n_classes) float64
+            Columns in the order of ``classes_``; ``-inf`` where a probability is zero.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, offset))
+
+    def decision_function(self, X: Any, offset: Any = None) -> Floats:
+        """Compute scores in link space.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.
+
+        Returns
+        -------
+        (n,) float64 for two classes (positive: class 1), else (n, n_classes)
+        """
+        return own_scores(self.predict_raw(X, offset))
+
+    def staged_decision_function(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+        """Compute scores in link space after each stage.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.
+
+        Yields
+        ------
+        (n,) float64 for two classes, else (n, n_classes)
+        """
+        yield from map(own_scores, self._staged_raw(X, offset))
+
+    @available_if(has_probabilities)
+    def staged_predict_proba(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+        """Predict class probabilities after each stage.  Not available where there are none.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.
+
+        Yields
+        ------
+        (n, n_classes) float64
+        """
+        yield from (self.loss_.inverse_link(raw).copy() for raw in self._staged_raw(X, offset))
+
+    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[NDArray[Any]]:
+        """Predict classes after each stage.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.
+
+        Yields
+        ------
+        (n,) array of labels
+        """
+        yield from map(self._best, self._staged_raw(X, offset))
+
+    def calibrate(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
+    ) -> Self:
+        """Calibrate prediction sets on held-out rows.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows that were not used to fit the model.
+        y : array-like (n,)
+        sample_weight : array-like (n,), optional
+            A row with weight 2 counts twice.  Rows with zero weight are ignored.
+        groups : array-like (n,) or "class", optional
+            Labels of groups that are calibrated separately (Mondrian), so that the coverage holds
+            in every group.  Predictions then need the groups of their rows.
+            ``"class"`` calibrates every class by the rows of this class.
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.  Pass that of new rows to the prediction.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidData
+            The labels, weights, groups or offsets do not match ``X``.
+        IncompatibleParts
+            A custom loss does not predict one number per target, or one per class.
+
+        Notes
+        -----
+        The model keeps the sum of the probabilities of all classes that are more probable than the
+        true one (adaptive prediction sets); without probabilities, the difference between the
+        highest score and that of the true class.
+
+        A new ``fit`` discards the calibration.
+        """
+        return self._calibrated(X, y, sample_weight, groups, offset)
+
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
+    ) -> NDArray[np.bool_]:
+        """Predict sets that contain the class of a new row with at least the given probability.
+
+        After :meth:`calibrate`, sets are split-conformal: the probability is at least ``coverage``
+        if the calibration rows and the new rows are exchangeable.  Without it, cross-validated
+        ensembles (``cv_folds``) use the rows that each member did not learn from: the probability
+        is at least about ``1 - 2 (1 - coverage)``, and about ``coverage`` in practice.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        coverage : float in (0, 1), default 0.9
+        groups : array-like (n,), optional
+            Groups of the rows, if the model was calibrated by group.
+        offset : array-like (n,) or (n, r), optional
+            Added to the scores.
+
+        Returns
+        -------
+        (n, n_classes) bool
+            Columns in the order of ``classes_``.  Classes enter a set in the order of their
+            probabilities, and the most probable one always does.
+
+        Raises
+        ------
+        InvalidData
+            The model is not calibrated, or with too few rows for this coverage.
+        InvalidParameter
+            ``coverage`` is not between 0 and 1.
+        """
+        return self._sets(X, coverage, groups, offset)

@@ -32,6 +32,7 @@ from hilboost.outputs.candidate_sets import labels_within
 from hilboost.outputs.distances import to_points
 from hilboost.training.out_of_fold import rows_counted
 from hilboost.validation.groups import check_groups
+from hilboost.validation.offsets import check_offset, check_outputs
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
@@ -47,8 +48,13 @@ class ConformalPredictions:
     _checked: Any
 
     @abstractmethod
-    def _scores(self, X: Any, y: Any) -> Floats:
-        """Scores (n, k) of labels; see :mod:`hilboost.model.scores`."""
+    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
+        """Scores (n, k) of labels, see :mod:`hilboost.model.scores`, for predictions (n, r)."""
+
+    def _raw(self, X: Any, offset: Any = None) -> Floats:
+        """Predict in link space, beside an offset where the estimator supports them."""
+        raw: Floats = self.predict_raw(X) if offset is None else self.predict_raw(X, offset)
+        return raw
 
     def calibrate(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Calibrate prediction intervals or sets on held-out rows.
@@ -94,7 +100,12 @@ class ConformalPredictions:
 
         A new ``fit`` discards the calibration.
         """
-        scores = self._scores(X, y)
+        return self._calibrated(X, y, sample_weight, groups)
+
+    def _calibrated(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any = None
+    ) -> Self:
+        scores = self._scores(self._raw(X, offset), X, y)
         weight = check_weights(sample_weight, scores)
         kept = np.ones(len(scores), dtype=bool) if weight is None else weight > 0
         if weight is not None:
@@ -125,13 +136,18 @@ class ConformalPredictions:
             )
         return self.fitted_.calibration
 
-    def _raws(self, X: Any, calibration: Calibration) -> list[Floats]:
+    def _raws(self, X: Any, calibration: Calibration, offset: Any = None) -> list[Floats]:
         """Raw predictions of the model, or of the members of an ensemble calibrated by folds."""
         if calibration.folds is None:
-            return [self.predict_raw(X)]
+            return [self._raw(X, offset)]
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
-        return self.fitted_.raw_of_members(X, threads_for(self.n_jobs, n_entries))
+        found = self.fitted_.raw_of_members(X, threads_for(self.n_jobs, n_entries))
+        known = check_offset(offset, len(X))
+        if known is None:
+            return found
+        check_outputs(known, found[0].shape[1])
+        return [raw + known for raw in found]
 
     def _group_numbers(self, calibration: Calibration, groups: Any, n: int) -> NDArray[np.int64]:
         """Numbers of the groups of new rows, (n,); none if the calibration has no groups."""
@@ -157,8 +173,7 @@ class PredictionIntervals(ConformalPredictions):
         """Standard deviation (n,) of the target of each row, if the model has one."""
         return None
 
-    def _scores(self, X: Any, y: Any) -> Floats:
-        raw = self.predict_raw(X)
+    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
         target = self.fitted_.encode_target(y, len(raw))
         lower, upper = interval_ends(self.loss_, raw, target.shape[1])
         return interval_scores(target, lower, upper, self._target_scale(X))
@@ -193,10 +208,14 @@ class PredictionIntervals(ConformalPredictions):
         InvalidParameter
             ``coverage`` is not between 0 and 1.
         """
+        return self._intervals(X, coverage, groups)
+
+    def _intervals(self, X: Any, coverage: float, groups: Any, offset: Any = None) -> Floats:
         calibration = self._calibration("predict_interval")
         coverage = check_coverage(coverage)
         codec, loss = self.fitted_.numbers, self.loss_
-        ends = [interval_ends(loss, raw, codec.n_targets) for raw in self._raws(X, calibration)]
+        raws = self._raws(X, calibration, offset)
+        ends = [interval_ends(loss, raw, codec.n_targets) for raw in raws]
         lower, upper = (np.stack(part) for part in zip(*ends, strict=True))  # (members, n, k)
         n, k = lower.shape[1:]
         columns = [nearest_pair(loss, coverage)] if levels_of(loss) else list(range(k))
@@ -236,8 +255,7 @@ class PredictionSets(ConformalPredictions):
 
     classes_: Any
 
-    def _scores(self, X: Any, y: Any) -> Floats:
-        raw = self.predict_raw(X)
+    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
         codes = self.fitted_.encode_target(y, len(raw)).astype(np.intp)
         scores = class_scores(self.loss_, raw, len(self.classes_))
         return np.take_along_axis(scores, codes, axis=1)
@@ -278,9 +296,12 @@ class PredictionSets(ConformalPredictions):
         InvalidParameter
             ``coverage`` is not between 0 and 1.
         """
+        return self._sets(X, coverage, groups)
+
+    def _sets(self, X: Any, coverage: float, groups: Any, offset: Any = None) -> NDArray[np.bool_]:
         calibration = self._calibration("predict_set")
         coverage = check_coverage(coverage)
-        raws = self._raws(X, calibration)
+        raws = self._raws(X, calibration, offset)
         n_classes = len(self.classes_)
         scores = [class_scores(self.loss_, raw, n_classes) for raw in raws]
         numbers = self._group_numbers(calibration, groups, len(raws[0]))
@@ -299,8 +320,7 @@ class CandidateSets(ConformalPredictions):
     output_: Any
     _choice: Any
 
-    def _scores(self, X: Any, y: Any) -> Floats:
-        raw = self.predict_raw(X)
+    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
         y = as_sequence(y)
         check_length(y, len(raw))
         return np.sqrt(to_points(self.output_, y, raw))[:, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from hilboost.core.callback import Callback
@@ -91,6 +91,20 @@ class Offsets:
         """
         estimator: Any = super()
         raw: Floats = estimator.predict_raw(X)
-        known = check_offset(offset, len(raw))
-        check_outputs(known, raw.shape[1])
+        known = _known(offset, raw)
         return raw if known is None else raw + known
+
+    def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+        """Yield predictions in link space after each stage; an array may be reused."""
+        estimator: Any = super()
+        known, checked = None, False
+        for raw in estimator._staged_raw(X):
+            known, checked = known if checked else _known(offset, raw), True
+            yield raw if known is None else raw + known
+
+
+def _known(offset: Any, raw: Floats) -> Floats | None:
+    """Offsets (n, r) of predictions, if there are any."""
+    known = check_offset(offset, len(raw))
+    check_outputs(known, raw.shape[1])
+    return known

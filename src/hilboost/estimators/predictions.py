@@ -94,7 +94,10 @@ class NumberPredictions(PredictionIntervals):
         ------
         (n,) float64, or (n, c)
         """
-        for raw in self._staged_raw(X):
+        yield from self._staged_numbers(self._staged_raw(X))
+
+    def _staged_numbers(self, staged: Iterator[Floats]) -> Iterator[Floats]:
+        for raw in staged:
             predicted = self.fitted_.loss.inverse_link(raw)
             yield self.fitted_.numbers.shaped(predicted).copy()
 
@@ -110,6 +113,11 @@ def has_probabilities(model: Any) -> bool:
         f"a model with loss={name!r} has scores but no probabilities; use decision_function, fit "
         "with loss='log_loss', or wrap the estimator in sklearn's CalibratedClassifierCV."
     )
+
+
+def own_scores(raw: Floats) -> Floats:
+    """Scores as classifiers return them: (n,) for two classes, else a copy of ``raw``."""
+    return (raw[:, 0] if raw.shape[1] == 1 else raw).copy()
 
 
 @public_methods
@@ -197,8 +205,7 @@ class ClassPredictions(PredictionSets):
         -------
         (n,) float64 for two classes (positive: class 1), else (n, n_classes)
         """
-        raw = self.predict_raw(X)
-        return raw[:, 0] if raw.shape[1] == 1 else raw
+        return own_scores(self.predict_raw(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Compute scores in link space after each stage.
@@ -211,8 +218,7 @@ class ClassPredictions(PredictionSets):
         ------
         (n,) float64 for two classes, else (n, n_classes)
         """
-        for raw in self._staged_raw(X):
-            yield (raw[:, 0] if raw.shape[1] == 1 else raw).copy()
+        yield from map(own_scores, self._staged_raw(X))
 
     @available_if(has_probabilities)
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
@@ -226,8 +232,7 @@ class ClassPredictions(PredictionSets):
         ------
         (n, n_classes) float64
         """
-        for raw in self._staged_raw(X):
-            yield self.loss_.inverse_link(raw).copy()
+        yield from (self.loss_.inverse_link(raw).copy() for raw in self._staged_raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Predict classes after each stage.
@@ -240,8 +245,7 @@ class ClassPredictions(PredictionSets):
         ------
         (n,) array of labels
         """
-        for raw in self._staged_raw(X):
-            yield self._best(raw)
+        yield from map(self._best, self._staged_raw(X))
 
     def _best(self, raw: Floats) -> NDArray[Any]:
         return self.fitted_.classes[self.loss_.inverse_link(raw).argmax(axis=1)]

@@ -33,14 +33,15 @@ class BoostingRanker(TableBoosting):
     Parameters
     ----------
     loss : str, Loss or Loss class, default="lambdarank"
-        ``"lambdarank"`` (NDCG@k by pairs), ``"xendcg"`` (cross-entropy of gains and scores),
-        ``"pairwise_logistic"``, ``"query_rmse"`` (squared error without the mean of the group), or
-        a custom :class:`hilboost.GroupLoss`.
+        ``"lambdarank"`` (NDCG@k by pairs), ``"yetirank"`` (NDCG@k by neighbors in random orders),
+        ``"lambdamap"`` (MAP@k), ``"lambdamrr"`` (MRR@k), ``"xendcg"`` (cross-entropy of gains and
+        scores), ``"pairwise_logistic"``, ``"query_rmse"`` (squared error without the mean of the
+        group), or a custom :class:`hilboost.GroupLoss`.
     k : int, default=10
-        Number of positions that count for ``loss="lambdarank"`` and ``score``.
+        Number of positions that count for ``score`` and for losses of the first positions.
     gain : {"exponential", "linear"}, default="exponential"
-        Gain of a label ``y``, for ``"lambdarank"``, ``"xendcg"`` and ``score``: ``2 ** y - 1`` or
-        ``y``.  Labels may be any numbers that are not negative.
+        Gain of a label ``y``, for ``"lambdarank"``, ``"yetirank"``, ``"xendcg"`` and ``score``:
+        ``2 ** y - 1`` or ``y``.  Labels may be any numbers that are not negative.
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, target_encoding, \
@@ -63,6 +64,8 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
     References
     ----------
     Burges, *From RankNet to LambdaRank to LambdaMART*, Microsoft Research, 2010.
+    Gulin et al., *Winning the transfer learning track of Yahoo!'s learning to rank challenge with
+    YetiRank*, 2011.
     Bruch, *An alternative cross entropy loss for learning-to-rank*, WWW 2021.
 
     Examples
@@ -245,18 +248,20 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         """
         return self.predict_raw(X, offset)[:, 0]
 
-    def staged_predict(self, X: Any) -> Iterator[Floats]:
+    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Predict scores after each stage.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,), optional
+            Added to the scores.
 
         Yields
         ------
         (n,) float64
         """
-        for raw in self._staged_raw(X):
+        for raw in self._staged_raw(X, offset):
             yield raw[:, 0].copy()
 
     def score(

@@ -25,6 +25,7 @@ class ReportMixin:
         groups: Any = None,
         strata: Any = None,
         entry: Any = None,
+        offset: Any = None,
     ) -> Any:
         """Create a report on the fitted model: errors, feature importances and parameters.
 
@@ -51,6 +52,9 @@ class ReportMixin:
             Label of the group of each row of a ranking.
         strata, entry : array-like (n,), optional
             Strata and entry times of survival times, as in ``fit``.
+        offset : array-like (n,) or (n, r), optional
+            Known part of the predictions, as in ``fit``.  Contributions, partial dependence and
+            drift are those of the model without offsets.
 
         Returns
         -------
@@ -73,12 +77,19 @@ class ReportMixin:
         """
         from hilboost.report import report
 
-        more = {"groups": groups, "strata": strata, "entry": entry}
+        more = {"groups": groups, "strata": strata, "entry": entry, "offset": offset}
         more |= {"sample_weight": sample_weight, "X_train": X_train}
         return report(self, X, y, path, title=title, positive_class=positive_class, **more)
 
     def report_facts(
-        self, X: Any, y: Any, *, groups: Any = None, strata: Any = None, entry: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        strata: Any = None,
+        entry: Any = None,
+        offset: Any = None,
     ) -> dict[str, Any]:
         """Return the facts of :meth:`report` as a JSON-serializable dict.
 
@@ -86,7 +97,7 @@ class ReportMixin:
         ----------
         X : array-like (n, d)
         y : array-like (n,), (n, c), or sequence of n labels
-        groups, strata, entry : array-like (n,), optional
+        groups, strata, entry, offset : array-like, optional
             See :meth:`report`.
 
         Returns
@@ -95,4 +106,4 @@ class ReportMixin:
         """
         from hilboost.report import facts
 
-        return facts(self, X, y, groups=groups, strata=strata, entry=entry)
+        return facts(self, X, y, groups=groups, strata=strata, entry=entry, offset=offset)

@@ -31,7 +31,7 @@ from hilboost.model.survival import SurvivalCodec
 from hilboost.model.survival_curves import SurvivalCurves, baseline, event_times
 from hilboost.training.data import TrainingData
 from hilboost.training.train import TrainingResult
-from hilboost.validation.survival import SurvivalLabels
+from hilboost.validation.survival import SurvivalLabels, check_at
 from hilboost.validation.weights import check_weights
 
 
@@ -384,14 +384,14 @@ warm_start, random_state, n_jobs, verbose : optional
         Raises
         ------
         InvalidData
-            The loss is not ``"discrete_hazard"``.
+            The loss is not ``"discrete_hazard"``, or a time is negative or missing.
         """
         raw, curves = self.predict_raw(X, offset), self._survival()
         if curves.discrete is None:
             raise InvalidData(
                 "predict_cumulative_incidence_function requires loss='discrete_hazard'."
             )
-        return curves.cumulative_incidence(raw, np.asarray(times, dtype=np.float64))
+        return curves.cumulative_incidence(raw, check_at(times))
 
     def _functions(
         self, X: Any, offset: Any, times: Any, strata: Any, convert: Any, start: float
@@ -399,8 +399,7 @@ warm_start, random_state, n_jobs, verbose : optional
         raw, curves = self.predict_raw(X, offset), self._survival()
         numbers = self._codec(self.fitted_.codec).strata_numbers(strata, len(raw))
         if times is not None:
-            at = np.asarray(times, dtype=np.float64)
-            return convert(curves.cumulative_hazard(raw, numbers, at))
+            return convert(curves.cumulative_hazard(raw, numbers, check_at(times)))
         values = convert(curves.cumulative_hazard(raw, numbers, curves.times))
         functions = np.empty(len(raw), dtype=object)
         functions[:] = [StepFunction(curves.times, row, start) for row in values]

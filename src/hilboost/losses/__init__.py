@@ -18,6 +18,7 @@ from hilboost.losses.gamma import Gamma
 from hilboost.losses.hinge import Hinge
 from hilboost.losses.huber import Huber
 from hilboost.losses.lambda_rank import LambdaRank
+from hilboost.losses.lambda_relevance import LambdaMAP, LambdaMRR
 from hilboost.losses.listwise import CrossEntropyNDCG
 from hilboost.losses.log_loss import BinomialLogLoss, MultinomialLogLoss
 from hilboost.losses.one_hot import OneHotSquaredError
@@ -28,6 +29,7 @@ from hilboost.losses.query_rmse import QueryRMSE
 from hilboost.losses.squared_error import SquaredError
 from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.losses.tweedie import Tweedie
+from hilboost.losses.yeti_rank import YetiRank
 
 __all__ = [
     "AFT",
@@ -41,6 +43,8 @@ __all__ = [
     "Gamma",
     "Hinge",
     "Huber",
+    "LambdaMAP",
+    "LambdaMRR",
     "LambdaRank",
     "LeafLoss",
     "Loss",
@@ -54,6 +58,7 @@ __all__ = [
     "SquaredError",
     "SquaredHinge",
     "Tweedie",
+    "YetiRank",
 ]
 
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from hilboost.backends.ranking import group_ndcg
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.group_loss import GroupLoss
@@ -48,6 +49,15 @@ def check_gains(y: Floats, kind: str) -> None:
         raise InvalidData(
             f"y contains {y.max():g}, and the gain 2**y - 1 is too large; set gain='linear'."
         )
+
+
+def ndcg_losses(target: Target, raw: Floats, k: int, gain: str) -> Floats:
+    """``1 - NDCG@k`` of each group, divided equally among its rows, (n,)."""
+    n, result = len(raw), np.empty(len(target.starts) - 1)
+    scratch = np.empty(n, dtype=np.int64), np.empty(n)
+    gains, scores = gains_of(target, gain), scores_of(raw)
+    group_ndcg(gains, scores, target.starts, k, discounts(target), scratch, result)
+    return spread(target, 1 - result)
 
 
 class RankingLoss(GroupLoss):

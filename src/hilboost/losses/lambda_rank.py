@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from hilboost.backends.ranking import group_ndcg, lambda_gradients
+from hilboost.backends.ranking import lambda_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._positions import position_effects
-from hilboost.losses._ranking import GainLoss, discounts, gains_of, scores_of, spread
+from hilboost.losses._ranking import GainLoss, discounts, gains_of, ndcg_losses, scores_of
 
 
 class LambdaRank(GainLoss):
@@ -69,11 +69,7 @@ class LambdaRank(GainLoss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """``1 - NDCG@k`` of the group, divided equally among its rows, (n,)."""
-        n, result = len(raw), np.empty(len(target.starts) - 1)
-        scratch = np.empty(n, dtype=np.int64), np.empty(n)
-        gains, scores = gains_of(target, self.gain), scores_of(raw)
-        group_ndcg(gains, scores, target.starts, self.k, discounts(target), scratch, result)
-        return spread(target, 1 - result)
+        return ndcg_losses(target, raw, self.k, self.gain)
 
     def adapted(self, target: Target, raw: Floats) -> Self:
         """Return the loss with the effects of the positions, if the target has any."""
@@ -92,9 +88,10 @@ class LambdaRank(GainLoss):
             raw = raw + self.effects[places][:, None]
         n = len(raw)
         negative, hessian = np.empty(n), np.empty(n)
-        scratch = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
         gains, scores = gains_of(target, self.gain), scores_of(raw)
         ends = discounts(target)
+        ranked = (np.empty(len(ends)) for _ in range(6))
+        scratch = (np.empty(n, dtype=np.int64), np.empty(n), *ranked)
         lambda_gradients(
             *(gains, scores, target.starts, self.k, ends, True, scratch, negative, hessian)
         )

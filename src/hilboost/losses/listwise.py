@@ -35,7 +35,7 @@ class CrossEntropyNDCG(GainLoss):
 
     Notes
     -----
-    The cost for a group of m rows is O(m log m).
+    Groups whose labels are all equal have no loss.  The cost for a group of m rows is O(m log m).
 
     References
     ----------

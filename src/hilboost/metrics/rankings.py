@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.ranking import (
-    group_average_precision,
-    group_ndcg,
-    group_reciprocal_rank,
-)
+from hilboost.backends.ranking import group_ndcg
+from hilboost.backends.relevance import group_average_precision, group_reciprocal_rank
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.metric import Metric, MetricParts

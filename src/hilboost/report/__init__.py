@@ -27,6 +27,7 @@ def facts(
     groups: Any = None,
     strata: Any = None,
     entry: Any = None,
+    offset: Any = None,
 ) -> dict[str, Any]:
     """Collect JSON-compatible facts about a fitted model on some rows.
 
@@ -44,6 +45,8 @@ def facts(
         Rows of the training data, with which the rows of ``X`` are compared.
     groups, strata, entry : array-like (n,), optional
         Groups of rankings, and strata and entry times of survival times, as in ``fit``.
+    offset : array-like (n,) or (n, r), optional
+        Known part of the predictions, as in ``fit``.
 
     Returns
     -------
@@ -52,7 +55,7 @@ def facts(
     """
     from hilboost.report.collect import facts
 
-    more = {"groups": groups, "strata": strata, "entry": entry}
+    more = {"groups": groups, "strata": strata, "entry": entry, "offset": offset}
     more |= {"sample_weight": sample_weight, "X_train": X_train}
     return facts(model, X, y, title=title, positive_class=positive_class, **more)
 
@@ -66,6 +69,7 @@ def scores(
     groups: Any = None,
     strata: Any = None,
     entry: Any = None,
+    offset: Any = None,
 ) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
@@ -77,6 +81,8 @@ def scores(
     sample_weight : array-like (n,), optional
     groups, strata, entry : array-like (n,), optional
         Groups of rankings, and strata and entry times of survival times, as in ``fit``.
+    offset : array-like (n,) or (n, r), optional
+        Known part of the predictions, as in ``fit``.
 
     Returns
     -------
@@ -85,7 +91,7 @@ def scores(
     """
     from hilboost.report.collect import scores
 
-    more = {"groups": groups, "strata": strata, "entry": entry}
+    more = {"groups": groups, "strata": strata, "entry": entry, "offset": offset}
     return scores(model, X, y, sample_weight=sample_weight, **more)
 
 
@@ -125,6 +131,7 @@ def report(
     groups: Any = None,
     strata: Any = None,
     entry: Any = None,
+    offset: Any = None,
 ) -> Report:
     """Make a report of a fitted model on some rows.
 
@@ -144,6 +151,8 @@ def report(
         Rows of the training data, with which the rows of ``X`` are compared.
     groups, strata, entry : array-like (n,), optional
         Groups of rankings, and strata and entry times of survival times, as in ``fit``.
+    offset : array-like (n,) or (n, r), optional
+        Known part of the predictions, as in ``fit``.
 
     Returns
     -------
@@ -157,7 +166,7 @@ def report(
     from hilboost.report.page import Report, page_packages
 
     page_packages()  # before the facts, which take time
-    more = {"groups": groups, "strata": strata, "entry": entry}
+    more = {"groups": groups, "strata": strata, "entry": entry, "offset": offset}
     more |= {"sample_weight": sample_weight, "X_train": X_train}
     found = facts(model, X, y, title=title, positive_class=positive_class, **more)
     page = Report(found, render(found))
@@ -173,6 +182,7 @@ def compare(
     title: str | None = None,
     positive_class: Any = None,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> Report:
     """Compare several fitted models on the same rows, in one page.
 
@@ -190,6 +200,8 @@ def compare(
         The class, of two, that calibration and curves are about; by default the second.
     sample_weight : array-like (n,), optional
         Weights of the rows.
+    offset : array-like (n,) or (n, r), optional
+        Known part of the predictions of all models.
 
     Returns
     -------
@@ -207,7 +219,11 @@ def compare(
 
     page_packages()
     found = comparison_facts(
-        models, X, y, title=title, positive_class=positive_class, sample_weight=sample_weight
+        *(models, X, y),
+        title=title,
+        positive_class=positive_class,
+        sample_weight=sample_weight,
+        offset=offset,
     )
     page = Report(found, render(found))
     return page if path is None else page.save(path)

@@ -1,4 +1,4 @@
-"""What belongs to the rows of a report besides inputs and targets: groups, strata, entry times."""
+"""What belongs to the rows of a report besides inputs and targets, such as groups and offsets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hilboost.validation.survival import SurvivalLabels
 
 @dataclass(frozen=True)
 class Asides:
-    """Groups of a ranking, strata and entry times of survival times, and weights, (n,) each.
+    """Groups of a ranking, strata and entry times of survival times, weights (n,), and offsets.
 
     As the user passed them; ``None`` if there are none.
     """
@@ -28,6 +28,7 @@ class Asides:
     strata: Any = None
     entry: Any = None
     sample_weight: Any = None
+    offset: Any = None
 
     def check(self, model: Any) -> None:
         """Refuse what the model does not have.
@@ -49,6 +50,7 @@ class Asides:
             ("groups", self.groups, model.ranks_groups, "rankings"),
             ("strata", self.strata, survival, "survival models"),
             ("entry", self.entry, survival, "survival models"),
+            ("offset", self.offset, model.is_tabular, "boosting on tables"),
         ):
             if given is not None and not belongs:
                 raise InvalidParameter(f"{name} is only supported by {to}; omit it.")

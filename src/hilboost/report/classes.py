@@ -44,7 +44,7 @@ def class_facts(
         Indices of the true classes.
     proba : (n, k) float64
         Probabilities, or scores of a model that gives none.
-    guess : (k,) float64
+    guess : (n, k) float64
         Those of the baseline, the model without stages.
     gives_probabilities : bool, default True
         Whether to include calibration, and the log loss by column.

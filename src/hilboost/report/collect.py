@@ -61,6 +61,7 @@ def facts(
     groups: Any = None,
     strata: Any = None,
     entry: Any = None,
+    offset: Any = None,
 ) -> dict[str, Any]:
     """Collect facts about a fitted model on some rows.
 
@@ -83,6 +84,9 @@ def facts(
         Label of the group of each row of a ranking.
     strata, entry : array-like (n,), optional
         Strata and entry times of survival times, as in ``fit``.
+    offset : array-like (n,) or (n, r), optional
+        Known part of the predictions, as in ``fit``.  Contributions, partial dependence and drift
+        are those of the model without offsets.
 
     Returns
     -------
@@ -110,7 +114,7 @@ def facts(
     -----
     The cost is that of predicting about 200,000 rows, mainly for the importances.
     """
-    asides = Asides(groups, strata, entry, sample_weight)
+    asides = Asides(groups, strata, entry, sample_weight, offset)
     rows = Rows.of(model, X, y, asides)
     columns, raw = rows.columns, rows.raw
     positive = positive_index(model, positive_class)
@@ -121,7 +125,9 @@ def facts(
         "model": model_facts(model),
         "importance": importance_facts(model, columns, rows.target),
         "contributions": contribution_facts(model, columns, positive),
-        "drift": None if training is None else drift_facts(model, columns, training, raw),
+        "drift": None
+        if training is None
+        else drift_facts(model, columns, training, rows.raw_alone),
         **dict.fromkeys(_OF_TASKS),
     }
     order = found["importance"]["order"]
@@ -152,6 +158,7 @@ def scores(
     groups: Any = None,
     strata: Any = None,
     entry: Any = None,
+    offset: Any = None,
 ) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
@@ -162,8 +169,8 @@ def scores(
     X : array-like or data frame (n, d)
     y : array-like (n,)
     sample_weight : array-like (n,), optional
-    groups, strata, entry : array-like (n,), optional
-        Of rankings and survival times; see :func:`facts`.
+    groups, strata, entry, offset : array-like, optional
+        See :func:`facts`.
 
     Returns
     -------
@@ -176,7 +183,7 @@ def scores(
     InvalidType, InvalidData, ValueError, TypeError
         Same as :func:`facts`.
     """
-    asides = Asides(groups, strata, entry, sample_weight)
+    asides = Asides(groups, strata, entry, sample_weight, offset)
     rows = Rows.of(model, X, y, asides)
     kind = model.fitted_.codec.kind
     if kind == "structured":
@@ -196,7 +203,7 @@ def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
     names = [shortened(label, 30) for label in model.classes_]
     proba = probabilities(model, raw)
     numbers = rows.codes[:, 0].astype(np.intp)
-    guess = class_guess(model, numbers, columns.weights)
+    guess = class_guess(rows)
     stated = gives_probabilities(model.loss_)
     of_classes = class_facts(
         columns, order, model.classes_, numbers, proba, guess, stated, positive
@@ -217,7 +224,7 @@ def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
         "target": {"kind": "class", "levels": _levels(names, counts)},
         "scores": with_intervals(of_classes["scores"], len(raw), measured),
         "classes": of_classes,
-        "sets": class_set_facts(model, columns, numbers),
+        "sets": class_set_facts(model, columns, numbers, rows.target.offset),
         "dependence": dependence_facts(columns, order, [names[k] for k in drawn], predict),
     }
 
@@ -232,20 +239,22 @@ def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
         "task": "regression",
         "target": {"kind": "number", "histogram": histogram(y[~np.isnan(y[:, 0]), 0])},
     }
-    predicted, guess, first = means(model, raw, columns.weights)
+    predicted, guess, first = means(rows)
     levels = quantile_levels(model.loss_)
     measured = scorer(rows, 1)
     found["scores"] = with_intervals(measured(slice(None)), len(raw), measured)
-    found["intervals"] = interval_facts(model, columns, y)
+    found["intervals"] = interval_facts(model, columns, y, rows.target.offset)
     if levels:
         found["task"] = "quantile regression"
         found["quantiles"] = quantile_facts(columns, order, y[:, 0], predicted, levels)
         names = [f"quantile {level:g}" for level in levels]
-        y, mean, guess = y[:, :1], predicted[:, [first]], guess[[first]]
+        y, mean, guess = y[:, :1], predicted[:, [first]], guess[:, [first]]
         found["of"] = names[first]
     else:
         mean = predicted
-        names = [f"output {k}" for k in range(predicted.shape[1])] if len(guess) > 1 else ["mean"]
+        names = (
+            [f"output {k}" for k in range(predicted.shape[1])] if guess.shape[1] > 1 else ["mean"]
+        )
     found["regression"] = regression_facts(columns, order, y, mean, guess)
 
     def predict(X: Any) -> Floats:

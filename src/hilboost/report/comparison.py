@@ -82,6 +82,7 @@ def comparison_facts(
     title: str | None = None,
     positive_class: Any = None,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> dict[str, Any]:
     """Collect facts about several models on the same rows.
 
@@ -96,6 +97,8 @@ def comparison_facts(
     positive_class : label, optional
         The class, of two, that calibration and curves are about; by default the second.
     sample_weight : array-like (n,), optional
+    offset : array-like (n,) or (n, r), optional
+        The same for all models.
 
     Returns
     -------
@@ -121,7 +124,7 @@ def comparison_facts(
     names = [str(name) for name in models]
     if len(set(names)) < len(names):
         raise InvalidParameter("models must have different names as text; rename one of them.")
-    weights = Asides(sample_weight=sample_weight)
+    weights = Asides(sample_weight=sample_weight, offset=offset)
     rows = [_rows(model, X, y, weights) for model in models.values()]
     entrants = [_entrant(*one, positive_class) for one in zip(names, rows, strict=True)]
     columns = entrants[0].rows.columns
@@ -247,7 +250,7 @@ def _predictions(entrants: list[Entrant], positive_class: Any) -> Floats | None:
     found = []
     for entrant in entrants:
         if kind == "numbers":
-            predicted, _, k = means(entrant.model, entrant.raw, entrant.rows.columns.weights)
+            predicted, _, k = means(entrant.rows)
             found.append(predicted[:, k])
             continue
         proba = probabilities(entrant.model, entrant.raw)

@@ -17,7 +17,9 @@ from hilboost.report.table import Columns, number_text
 _COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
 
-def interval_facts(model: Any, columns: Columns, y: Floats) -> dict[str, Any] | None:
+def interval_facts(
+    model: Any, columns: Columns, y: Floats, offset: Floats | None = None
+) -> dict[str, Any] | None:
     """Compute the coverage and the width of prediction intervals.
 
     Parameters
@@ -25,6 +27,7 @@ def interval_facts(model: Any, columns: Columns, y: Floats) -> dict[str, Any] | 
     model : regressor
     columns : Columns
     y : (n, c) float64
+    offset : (n, r) float64 or None
 
     Returns
     -------
@@ -32,6 +35,7 @@ def interval_facts(model: Any, columns: Columns, y: Floats) -> dict[str, Any] | 
         ``None`` if the model has neither standard deviations nor a calibration for all rows.
     """
     found = _standard_deviations(model, columns.source)
+    predict = _with_offset(model, "predict_interval", columns, offset)
     weights = np.where(np.isnan(y), 0.0, columns.weights[:, None])
     rows = []
     for coverage in _COVERAGES:
@@ -41,7 +45,7 @@ def interval_facts(model: Any, columns: Columns, y: Floats) -> dict[str, Any] | 
             half = norm.ppf(0.5 + coverage / 2) * std
             error = np.abs(y - mean.reshape(y.shape))
             row["gaussian"] = float(np.average(error <= half[:, None], weights=weights))
-        rows.append(row | _of_intervals(model, columns.source, y, weights, coverage))
+        rows.append(row | _of_intervals(predict, y, weights, coverage))
     if found is None and all(row["calibrated"] is None for row in rows):
         return None
     mean_std = None if found is None else columns.mean(found[1])
@@ -63,13 +67,13 @@ def _standard_deviations(model: Any, X: Any) -> tuple[Floats, Floats] | None:
 
 
 def _of_intervals(
-    model: Any, X: Any, y: Floats, weights: Floats, coverage: float
+    predict: Callable[[float], Any], y: Floats, weights: Floats, coverage: float
 ) -> dict[str, Any]:
     """Fraction of the targets inside of the calibrated intervals, and their mean width.
 
     ``weights`` (n, c) are zero where the target is missing.
     """
-    ends = _attempt(model, partial(model.predict_interval, X, coverage=coverage))
+    ends = predict(coverage)
     if ends is None:
         return {"calibrated": None, "width": None}
     low, high = ends[..., 0].reshape(y.shape), ends[..., 1].reshape(y.shape)
@@ -78,7 +82,9 @@ def _of_intervals(
     return {"calibrated": float(inside), "width": float(width)}
 
 
-def class_set_facts(model: Any, columns: Columns, codes: NDArray[np.intp]) -> dict[str, Any] | None:
+def class_set_facts(
+    model: Any, columns: Columns, codes: NDArray[np.intp], offset: Floats | None = None
+) -> dict[str, Any] | None:
     """Compute the coverage and the mean size of prediction sets.
 
     Parameters
@@ -87,10 +93,11 @@ def class_set_facts(model: Any, columns: Columns, codes: NDArray[np.intp]) -> di
     columns : Columns
     codes : (n,) int
         Indices of the true classes.
+    offset : (n, r) float64 or None
     """
-    rows = []
+    predict, rows = _with_offset(model, "predict_set", columns, offset), []
     for coverage in _COVERAGES:
-        sets = _attempt(model, partial(model.predict_set, columns.source, coverage=coverage))
+        sets = predict(coverage)
         if sets is not None:
             inside = sets[np.arange(len(codes)), codes]
             rows.append(
@@ -123,6 +130,17 @@ def distance_facts(model: Any, columns: Columns, squares: Floats) -> dict[str, A
             inside = columns.mean(squares <= radius**2)
             rows.append({"nominal": coverage, "observed": inside, "distance": radius})
     return {"coverage": rows, "text": _source(model)} if rows else None
+
+
+def _with_offset(
+    model: Any, method: str, columns: Columns, offset: Floats | None
+) -> Callable[[float], Any]:
+    """Return a function of the coverage: intervals or sets, ``None`` where there are none."""
+    more = {} if offset is None else {"offset": offset}
+    predict = getattr(model, method)
+    return lambda coverage: _attempt(
+        model, partial(predict, columns.source, coverage=coverage, **more)
+    )
 
 
 def _attempt(model: Any, action: Callable[[], Any]) -> Any | None:

@@ -18,6 +18,7 @@ from hilboost.report.asides import Asides
 from hilboost.report.figures import Measured, class_scores, number_scores, score
 from hilboost.report.influence import mean_loss
 from hilboost.report.table import Columns
+from hilboost.validation.offsets import check_offset
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
@@ -49,6 +50,11 @@ class Rows:
         """Encoded labels, (n, c)."""
         return self.target.y
 
+    @property
+    def raw_alone(self) -> Floats:
+        """Raw predictions without offsets, (n, r)."""
+        return self.raw if self.target.offset is None else self.raw - self.target.offset
+
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, asides: Asides) -> Rows:
         """Validate and predict; rows with zero weight are left out.
@@ -61,7 +67,9 @@ class Rows:
         check_model(model)
         asides.check(model)
         columns = Columns.of(model, X)
-        raw = model.predict_raw(columns.source)
+        offset = check_offset(asides.offset, columns.n_rows)
+        more = {} if offset is None else {"offset": offset}
+        raw = model.predict_raw(columns.source, **more)
         if y is None:
             raise InvalidData("a report requires the true targets; pass y.")
         codes = model.fitted_.encode_target(asides.labels(model, y), len(raw))
@@ -70,10 +78,12 @@ class Rows:
         if model.fitted_.codec.kind == "numbers":
             _check_known(codes if weights is None else codes[weights > 0])
         if weights is None:
-            columns, raw, target = asides.arranged(model, columns, raw, Target(codes))
+            columns, raw, target = asides.arranged(
+                model, columns, raw, Target(codes, offset=offset)
+            )
             return cls(model, columns, y, raw, target)
         kept = np.flatnonzero(weights)
-        target = Target(codes, weights).rows(kept)
+        target = Target(codes, weights, offset=offset).rows(kept)
         columns = columns.weighted(weights).rows(kept)
         return cls(model, columns, take_labels(y, kept), raw[kept], target)
 
@@ -111,25 +121,25 @@ def scorer(rows: Rows, positive: int) -> Measured:
     """Return a function that maps some rows to the scores of a model of numbers or classes."""
     model, raw, codes, weights = rows.model, rows.raw, rows.codes, rows.columns.weights
     if model.fitted_.codec.kind != "classes":
-        _, guess, k = means(model, raw, weights)
+        _, guess, k = means(rows)
         return lambda some: _number_scores(
-            model, codes[some], raw[some], weights[some], float(guess[k]), k
+            model, codes[some], raw[some], weights[some], guess[some, k], k
         )
     numbers, proba = codes[:, 0].astype(np.intp), probabilities(model, raw)
-    guess = class_guess(model, numbers, weights)
+    guess = class_guess(rows)
     stated = gives_probabilities(model.loss_)
     return lambda some: class_scores(
-        numbers[some], proba[some], guess, weights[some], stated, positive
+        numbers[some], proba[some], guess[some], weights[some], stated, positive
     )
 
 
 def _number_scores(
-    model: Any, y: Floats, raw: Floats, weights: Floats, guess: float, k: int
+    model: Any, y: Floats, raw: Floats, weights: Floats, guess: Floats, k: int
 ) -> list[dict[str, Any]]:
     """Compute scores of the first output, or of the quantile nearest to the median."""
     predicted = np.asarray(model.loss_.inverse_link(raw))[:, k]
     known = ~np.isnan(y[:, 0])
-    found = number_scores(y[known, 0], predicted[known], guess, weights[known])
+    found = number_scores(y[known, 0], predicted[known], guess[known], weights[known])
     if quantile_levels(model.loss_):
         pinball = mean_loss(model, Target(y, weights), raw)
         says = "mean pinball loss, summed over all quantiles"
@@ -137,12 +147,15 @@ def _number_scores(
     return found
 
 
-def means(model: Any, raw: Floats, weights: Floats) -> tuple[Floats, Floats, int]:
-    """Return predictions (n, c), baseline predictions (c,), and the main output column."""
-    predicted = np.asarray(model.loss_.inverse_link(raw))
-    guess = _guess(model)
-    guess = np.average(predicted, axis=0, weights=weights) if guess is None else guess
-    levels = quantile_levels(model.loss_)
+def means(rows: Rows) -> tuple[Floats, Floats, int]:
+    """Return predictions (n, c), baseline predictions (n, c), and the main output column."""
+    loss = rows.model.loss_
+    predicted = np.asarray(loss.inverse_link(rows.raw))
+    guess = _guess(rows)
+    if guess is None:
+        mean = np.average(predicted, axis=0, weights=rows.columns.weights)
+        guess = np.broadcast_to(mean, predicted.shape)
+    levels = quantile_levels(loss)
     if not levels:
         return predicted, guess, 0
     return predicted, guess, int(np.argmin(np.abs(np.asarray(levels) - 0.5)))
@@ -153,12 +166,14 @@ def quantile_levels(loss: Loss) -> tuple[float, ...]:
     return () if loss.link is None else loss.link.levels
 
 
-def class_guess(model: Any, numbers: Any, weights: Floats) -> Floats:
-    """Predict probabilities with the baseline, (k,)."""
-    guess = _guess(model)
+def class_guess(rows: Rows) -> Floats:
+    """Predict probabilities with the baseline, (n, k)."""
+    guess = _guess(rows)
     if guess is not None:
         return guess
-    return np.bincount(numbers, weights, len(model.classes_)) / weights.sum()
+    weights, n_classes = rows.columns.weights, len(rows.model.classes_)
+    shares = np.bincount(rows.codes[:, 0].astype(np.intp), weights, n_classes) / weights.sum()
+    return np.broadcast_to(shares, (len(weights), n_classes))
 
 
 def positive_index(model: Any, label: Any) -> int:
@@ -182,12 +197,16 @@ def probabilities(model: Any, raw: Floats) -> Floats:
     return np.clip(predicted, 0.0, 1.0) if gives_probabilities(model.loss_) else predicted
 
 
-def _guess(model: Any) -> Floats | None:
-    """Predict with the baseline, the model without stages, (c,)."""
+def _guess(rows: Rows) -> Floats | None:
+    """Predict with the baseline, the model without stages but with offsets, (n, c)."""
+    model, target = rows.model, rows.target
     if not model.is_additive:
         return None
-    initial_raw = model.model_.initial_raw[None]
-    return np.asarray(model.loss_.inverse_link(initial_raw))[0]
+    start = model.model_.initial_raw
+    if target.offset is not None:
+        return np.asarray(model.loss_.inverse_link(target.starting_raw(start)))
+    guess = np.asarray(model.loss_.inverse_link(start[None]))
+    return np.broadcast_to(guess, (len(rows.raw), guess.shape[1]))
 
 
 def plain(value: Any) -> Any:

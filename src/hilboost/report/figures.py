@@ -38,18 +38,17 @@ def score(name: str, value: float, guess: float | None, better: str, says: str) 
     }
 
 
-def number_scores(y: Floats, mean: Floats, guess: float, weights: Floats) -> list[dict[str, Any]]:
+def number_scores(y: Floats, mean: Floats, guess: Floats, weights: Floats) -> list[dict[str, Any]]:
     """Compute regression scores.
 
     Parameters
     ----------
     y, mean : (n,) float64
         True and predicted values.
-    guess : float
-        Prediction of the baseline.
+    guess : (n,) float64
+        Predictions of the baseline.
     weights : (n,) float64
     """
-    constant = np.full_like(y, guess)
     weighted = partial(np.average, weights=weights)
     scores = []
     spread = float(weighted((y - weighted(y)) ** 2))
@@ -63,10 +62,10 @@ def number_scores(y: Floats, mean: Floats, guess: float, weights: Floats) -> lis
         ("median absolute error", median_absolute_error, "half of the rows have a smaller error"),
     ):
         given = None if (weights == 1).all() else weights
-        value, of_guess = (measure(y, one, sample_weight=given) for one in (mean, constant))
+        value, of_guess = (measure(y, one, sample_weight=given) for one in (mean, guess))
         scores.append(score(name, value, of_guess, "lower", says))
     says = "mean of true minus predicted; near 0 if the model is right on average"
-    bias, guessed = float(weighted(y - mean)), float(weighted(y - constant))
+    bias, guessed = float(weighted(y - mean)), float(weighted(y - guess))
     if abs(guessed) < 1e-14 * float(np.abs(y).max()):
         guessed = 0.0  # remove rounding errors
     scores.append(score("bias", bias, guessed, "0", says))
@@ -89,7 +88,7 @@ def class_scores(
         Indices of the true classes.
     proba : (n, k) float64
         Probabilities, or scores of a model that gives none.
-    guess : (k,) float64
+    guess : (n, k) float64
         Those of the baseline.
     weights : (n,) float64
     gives_probabilities : bool, default True
@@ -98,7 +97,6 @@ def class_scores(
         Index of the class, of two, that the average precision is about.
     """
     best = proba.argmax(axis=1)
-    guess = np.tile(guess, (len(codes), 1))
     constant = guess.argmax(axis=1)
     weighted = partial(np.average, weights=weights)
     scores = [

@@ -47,8 +47,7 @@ def loss_of_rows(model: Any, target: Target, raw: Floats) -> Floats:
     loss: Loss = with_missing_targets(model.loss_, None, target.y)
     if loss.adaptive:
         # Use the loss parameter from before the first stage.
-        initial_raw = model.fitted_.model.initial_raw
-        loss = loss.adapted(target, np.broadcast_to(initial_raw, raw.shape))
+        loss = loss.adapted(target, target.starting_raw(model.fitted_.model.initial_raw))
     return np.asarray(loss.value(target, raw))
 
 
@@ -88,7 +87,8 @@ def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, 
         table = np.tile(np.arange(len(rows))[:, None], d)
 
     def minus_loss(_: Any, X: Any, y: Floats) -> float:
-        return -mean_loss(model, drawn, model.predict_raw(values_at(X)))
+        raw = drawn.with_offset(model.predict_raw(values_at(X)))
+        return -mean_loss(model, drawn, raw)
 
     found = permutation_importance(
         model, table, drawn.y, scoring=minus_loss, n_repeats=repeats, random_state=0

@@ -30,20 +30,20 @@ def regression_facts(
         Column indices, the most important first.
     y, mean : (n, c) float64
         True values (NaN if missing) and predicted values.
-    guess : (c,) float64
+    guess : (n, c) float64
         Predictions of the baseline, the model without stages.
     """
     found = []
     for k in range(min(y.shape[1], _OUTPUTS)):
         rows = np.flatnonzero(~np.isnan(y[:, k]))
         known = columns if len(rows) == len(y) else columns.rows(rows)
-        of_output = _output(known, order, y[rows, k], mean[rows, k], float(guess[k]))
+        of_output = _output(known, order, y[rows, k], mean[rows, k], guess[rows, k])
         found.append(of_output)
     return found
 
 
 def _output(
-    columns: Columns, order: Sequence[int], y: Floats, mean: Floats, guess: float
+    columns: Columns, order: Sequence[int], y: Floats, mean: Floats, guess: Floats
 ) -> dict[str, Any]:
     residual = y - mean
     size = np.abs(residual)

@@ -53,7 +53,9 @@ def survival_facts(
     if len(known) >= _FEWEST and len(exact) > 1:
 
         def predicted(times: Floats) -> Floats:
-            values = model.predict_survival_function(columns.source, times, strata=strata)
+            values = model.predict_survival_function(
+                columns.source, times, strata=strata, offset=target.offset
+            )
             return np.asarray(values)[known]
 
         found["curves"] = _curves(seen, predicted)

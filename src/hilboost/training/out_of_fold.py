@@ -10,7 +10,6 @@ from hilboost.boosting import offset_in_own_units
 from hilboost.boosting.effective_size import weight_scale
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.link import IdentityLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
@@ -77,9 +76,7 @@ def out_of_fold(
     """
     folds, members, data = initial.state.folds, fitted.members, recipe.data
     compares = recipe.loss.couples_rows or data.codec.kind == "survival"
-    # Predictions of intervals and sets have no offsets, which only add to the ends of intervals.
-    adds = data.target.offset is None or recipe.loss.link == IdentityLink()
-    if raw is None or folds is None or members is None or compares or not adds:
+    if raw is None or folds is None or members is None or compares:
         return None
     if not _can_be_split(members):
         return None

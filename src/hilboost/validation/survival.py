@@ -84,7 +84,8 @@ def _of_events(y: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
 def _of_bounds(y: NDArray[Any]) -> tuple[Floats, Floats]:
     """Lower and upper bounds; an upper bound may be infinite or NaN."""
     if y.ndim != 2 or y.shape[1] != 2 or y.dtype.kind not in "iuf":
-        raise InvalidData(f"{_FORMS}; got an array of shape {y.shape} and dtype {y.dtype}.")
+        advice = "" if y.dtype.kind != "O" else " Convert a data frame by to_records(index=False)."
+        raise InvalidData(f"{_FORMS}; got an array of shape {y.shape} and dtype {y.dtype}.{advice}")
     lower, upper = y.astype(np.float64).T
     return lower.copy(), np.where(np.isnan(upper), np.inf, upper)
 
@@ -93,6 +94,27 @@ def _refuse(bad: NDArray[np.bool_], values: Floats, why: str) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         raise InvalidData(f"the time of row {row} of y, {values[row]:g}, {why}.")
+
+
+def check_at(times: Any) -> Floats:
+    """Return the times at which functions are evaluated, (m,).
+
+    Raises
+    ------
+    InvalidData
+        ``times`` is not a list of numbers that are not negative.
+    """
+    found = np.asarray(as_array(times, "times"))
+    if found.ndim != 1 or found.dtype.kind not in "iuf":
+        raise InvalidData(
+            f"times must be a list of numbers; got an array of shape {found.shape} and dtype "
+            f"{found.dtype}."
+        )
+    bad = ~(found >= 0)
+    if bad.any():
+        place = int(np.argmax(bad))
+        raise InvalidData(f"times must be 0 or more; number {place} is {found[place]:g}.")
+    return found.astype(np.float64)
 
 
 def check_entry(entry: Any, lower: Floats, n: int) -> Floats:

@@ -1,0 +1,189 @@
+"""Gradients of rankings from orders of the rows that are drawn at random.
+
+A group is sorted by score and gain, which gives each row a *place*.  Orders are drawn by hashes of
+the places, and rows that are equal in score and gain receive the mean of their gradients, so that
+nothing depends on the order in which the rows are given::
+
+    place      0  1  2  3  4
+    order 1    1  0  3  2  4          the place that comes first, second, ...
+    order 2    0  1  2  4  3
+"""
+
+import numpy as np
+from numba import uint64
+
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.random_bits import bits_of
+from hilboost.backends.ranking import all_equal, ideal_dcg, sort_group
+
+
+@inner
+def _uniform(key, number):
+    """A random number between 0 and 1, both excluded."""
+    return (float(bits_of(key, number) >> uint64(11)) + 0.5) * 2.0**-53
+
+
+@inner
+def _add_pair(better, worse, weight, powers, slopes, bends):
+    """Add the logistic loss of two places of a group; returns the sum of both gradients."""
+    low = powers[worse] / (powers[better] + powers[worse])  # the probability of the wrong order
+    slopes[better] += weight * low
+    slopes[worse] -= weight * low
+    bends[better] += weight * low * (1.0 - low)
+    bends[worse] += weight * low * (1.0 - low)
+    return 2.0 * weight * low
+
+
+@inner
+def _begin_group(gains, scores, order, first, last, powers, slopes, bends):
+    """Sort a group, and write the exponentials of its scores by place; the largest is 1."""
+    sort_group(scores, gains, order, first, last)
+    best = scores[order[first]]
+    for place in range(last - first):
+        powers[place] = np.exp(max(scores[order[first + place]] - best, -600.0))
+        slopes[place], bends[place] = 0.0, 0.0
+
+
+@inner
+def _end_group(gains, scores, order, first, last, factor, slopes, bends, negative, hessian):
+    """Write the gradients of the rows: means over equal rows, times a factor."""
+    begin, n = 0, last - first
+    while begin < n:
+        row, end, slope, bend = order[first + begin], begin, 0.0, 0.0
+        while end < n:
+            other = order[first + end]
+            if scores[other] != scores[row] or gains[other] != gains[row]:
+                break
+            slope += slopes[end]
+            bend += bends[end]
+            end += 1
+        for place in range(begin, end):
+            negative[order[first + place]] = factor * slope / (end - begin)
+            hessian[order[first + place]] = factor * bend / (end - begin)
+        begin = end
+
+
+@compiled
+def neighbor_gradients(
+    gains, scores, starts, k, discounts, keys, n_orders, scratch, negative, hessian
+):
+    """Logistic loss of the neighbors in random orders, weighted by the change if exchanged.
+
+    The orders are those of the scores plus logistic noise.  A pair at the positions p and p + 1 has
+    the weight ``|gain - gain| discounts[p]`` over the largest DCG.  Sums over the pairs are divided
+    by the number of orders, and multiplied by the square root of the number of rows.
+
+    gains, scores : (n,) float64; starts : (q + 1,) int64; discounts : (longest group,) float64
+    k : int, the positions that count; keys : (q,) uint64, of the random numbers of every group
+    scratch : (order (n,) int64, largest (n,) float64, places (longest,) int64, and four (longest,)
+        float64), working memory
+    negative, hessian : (n,) float64, written
+    """
+    order, largest, places, powers, noisy, slopes, bends = scratch
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        n = last - first
+        for row in range(first, last):
+            negative[row], hessian[row] = 0.0, 0.0
+        ideal = ideal_dcg(gains, first, last, k, discounts, largest)
+        if ideal <= 0.0 or all_equal(gains, first, last):
+            continue
+        _begin_group(gains, scores, order, first, last, powers, slopes, bends)
+        for drawn in range(n_orders):
+            for place in range(n):
+                uniform = _uniform(keys[group], drawn * n + place)
+                noisy[place] = powers[place] * uniform / (1.0 - uniform)
+            sort_group(noisy, noisy, places, 0, n)
+            for position in range(min(n - 1, k)):
+                a, b = places[position], places[position + 1]
+                apart = gains[order[first + a]] - gains[order[first + b]]
+                if apart == 0.0:
+                    continue
+                if apart < 0.0:
+                    a, b = b, a
+                weight = abs(apart) * discounts[position] / ideal
+                _add_pair(a, b, weight, powers, slopes, bends)
+        factor = np.sqrt(float(n)) / n_orders
+        _end_group(gains, scores, order, first, last, factor, slopes, bends, negative, hessian)
+
+
+@inner
+def _precision_change(p, q, above, hits, inverses, k):
+    """Change of the average precision, times the relevant rows, if positions p < q are exchanged.
+
+    above : bool, whether the row at p is the relevant one
+    hits, inverses : relevant rows up to each position, and sums of their inverse positions
+    """
+    end = min(q, k) - 1
+    between = inverses[end] - inverses[p] if end > p else 0.0
+    later = hits[q] / (q + 1.0) if q < k else 0.0
+    own = hits[p] if above else hits[p] + 1.0
+    return own / (p + 1.0) + between - later
+
+
+@inner
+def _reciprocal_change(p, q, above, one, two, k):
+    """Change of the reciprocal position of the first relevant row if positions p < q change.
+
+    one, two : the positions of the first two relevant rows; the others are those above
+    """
+    if above != (p == one) or p > one:
+        return 0.0  # another relevant row comes before
+    other = min(two, q) if above else one
+    return 1.0 / (p + 1.0) - (1.0 / (other + 1.0) if other < k else 0.0)
+
+
+@compiled
+def exchange_gradients(relevant, scores, starts, k, only_first, keys, scratch, negative, hessian):
+    """LambdaMART's gradients: pairs by the change of a metric of relevant rows if exchanged.
+
+    Only pairs that touch the first ``k`` positions count; rows with equal scores have their
+    positions in random order.
+
+    relevant : (n,) float64, 0 or 1; scores : (n,) float64; starts : (q + 1,) int64
+    only_first : bool, the reciprocal position of the first relevant row, else average precision
+    keys : (q,) uint64, of the random numbers of every group
+    scratch : (order (n,) int64, places (longest,) int64, and six (longest,) float64),
+        working memory
+    negative, hessian : (n,) float64, written
+    """
+    order, places, powers, noisy, slopes, bends, hits, inverses = scratch
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        n = last - first
+        for row in range(first, last):
+            negative[row], hessian[row] = 0.0, 0.0
+        if all_equal(relevant, first, last):
+            continue
+        _begin_group(relevant, scores, order, first, last, powers, slopes, bends)
+        for place in range(n):
+            noisy[place] = _uniform(keys[group], place)
+        sort_group(powers, noisy, places, 0, n)
+        found, inverse, one, two = 0.0, 0.0, n, n
+        for position in range(n):
+            hit = relevant[order[first + places[position]]]
+            found += hit
+            inverse += hit / (position + 1.0)
+            hits[position], inverses[position] = found, inverse
+            if hit > 0.0:
+                one, two = min(one, position), position if found == 2.0 else two
+        total, share = 0.0, 1.0 / min(found, float(k))
+        by_distance = scores[order[first]] != scores[order[last - 1]]
+        for p in range(min(n, k)):
+            above = relevant[order[first + places[p]]] > 0.0
+            for q in range(p + 1, n):
+                if (relevant[order[first + places[q]]] > 0.0) == above:
+                    continue
+                if only_first:
+                    weight = _reciprocal_change(p, q, above, one, two, k)
+                else:
+                    weight = _precision_change(p, q, above, hits, inverses, k) * share
+                if weight <= 0.0:
+                    continue
+                a, b = places[p], places[q]
+                if by_distance:
+                    weight /= 0.01 + abs(scores[order[first + a]] - scores[order[first + b]])
+                better, worse = (a, b) if above else (b, a)
+                total += _add_pair(better, worse, weight, powers, slopes, bends)
+        factor = np.log2(1.0 + total) / total if total > 0.0 else 0.0
+        _end_group(relevant, scores, order, first, last, factor, slopes, bends, negative, hessian)

@@ -1,0 +1,117 @@
+"""LambdaMART for metrics of relevant rows: average precision, and the first relevant row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from hilboost.backends.drawn_orders import exchange_gradients
+from hilboost.backends.relevance import group_average_precision, group_reciprocal_rank
+from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
+from hilboost.core.target import Target
+from hilboost.losses._drawn_orders import DrawnOrderLoss, scratch_of
+from hilboost.losses._ranking import scores_of, spread
+
+
+class _LambdaOfRelevance(DrawnOrderLoss):
+    """Base class: pairs weighted by the change of a metric of the rows with a positive label.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of positions that count.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``k`` is less than 1.
+    """
+
+    _metric: ClassVar[Callable[..., None]]
+    _only_first: ClassVar[bool]
+
+    def __init__(self, k: int = 10) -> None:
+        super().__init__(k, "linear")
+
+    @classmethod
+    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
+        """Create the loss for the parameter ``k``."""
+        return cls(parameters.get("k", 10))
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """One minus the metric of the group, divided equally among its rows, (n,)."""
+        found, order = np.empty(len(target.starts) - 1), np.empty(len(raw), dtype=np.int64)
+        type(self)._metric(_relevant(target), scores_of(raw), target.starts, self.k, order, found)
+        return spread(target, 1 - found)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Sums over the pairs of each row."""
+        negative, hessian = np.empty(len(raw)), np.empty(len(raw))
+        exchange_gradients(
+            *(_relevant(target), scores_of(raw), target.starts, self.k, self._only_first),
+            *(self._keys(target), scratch_of(target, 0, 6), negative, hessian),
+        )
+        return Gradients(negative[:, None], hessian[:, None])
+
+
+class LambdaMAP(_LambdaOfRelevance):
+    """Logistic loss of pairs, weighted by the change of the average precision if exchanged.
+
+    Rows with a positive label are relevant.  Only pairs that touch the first ``k`` positions count.
+    Rows with equal scores have their positions in random order, which is drawn for each stage.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of positions that count.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``k`` is less than 1.
+
+    Notes
+    -----
+    The value is ``1 - MAP@k`` of the group.  As in :class:`LambdaRank`, a weight is divided by the
+    distance of the scores, and the gradients of a group with total ``s`` are multiplied by
+    ``log2(1 + s) / s``.  The cost for a group of m rows is O(k m + m log m).
+    """
+
+    ranker_name = "lambdamap"
+    _metric = staticmethod(group_average_precision)
+    _only_first = False
+
+
+class LambdaMRR(_LambdaOfRelevance):
+    """Logistic loss of pairs, weighted by the change of the first relevant position's inverse.
+
+    Rows with a positive label are relevant.  Rows with equal scores have their positions in random
+    order, which is drawn for each stage.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of positions that count.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``k`` is less than 1.
+
+    Notes
+    -----
+    The value is ``1 - MRR@k`` of the group; the weights are those of :class:`LambdaMAP` for this
+    metric.  Only pairs at or before the first relevant row have gradients.
+    """
+
+    ranker_name = "lambdamrr"
+    _metric = staticmethod(group_reciprocal_rank)
+    _only_first = True
+
+
+def _relevant(target: Target) -> Floats:
+    """1 for rows with a positive label, else 0, (n,)."""
+    return (target.y[:, 0] > 0).astype(np.float64)

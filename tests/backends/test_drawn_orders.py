@@ -1,0 +1,46 @@
+"""Compiled gradients from random orders against naive twins that carry exchanges out."""
+
+import numpy as np
+import pytest
+from tests.backends.test_ranking import discounts, draw
+from tests.reference import drawn_orders as naive
+
+from hilboost.backends import drawn_orders as compiled
+
+
+def both(name, *arguments, n):
+    found = []
+    for module in (compiled, naive):
+        results = np.full(n, np.nan), np.full(n, np.nan)
+        getattr(module, name)(*arguments, *results)
+        found.append(results)
+    return found
+
+
+def keys_of(starts, rng):
+    return rng.integers(2**63, size=len(starts) - 1).astype(np.uint64)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_neighbor_gradients(seed, k):
+    rng, starts, gains, scores = draw(seed, 9)
+    n, longest = len(gains), 9
+    scratch = np.empty(n, np.int64), np.empty(n), np.empty(longest, np.int64)
+    scratch += tuple(np.empty(longest) for _ in range(4))
+    arguments = gains, scores, starts, k, discounts(starts), keys_of(starts, rng), 3, scratch
+    ours, twin = both("neighbor_gradients", *arguments, n=n)
+    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [1, 3, 10])
+@pytest.mark.parametrize("only_first", [False, True])
+def test_exchange_gradients(seed, k, only_first):
+    rng, starts, gains, scores = draw(seed, 9)
+    n, longest, relevant = len(gains), 9, (gains > 1).astype(float)
+    scratch = np.empty(n, np.int64), np.empty(longest, np.int64)
+    scratch += tuple(np.empty(longest) for _ in range(6))
+    arguments = relevant, scores, starts, k, only_first, keys_of(starts, rng), scratch
+    ours, twin = both("exchange_gradients", *arguments, n=n)
+    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)

@@ -1,0 +1,30 @@
+"""Compiled metrics of relevant rows against their naive twins and against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+from tests.backends.test_ranking import SEEDS, draw
+from tests.reference import relevance as naive
+
+from hilboost.backends import relevance as compiled
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("k", [1, 3, 10])
+@pytest.mark.parametrize("name", ["group_average_precision", "group_reciprocal_rank"])
+def test_means_over_groups(seed, k, name):
+    _, starts, gains, scores = draw(seed)
+    order, relevant = np.empty(len(gains), dtype=np.int64), (gains > 1).astype(float)
+    ours, twin = np.empty(len(starts) - 1), np.empty(len(starts) - 1)
+    for module, result in ((compiled, ours), (naive, twin)):
+        getattr(module, name)(relevant, scores, starts, k, order, result)
+    np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_average_precision_of_sklearn(seed):
+    rng = np.random.default_rng(seed)
+    relevant, scores = rng.integers(2, size=40).astype(float), rng.normal(size=40)
+    result, order = np.empty(1), np.empty(40, dtype=np.int64)
+    compiled.group_average_precision(relevant, scores, np.array([0, 40]), 99, order, result)
+    assert result[0] == pytest.approx(average_precision_score(relevant, scores))
