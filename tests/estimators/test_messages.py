@@ -303,6 +303,7 @@ def test_logarithms_of_probabilities():
     ("argument", "instead"),
     [
         ("return_std", r"call predict_interval\(X\) after calibrate\(X_held_out, y_held_out\)\."),
+        ("num_iteration", r"call first_stages\(n\)\.predict\(X\)\."),
         ("raw_score", r"call predict_raw\(X\)\."),
         ("pred_contribs", r"call shap_values\(X\)\."),
         ("offsets", r"its arguments are X, offset\."),

@@ -31,6 +31,25 @@ class History:
     seconds: Floats | None = None
     metrics: Mapping[str, Floats] = field(default_factory=dict)
 
+    def first(self, n_stages: int) -> History:
+        """Return the history of the first stages.
+
+        Parameters
+        ----------
+        n_stages : int
+
+        Returns
+        -------
+        History
+        """
+        validation, seconds, end = self.validation, self.seconds, n_stages + 1
+        return History(
+            self.train[:end],
+            None if validation is None else validation[:end],
+            None if seconds is None else seconds[:n_stages],
+            {name: values[:end] for name, values in self.metrics.items()},
+        )
+
 
 @dataclass(frozen=True)
 class Event:

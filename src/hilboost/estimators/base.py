@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -26,10 +25,10 @@ from hilboost.estimators.preparation import training_data
 from hilboost.estimators.reports import ReportMixin
 from hilboost.estimators.signatures import ExplainedParameters, public_fit, public_methods
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
+from hilboost.estimators.stage_selection import StageSelection
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
-from hilboost.model.stage_learners import StageLearners
 from hilboost.persistence.stored import StoredModel
 from hilboost.tables import Schema
 from hilboost.training.checkpoints import Resumable, checkpoint_among
@@ -48,7 +47,7 @@ def division_of(model: Any) -> str | None:
 
 
 @public_methods
-class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
+class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, ExplainedParameters):
     """Translates parameters into a training recipe and stores the result in ``fitted_``.
 
     scikit-learn validates the parameters, and this class validates the data once.  Subclasses
@@ -281,53 +280,6 @@ class BoostingEstimator(ReportMixin, CallbackSupportMixin, ExplainedParameters):
     def learner_(self) -> Learner:
         """The base learner of the fitted model."""
         return self.fitted_.learner
-
-    @property
-    def learners_(self) -> StageLearners:
-        """The learner of each stage, for models with a list of learners.
-
-        Raises
-        ------
-        AttributeError
-            The model has a single learner.
-        """
-        return self.fitted_.learners
-
-    def learner_part(self, name: str) -> Self:
-        """Return the model of the stages that one of several learners fitted.
-
-        The part with trees can be inspected like any model of trees, for instance by
-        ``feature_importances_``, :func:`hilboost.tree_table` and :func:`hilboost.to_xgboost_json`
-        for SHAP values.
-
-        Parameters
-        ----------
-        name : str
-            One of ``learners_.names``.
-
-        Returns
-        -------
-        estimator
-            Fitted.  The raw predictions of all parts add up to those of this model; the part of the
-            first learner includes the start value.
-
-        Raises
-        ------
-        AttributeError
-            The model has a single learner.
-        InvalidParameter
-            No learner has this name.
-        """
-        check_is_fitted(self)
-        fitted = self.fitted_.part(name)
-        k = self.learners_.names.index(name)
-        part = copy(self).set_params(learner=self._learner_of_part(k))
-        part.fitted_ = fitted
-        return part
-
-    def _learner_of_part(self, k: int) -> Any:
-        """The parameter ``learner`` of the model of one of several learners."""
-        return self.get_params(deep=False)["learner"][k]
 
     @property
     def n_estimators_(self) -> int:

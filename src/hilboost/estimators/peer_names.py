@@ -144,11 +144,11 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 """Names in other libraries, and those of the same purpose here; estimators have some of them."""
 
 PREDICTIONS: dict[str, tuple[str, ...]] = {
-    "best_iteration": ("staged_predict(X)",),
-    "iteration_range": ("staged_predict(X)",),
-    "n_estimators": ("staged_predict(X)",),
-    "ntree_end": ("staged_predict(X)",),
-    "num_iteration": ("staged_predict(X)",),
+    "best_iteration": ("first_stages(n).{method}(X)",),
+    "iteration_range": ("first_stages(n).{method}(X)",),
+    "n_estimators": ("first_stages(n).{method}(X)",),
+    "ntree_end": ("first_stages(n).{method}(X)",),
+    "num_iteration": ("first_stages(n).{method}(X)",),
     "output_margin": ("predict_raw(X)",),
     "pred_contrib": ("shap_values(X)",),
     "pred_contribs": ("shap_values(X)",),

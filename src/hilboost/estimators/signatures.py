@@ -94,7 +94,7 @@ def _unknown_of_prediction(model: Any, method: str, argument: str) -> str:
     what = f"{type(model).__name__}.{method} has no argument {argument!r}"
     for instead in PREDICTIONS.get(argument, ()):
         if hasattr(model, instead.partition("(")[0]):
-            return f"{what}; call {instead}."
+            return f"{what}; call {instead.format(method=method)}."
     known = list(signature(getattr(model, method)).parameters)
     return f"{what}; its arguments are {', '.join(known)}."
 

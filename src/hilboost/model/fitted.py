@@ -10,7 +10,7 @@ import numpy as np
 
 from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.version import ROW_DRAWS
@@ -123,6 +123,30 @@ class FittedModel:
                 "warm_start=False."
             )
         return replace(self, members=(self.model,), row_draws=ROW_DRAWS)
+
+    def first(self, n_stages: int) -> FittedModel:
+        """Return the model of the first stages.
+
+        Raises
+        ------
+        InvalidParameter
+            The model has survival functions, which belong to all stages.
+        """
+        if self.survival is not None:
+            raise InvalidParameter(
+                "the survival functions of a model belong to all of its stages; fit it with "
+                f"n_estimators={n_stages}."
+            )
+        machine = self.kernel_machine
+        return replace(
+            self,
+            model=AdditiveModel(self.model.initial_raw, self.model.stages[:n_stages]),
+            history=None if self.history is None else self.history.first(n_stages),
+            members=None,
+            kernel_machine=None if machine is None else machine.first(n_stages),
+            calibration=None,
+            kept=None,
+        )
 
     def part(self, name: str) -> FittedModel:
         """Return the model of the stages that one of several learners fitted.
