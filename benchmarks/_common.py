@@ -187,6 +187,24 @@ def run_fresh(script: str | Path, arguments: Sequence[str]) -> dict[str, Any]:
     return json.loads(lines[-1])
 
 
+def peer_trees(n_trees: int, **given: Any) -> Any:
+    """Create a model of trees of 31 leaves with the settings of LightGBM and XGBoost."""
+    from hilboost import BoostingRegressor
+
+    settings = {"learning_rate": 0.1, "max_leaf_nodes": 31, **given}
+    return BoostingRegressor(
+        learner="tree",
+        n_estimators=n_trees,
+        min_samples_leaf=20,
+        l2_regularization=0.0,
+        subsample=1.0,
+        max_features=1.0,
+        early_stopping=False,
+        random_state=0,
+        **settings,
+    )
+
+
 def median(values: Iterable[float]) -> float | None:
     found = list(values)
     return statistics.median(found) if found else None

@@ -23,6 +23,7 @@ from _common import (
     environment,
     environment_markdown,
     peak_memory_mb,
+    peer_trees,
     reset_peak_memory,
     timed,
     write_json,
@@ -61,20 +62,8 @@ def hilboost_model(
     X: Any, y: Any, client: Client, n_trees: int, callbacks: Any = (), timeout: float = 120.0
 ) -> Any:
     import hilboost.dask
-    from hilboost import BoostingRegressor
 
-    model = BoostingRegressor(
-        learner="tree",
-        n_estimators=n_trees,
-        learning_rate=0.1,
-        max_leaf_nodes=31,
-        min_samples_leaf=20,
-        l2_regularization=0.0,
-        subsample=1.0,
-        max_features=1.0,
-        early_stopping=False,
-        random_state=0,
-    )
+    model = peer_trees(n_trees)
     return hilboost.dask.fit(model, X, y, client=client, callbacks=callbacks, timeout=timeout)
 
 

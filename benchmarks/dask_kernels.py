@@ -1,13 +1,16 @@
-"""A kernel machine with sparse stages: one process, and two Dask workers of one thread each.
+"""Kernel machines and output kernels: one process, and two Dask workers of one thread each.
 
-Run ``python benchmarks/dask_kernels.py``.  The kernel and λ are given; with ``kernel="auto"``,
-every worker chooses them by itself.
+Run ``python benchmarks/dask_kernels.py``.  Kernels and λ are given; with ``kernel="auto"``, every
+worker chooses them by itself.  ``--cases`` measures some of the cases, and keeps the other results.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import dask.array as da
@@ -25,77 +28,149 @@ from _common import (
     write_json,
 )
 
-N, D, BASIS, STAGES = 200_000, 8, 1000, 3
+PREDICTED = 5000  # rows whose predictions are compared
+RANK = 200
 
 
-def new_model(n_basis: int = BASIS) -> Any:
+@dataclass(frozen=True)
+class Case:
+    """A model, its data, and a smaller model that loads what it needs."""
+
+    about: str
+    draw: Callable[[], tuple[np.ndarray, np.ndarray]]
+    model: Callable[[bool], Any]  # the smaller one, if the argument is True
+
+
+def _numbers(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 8))
+    return X, np.sin(X[:, 0] * X[:, 1]) + X[:, 2] + 0.1 * rng.normal(size=n)
+
+
+def _curves(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Curves of 64 points, as outputs."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(n, 20))
+    phase = 3 * X[:, :1] + np.outer(2 + X[:, 1], np.linspace(0, 3, 64))
+    return X, np.sin(phase) * (1 + X[:, 2:3]) + 0.1 * rng.normal(size=(n, 64))
+
+
+def _machine(small: bool, **given: Any) -> Any:
     from hilboost import KernelBoostingRegressor
     from hilboost.kernels import Gaussian
 
-    return KernelBoostingRegressor(
-        kernel=Gaussian(2.0),
-        regularization=0.1,
-        stages="sparse",
-        n_basis=n_basis,
-        subset_size=5000,
-        n_estimators=STAGES,
-        random_state=0,
-        n_jobs=1,
-    )
+    if small and "n_basis" in given:
+        given["n_basis"] = 20
+    kernel = Gaussian(2.0)
+    return KernelBoostingRegressor(kernel=kernel, random_state=0, n_jobs=1, **given)
 
 
-def draw() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, D))
-    return X, np.sin(X[:, 0] * X[:, 1]) + X[:, 2] + 0.1 * rng.normal(size=N)
+def _sparse(small: bool) -> Any:
+    given = {"n_basis": 1000, "subset_size": 5000, "n_estimators": 3, "regularization": 0.1}
+    return _machine(small, stages="sparse", **given)
 
 
-def alone(X: np.ndarray, y: np.ndarray) -> tuple[dict[str, Any], Any]:
+def _full(small: bool) -> Any:
+    return _machine(small, stages="full", regularization=1.0)
+
+
+def _output_kernel(small: bool) -> Any:
+    from hilboost import OutputKernelBoostingRegressor
+    from hilboost.kernels import Gaussian
+    from hilboost.outputs import KernelOutput
+
+    output = KernelOutput(Gaussian(8.0), max_rank=RANK)
+    stages = 2 if small else 50
+    given = {"learner": "extra_trees", "n_estimators": stages, "random_state": 0, "n_jobs": 1}
+    return OutputKernelBoostingRegressor(output, **given)
+
+
+CASES = {
+    "sparse": Case(
+        "kernel machine, 3 sparse stages of 1,000 basis vectors", lambda: _numbers(200_000), _sparse
+    ),
+    "full": Case("kernel machine, full stages", lambda: _numbers(20_000), _full),
+    "output kernel": Case(
+        f"output kernel of rank {RANK} on curves of 64 points, 50 trees",
+        lambda: _curves(40_000),
+        _output_kernel,
+    ),
+}
+
+
+def alone(name: str, X: np.ndarray, y: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
     """Fit in a worker's process, with the same environment."""
-    new_model(20).fit(X[:500], y[:500])
+    case = CASES[name]
+    case.model(True).fit(X[:500], y[:500])
     reset_peak_memory()
     began = time.perf_counter()
-    model = new_model().fit(X, y)
+    model = case.model(False).fit(X, y)
     seconds = time.perf_counter() - began
-    return {"seconds": seconds, "peak_mib": peak_memory_mb()}, model
+    found = {"seconds": seconds, "peak_mib": peak_memory_mb()}
+    return found, model.predict_raw(X[:PREDICTED])
+
+
+def measured(name: str, client: Client) -> list[dict[str, Any]]:
+    """Fit in one process, and on two workers."""
+    import hilboost.dask
+
+    case = CASES[name]
+    X, y = case.draw()
+    n = len(X)
+    one, expected = client.submit(alone, name, *client.scatter([X, y]), pure=False).result()
+    client.restart()
+
+    def parts(n: int, size: int) -> list[Any]:
+        return [da.from_array(a[:n], chunks=(size, *a.shape[1:])) for a in (X, y)]
+
+    hilboost.dask.fit(case.model(True), *parts(500, 250), client=client)
+    client.run(reset_peak_memory)
+    seconds, model = timed(
+        lambda: hilboost.dask.fit(case.model(False), *parts(n, n // 4), client=client)
+    )
+    peak = max(client.run(peak_memory_mb).values())
+    error = float(np.abs(model.predict_raw(X[:PREDICTED]) - expected).max() / expected.std())
+    about = {"case": name, "about": case.about, "rows": n, "columns": X.shape[1]}
+    return [
+        {**about, "workers": 1, **one},
+        {**about, "workers": 2, "seconds": seconds, "peak_mib": peak, "relative_error": error},
+    ]
+
+
+def _row(result: dict[str, Any]) -> tuple[str, ...]:
+    error = result.get("relative_error")
+    return (
+        f"{result['about']}, {result['rows']:,} × {result['columns']}",
+        "one process" if result["workers"] == 1 else "two workers",
+        f"{result['seconds']:.1f}",
+        f"{result['peak_mib']:.0f}",
+        "" if error is None else f"{error:.1g}",
+    )
 
 
 def main() -> None:
     """Measure, and write JSON and Markdown."""
-    import hilboost.dask
-
-    argparse.ArgumentParser().parse_args()
-    about = environment(2)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    X, y = draw()
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
-        one, single = client.submit(alone, *client.scatter([X, y]), pure=False).result()
-        client.restart()
-        parts = da.from_array(X, chunks=(N // 4, D)), da.from_array(y, chunks=N // 4)
-        few = da.from_array(X[:500], chunks=(250, D)), da.from_array(y[:500], chunks=250)
-        hilboost.dask.fit(new_model(20), *few, client=client)
-        client.run(reset_peak_memory)
-        seconds, model = timed(lambda: hilboost.dask.fit(new_model(), *parts, client=client))
-        peak = max(client.run(peak_memory_mb).values())
-    expected, found = single.predict(X[:5000]), model.predict(X[:5000])
-    error = float(np.abs(found - expected).max() / expected.std())
-    results = [
-        {"fit": "one process", **one},
-        {"fit": "two workers", "seconds": seconds, "peak_mib": peak, "relative_error": error},
-    ]
-    write_json(RESULTS / "dask_kernels.json", {"environment": about, "results": results})
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    chosen, about, path = parser.parse_args().cases, environment(2), RESULTS / "dask_kernels.json"
+    results = []
+    if path.exists():
+        known = json.loads(path.read_text())["results"]
+        results = [one for one in known if one["case"] in CASES and one["case"] not in chosen]
+    for name in chosen:
+        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(**options) as cluster, Client(cluster) as client:
+            results += measured(name, client)
+    results.sort(key=lambda one: (list(CASES).index(one["case"]), one["workers"]))
+    write_json(path, {"environment": about, "results": results})
+    heads = ("model", "fit", "seconds", "peak memory of a process (MiB)", "relative difference")
     lines = [
-        "# Kernel machines on a Dask cluster",
+        "# Kernel machines and output kernels on a Dask cluster",
         "",
-        f"{N:,} × {D}, {STAGES} stages of {BASIS:,} basis vectors, one thread for each process.",
+        "One thread for each process.  The last column is the largest difference of predictions "
+        "from those of one process, relative to their standard deviation.",
         "",
-        markdown_table(
-            ("fit", "seconds", "peak memory of a process (MiB)"),
-            [(r["fit"], f"{r['seconds']:.1f}", f"{r['peak_mib']:.0f}") for r in results],
-        ),
-        "",
-        f"The largest difference of predictions, relative to their standard deviation, is "
-        f"{error:.1g}.",
+        markdown_table(heads, [_row(result) for result in results]),
         "",
         environment_markdown(about),
     ]

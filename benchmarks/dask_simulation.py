@@ -19,9 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from _common import RESULTS, environment, environment_markdown, markdown_table, write_json
+from _common import (
+    RESULTS,
+    environment,
+    environment_markdown,
+    markdown_table,
+    peer_trees,
+    write_json,
+)
 from dask_cluster import rows as draw_rows
-from hilboost import BoostingRegressor
 from hilboost.backends.trees.nodes import BEGIN, END, NODE, SMALL
 from hilboost.learners.tree import growth, learner
 from hilboost.workers.exchange import neighbors
@@ -63,21 +69,6 @@ class Costs:
         return replace(self, steps=steps, of_a_binned_row=self.of_a_binned_row * d / D)
 
 
-def model() -> BoostingRegressor:
-    return BoostingRegressor(
-        learner="tree",
-        n_estimators=N_TREES,
-        learning_rate=0.1,
-        max_leaf_nodes=31,
-        min_samples_leaf=20,
-        l2_regularization=0.0,
-        subsample=1.0,
-        max_features=1.0,
-        early_stopping=False,
-        random_state=0,
-    )
-
-
 def recorded(n: int, kept: dict[str, list[tuple[int, float]]]) -> tuple[float, Any]:
     """Fit with one worker; record the rows and seconds of each step; return those of the stages."""
     X, y = draw_rows(0, n)
@@ -110,7 +101,7 @@ def recorded(n: int, kept: dict[str, list[tuple[int, float]]]) -> tuple[float, A
     learner.bin_table = bin_table
     stages: list[float] = []
     try:
-        task = WorkerTask(model(), 0)
+        task = WorkerTask(peer_trees(N_TREES), 0)
         ((fitted, _),) = run_together(
             1,
             lambda exchange: fit_share(

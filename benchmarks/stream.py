@@ -26,6 +26,7 @@ from _common import (
     environment,
     environment_markdown,
     peak_memory_mb,
+    peer_trees,
     reset_peak_memory,
     resident_mb,
     run_fresh,
@@ -52,21 +53,7 @@ def write_table(path: Path, n: int) -> None:
 
 
 def new_model(n_trees: int) -> Any:
-    from hilboost import BoostingRegressor
-
-    return BoostingRegressor(
-        learner="tree",
-        n_estimators=n_trees,
-        learning_rate=RATE,
-        max_leaf_nodes=LEAVES,
-        min_samples_leaf=20,
-        l2_regularization=0.0,
-        subsample=1.0,
-        max_features=1.0,
-        early_stopping=False,
-        random_state=0,
-        n_jobs=1,
-    )
+    return peer_trees(n_trees, learning_rate=RATE, max_leaf_nodes=LEAVES, n_jobs=1)
 
 
 def xgboost_model(path: Path, n_trees: int, grow_policy: str) -> float:

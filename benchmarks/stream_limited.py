@@ -21,7 +21,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from _common import RESULTS, environment, environment_markdown, run_fresh, timed, write_json
+from _common import (
+    RESULTS,
+    environment,
+    environment_markdown,
+    peer_trees,
+    run_fresh,
+    timed,
+    write_json,
+)
 
 ROWS, N_COLUMNS, GROUP, LIMIT = 3_230_000, 500, 10_000, 3 * 2**30
 N_TREES = 5
@@ -44,27 +52,13 @@ def measure(path: Path) -> dict[str, Any]:
     """Fit in this process, whose address space is limited."""
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     import hilboost.stream
-    from hilboost import BoostingRegressor
-
-    def model() -> Any:
-        return BoostingRegressor(
-            learner="tree",
-            n_estimators=N_TREES,
-            learning_rate=0.1,
-            max_leaf_nodes=31,
-            min_samples_leaf=20,
-            l2_regularization=0.0,
-            subsample=1.0,
-            max_features=1.0,
-            early_stopping=False,
-            random_state=0,
-            n_jobs=1,
-        )
 
     small = pa.table({"x": np.arange(100.0), "y": np.arange(100.0)})
-    hilboost.stream.fit(model(), small, target="y")
+    hilboost.stream.fit(peer_trees(N_TREES, n_jobs=1), small, target="y")
     began = time.perf_counter()
-    fitted = hilboost.stream.fit(model(), path, target="y", folder=path.parent)
+    fitted = hilboost.stream.fit(
+        peer_trees(N_TREES, n_jobs=1), path, target="y", folder=path.parent
+    )
     seconds = time.perf_counter() - began
     lines = Path("/proc/self/status").read_text().splitlines()
     peak = next(int(line.split()[1]) for line in lines if line.startswith("VmPeak")) / 1024

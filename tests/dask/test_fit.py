@@ -17,7 +17,12 @@ from sklearn.base import clone
 from tests.cases import PLAIN
 from tests.workers.together import saved
 
-from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+)
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
 from hilboost.kernels import Gaussian
@@ -384,3 +389,30 @@ def test_too_many_losses(client):
             callbacks=[kill],
             max_restarts=0,
         )
+
+
+def test_output_kernels(client):
+    """A worker is killed in mid-fit; labels and predictions are partitions of objects."""
+    labels = [{"ab"[k] for k in np.flatnonzero(row > 0)} for row in X[:, :2]]
+    model = OutputKernelBoostingRegressor(
+        "label_set", learner="extra_trees", n_estimators=60, random_state=0
+    )
+    alone = clone(model).fit(X, labels)
+    ends = [0, 500, 500, 750, N]
+    parts = [
+        [dask.delayed(table[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        for table in (X, labels)
+    ]
+    client.wait_for_workers(2)
+    pids, seen = list(client.run(os.getpid).values()), []
+
+    def strike(event):
+        if not seen:
+            os.kill(pids[0], signal.SIGKILL)
+        seen.append(event.stage)
+
+    hilboost.dask.fit(model, *parts, client=client, callbacks=[strike], timeout=3.0)
+    assert seen == list(range(1, 61))
+    np.testing.assert_allclose(model.predict_raw(X), alone.predict_raw(X), rtol=0, atol=1e-8)
+    found = dask.compute(*hilboost.dask.predict(model, arrays()[0]))
+    assert [one for part in found for one in part] == alone.predict(X)

@@ -11,7 +11,8 @@ from hilboost import (
     SparseKernelClassifier,
     SparseKernelRidge,
 )
-from hilboost.kernels import Gaussian, gram
+from hilboost.kernels import Gaussian, Linear, gram, symmetric
+from hilboost.learners.kernel_machine import full
 
 RNG = np.random.default_rng(0)
 N = 700
@@ -19,6 +20,7 @@ X = RNG.normal(size=(N, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * RNG.normal(size=N)
 GIVEN = {"kernel": Gaussian(1.0), "regularization": 0.01, "random_state": 0}
 SPARSE = {"stages": "sparse", "n_basis": 60, "n_estimators": 3}
+FULL = {"stages": "full", "n_estimators": 3}
 MODELS = [
     KernelBoostingRegressor(**SPARSE | GIVEN),
     KernelBoostingRegressor(**SPARSE, tuning="mean_distance", random_state=0),
@@ -27,6 +29,13 @@ MODELS = [
     KernelBoostingClassifier(**SPARSE | GIVEN, early_stopping=True),
     SparseKernelRidge(n_basis=60, **GIVEN),
     SparseKernelClassifier(n_basis=40, **GIVEN),
+    KernelBoostingRegressor(**FULL | GIVEN),
+    KernelBoostingRegressor(**FULL, tuning="mean_distance", random_state=0),
+    KernelBoostingRegressor("huber", **FULL | GIVEN),
+    KernelBoostingClassifier(**FULL | GIVEN),
+    KernelBoostingClassifier("exponential", **FULL | GIVEN, early_stopping=True),
+    KernelBoostingRegressor(stages="block", n_basis=100, n_estimators=3, **GIVEN),
+    KernelBoostingRegressor(**FULL | GIVEN | {"kernel": [Gaussian(1.0), Linear()]}),
 ]
 
 
@@ -36,6 +45,8 @@ def test_the_model_of_one_process(model, weighted, monkeypatch):
     """Sums over rows do not depend on their order, nor do the basis vectors that they decide on."""
     monkeypatch.setattr(gram, "_ROWS_OF_A_WORKER", 128)
     monkeypatch.setattr(gram, "_ROWS_AT_ONCE", 128)
+    monkeypatch.setattr(symmetric, "_ROWS", 64)
+    monkeypatch.setattr(full, "DIRECT_UP_TO", 300)
     y = np.digitize(Y, [-0.5, 0.7]) if hasattr(model, "predict_proba") else Y
     weight = RNG.uniform(0.5, 2, size=N) if weighted else None
     alone = clone(model).fit(X, y, weight)
@@ -60,3 +71,22 @@ def test_workers_divide_the_kernel_values(monkeypatch):
     n_rows = [sum(n for rank, n in counted if rank == worker) for worker in (0, 1)]
     assert sum(n_rows) % N == 0
     assert min(n_rows) > 0.4 * sum(n_rows)
+
+
+def test_workers_divide_the_matrix_of_all_pairs(monkeypatch):
+    monkeypatch.setattr(symmetric, "_ROWS", 32)
+    monkeypatch.setattr(full, "DIRECT_UP_TO", 300)
+    stored = {}
+    plain = symmetric.SymmetricGram.times
+
+    def times(self, V):
+        found = plain(self, V)
+        stored[self.exchange.rank] = sum(block.size for block in self._triangle)
+        return found
+
+    monkeypatch.setattr(symmetric.SymmetricGram, "times", times)
+    model = KernelBoostingRegressor(**FULL | GIVEN)
+    fit_together(model, partitions_of(X, Y, cuts=[300]), [0, 1])
+    whole = 0.5 * N * (N + 32)
+    assert sum(stored.values()) == pytest.approx(whole, rel=0.01)
+    assert max(stored.values()) < 0.55 * whole

@@ -14,6 +14,7 @@ from hilboost import (
     BoostingSurvival,
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
 )
 from hilboost.core.errors import HilboostError
 from hilboost.losses import SquaredError
@@ -31,18 +32,14 @@ class OwnLoss(SquaredError):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (
-            OutputKernelBoostingRegressor(),
-            "only fit BoostingRegressor, BoostingClassifier, and kernel",
-        ),
-        (LinearRegression(), "kernel machines with sparse stages, not LinearRegression"),
-        (BoostingRanker(), "only fit BoostingRegressor, BoostingClassifier, and kernel"),
-        (BoostingSurvival(), "only fit BoostingRegressor, BoostingClassifier, and kernel"),
-        (
-            KernelBoostingRegressor(random_state=0),
-            "support only the sparse stages of kernel machines",
-        ),
-        (BoostingRegressor(learner="linear"), "only support trees"),
+        (OutputKernelForestRegressor(), "only fit BoostingRegressor, BoostingClassifier, kernel"),
+        (LinearRegression(), "OutputKernelBoostingRegressor, not LinearRegression"),
+        (OutputKernelBoostingRegressor(learner="kernel"), "learner='kernel' is not supported"),
+        (OutputKernelBoostingRegressor(loss="huber"), "set loss='squared_error'"),
+        (BoostingRanker(), "only fit BoostingRegressor, BoostingClassifier, kernel"),
+        (BoostingSurvival(), "only fit BoostingRegressor, BoostingClassifier, kernel"),
+        (KernelBoostingRegressor(time_budget=9), "time_budget=9 is not supported"),
+        (BoostingRegressor(learner="linear"), "set learner='tree'"),
         (BoostingRegressor(growth="symmetric"), "growth='symmetric' is not supported"),
         (BoostingRegressor(n_shards="auto"), "n_shards='auto' is not supported"),
         (BoostingRegressor(warm_start=True), "warm_start=True is not supported"),
@@ -54,6 +51,13 @@ class OwnLoss(SquaredError):
 def test_unsupported(model, message):
     with pytest.raises((HilboostError, ValueError), match=message):
         fit_together(model, partitions_of(X, Y, cuts=[20, 40]), [0, 1, 0])
+
+
+def test_categories_of_output_kernels():
+    frame = pd.DataFrame({"a": ["x", "y"] * 30, "b": X[:, 0]})
+    model = OutputKernelBoostingRegressor(learner="ok3", random_state=0)
+    with pytest.raises(HilboostError, match="category columns of output kernel trees are not supp"):
+        fit_together(model, partitions_of(frame, X, cuts=[30]), [0, 1])
 
 
 def changed(**columns):

@@ -129,6 +129,23 @@ class RowShare:
     n_rows: int
     numbers: NDArray[np.uint32]
 
+    @classmethod
+    def block(cls, n_rows: int, exchange: Exchange) -> RowShare:
+        """Return one of the equal blocks into which workers divide rows that all of them have.
+
+        Parameters
+        ----------
+        n_rows : int
+        exchange : Exchange
+
+        Returns
+        -------
+        RowShare
+        """
+        rank, n_workers = exchange.rank, exchange.n_workers
+        begin, end = n_rows * rank // n_workers, n_rows * (rank + 1) // n_workers
+        return cls(exchange, n_rows, np.arange(begin, end, dtype=np.uint32))
+
     def rows(self, index: Any) -> RowShare:
         """Return the share of some of the rows, which keep their numbers.
 

@@ -1,7 +1,8 @@
-"""Selection of labels in arrays, tables and lists."""
+"""Selection and concatenation of labels in arrays, tables and lists."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,3 +26,34 @@ def take_labels(labels: Any, rows: NDArray[np.int64]) -> Any:
     if hasattr(labels, "tocsr"):
         return labels.tocsr()[rows]
     return labels[rows] if hasattr(labels, "shape") else [labels[i] for i in rows]
+
+
+def join_labels(parts: Sequence[Any]) -> Any:
+    """Put labels together: rows of arrays and tables, items of lists.
+
+    Parameters
+    ----------
+    parts : sequence of sequences of labels
+        Of one kind; at least one.
+
+    Returns
+    -------
+    sequence of labels
+
+    Raises
+    ------
+    ValueError
+        Arrays or tables have different shapes.
+    """
+    first = parts[0]
+    if hasattr(first, "iloc"):
+        import pandas as pd
+
+        return pd.concat(parts)
+    if hasattr(first, "tocsr"):
+        from scipy.sparse import vstack
+
+        return vstack(parts, format="csr")
+    if hasattr(first, "shape"):
+        return np.concatenate(parts)
+    return [label for part in parts for label in part]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import Exchange
 from hilboost.core.labels import take_labels
 from hilboost.core.output_metric import OutputMetric
 
@@ -57,6 +58,23 @@ class OutputSpace(ABC):
         InvalidParameter
             If a parameter of the output space is invalid, in general or for these labels.
         """
+
+    def fit_among(self, labels: Any, exchange: Exchange) -> Embedding:
+        """Fit the embedding as :meth:`fit` does, together with workers that have the same labels.
+
+        Override this method to divide the work among them.
+
+        Parameters
+        ----------
+        labels : sequence of n labels
+        exchange : Exchange
+
+        Returns
+        -------
+        Embedding
+            The same for every worker.
+        """
+        return self.fit(labels)
 
     def take_rows(self, labels: Any, rows: NDArray[np.int64]) -> Any:
         """Select training labels by position: rows of arrays and tables, items of lists.

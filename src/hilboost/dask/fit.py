@@ -37,16 +37,16 @@ def fit(
     timeout: float = 120.0,
     max_restarts: int = 10,
 ) -> Estimator:
-    """Fit a model on a Dask cluster: the model of one process, bit for bit.
+    """Fit a model on a Dask cluster: the model of one process.
 
     Parameters
     ----------
-    model : BoostingRegressor, BoostingClassifier, or kernel machine with sparse stages
+    model : BoostingRegressor, BoostingClassifier, kernel machine or OutputKernelBoostingRegressor
         With ``learner="auto"``, it consists of trees.
     X : Dask DataFrame, Dask Array or list of delayed partitions
         Inputs.  Each partition is a data frame or an array (n, d); it may be empty.
     y : Dask Series, Dask Array or list of delayed partitions
-        Targets, with the partitions of ``X``.
+        Targets, with the partitions of ``X``; for output kernels, each is a sequence of labels.
     sample_weight : like y, optional
     X_val, y_val, sample_weight_val : like X, y and sample_weight, optional
         Validation data for early stopping, used instead of held-out rows of ``X``.
@@ -76,9 +76,10 @@ def fit(
 
     Notes
     -----
-    The model depends neither on the number of workers nor on the partitions.  If a worker is lost,
-    Dask computes its partitions again on the others, finished trees are kept, and the open tree is
-    grown again.
+    The model depends neither on the number of workers nor on the partitions, bit for bit; that of
+    an output kernel, up to rounding of the sums that decide about splits and pivots.  If a worker
+    is lost, Dask computes its partitions again on the others, finished trees are kept, and the open
+    tree is grown again.
     """
     check_supported(model)
     check_callbacks(callbacks)

@@ -24,8 +24,9 @@ def predict(model: Any, X: Any) -> Any:
 
     Returns
     -------
-    Dask Series, or Dask Array (n,) or (n, c)
-        A data frame gives a series if there is one target, and otherwise an array.
+    Dask Series, Dask Array (n,) or (n, c), or list of delayed objects
+        A data frame gives a series if there is one target, and otherwise an array.  The labels of
+        an output kernel are a list of delayed partitions.
     """
     return _lazy(model, X, "predict")
 
@@ -53,6 +54,9 @@ def _lazy(model: Any, X: Any, method: str) -> Any:
             "memory, use the methods of the model."
         )
     codec, is_array = model.fitted_.codec, hasattr(X, "rechunk")
+    if codec.kind == "structured":
+        parts = delayed_parts(X.rechunk({1: -1}) if is_array else X)
+        return [dask.delayed(_labels)(part, model) for part in parts]
     width: int | None = None
     if codec.kind == "classes":
         dtype = codec.classes.dtype if method == "predict" else np.dtype(np.float64)
@@ -77,6 +81,11 @@ def _lazy(model: Any, X: Any, method: str) -> Any:
     return blocks.map_blocks(
         _predicted, *given, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype)
     )
+
+
+def _labels(part: Any, model: Any) -> Any:
+    """Predict the labels of a partition, which may have no rows."""
+    return model.predict(part) if len(part) else []
 
 
 def _predicted(part: Any, model: Any, method: str, dtype: Any, width: int | None) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -63,6 +64,15 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
     divides: ClassVar[str | None] = None
     """What several workers divide: "rows", or "kernel values" of rows that all of them have."""
 
+    supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "warm_start": (False,),
+        "time_budget": (None,),
+    }
+    """Parameters to which several workers are limited, with their values, the default first."""
+
+    embeds_labels: ClassVar[bool] = False
+    """Whether the encoding of labels is learned from all of them together, and not by rows."""
+
     ranks_groups: ClassVar[bool] = False
     """Whether predictions rank the rows of groups."""
 
@@ -100,6 +110,15 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
         """Create the loss and the learner of a model read from a file."""
+
+    def _labels_of_part(self, y: Any, n: int) -> tuple[Any, TargetCodec | None]:
+        """Labels of one of several partitions, and their encoding, unless it needs all labels."""
+        y = np.asarray(y)
+        return y, self._learn_codec(y, n)[0]
+
+    def _for_workers(self) -> Self:
+        """An estimator with the learner that several workers fit."""
+        return self
 
     def _weighted(self, target: Target, codec: TargetCodec) -> Target:
         """Apply class weights to the target, if there are any."""

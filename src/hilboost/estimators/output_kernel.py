@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.exchange import Exchange
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.conformal import CandidateSets
@@ -23,6 +24,7 @@ from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
 from hilboost.outputs import as_output
 from hilboost.tables import check_sparse, is_sparse, n_rows, without_mask
+from hilboost.validation.targets import check_length
 
 
 @public_methods
@@ -45,6 +47,18 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
         codec, codes = OutputCodec.learn(y, n, as_output(self.output), self._measures_outside())
+        self._check_decode(codec.embedding)
+        return codec, codes
+
+    def _labels_of_part(self, y: Any, n: int) -> tuple[Any, TargetCodec | None]:
+        y = as_sequence(y)
+        check_length(y, n)
+        return y, None
+
+    def _learn_codec_among(self, y: Any, n: int, exchange: Exchange) -> tuple[TargetCodec, Floats]:
+        """Fit the encoding together with workers that have the same labels; see _learn_codec."""
+        space, outside = as_output(self.output), self._measures_outside()
+        codec, codes = OutputCodec.learn(y, n, space, outside, exchange)
         self._check_decode(codec.embedding)
         return codec, codes
 

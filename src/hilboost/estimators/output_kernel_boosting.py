@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -20,6 +21,7 @@ from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.parameters import changed
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.wrapped import WrappedLearner
+from hilboost.losses import SquaredError
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.resolved import is_auto
 from hilboost.persistence.require import require
@@ -168,6 +170,12 @@ default="from_dtype"
     """
 
     _resumes = True
+    divides = "rows"
+    embeds_labels = True
+    supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "learner": ("extra_trees", "ok3", "ok3-et", "auto"),
+        "loss": ("squared_error", SquaredError),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OutputKernelEstimator._parameter_constraints,
         "loss": [str, Loss, type],
@@ -229,6 +237,12 @@ default="from_dtype"
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _for_workers(self) -> Self:
+        return self.set_params(learner=_COMPARED[0]) if is_auto(self.learner) else self
+
+    def _make_loss(self, codec: TargetCodec) -> Loss:
+        return distance_loss(self.loss)
 
     def _measures_outside(self) -> bool:
         return not distance_loss(self.loss).quadratic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -72,6 +73,13 @@ class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
 
     is_tabular = True
     _resumes = True
+    supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        **BoostingEstimator.supported_by_workers,
+        "learner": ("tree", "auto"),
+        "n_shards": (1,),
+        "sketch": (None,),
+        "growth": ("best_first", "auto"),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learning_rate": [_AUTO, Interval(Real, 0, None, closed="neither")],
         "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
@@ -107,6 +115,9 @@ class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+
+    def _for_workers(self) -> Self:
+        return self.set_params(learner="tree")
 
     def __init__(
         self,

@@ -128,6 +128,11 @@ class Gram:
         first, last = n_blocks * rank // n_workers, n_blocks * (rank + 1) // n_workers
         return slice(first * _ROWS_OF_A_WORKER, min(last * _ROWS_OF_A_WORKER, n))
 
+    @property
+    def own_blocks(self) -> list[slice]:
+        """The same rows in blocks, of which only the last one of all rows is shorter."""
+        return row_blocks(self.own_rows, _ROWS_OF_A_WORKER)
+
     def summed(self, terms: Iterable[Array], r: int, bound: float) -> Array:
         """Add up a product (b, r) for each block of rows, over the rows of all workers.
 

@@ -46,15 +46,15 @@ class OrderFreeSum:
         self._high = array_api.zeros(shape, beside, "float64")
         self._low = array_api.zeros(shape, beside, "float64")
 
-    def add(self, term: Array) -> None:
-        """Add a term, which is overwritten."""
+    def add(self, term: Array, rows: slice = slice(None)) -> None:
+        """Add a term, which is overwritten, to the whole sum or to some of its rows."""
         high = term + self._coarse
         high -= self._coarse
-        self._high += high
+        self._high[rows] += high
         term -= high
         term += self._fine
         term -= self._fine
-        self._low += term
+        self._low[rows] += term
 
     def total(self, exchange: Exchange | None) -> Array:
         """Return the sum over the terms of all workers."""

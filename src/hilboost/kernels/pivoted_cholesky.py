@@ -7,8 +7,9 @@ trace of the residual decreases fast (Harbrecht, Peters and Schneider 2012).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, NotPositive
+from hilboost.core.exchange import RowShare
 
 _ROWS_CHECKED = 2000
 _MOST_COLUMNS = 4096
@@ -116,6 +118,7 @@ def factor_columns(
     tolerance: float,
     max_rank: int | None = None,
     what: str = "the kernel",
+    share: RowShare | None = None,
 ) -> GramFactor:
     """Factor a Gram matrix from single columns, for matrices that do not fit into memory.
 
@@ -130,10 +133,14 @@ def factor_columns(
         ``None`` means 4,096, with a warning if more than ``tolerance`` is omitted.
     what : str
         Name of the matrix in error messages.
+    share : RowShare, optional
+        A block of rows, of which ``diagonal`` and ``column`` return the entries; other workers have
+        the others.
 
     Returns
     -------
     GramFactor
+        With all rows.
 
     Raises
     ------
@@ -152,35 +159,82 @@ def factor_columns(
     Cost O(n r²), memory n r numbers.
     """
     refuse_unfinished(diagonal, what)
-    n = len(diagonal)
+    here = _RowsHere(len(diagonal), share)
     left = diagonal.astype(np.float64, copy=True)
-    trace, largest = float(left.sum()), float(left.max(initial=0.0))
-    _refuse_negative(left, largest, what)
-    codes = np.zeros((min(n, _MOST_COLUMNS if max_rank is None else max_rank), n))
+    first = here.summary(left)
+    _refuse_negative(left, first.value, what, here.first)
+    codes = np.zeros((min(here.n_rows, _MOST_COLUMNS if max_rank is None else max_rank), len(left)))
     pivots: list[int] = []
 
-    def enough() -> bool:
+    def enough(found: _Remainder) -> bool:
         return bool(
-            left.max(initial=0.0) <= n * np.finfo(float).eps * largest
-            or left.sum() <= tolerance * trace
+            found.value <= here.n_rows * np.finfo(float).eps * first.value
+            or found.trace <= tolerance * first.trace
         )
 
-    while len(pivots) < len(codes) and not enough():
-        pivot = int(np.argmax(left))
-        k = len(pivots)
-        new = _residual(column(pivot), codes[:k], pivots, pivot, what)
-        new /= np.sqrt(left[pivot])
-        new[pivots] = 0.0
+    found = first
+    while len(pivots) < len(codes) and not enough(found):
+        k, pivot = len(pivots), found.row
+        values = column(pivot)
+        refuse_unfinished(values, what)
+        new = values - here.of_row(codes[:k], pivot) @ codes[:k]
+        solved = here.positions(pivots)
+        _check_solved(values, new, solved, (here.first, pivot), what)
+        new /= np.sqrt(found.value)
+        new[solved] = 0.0
         codes[k] = new
         left -= new**2
-        left[pivot] = 0.0
-        _refuse_negative(left, largest, what)
+        left[here.positions([pivot])] = 0.0
+        _refuse_negative(left, first.value, what, here.first)
         np.maximum(left, 0.0, out=left)
         pivots.append(pivot)
-    if max_rank is None and not enough():
-        _warn_of_low_rank(len(pivots), left.sum() / trace, tolerance, what)
+        found = here.summary(left)
+    if max_rank is None and not enough(found):
+        _warn_of_low_rank(len(pivots), found.trace / first.trace, tolerance, what)
     chosen = np.array(pivots, dtype=np.int64)
-    return GramFactor(chosen, np.ascontiguousarray(codes[: len(pivots)].T))
+    return GramFactor(chosen, here.of_all(np.ascontiguousarray(codes[: len(pivots)].T)))
+
+
+class _Remainder(NamedTuple):
+    """The largest entry of the diagonal of a residual, its row, and the sum of all entries."""
+
+    value: float
+    row: int
+    trace: float
+
+
+class _RowsHere:
+    """A block of rows, of which other workers may have the others."""
+
+    def __init__(self, n: int, share: RowShare | None) -> None:
+        self._share, self._n = share, n
+        self.first = 0 if share is None or not n else int(share.numbers[0])
+        self.n_rows = n if share is None else share.n_rows
+
+    def summary(self, left: Floats) -> _Remainder:
+        """Of the diagonal of the residual; the first of equal rows."""
+        row = int(np.argmax(left)) if len(left) else 0
+        largest = float(left[row]) if len(left) else 0.0
+        own = np.array([[largest, self.first + row, left.sum()]])
+        if self._share is not None:
+            own = self._share.exchange.gathered(own)
+        best = own[np.argmax(own[:, 0])]
+        return _Remainder(float(best[0]), int(best[1]), float(own[:, 2].sum()))
+
+    def positions(self, rows: Sequence[int]) -> NDArray[np.int64]:
+        """Positions of those rows that are here."""
+        found = np.array(rows, dtype=np.int64) - self.first
+        return found[(found >= 0) & (found < self._n)]
+
+    def of_row(self, codes: Floats, row: int) -> Floats:
+        """The column (k,) of codes (k, n) of a row, which may be elsewhere."""
+        position = self.positions([row])
+        own = codes[:, position].sum(axis=1)
+        return own if self._share is None else self._share.exchange.added(own)
+
+    def of_all(self, codes: Floats) -> Floats:
+        """Codes (n, r) of the rows of all workers."""
+        return codes if self._share is None else self._share.exchange.gathered(codes)
 
 
 def check_symmetric(gram: Floats, what: str) -> None:
@@ -200,15 +254,17 @@ def check_symmetric(gram: Floats, what: str) -> None:
             raise _not_symmetric(i, j, gram[i, j], gram[j, i], what)
 
 
-def _residual(values: Floats, codes: Floats, pivots: list[int], pivot: int, what: str) -> Floats:
-    """Column at ``pivot`` minus its part from earlier pivots; zero in the rows of these."""
-    refuse_unfinished(values, what)
-    left = values - codes[:, pivot] @ codes
-    gap = np.abs(left[pivots])
-    if gap.max(initial=0.0) > _ROUNDING * np.abs(values).max():
-        i = pivots[int(gap.argmax())]
-        raise _not_symmetric(i, pivot, values[i], values[i] - left[i], what)
-    return left
+def _check_solved(
+    values: Floats, left: Floats, solved: NDArray[np.int64], at: tuple[int, int], what: str
+) -> None:
+    """Check that nothing of a column is left in the rows of earlier pivots.
+
+    ``at`` is the number of the first row that is here, and that of the column.
+    """
+    gap = np.abs(left[solved])
+    if gap.max(initial=0.0) > _ROUNDING * np.abs(values).max(initial=0.0):
+        i = int(solved[gap.argmax()])
+        raise _not_symmetric(at[0] + i, at[1], values[i], values[i] - left[i], what)
 
 
 def _not_symmetric(i: int, j: int, value: float, mirrored: float, what: str) -> InvalidData:
@@ -253,9 +309,9 @@ def refuse_unfinished(values: Floats, what: str) -> None:
         )
 
 
-def _refuse_negative(left: Floats, largest: float, what: str) -> None:
+def _refuse_negative(left: Floats, largest: float, what: str, first: int) -> None:
     if len(left) and left.min() < -_ROUNDING * max(largest, float(np.abs(left).max())):
-        raise _not_positive(int(left.argmin()), what)
+        raise _not_positive(first + int(left.argmin()), what)
 
 
 def _not_positive(row: int, what: str) -> NotPositive:

@@ -11,8 +11,10 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core.exchange import Exchange
 from hilboost.kernels.base import Kernel
 from hilboost.kernels.gram import fill, row_blocks
+from hilboost.kernels.order_free import OrderFreeSum
 
 _ROWS = 512
 _COLUMNS = 1024  # a tile is read twice, the second time from the cache
@@ -34,12 +36,15 @@ class SymmetricGram:
         Maximum number of bytes of the triangle; larger triangles are evaluated again in each
         product.
     team : ThreadTeam
+    exchange : Exchange or None
+        Other workers that have the same ``A``: each evaluates and stores some row blocks.
     """
 
     kernel: Kernel
     A: Array
     memory: float = 0.0
     team: ThreadTeam = field(default_factory=ThreadTeam)
+    exchange: Exchange | None = None
     _triangle: list[Array] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -49,9 +54,9 @@ class SymmetricGram:
 
     @property
     def n_bytes(self) -> float:
-        """Size of the triangle."""
-        n = float(self.A.shape[0])
-        return 0.5 * n * (n + (_ON_A_DEVICE if self._on_device else _ROWS)) * self.A.itemsize
+        """Size of the row blocks that are stored here."""
+        sizes = [float(rows.stop - rows.start) * rows.stop for rows in self._blocks()]
+        return sum(sizes) * self.A.itemsize
 
     @property
     def _on_device(self) -> bool:
@@ -59,7 +64,17 @@ class SymmetricGram:
 
     def _blocks(self) -> list[slice]:
         # Process the longest blocks first, so that threads finish together.
-        return row_blocks(self.A.shape[0], _ON_A_DEVICE if self._on_device else _ROWS)[::-1]
+        blocks = row_blocks(self.A.shape[0], _ON_A_DEVICE if self._on_device else _ROWS)[::-1]
+        if self.exchange is None:
+            return blocks
+        return blocks[self.exchange.rank :: self.exchange.n_workers]
+
+    def _empty_sum(self, V: Array) -> OrderFreeSum:
+        """The sum of the products of all row blocks with ``V``."""
+        n, r = V.shape
+        largest = float(np.abs(array_api.to_numpy(self.kernel.diag(self.A))).max(initial=0.0))
+        column_sums = np.abs(array_api.to_numpy(V)).sum(axis=0)
+        return OrderFreeSum((n, r), self.A, largest * float(column_sums.max(initial=0.0)), n)
 
     def _map(self, function: Callable[[int], Any]) -> list[Any]:
         if self.team.n_threads == 1 or self._on_device:
@@ -78,7 +93,6 @@ class SymmetricGram:
         if self._triangle is None and self.n_bytes <= self.memory:
             self._triangle = self._map(lambda i: self._evaluated(blocks[i]))
         short = array_api.cast(V, self.precision)
-        n, r = self.A.shape[0], V.shape[1]
         columns = _ON_A_DEVICE if self._on_device else _COLUMNS
 
         def multiply(i: int) -> tuple[Array, Array]:
@@ -86,11 +100,11 @@ class SymmetricGram:
             block = self._evaluated(rows) if self._triangle is None else self._triangle[i]
             return _both_products(block, short, rows, columns)
 
-        total = array_api.zeros((n, r), self.A, "float64")
+        total = self._empty_sum(V)
         for rows, (across, down) in zip(blocks, self._map(multiply), strict=True):
-            total[rows] += across
-            total[: rows.start] += down
-        return total
+            total.add(across, rows)
+            total.add(down, slice(0, rows.start))
+        return total.total(self.exchange)
 
 
 def _both_products(block: Array, short: Array, rows: slice, columns: int) -> tuple[Array, Array]:

@@ -23,6 +23,7 @@ from hilboost.core.errors import (
     first_few,
     shown,
 )
+from hilboost.core.exchange import Exchange
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
@@ -124,6 +125,11 @@ class TargetCodec(ABC):
         """
         raise InvalidData("labels in an output space cannot be divided among workers.")
 
+    @property
+    def width(self) -> int:
+        """Number of columns of an encoded target."""
+        return 1
+
     def strata(self, target: Target) -> NDArray[Any] | None:
         """Return strata whose proportions a split of the rows preserves.
 
@@ -175,6 +181,11 @@ class NumberCodec(TargetCodec):
     def of_numbers(self) -> NumberCodec:
         """Return the codec itself."""
         return self
+
+    @property
+    def width(self) -> int:
+        """Number of targets."""
+        return self.n_targets
 
     def n_outputs(self, loss: Loss) -> int:
         """Return the number of outputs that the link has, or else one for each target."""
@@ -341,12 +352,17 @@ class OutputCodec(TargetCodec):
 
     @classmethod
     def learn(
-        cls, y: Any, n: int, space: OutputSpace, outside: bool = False
+        cls,
+        y: Any,
+        n: int,
+        space: OutputSpace,
+        outside: bool = False,
+        exchange: Exchange | None = None,
     ) -> tuple[OutputCodec, Floats]:
-        """Return the codec and the encoded training target."""
+        """Return the codec and the encoded training target; ``exchange`` divides the work."""
         y = as_sequence(y)
         check_length(y, n)
-        embedding = space.fit(y)
+        embedding = space.fit(y) if exchange is None else space.fit_among(y, exchange)
         codes = embedding.encode_training(y)
         if codes.shape[1] == 0:
             raise InvalidData(
@@ -360,6 +376,11 @@ class OutputCodec(TargetCodec):
     def of_structures(self) -> OutputCodec:
         """Return the codec itself."""
         return self
+
+    @property
+    def width(self) -> int:
+        """Dimensions of the points, and the distance from their span, if there is one."""
+        return self.span_codes.shape[1] + int(self.outside)
 
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
         """Map the labels to points of the output space."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.exchange import Exchange, RowShare
 from hilboost.core.labels import take_labels
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
@@ -87,8 +88,19 @@ class KernelOutput(OutputSpace):
 
     def fit(self, labels: Any) -> KernelEmbedding:
         """Factor the Gram matrix of the training labels."""
+        return self._fitted(labels, None)
+
+    def fit_among(self, labels: Any, exchange: Exchange) -> KernelEmbedding:
+        """Factor the Gram matrix, of which each worker computes some rows.
+
+        Up to 8,192 labels, all workers then factor the whole matrix.  Beyond that, they choose
+        pivots together, and each computes its rows of the factor.
+        """
+        return self._fitted(labels, exchange)
+
+    def _fitted(self, labels: Any, exchange: Exchange | None) -> KernelEmbedding:
         check_accuracy(self.tolerance, self.max_rank)
-        return self.embedding(labels, self._factor)
+        return self.embedding(labels, partial(self._factor, exchange=exchange))
 
     def embedding(
         self, labels: Any, factor: Callable[[Similarity, Any], GramFactor], what: str = "Y"
@@ -137,13 +149,19 @@ class KernelOutput(OutputSpace):
             return Gaussian(np.sqrt(max(mean_squared_distance(rows), 1e-12) / 2))
         return as_kernel(self.kernel)
 
-    def _factor(self, similarity: Similarity, labels: Any) -> GramFactor:
+    def _factor(
+        self, similarity: Similarity, labels: Any, exchange: Exchange | None = None
+    ) -> GramFactor:
+        share = None if exchange is None else RowShare.block(len(labels), exchange)
+        own = labels if share is None else take_labels(labels, share.numbers.astype(np.int64))
         if len(labels) <= _WHOLE_UP_TO:
-            gram = similarity(labels, labels)
+            gram = similarity(own, labels) if len(own) else np.empty((0, len(labels)))
+            if share is not None:
+                gram = share.exchange.gathered(gram)
             return factor_gram(gram, self.tolerance, self.max_rank, _WHAT)
-        column = partial(_column, similarity, labels)
-        diagonal = similarity.pairs(labels, labels)
-        return factor_columns(diagonal, column, self.tolerance, self.max_rank, _WHAT)
+        column = partial(_column, similarity, own, labels)
+        diagonal = similarity.pairs(own, own)
+        return factor_columns(diagonal, column, self.tolerance, self.max_rank, _WHAT, share)
 
 
 def check_accuracy(tolerance: float, max_rank: int | None) -> None:
@@ -161,8 +179,8 @@ def _objects(labels: Any, what: str = "Y") -> Any:
     return found if isinstance(found, np.ndarray) else list(found)
 
 
-def _column(similarity: Similarity, labels: Any, i: int) -> Floats:
-    return similarity(labels, labels[i : i + 1])[:, 0]
+def _column(similarity: Similarity, own: Any, labels: Any, i: int) -> Floats:
+    return similarity(own, labels[i : i + 1])[:, 0]
 
 
 def _blockwise(similarity: Similarity, A: Any, B: Any, size: int) -> Floats:

@@ -114,6 +114,11 @@ def counts(numbers: NDArray[np.integer], share: RowShare | None) -> NDArray[np.i
     return numbers if share is None else share.exchange.sum(numbers.astype(np.int64))
 
 
+def added(values: Floats, share: RowShare | None) -> Floats:
+    """Return the sum of an array over all workers, whose rounding depends on their number."""
+    return values if share is None else share.exchange.added(values)
+
+
 def count(n: int, share: RowShare | None) -> int:
     """Return the sum of a number over all workers."""
     return int(counts(np.array([n]), share)[0])

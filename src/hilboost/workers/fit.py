@@ -14,13 +14,14 @@ from sklearn.base import clone
 
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.estimators.base import division_of
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
+from hilboost.outputs import as_output
 from hilboost.reductions.draws import renumbered
 from hilboost.reductions.rows import of_all_rows, whole_target
 from hilboost.reductions.sums import anywhere
@@ -36,20 +37,13 @@ from hilboost.workers.partitions import (
     agreed,
     check_each,
     common_schema,
+    labels_of_all,
     naming,
     numbers_of,
     recoded,
     united_codec,
 )
 from hilboost.workers.progress import Progress
-
-_SUPPORTED: dict[str, tuple[Any, ...]] = {
-    "n_shards": (1,),
-    "sketch": (None,),
-    "warm_start": (False,),
-    "time_budget": (None,),
-    "growth": ("best_first", "auto"),
-}
 
 
 @dataclass(frozen=True)
@@ -102,17 +96,17 @@ def check_supported(estimator: Any) -> None:
     """
     if division_of(estimator) is None:
         raise InvalidType(
-            "several workers can only fit BoostingRegressor, BoostingClassifier, and kernel "
-            f"machines with sparse stages, not {type(estimator).__name__}; call its method fit."
+            "several workers can only fit BoostingRegressor, BoostingClassifier, kernel machines, "
+            f"and OutputKernelBoostingRegressor, not {type(estimator).__name__}; call its method "
+            "fit."
         )
     estimator._validate_params()
     parameters = estimator.get_params(deep=False)
-    if parameters.get("learner", "tree") not in ("tree", "auto"):
-        raise InvalidParameter("several workers only support trees; set learner='tree'.")
-    for parameter, supported in _SUPPORTED.items():
-        if parameters.get(parameter, supported[0]) not in supported:
+    for parameter, supported in estimator.supported_by_workers.items():
+        value = parameters.get(parameter, supported[0])
+        if value not in supported:
             raise InvalidParameter(
-                f"{parameter}={parameters[parameter]!r} is not supported by several workers; set "
+                f"{parameter}={shown(value)} is not supported by several workers; set "
                 f"{parameter}={supported[0]!r}."
             )
 
@@ -150,11 +144,9 @@ def fit_share(
     data = training_data(task, partitions, held_out, exchange)
     if task.checkpoint is not None and progress is not None:
         _identify(task, task.checkpoint, data, continuation, progress)
-    division = None
-    if task.estimator.divides == "rows":
-        model = clone(task.estimator).set_params(learner="tree")
-    else:
-        model, division = clone(task.estimator), data.target.share
+    model, division = clone(task.estimator)._for_workers(), None
+    if model.divides != "rows":
+        division = data.target.share
         data = _with_all_rows(data)
     loss = model._make_loss(data.codec)
     if division is None and not loss.divides_rows:
@@ -185,14 +177,14 @@ def _identify(
 
 def _check_recipe(recipe: Recipe) -> None:
     if recipe.learner.among_workers() is None:
-        if recipe.division is None:
+        if recipe.encoder is not None:
             raise InvalidParameter(
-                f"{type(recipe.learner).__name__} is not supported by several workers; set "
-                "learner='tree'."
+                "category columns of output kernel trees are not supported by several workers; "
+                "convert them to numbers."
             )
         raise InvalidParameter(
-            "several workers support only the sparse stages of kernel machines, because others "
-            "need the kernel values of all pairs of rows; set stages='sparse'."
+            f"{type(recipe.learner).__name__} is not supported by several workers; set "
+            "learner='tree'."
         )
 
 
@@ -206,8 +198,7 @@ def training_data(
     estimator = task.estimator
     partitions = sorted(partitions, key=lambda partition: partition.number)
     checked = agreed(exchange, lambda: check_each(estimator, partitions))
-    codec = _codec(exchange, checked)
-    kept, target, weight = _target(task, codec, checked, exchange)
+    codec, kept, target, weight = _target(task, checked, exchange)
     schema, single = common_schema(exchange, kept)
     X = _together([recoded(p, schema) for p in kept], schema.n_columns, single)
     if len(X) != len(target.y):
@@ -228,27 +219,53 @@ def _codec(exchange: TreeExchange, checked: Sequence[CheckedPartition]) -> Targe
     return united_codec(sorted(found, key=lambda one: one[0]))
 
 
-def _target(
+def _embedded(
     task: WorkerTask,
-    codec: TargetCodec,
     checked: Sequence[CheckedPartition],
+    weight: Floats | None,
+    share: RowShare,
     exchange: TreeExchange,
-) -> tuple[list[CheckedPartition], Target, Floats | None]:
+) -> tuple[TargetCodec, Floats]:
+    """Encode the labels in an output space that those of all rows span; rows without weight do not.
+
+    Every worker has the labels of all rows, because models contain them.
+    """
+    labels, n_rows, estimator = labels_of_all(exchange, checked), share.n_rows, task.estimator
+    rows = np.arange(n_rows)
+    space = as_output(estimator.output)
+    if weight is not None and not space.predicts_rows:
+        rows = np.flatnonzero(of_all_rows(weight, share) > 0)
+        labels = space.take_rows(labels, rows)
+    codec, codes = estimator._learn_codec_among(labels, len(rows), exchange)
+    y = np.zeros((len(share.numbers), codec.width))
+    position = np.minimum(np.searchsorted(rows, share.numbers), len(rows) - 1)
+    known = rows[position] == share.numbers
+    y[known] = codes[position[known]]
+    return codec, y
+
+
+def _target(
+    task: WorkerTask, checked: Sequence[CheckedPartition], exchange: TreeExchange
+) -> tuple[TargetCodec, list[CheckedPartition], Target, Floats | None]:
     """Encode the labels; return them with the partitions and weights of the rows that count."""
     share = _share(checked, exchange)
     weight = _weights(task.weighted, checked, share)
-    y = _labels(task, codec, checked, exchange)
+    if task.estimator.embeds_labels:
+        codec, y = _embedded(task, checked, weight, share, exchange)
+    else:
+        codec = _codec(exchange, checked)
+        y = _labels(task, codec, checked, exchange)
     target = task.estimator._weighted(Target(y, weight, share=share), codec)
     counting = np.ones(len(y), bool) if target.weight is None else target.weight > 0
     if not anywhere(not counting.all(), share):
-        return list(checked), target, weight
+        return codec, list(checked), target, weight
     rows = np.flatnonzero(counting)
     target = replace(target.rows(rows), share=renumbered(share, rows))
     ends = np.cumsum([0, *(len(p.X) for p in checked)])
     kept = [
         _some(p, counting[slice(*here)]) for p, here in zip(checked, pairwise(ends), strict=True)
     ]
-    return kept, target, None if weight is None else weight[rows]
+    return codec, kept, target, None if weight is None else weight[rows]
 
 
 def _share(checked: Sequence[CheckedPartition], exchange: TreeExchange) -> RowShare:
@@ -281,8 +298,7 @@ def _labels(
         return parts
 
     parts = agreed(exchange, encoded, of)
-    width = codec.of_numbers().n_targets if codec.kind == "numbers" else 1
-    return np.concatenate([np.empty((0, width)), *parts])
+    return np.concatenate([np.empty((0, codec.width)), *parts])
 
 
 def _check_rows(

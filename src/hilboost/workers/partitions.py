@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import clone
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.labels import join_labels
 from hilboost.model.codecs import TargetCodec
 from hilboost.tables import Level, Schema
 from hilboost.validation.inputs import check_inputs
@@ -53,7 +55,7 @@ class CheckedPartition:
     y : (n, ...) array
         Labels as given.
     codec : TargetCodec or None
-        Encoding of these labels alone; ``None`` without rows.
+        Encoding of these labels alone; ``None`` without rows, or if it needs all labels.
     weight : (n,) float64 or None
     """
 
@@ -136,8 +138,7 @@ def _checked(estimator: Any, partition: Partition, before: Schema | None) -> Che
         if before.names is not None:
             model.feature_names_in_ = np.asarray(before.names, dtype=object)
     X, schema = check_inputs(model, X, model._expected(before))
-    y = np.asarray(partition.y)
-    codec, _ = model._learn_codec(y, n)
+    y, codec = model._labels_of_part(partition.y, n)
     if weight is not None:
         weight = np.asarray(weight)
         # scikit-learn would reject a partition in which all weights are zero.
@@ -253,6 +254,24 @@ def united_codec(codecs: Sequence[tuple[int, TargetCodec]]) -> TargetCodec:
                 f"partition {number}: {error} Partition {first_number} is different."
             ) from error
     return result
+
+
+def labels_of_all(exchange: TreeExchange, checked: Sequence[CheckedPartition]) -> Any:
+    """Return the labels of all partitions, in the order of the table.
+
+    Raises
+    ------
+    InvalidData
+        Partitions have labels of different shapes.
+    """
+    own = [(p.number, p.y) for p in checked if len(p.X)]
+    everything = sorted((one for part in exchange.objects(own) for one in part), key=itemgetter(0))
+    if not everything:
+        raise InvalidData("all partitions are empty; at least one must have rows.")
+    try:
+        return join_labels([labels for _, labels in everything])
+    except ValueError as error:
+        raise InvalidData(f"y has labels of different shapes in the partitions: {error}") from error
 
 
 def numbers_of(

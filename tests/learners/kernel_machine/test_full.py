@@ -13,6 +13,7 @@ from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, full
 from hilboost.learners.kernel_machine.solvers.conjugate_gradients import ConjugateGradients
 from hilboost.learners.kernel_machine.solvers.nystroem import (
+    Features,
     Nystroem,
     nystroem_factor,
     solve_rows,
@@ -152,7 +153,8 @@ def test_the_preconditioner_inverts(varied):
     rng = np.random.default_rng(0)
     Q, R = rng.normal(size=(60, 7)), rng.normal(size=(60, 2))
     D = rng.uniform(0.1, 2, 60) if varied else np.full(60, 0.3)
-    inverse = Nystroem(Q, D)
+    blocks = [(rows, Q[rows]) for rows in (slice(0, 40), slice(40, 60))]
+    inverse = Nystroem(Features(60, blocks, np.abs(Q).max()), D)
     np.testing.assert_allclose((Q @ Q.T + np.diag(D)) @ inverse(R), R, atol=1e-10)
     np.testing.assert_allclose(inverse((Q @ Q.T + np.diag(D)) @ R), R, atol=1e-10)
 
@@ -164,14 +166,16 @@ def test_the_factor_is_that_of_nystroem():
     Q, _ = nystroem_factor(gram, landmarks, 0.1)
     K = KERNEL.block(X, X)
     expected = K[:, landmarks] @ np.linalg.solve(K[np.ix_(landmarks, landmarks)], K[landmarks])
-    np.testing.assert_allclose(Q @ Q.T, expected, atol=1e-4)
+    ((_, whole),) = Q.blocks
+    np.testing.assert_allclose(whole @ whole.T, expected, atol=1e-4)
 
 
 def test_rows_are_solved_in_blocks():
     rng = np.random.default_rng(0)
     factor = np.tril(rng.normal(size=(1100, 1100))) / 100 + np.eye(1100)
     rows = rng.normal(size=(5, 1100))
-    found = solve_rows(factor, rows.copy())
+    found = rows.copy()
+    solve_rows(factor, [found[:2], found[2:]])
     np.testing.assert_allclose(found @ factor.T, rows, atol=1e-9)
 
 

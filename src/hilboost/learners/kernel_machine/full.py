@@ -184,12 +184,13 @@ class FullLearner(KernelLearner):
         """The Gram matrix, and the rows of its preconditioner."""
         n, weight = workspace.n_rows, problem.weight
         m = default_landmarks(n) if self.n_landmarks == "auto" else min(int(self.n_landmarks), n)
-        for_landmarks = float(n) * m * workspace.X.itemsize + 24.0 * m * m
+        n_here = float(n) / (1 if workspace.exchange is None else workspace.exchange.n_workers)
+        for_landmarks = n_here * m * workspace.X.itemsize + 24.0 * m * m
         require_memory(for_landmarks + 2.0**27, workspace.memory, f"preconditioning with {m} rows")
         require_free(for_landmarks, f"preconditioning with {m} rows")
         # Whether tiles are kept affects the time only.
         kept = min(workspace.memory, free_memory()) - for_landmarks
-        gram = SymmetricGram(problem.kernel, workspace.X, kept, workspace.team)
+        gram = SymmetricGram(problem.kernel, workspace.X, kept, workspace.team, workspace.exchange)
         rng = np.random.default_rng(workspace.seed)
         # Heavy rows contribute most to the system, so they are drawn with a higher probability.
         p = None if weight is None or np.ptp(weight) == 0 else weight / weight.sum()

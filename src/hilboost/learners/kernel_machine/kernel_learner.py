@@ -46,6 +46,10 @@ class KernelLearner(Learner):
     def state(self, workspace: Workspace) -> MachineState:
         """Create the state before the first stage."""
 
+    def among_workers(self) -> AmongWorkers:
+        """Divide kernel values of all rows among workers, each of which has all rows."""
+        return DividedKernelValues(self)
+
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the learner that compares the codes in these columns by equality."""
         setting = replace(self.setting, categorical=tuple(column for column, _ in columns))
@@ -94,15 +98,16 @@ class DividedKernelValues(AmongWorkers):
 
     Parameters
     ----------
-    learner : KernelLearner
+    learner : Learner
+        Its ``data`` has a :class:`~hilboost.learners.kernel_machine.workspace.Workspace`.
     """
 
-    learner: KernelLearner
+    learner: Learner
 
     def prepared(
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
-    ) -> MachineState:
+    ) -> Any:
         """Return the state before the first stage."""
-        data: MachineState = self.learner.prepare(X, weight, seed, n_threads)
+        data = self.learner.prepare(X, weight, seed, n_threads)
         data.workspace = replace(data.workspace, exchange=share.exchange)
         return data

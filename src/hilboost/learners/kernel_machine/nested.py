@@ -21,13 +21,12 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_division import AmongWorkers
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.kernel_learner import DividedKernelValues, KernelLearner
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.kernel_machine.stage_system import BYTES_BESIDE
@@ -80,10 +79,6 @@ class NestedLearner(KernelLearner):
     def state(self, workspace: Workspace) -> NestedState:
         """The state before the first stage."""
         return NestedState(workspace)
-
-    def among_workers(self) -> AmongWorkers:
-        """Divide kernel values of all rows among workers, each of which has all rows."""
-        return DividedKernelValues(self)
 
     def fit(
         self, data: NestedState, gradients: Gradients, sample: RowSample, rng: np.random.Generator

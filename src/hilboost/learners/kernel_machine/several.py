@@ -18,12 +18,13 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
+from hilboost.core.row_division import AmongWorkers
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
+from hilboost.learners.kernel_machine.kernel_learner import DividedKernelValues, KernelLearner
 from hilboost.learners.kernel_machine.reweighting import require_squared_error
 from hilboost.learners.kernel_machine.several_state import SeveralKernelsState
 from hilboost.learners.kernel_machine.snapshots import SeveralSnapshot
@@ -88,6 +89,10 @@ class SeveralKernelsLearner(Learner):
     def takes_samples(self) -> bool:  # type: ignore[override]
         """Same as for the stages."""
         return self.stage.takes_samples
+
+    def among_workers(self) -> AmongWorkers:
+        """Same as for the stages."""
+        return DividedKernelValues(self)
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> SeveralKernelsLearner:
         """Same as for the stages."""

@@ -167,7 +167,10 @@ class SeveralKernelsState:
                 self._choose_penalty,
             )
 
-        return choice() if self._shared is None else self._shared.settled(choice)
+        found = choice() if self._shared is None else self._shared.settled(choice)
+        # A time limit may end the search of another worker earlier.
+        exchange = self.workspace.exchange
+        return found if exchange is None else exchange.first(found)
 
     def take(self, proposals: Sequence[Descending]) -> Descending:
         """The proposal with the largest decrease; the first of several."""

@@ -14,7 +14,6 @@ from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_division import AmongWorkers
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
@@ -23,7 +22,7 @@ from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.joint import refit
-from hilboost.learners.kernel_machine.kernel_learner import DividedKernelValues, KernelLearner
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.reweighting import (
     ReweightedStages,
@@ -106,10 +105,6 @@ class SparseLearner(KernelLearner):
     def state(self, workspace: Workspace) -> SparseState:
         """The state before the first stage."""
         return SparseState(workspace)
-
-    def among_workers(self) -> AmongWorkers:
-        """Divide kernel values of all rows among workers, each of which has all rows."""
-        return DividedKernelValues(self)
 
     def fit(
         self, data: SparseState, gradients: Gradients, sample: RowSample, rng: np.random.Generator

@@ -31,14 +31,18 @@ from hilboost.backends.trees.vector_state import (
 from hilboost.core import dtypes
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
+from hilboost.core.row_division import AmongWorkers
 from hilboost.core.row_sample import RowSample
 from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.learners.tree.binning import BinnedTable, bin_table
 from hilboost.learners.tree.category_columns import check_levels, marked_columns
 from hilboost.learners.tree.leaves import leaf_gradients, leaf_of_rows, newton_steps, tree_of
 from hilboost.learners.tree.tree import Tree
+from hilboost.learners.tree.vector_workers import grow_among_workers
+from hilboost.reductions.sums import added, count
 
 _TIE = 1e-10
 _PURE = 1e-12
@@ -55,16 +59,19 @@ class VectorTreeData:
     table : BinnedTable
     ranges : ValueRanges
     team : ThreadTeam
+    share : RowShare or None
+        Which rows these are, if other workers have the others.
     """
 
     X: Floats
     table: BinnedTable
     ranges: ValueRanges
     team: ThreadTeam
+    share: RowShare | None = None
 
 
 @dataclass(frozen=True)
-class VectorTreeLearner(SplittingLearner):
+class VectorTreeLearner(SplittingLearner, AmongWorkers):
     """Learner of one tree per stage for all outputs, with squared error on the negative gradients.
 
     If the outputs are points in the feature space of an output kernel, these are output kernel
@@ -163,11 +170,29 @@ class VectorTreeLearner(SplittingLearner):
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int
     ) -> VectorTreeData:
         """Bin the table."""
+        return self._prepared(X, weight, seed, n_threads, None)
+
+    def among_workers(self) -> AmongWorkers | None:
+        """Return the learner itself; the levels of categories are compared by one worker only."""
+        return None if self.categorical else self
+
+    def prepared(
+        self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
+    ) -> VectorTreeData:
+        """Bin the rows that are here, by the quantiles and values of those of all workers."""
+        return self._prepared(X, weight, seed, n_threads, share)
+
+    def _prepared(
+        self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare | None
+    ) -> VectorTreeData:
         team = ThreadTeam(n_threads)
-        table = bin_table(X, weight, self.max_bins, seed, team, dict(self.categorical))
+        table = bin_table(X, weight, self.max_bins, seed, team, dict(self.categorical), share)
         ranges = empty_ranges(table.bins)
         value_ranges(table.bins, X, ranges)
-        return VectorTreeData(X, table, ranges, team)
+        if share is not None:
+            low, high = -share.exchange.largest(-ranges.low), share.exchange.largest(ranges.high)
+            ranges = ValueRanges(low, high)
+        return VectorTreeData(X, table, ranges, team, share)
 
     def close(self, data: VectorTreeData) -> None:
         """Stop the threads."""
@@ -201,14 +226,17 @@ class VectorTreeLearner(SplittingLearner):
         if self.sketch is not None and self.sketch < r:
             learned = negative @ (rng.normal(size=(r, self.sketch)) / np.sqrt(self.sketch))
         growth = self._growth(data, learned, weight, rows, rng, team)
-        _grow_together(growth, team)
+        if data.share is None:
+            _grow_together(growth, team)
+        else:
+            grow_among_workers(growth, data.share.exchange)
         found = int(growth.nodes.control[N_NODES])
         nodes = growth.nodes.fields[:found]
         values, categories = growth.sums.values[:found], growth.categories
         tree, leaves = tree_of(nodes, growth.nodes.gains, values, categories)
         leaf_of_row = leaf_of_rows(team, nodes, leaves, rows, n)
-        exact = leaf_gradients(negative, np.empty((n, 0)), weight, 0.0, None)
-        tree = tree.with_values(newton_steps(team, nodes, leaves, rows, exact, None))
+        exact = leaf_gradients(negative, np.empty((n, 0)), weight, 0.0, data.share)
+        tree = tree.with_values(newton_steps(team, nodes, leaves, rows, exact, data.share))
         if sample.rows is not None:
             others = np.flatnonzero(leaf_of_row < 0)
             if len(others):
@@ -231,8 +259,8 @@ class VectorTreeLearner(SplittingLearner):
         """Collect the inputs of compiled growth for one tree."""
         d, n_bins = len(data.table.n_values), data.table.n_bins
         m, k = rows.shape[1], learned.shape[1]
-        gradients, pure = _centered(learned, weight, rows[0])
-        limits = self._limits(d, m, pure)
+        gradients, pure = _centered(learned, weight, rows[0], data.share)
+        limits = self._limits(d, count(m, data.share), pure)
         n_nodes, n_threads = 2 * limits.max_leaves - 1, min(team.n_threads, limits.n_columns)
         nodes = empty_nodes(n_nodes, by_gain=False)
         open_root(nodes, m, int(rng.integers(2**62)))
@@ -297,7 +325,7 @@ def _grow_together(growth: VectorGrowth, team: ThreadTeam) -> None:
 
 
 def _centered(
-    learned: Floats, weight: Floats, rows: NDArray[np.uint32]
+    learned: Floats, weight: Floats, rows: NDArray[np.uint32], share: RowShare | None
 ) -> tuple[VectorGradients, float]:
     """Center gradients over ``rows``, which avoids cancellation in sums of squares.
 
@@ -308,12 +336,14 @@ def _centered(
         Total variance that is due to rounding only.
     """
     drawn = np.ones(len(rows)) if len(weight) == 0 else weight[rows]
-    mean = np.average(learned[rows], axis=0, weights=drawn)
+    totals = added((learned[rows] * drawn[:, None]).sum(axis=0), share)
+    mass = float(added(np.array([drawn.sum()]), share)[0])
+    mean = totals / mass
     learned = learned - mean
     squares = np.einsum("ij,ij->i", learned, learned)
-    rounding = (2 * np.finfo(float).eps) ** 2 * float(drawn.sum() * (mean**2).sum())
+    rounding = (2 * np.finfo(float).eps) ** 2 * float(mass * (mean**2).sum())
     if len(weight):
         learned *= weight[:, None]
         squares *= weight
-    pure = _PURE * float(squares[rows].sum()) + rounding
+    pure = _PURE * float(added(squares[rows].sum(keepdims=True), share)[0]) + rounding
     return VectorGradients(learned, weight, squares), pure

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from hilboost.boosting import EarlyStopping, RowSampling
 from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
@@ -50,6 +52,8 @@ class PreimageLoss(AdaptiveLoss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of the points of the true and the decoded labels, (n,)."""
+        if not len(raw):  # one of several workers without held-out rows
+            return np.empty(0)
         decoded = self.embedding.encode(self.embedding.decode(raw, self.way))
         return self.loss.value(target, decoded)
 
@@ -73,6 +77,8 @@ class MetricLoss(Loss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Minus the agreement of each row, (n,)."""
+        if not len(raw):
+            return np.empty(0)
         labels = self.embedding.labels_of(target.y[:, : raw.shape[1]])
         return -self.agreement(labels, self.embedding.decode(raw, self.way))
 

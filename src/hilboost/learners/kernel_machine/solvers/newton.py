@@ -23,7 +23,7 @@ from hilboost.kernels.gram import evaluate
 from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.solvers.conjugate_gradients import ConjugateGradients
-from hilboost.learners.kernel_machine.solvers.nystroem import Nystroem, nystroem_factor
+from hilboost.learners.kernel_machine.solvers.nystroem import Features, Nystroem, nystroem_factor
 from hilboost.learners.kernel_machine.workspace import Workspace
 
 _LARGEST_RATIO = 1e8  # of D to the mean of k(x, x), for rows that hardly curve the loss
@@ -101,13 +101,13 @@ class IterativeNewton:
     ----------
     gram : SymmetricGram
     basis : (n, d)
-    Q : (n, m)
+    Q : Features
         ``Q Q'`` is the Nyström approximation of the Gram matrix.
     """
 
     gram: SymmetricGram
     basis: NDArray
-    Q: Array
+    Q: Features
 
     @classmethod
     def of(

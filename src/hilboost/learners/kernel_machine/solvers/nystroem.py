@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +12,9 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import Exchange
 from hilboost.kernels.gram import Gram
+from hilboost.kernels.order_free import OrderFreeSum
 from hilboost.kernels.symmetric import SymmetricGram
 
 _BLOCK = 512
@@ -19,19 +23,85 @@ _JITTER = 1e-6
 _SINGLE_PRECISION_RATIO = 1e6
 
 
-def solve_rows(factor: Array, rows: Array) -> Array:
-    """``rows L⁻ᵀ`` in place, by matrix products, for a lower factor (m, m) and rows (n, m)."""
+def solve_rows(factor: Array, blocks: Sequence[Array]) -> None:
+    """``rows L⁻ᵀ`` in place, by matrix products, for a lower factor (m, m) and blocks of rows."""
     m = factor.shape[0]
     xp = array_api.namespace(factor)
     for j in range(0, m, _BLOCK):
         k = min(j + _BLOCK, m)
-        right = rows[:, j:k]
-        if j:
-            right = right - rows[:, :j] @ factor[j:k, :j].T
         identity = array_api.like(np.eye(k - j), factor)
-        inverse = array_api.solve_lower(factor[j:k, j:k], identity)
-        rows[:, j:k] = right @ xp.asarray(inverse.T)
-    return rows
+        inverse = xp.asarray(array_api.solve_lower(factor[j:k, j:k], identity).T)
+        for rows in blocks:
+            right = rows[:, j:k]
+            if j:
+                right = right - rows[:, :j] @ factor[j:k, :j].T
+            rows[:, j:k] = right @ inverse
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """A matrix ``Q`` (n, m) in blocks of rows, of which each of several workers has some.
+
+    Sums over rows do not depend on their order, so that all workers find those of one process.
+
+    Attributes
+    ----------
+    n_rows : int
+    blocks : list of (slice, array)
+        The rows that are here.
+    bound : float
+        Bound of the entries.
+    exchange : Exchange or None
+        ``None`` if all rows are here.
+    """
+
+    n_rows: int
+    blocks: list[tuple[slice, Array]]
+    bound: float
+    exchange: Exchange | None = None
+
+    @property
+    def precision(self) -> str:
+        """Dtype of the entries."""
+        return array_api.precision(self.blocks[0][1])
+
+    def gram(self, weight: Array | None) -> Array:
+        """``Q'WQ`` (m, m) for weights (n, 1), float64."""
+        heaviest = 1.0 if weight is None else float(np.abs(array_api.to_numpy(weight)).max())
+
+        def product(rows: slice, Q: Array) -> Array:
+            if weight is None:
+                return Q.T @ Q  # symmetric, which takes half the time
+            M = Q.T @ (Q * array_api.cast(weight[rows], self.precision))
+            return (M + M.T) / 2
+
+        m = self.blocks[0][1].shape[1]
+        return self._summed(product, (m, m), self.bound**2 * heaviest)
+
+    def transposed_times(self, R: Array) -> Array:
+        """``Q'R`` (m, r) for ``R`` (n, r), float64."""
+        short = array_api.cast(R, self.precision)
+        shape = self.blocks[0][1].shape[1], R.shape[1]
+        largest = float(np.abs(array_api.to_numpy(R)).max(initial=0.0))
+        return self._summed(lambda rows, Q: Q.T @ short[rows], shape, self.bound * largest)
+
+    def times(self, V: Array) -> Array:
+        """``Q V`` (n, r) for ``V`` (m, r), float64."""
+        short = array_api.cast(V, self.precision)
+        xp = array_api.namespace(V)
+        found = xp.concat([array_api.cast(Q @ short, "float64") for _, Q in self.blocks])
+        if self.exchange is None:
+            return found
+        return array_api.like(self.exchange.gathered(array_api.to_numpy(found)), V, "float64")
+
+    def _summed(
+        self, term: Callable[[slice, Array], Array], shape: tuple[int, int], bound: float
+    ) -> Array:
+        n = self.n_rows
+        total = OrderFreeSum(shape, self.blocks[0][1], n * bound, n)
+        for rows, Q in self.blocks:
+            total.add(array_api.cast(term(rows, Q), "float64"))
+        return total.total(self.exchange)
 
 
 @dataclass
@@ -40,44 +110,38 @@ class Nystroem:
 
     Parameters
     ----------
-    Q : (n, m) array
+    Q : Features
     D : (n,) float64
         Diagonal.
     """
 
-    Q: Array
+    Q: Features
     D: Floats
     _factor: Array = field(init=False, repr=False)
     _inverse: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        n, _ = self.Q.shape
-        inverse = np.broadcast_to(1 / np.asarray(self.D, dtype=np.float64), (n,))
-        self._inverse = array_api.like(inverse, self.Q, "float64")[:, None]
-        if (inverse == inverse[0]).all():  # a symmetric product takes half the time
-            M = array_api.cast(self.Q.T @ self.Q, "float64") * float(inverse[0])
+        inverse = np.broadcast_to(1 / np.asarray(self.D, dtype=np.float64), (self.Q.n_rows,))
+        self._inverse = array_api.like(inverse, self.Q.blocks[0][1], "float64")[:, None]
+        if (inverse == inverse[0]).all():
+            M = self.Q.gram(None) * float(inverse[0])
         else:
-            scaled = self.Q * array_api.cast(self._inverse, array_api.precision(self.Q))
-            M = array_api.cast(self.Q.T @ scaled, "float64")
-            M = (M + M.T) / 2
+            M = self.Q.gram(self._inverse)
         self._factor = array_api.cholesky(array_api.add_to_diagonal(M, 1.0))
 
     def coefficients(self, R: Array) -> Array:
         """``(Q'D⁻¹Q + I)⁻¹ Q'D⁻¹R``, (m, r): ridge regression on the columns of ``Q``."""
-        scaled = array_api.cast(R * self._inverse, array_api.precision(self.Q))
-        inner = array_api.cast(self.Q.T @ scaled, "float64")
+        inner = self.Q.transposed_times(R * self._inverse)
         return array_api.solve_cholesky(self._factor, inner)
 
     def __call__(self, R: Array) -> Array:
         """``(Q Q' + D)⁻¹ R`` for ``R`` (n, r), by the Woodbury identity."""
-        inner = array_api.cast(self.coefficients(R), array_api.precision(self.Q))
-        back = array_api.cast(self.Q @ inner, "float64")
-        return (R - back) * self._inverse
+        return (R - self.Q.times(self.coefficients(R))) * self._inverse
 
 
 def nystroem_factor(
     gram: SymmetricGram, landmarks: NDArray[np.int64], smallest: float
-) -> tuple[Array, Array]:
+) -> tuple[Features, Array]:
     """``Q = K_nm L⁻ᵀ`` (n, m) and a factor ``L L' = K_mm``, so that ``Q Q' = K_nm K_mm⁻¹ K_mn``.
 
     Parameters
@@ -101,5 +165,9 @@ def nystroem_factor(
     name = "float64" if double else gram.precision
     factor = array_api.cholesky(K_mm, min(_JITTER, smallest))
     A = array_api.cast(gram.A, name)
-    Q = Gram(gram.kernel, A, array_api.cast(points, name), np.inf, gram.team).whole()
-    return solve_rows(array_api.cast(factor, name), Q), factor
+    rows = Gram(gram.kernel, A, array_api.cast(points, name), np.inf, gram.team, gram.exchange)
+    Q = rows.whole()
+    blocks = [(own, Q[own]) for own in rows.own_blocks] or [(slice(0, 0), Q[:0])]
+    solve_rows(array_api.cast(factor, name), [block for _, block in blocks])
+    # The row of Q has at most the length of the point: |Q_i|² <= k(x_i, x_i).
+    return Features(n, blocks, math.sqrt(rows.largest), gram.exchange), factor

@@ -1,0 +1,162 @@
+"""Output kernels: every worker has some rows, and the labels of all."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from tests.workers.together import fit_together, partitions_of
+
+from hilboost import OutputKernelBoostingRegressor
+from hilboost.core.errors import HilboostError
+from hilboost.core.exchange import RowShare
+from hilboost.kernels import Gaussian
+from hilboost.kernels.pivoted_cholesky import factor_columns
+from hilboost.learners.tree import vector_workers
+from hilboost.outputs import KernelOutput, kernel_output
+from hilboost.workers.partitions import Partition
+from hilboost.workers.threads import run_together
+
+RNG = np.random.default_rng(0)
+N = 240
+X = RNG.normal(size=(N, 5))
+X[:, 4] = np.round(X[:, 4])
+X[RNG.uniform(size=X.shape) < 0.05] = np.nan
+KNOWN = np.nan_to_num(X)
+CURVES = np.stack([np.sin(k * KNOWN[:, 0]) + KNOWN[:, 1] * KNOWN[:, 2] for k in (1, 2, 3)], axis=1)
+CURVES += 0.1 * RNG.normal(size=CURVES.shape)
+WEIGHT = RNG.integers(0, 3, size=N).astype(float)
+MODEL = OutputKernelBoostingRegressor(n_estimators=8, max_splits=6, random_state=0)
+
+
+def labels(output):
+    """Labels that depend on the first columns."""
+    if output == "label_set":
+        return [
+            {name for name, value in zip("abc", row, strict=True) if value > 0.2} for row in CURVES
+        ]
+    if output == "ranking":
+        return np.argsort(np.argsort(CURVES, axis=1), axis=1) + 1
+    if output == "string":
+        return ["".join("xy"[int(value > 0)] for value in row) + "z" for row in CURVES]
+    return CURVES
+
+
+def assert_same(model, y, weight=None, cuts=(60, 60, 150), owners=(0, 1, 0, 2), held_out=()):
+    parts = partitions_of(X, y, weight, cuts)
+    named = {} if not held_out else {"X_val": held_out[0], "y_val": held_out[1]}
+    alone = clone(model).set_params(learner=model.learner).fit(X, y, weight, **named)
+    held = [Partition(0, *held_out)] if held_out else ()
+    expected = alone.predict_raw(X)
+    for found in fit_together(model, parts, owners[: len(parts)], held, n_workers=3):
+        raw = found.predict_raw(X)
+        assert np.abs(raw - expected).max() <= 1e-8 * expected.std()
+        assert found.n_estimators_ == alone.n_estimators_
+    return found, alone
+
+
+@pytest.mark.parametrize("learner", ["extra_trees", "ok3"])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
+@pytest.mark.parametrize("output", ["linear", "gaussian", "label_set", "ranking", "string"])
+def test_the_predictions_of_one_process(output, weight, learner):
+    model = clone(MODEL).set_params(output=output, learner=learner)
+    found, alone = assert_same(model, labels(output), weight)
+    np.testing.assert_array_equal(
+        np.asarray(found.predict(X), dtype=object), np.asarray(alone.predict(X), dtype=object)
+    )
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    division=st.tuples(
+        st.lists(st.integers(0, N), max_size=4), st.lists(st.integers(0, 2), min_size=5, max_size=5)
+    ),
+    parameters=st.sampled_from(
+        [
+            {"learner": "ok3", "max_features": 0.5},
+            {"learner": "ok3", "sketch": 2},
+            {"subsample": 0.6},
+            {"min_samples_leaf": 20.0},
+            {"early_stopping": True, "metric": "preimage", "output": "gaussian"},
+            {"early_stopping": True, "metric": "mean_squared_error"},
+        ]
+    ),
+    weighted=st.booleans(),
+)
+def test_every_division(division, parameters, weighted):
+    model = clone(MODEL).set_params(**{"learner": "extra_trees"} | parameters)
+    assert_same(model, CURVES, WEIGHT if weighted else None, *division)
+
+
+def test_validation_rows():
+    model = clone(MODEL).set_params(learner="extra_trees", early_stopping=True)
+    assert_same(model, CURVES, held_out=(X[:50], CURVES[:50]))
+
+
+def test_rows_in_blocks(monkeypatch):
+    """Many rows and columns are gathered and sent in several parts."""
+    monkeypatch.setattr(vector_workers, "_BLOCK_CELLS", 1)
+    monkeypatch.setattr(vector_workers, "_MESSAGE_CELLS", 1)
+    for learner in ("extra_trees", "ok3"):
+        assert_same(clone(MODEL).set_params(learner=learner, output="gaussian"), CURVES)
+
+
+def test_pivots_of_all_workers(monkeypatch):
+    """Each worker computes some rows of the columns of the pivots."""
+    monkeypatch.setattr(kernel_output, "_WHOLE_UP_TO", 100)
+    model = clone(MODEL).set_params(learner="extra_trees")
+    assert_same(model.set_params(output=KernelOutput(Gaussian(1.0), max_rank=20)), CURVES)
+
+
+@pytest.mark.parametrize("n", [1, 2, 90])
+def test_the_factor_does_not_depend_on_the_workers(n):
+    rows = RNG.normal(size=(n, 3)).round(1)
+    K = Gaussian(1.0).block(rows, rows)
+    expected = factor_columns(K.diagonal(), lambda i: K[:, i], 1e-3)
+
+    def factored(exchange):
+        share = RowShare.block(n, exchange)
+        own = K[share.numbers]
+        return factor_columns(K.diagonal()[share.numbers], lambda i: own[:, i], 1e-3, share=share)
+
+    for found in run_together(3, factored):
+        np.testing.assert_array_equal(found.pivots, expected.pivots)
+        np.testing.assert_allclose(found.codes, expected.codes, atol=1e-12)
+
+
+def test_rows_in_errors_are_those_of_the_table():
+    K = np.eye(30)
+    K[25, 3] = 0.5
+
+    def factored(exchange):
+        share = RowShare.block(30, exchange)
+        return factor_columns(
+            K.diagonal()[share.numbers], lambda i: K[share.numbers, i], 0.0, share=share
+        )
+
+    with pytest.raises(HilboostError, match=r"not symmetric: k\(3, 25\)|k\(25, 3\)|row 25"):
+        run_together(2, factored)
+
+
+def test_labels_in_tables_and_lists():
+    """Labels of all partitions are put together whatever holds them."""
+    frame = pd.DataFrame(CURVES, columns=list("pqr"))
+    model = clone(MODEL).set_params(learner="extra_trees")
+    assert_same(model, CURVES)
+    parts = [
+        Partition(0, X[:100], frame.iloc[:100]),
+        Partition(1, X[100:], frame.iloc[100:]),
+    ]
+    (found, _) = fit_together(model, parts, [0, 1])
+    np.testing.assert_array_equal(found.predict_raw(X), clone(model).fit(X, CURVES).predict_raw(X))
+    parts = [Partition(0, X[:100], CURVES[:100]), Partition(1, X[100:], CURVES[100:, :2])]
+    with pytest.raises(HilboostError, match="labels of different shapes in the partitions"):
+        fit_together(model, parts, [0, 1])
+    with pytest.raises(HilboostError, match="partition 1: .* 100 labels|partition 1: "):
+        fit_together(model, [parts[0], Partition(1, X[100:], CURVES[:100])], [0, 1])
+
+
+def test_automatic_learners_are_trees():
+    found, *_ = fit_together(MODEL, partitions_of(X, CURVES, cuts=[100]), [0, 1])
+    assert found.learner_.random_cuts
