@@ -1,5 +1,7 @@
 """Draws of rows: exact sizes, uniform, independent, and the same for any division of the rows."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -41,6 +43,9 @@ def test_bits_are_those_of_the_twin(word, number):
     random_bits.hash_numbers(word, number, found)
     bits_twin.hash_numbers(word, number, expected)
     np.testing.assert_array_equal(found, expected)
+    with np.errstate(over="ignore"):
+        words = functools.reduce(lambda key, part: bits_twin.mix(key ^ part), (5, 2, 7, 1), 0)
+    assert int(key_of(5, Purpose.FOLDS, 7, 1)) == words
 
 
 KEYS = [key(0), key(1), key(0, Purpose.FOLDS), key(0, stage=1), key(0, member=1), np.uint64(0)]

@@ -78,3 +78,9 @@ def test_samples_depend_on_the_turn_alone(pool, bootstrap):
     for other in (Turn(4, 5, 1), Turn(3, 6, 1), Turn(3, 5, 2)):
         rows = sampling.draw(Target(Y), pool, other, TEAM).rows
         assert not np.array_equal(rows, sample.rows)
+
+
+@pytest.mark.parametrize("turn", [Turn(0, 0), Turn(2**32 - 1, 7, 3), Turn(2**70 + 5, 2**32, 1)])
+def test_the_generator_is_that_of_the_seed_stage_and_member(turn):
+    expected = np.random.default_rng((turn.seed, turn.stage, turn.member))
+    assert turn.generator().integers(2**62) == expected.integers(2**62)

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 NO_GAIN = -math.inf
 
 
@@ -85,7 +87,8 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
             asked = 0 if _is_missing_against_all(right, column) else direction
             gain = _gain_in_bounds([left], right, [total], packing, limits.l2, asked, bounds)
         if gain > max(best[0], least):
-            best = gain, cut, missing_left
+            bins = column.histogram[column.base : column.base + cut]
+            best = gain, np.count_nonzero(bins), missing_left
     return best
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from tests.reference import category_splits as levels_twin
 from tests.reference import column_splits as split_twin
 
@@ -28,7 +29,10 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
             gain, cut = levels_twin.scan_levels(column, totals, *numbers, bounds, None)
             split = gain, cut, 0
         elif len(totals) == 1:
-            split = split_twin.scan(column, totals[0], *numbers, direction, bounds, NO_GAIN, None)
+            given = column, totals[0], *numbers, direction, bounds, NO_GAIN, None
+            gain, cut, missing_left = split_twin.scan(*given)
+            bins = column.histogram[column.base : column.base + column.n_values]
+            split = gain, int(np.flatnonzero(bins)[cut]) if gain > NO_GAIN else 0, missing_left
         else:
             split = split_twin.scan_channels(
                 column, totals, rules.n_outputs, *numbers, direction, bounds, None

@@ -21,6 +21,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from numba import uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
@@ -323,10 +324,10 @@ def gather(values, k, rows, begin, end, into):
     """
     if rows.shape[0] > 0:
         for i in range(into.shape[0]):
-            into[i] = values[rows[begin + i], k]
+            into[i] = values[rows[uint64(begin + i)], k]
     else:
         for i in range(into.shape[0]):
-            into[i] = values[begin + i, k]
+            into[i] = values[uint64(begin + i), k]
 
 
 @compiled

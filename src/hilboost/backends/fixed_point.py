@@ -153,13 +153,14 @@ def pack_one(learned, packing, rounding, begin, end, ordered):
     count = np.int64(1 if packing.count_mask != 0 else 0)
     if hessians.shape[1] == 0:
         for i in range(begin, end):
-            ordered[i] = (np.int64(np.rint(gradients[i, 0] * g_factor)) << gradient_shift) + count
+            j = uint64(i)
+            ordered[j] = (np.int64(np.rint(gradients[j, 0] * g_factor)) << gradient_shift) + count
     else:
         for i in range(begin, end):
-            bits = _bits(rounding.first_row + i, rounding)
-            ordered[i] = (
-                (_round(gradients[i, 0] * g_factor, bits, rounding) << gradient_shift)
-                + (_round(hessians[i, 0] * h_factor, bits >> uint64(32), rounding) << hessian_shift)
+            j, bits = uint64(i), _bits(rounding.first_row + i, rounding)
+            ordered[j] = (
+                (_round(gradients[j, 0] * g_factor, bits, rounding) << gradient_shift)
+                + (_round(hessians[j, 0] * h_factor, bits >> uint64(32), rounding) << hessian_shift)
                 + count
             )
 

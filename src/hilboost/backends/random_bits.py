@@ -66,5 +66,13 @@ def key_of(seed: int, purpose: Purpose, stage: int = 0, member: int = 0) -> np.u
     """Hash a seed, a purpose, and the numbers of a stage and of a member of an ensemble."""
     key = 0
     for word in (seed, purpose, stage, member):
-        key = int(mix(np.uint64(key ^ (int(word) & _WORD))))
+        key = _mixed((key ^ int(word)) & _WORD)
     return np.uint64(key)
+
+
+def _mixed(x: int) -> int:
+    """:func:`mix` for Python's integers: nothing is compiled for a few keys."""
+    x = (x + 0x9E3779B97F4A7C15) & _WORD
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _WORD
+    return x ^ (x >> 31)

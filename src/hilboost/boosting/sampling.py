@@ -15,6 +15,8 @@ from hilboost.core.target import Target
 from hilboost.reductions.draws import draw_rows, draw_with_replacement
 from hilboost.reductions.sums import count
 
+_LOW_BITS = 2**32 - 1
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -30,11 +32,21 @@ class Turn:
 
     def generator(self) -> np.random.Generator:
         """Random numbers for the learner."""
-        return np.random.default_rng((self.seed, self.stage, self.member))
+        return np.random.default_rng(_words(self.seed, self.stage, self.member))
 
     def key(self, purpose: Purpose) -> np.uint64:
         """Key of the hashes of rows."""
         return key_of(self.seed, purpose, self.stage, self.member)
+
+
+def _words(*numbers: int) -> NDArray[np.uint32]:
+    """Return the seed that NumPy makes of several numbers: 32 bits after the other, (n_words,)."""
+    words = []
+    for number in numbers:
+        words.append(number & _LOW_BITS)
+        while number := number >> 32:
+            words.append(number & _LOW_BITS)
+    return np.array(words, dtype=np.uint32)
 
 
 @dataclass(frozen=True)

@@ -208,30 +208,46 @@ def _sum_bins(bins, last, left, sums):
 
 
 @inner
-def _place_of(cut, bins):
-    """The bin of a cut: the number ``cut`` of those that hold rows, from 0."""
-    n_before = np.int64(0)
+def place_of(cut, column):
+    """The bin of a cut of a column with one channel: the bin ``cut`` of those that hold rows.
+
+    Without a branch on the bins, whose outcome the processor could not foresee.
+    """
+    bins = column.histogram[column.base : column.base + column.n_values]
+    n_so_far, place = np.int64(0), np.int64(0)
     for b in range(bins.shape[0]):
-        n_before += np.int64(bins[b] != 0)
-        if n_before > cut:
-            return np.int64(b)
-    return np.int64(bins.shape[0] - 1)
+        n_so_far += np.int64(bins[b] != 0)
+        place += np.int64(n_so_far <= cut)
+    return place
 
 
 @inner
-def _largest_gain(gains, n_cuts, ranks):
-    """The first cut of the largest gain, in vector code: records in a loop are hard to foresee.
+def _rank(gain):
+    """A gain as an integer of the same order; NaN is no gain."""
+    bits = float_bits(gain + 0.0 if gain == gain else NO_GAIN)
+    return bits ^ ((bits >> 63) & _MAGNITUDE)
 
-    ranks : (n_bins,) int64, written: the gains as integers of the same order; NaN is no gain
+
+@inner
+def _largest_rank(gains, n_cuts, ranks):
+    """The largest rank of a gain, in vector code: records in a loop are hard to foresee.
+
+    ranks : (n_bins,) int64, written
     """
-    largest, first = np.int64(-_MAGNITUDE), n_cuts
+    largest = np.int64(-_MAGNITUDE)
     for i in range(n_cuts):
-        bits = float_bits(gains[i] + 0.0 if gains[i] == gains[i] else NO_GAIN)
-        ranks[i] = bits ^ ((bits >> 63) & _MAGNITUDE)
+        ranks[i] = _rank(gains[i])
         largest = max(largest, ranks[i])
-    for i in range(n_cuts):
-        first = min(first, i if ranks[i] == largest else n_cuts)
-    return first
+    return largest
+
+
+@inner
+def _first_place(number, numbers):
+    """Where a number is found first."""
+    place = np.int64(0)
+    while numbers[place] != number:
+        place += 1
+    return place
 
 
 @compiled
@@ -252,10 +268,12 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
 
     Returns
     -------
-    gain, bin, missing_left
-        ``gain`` is ``NO_GAIN`` where no split is found; the first of equal cuts wins.
+    gain, cut, missing_left
+        The number of the cut among the bins that hold rows, see :func:`place_of`.  ``gain`` is
+        ``NO_GAIN`` where no split is found; the first of equal cuts wins.
     """
-    best_gain, best_cut, best_left = least, np.int64(-1), np.int64(0)
+    best_rank, best_gain = _rank(least), NO_GAIN
+    best_cut, best_left = np.int64(-1), np.int64(0)
     gains = scratch.gains
     n_values = column.n_values
     bins = column.histogram[column.base : column.base + column.n_bins]
@@ -270,12 +288,15 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
             n_ordered = n_cuts - np.int64(last == n_values)
             sums, l2 = scratch.sums, limits.l2
             _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds, gains)
-        largest = _largest_gain(gains, n_cuts, scratch.sums)
-        if n_cuts > 0 and gains[largest] > best_gain:
-            best_gain, best_cut, best_left = gains[largest], largest, np.int64(missing_left)
+        # The place is looked for in few columns: most have no better gain than those before.
+        largest = _largest_rank(gains, n_cuts, scratch.sums)
+        if largest > best_rank:
+            best_rank, best_left = largest, np.int64(missing_left)
+            best_cut = _first_place(largest, scratch.sums)
+            best_gain = gains[best_cut]
     if best_cut < 0:
         return NO_GAIN, np.int64(0), np.int64(0)
-    return best_gain, _place_of(best_cut, bins), best_left
+    return best_gain, best_cut, best_left
 
 
 @inner

@@ -8,6 +8,9 @@ that stays in the first-level cache::
     words     [0, i]      [1, i]     [2, i]
 
 A histogram is flat: ``histogram[(column * stride + bin) * n_channels + channel]``, int64.
+
+Indices in the loops are unsigned: a signed one may be negative and count from the end, which the
+compiler can rule out only where the loop begins at zero, and which keeps loops from vector code.
 """
 
 from typing import NamedTuple
@@ -72,9 +75,10 @@ def accumulate(
     keep_apart()
     n_columns = n_values.shape[0]
     for f in range(8 * first_word, min(8 * last_word, n_columns)):
-        for b in range(f * STRIDE, f * STRIDE + n_values[f]):
-            histogram[b] = 0
-        histogram[f * STRIDE + n_bins - 1] = 0
+        slab = uint64(f * STRIDE)
+        for b in range(n_values[f]):
+            histogram[slab + uint64(b)] = 0
+        histogram[slab + uint64(n_bins - 1)] = 0
     mask = uint64(255)
     for w in range(first_word, last_word):
         column = words[w]
@@ -84,7 +88,7 @@ def accumulate(
             for i in range(begin, end):
                 j = uint64(i)
                 if i + _AHEAD < end:
-                    prefetch(column, int64(rows[i + _AHEAD]))
+                    prefetch(column, int64(rows[j + uint64(_AHEAD)]))
                 word = column[uint64(rows[j])]
                 value = ordered[j]
                 for k in range(8):
@@ -95,7 +99,7 @@ def accumulate(
             for i in range(begin, end):
                 j = uint64(i)
                 if i + _AHEAD < end:
-                    prefetch(column, int64(rows[i + _AHEAD]))
+                    prefetch(column, int64(rows[j + uint64(_AHEAD)]))
                 word = column[uint64(rows[j])]
                 value = ordered[j]
                 for k in range(4):
@@ -122,9 +126,10 @@ def accumulate_channels(
         column = words[w]
         n_here = min(8, n_columns - 8 * w)
         for i in range(begin, end):
-            row = uint64(rows[uint64(i)])
+            j = uint64(i)
+            row = uint64(rows[j])
             if i + _AHEAD < end:
-                prefetch(column, int64(rows[i + _AHEAD]))
+                prefetch(column, int64(rows[j + uint64(_AHEAD)]))
             word = column[row]
             for k in range(n_here):
                 b = (word >> uint64(8 * k)) & uint64(255)
@@ -139,14 +144,14 @@ def merge(histogram, private, n_parts, begin, end):
     for part in range(1, n_parts):
         other = private[part]
         for i in range(begin, end):
-            histogram[i] += other[i]
+            histogram[uint64(i)] += other[uint64(i)]
 
 
 @compiled
 def subtract(histogram, other, begin, end):
     """Sibling subtraction in place: the parent's histogram becomes the larger child's."""
     for i in range(begin, end):
-        histogram[i] -= other[i]
+        histogram[uint64(i)] -= other[uint64(i)]
 
 
 @inner

@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import allocating, compiled
@@ -50,7 +51,7 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, leaf_of_row):
         node = leaves[leaf]
         order = rows[nodes[node, BUFFER]]
         for i in range(nodes[node, BEGIN], nodes[node, END]):
-            leaf_of_row[order[i]] = leaf
+            leaf_of_row[order[uint64(i)]] = leaf
 
 
 @compiled
@@ -131,6 +132,11 @@ def add_leaf_values(values, leaf_of_row, raw, first, begin, end):
 
     values : (n_leaves, r), raw : (n, R) with ``first + r <= R``; float64
     """
+    if values.shape[1] == 1:
+        column = uint64(first)
+        for i in range(begin, end):
+            raw[uint64(i), column] += values[leaf_of_row[uint64(i)], 0]
+        return
     for i in range(begin, end):
         leaf = leaf_of_row[i]
         for k in range(values.shape[1]):

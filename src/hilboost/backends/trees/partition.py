@@ -64,7 +64,7 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     for i in range(begin, end):
         j = uint64(i)
         if i + _AHEAD < end:
-            prefetch(bins, int64(offset) + 8 * int64(rows[i + _AHEAD]))
+            prefetch(bins, int64(offset) + 8 * int64(rows[j + uint64(_AHEAD)]))
         b = bins[offset + uint64(8) * uint64(rows[j])]
         left = uint8(b <= threshold) | (other & uint8(b == missing))
         flags[j] = left

@@ -15,6 +15,7 @@ from hilboost.backends.trees.column_splits import (
     ScanScratch,
     SplitLimits,
     is_empty,
+    place_of,
     scan,
     scan_channels,
 )
@@ -100,11 +101,22 @@ def column_of(histogram, number, n_channels, rules):
 
 
 @inner
+def _on_levels(number, bounds, rules):
+    """Whether a column is split on sets of levels."""
+    if bounds is None or rules.is_category.shape[0] == 0:
+        return False
+    return rules.is_category[number] != 0
+
+
+@inner
 def _search_column(number, column, totals, n_outputs, bounds, rules, least, scratch):
-    """Best split of a column; one of no larger gain than ``least`` need not be found."""
+    """Best split of a column; one of no larger gain than ``least`` need not be found.
+
+    Its cut is that of :func:`scan` with one channel, except on levels, and a bin otherwise.
+    """
     packing, limits, direction = rules.packing, rules.limits, np.int64(0)
     if bounds is not None:
-        if rules.is_category.shape[0] > 0 and rules.is_category[number]:
+        if _on_levels(number, bounds, rules):
             gain, cut = scan_levels(column, totals, packing, limits, bounds, scratch)
             return gain, cut, np.int64(0)
         if rules.monotonic.shape[0] > 0:
@@ -143,6 +155,8 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
         gain, cut, left = found
         if gain > best:
             best, best_column, best_cut, best_left = gain, f, cut, left
+    if rules.n_outputs is None and best > NO_GAIN and not _on_levels(best_column, bounds, rules):
+        best_cut = place_of(best_cut, column_of(histogram, best_column, np.int64(1), rules))
     return best, best_column, best_cut, best_left
 
 

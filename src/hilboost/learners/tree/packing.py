@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil, log2
 from typing import NamedTuple
@@ -187,32 +188,49 @@ def _totals(
     return _Totals(max(found[:r].max(), 1e-300), max(found[r : 2 * r].max(), 1e-300), weight, whole)
 
 
-def _choose(
-    learned: WeightedGradients, totals: _Totals, m: int, seed: int
-) -> tuple[Packing, Rounding]:
-    """Choose fields that can represent the sums over all ``m`` rows."""
-    return _layout(learned.hessians.shape[1] > 0, totals, m, seed)[:2]
+class _Layout(NamedTuple):
+    """What depends on the rows and their weights alone, and is the same for all stages.
+
+    ``packing`` has steps of one.
+    """
+
+    fields: _Fields
+    of_count: float
+    whole: bool
+    packing: Packing
 
 
-def _layout(curved: bool, totals: _Totals, m: int, seed: int) -> tuple[Packing, Rounding, _Fields]:
-    """Choose fields by the rows, and factors by the sums."""
-    sum_g, sum_h, sum_w = totals.gradient, totals.hessian, totals.weight
-    of_count, whole = _count_factor(m, totals)
-    fields = _fields(curved, whole, of_count, sum_w, m)
-    of_gradient = _factor(fields.gradient_bits, sum_g, fields.rounding)
-    of_hessian = _factor(fields.hessian_bits, sum_h, fields.rounding) if curved else 1.0
+@lru_cache(maxsize=64)
+def _layout(curved: bool, weight: float, whole: bool, m: int) -> _Layout:
+    """Choose fields for ``m`` rows of this total weight."""
+    of_count, whole = _count_factor(m, weight, whole)
+    fields = _fields(curved, whole, of_count, weight, m)
     packing = Packing(
         hessian_shift=fields.count_bits,
         hessian_mask=(1 << fields.hessian_bits) - 1,
         count_mask=(1 << fields.count_bits) - 1,
         gradient_shift=fields.count_bits + fields.hessian_bits,
-        gradient_step=1 / of_gradient,
-        hessian_step=1 / of_hessian if curved else 0.0,
+        gradient_step=1.0,
+        hessian_step=1.0 if curved else 0.0,
         hessian_of_count=0.0 if curved else 1 / of_count,
         count_step=1 / of_count,
     )
+    return _Layout(fields, of_count, whole, packing)
+
+
+def _choose(
+    learned: WeightedGradients, totals: _Totals, m: int, seed: int
+) -> tuple[Packing, Rounding]:
+    """Choose fields that can represent the sums over all ``m`` rows, and factors by these sums."""
+    curved = learned.hessians.shape[1] > 0
+    fields, of_count, whole, packing = _layout(curved, totals.weight, totals.whole, m)
+    of_gradient = _factor(fields.gradient_bits, totals.gradient, fields.rounding)
+    of_hessian = _factor(fields.hessian_bits, totals.hessian, fields.rounding) if curved else 1.0
+    packing = packing._replace(
+        gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
+    )
     salt = np.uint64(seed | 1 if fields.at_random else 0)
-    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt, 0), fields
+    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt, 0)
 
 
 class TreeScales(NamedTuple):
@@ -223,6 +241,7 @@ class TreeScales(NamedTuple):
     packing : Packing
         With steps of one.
     rounding : Rounding
+        With factors of one.
     gradient_factors, hessian_factors : (n_trees,) float64
     at_random : bool
         Whether gradients are rounded at random.
@@ -255,15 +274,14 @@ def scales_of_trees(
     found = rounded(sums)
     magnitudes = np.maximum(found[:, :2], 1e-300).tolist()
     total = float(found[0, 2]) if len(weight) else float(n_learned)
-    totals = _Totals(magnitudes[0][0], magnitudes[0][1], total, learned.whole)
-    packing, rounding, fields = _layout(curved, totals, n_learned, 0)
+    fields, of_count, whole, packing = _layout(curved, total, learned.whole, n_learned)
 
     def factors(bits: int, field: int) -> Floats:
         return np.array([_factor(bits, sums[field], fields.rounding) for sums in magnitudes])
 
     return TreeScales(
-        packing._replace(gradient_step=1.0, hessian_step=1.0 if curved else 0.0),
-        rounding,
+        packing,
+        Rounding(1.0, 1.0, of_count, whole, np.uint64(0), 0),
         factors(fields.gradient_bits, 0),
         factors(fields.hessian_bits, 1) if curved else np.ones(n_trees),
         fields.at_random,
@@ -311,11 +329,11 @@ def _factor(bits: int, total: float, rounding: float) -> float:
     return float(2.0 ** min(exponent, _LARGEST_EXPONENT))
 
 
-def _count_factor(m: int, totals: _Totals) -> tuple[float, bool]:
+def _count_factor(m: int, weight: float, whole: bool) -> tuple[float, bool]:
     """Return the steps per unit of weight, and whether weights are integers (and not too large).
 
     If they are not, the mean weight is about 1024 steps.
     """
-    if totals.whole and totals.weight < _MOST_REPETITIONS:
+    if whole and weight < _MOST_REPETITIONS:
         return 1.0, True
-    return float(2.0 ** np.floor(log2(1024 * m / totals.weight))), False
+    return float(2.0 ** np.floor(log2(1024 * m / weight))), False
