@@ -25,6 +25,7 @@ SMOOTH = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + RNG.normal(size=N) / 20
 NOISE = np.random.default_rng(7).normal(size=N)
 BOTH = SMOOTH + 3.0 * (np.floor(8 * X[:, 3]) % 2)
 CLASSES = np.digitize(SMOOTH, [-1, 1])
+SLOPING = np.sin(1.5 * (X[:, 0] + X[:, 1] - X[:, 2]))
 FEW = {"n_estimators": 60, "random_state": 0}
 
 
@@ -42,6 +43,12 @@ def both():
 @pytest.fixture(scope="module")
 def classes():
     return BoostingClassifier(learner="auto", **FEW).fit(X, CLASSES)
+
+
+@pytest.fixture(scope="module")
+def sloping():
+    """One direction matters, which is not that of a column."""
+    return BoostingRegressor(learner="auto", **FEW).fit(X, SLOPING)
 
 
 def same_bits(model, table=X, target=NOISE, **parameters):
@@ -269,7 +276,26 @@ def test_importances_are_those_of_both_parts(smooth):
     assert min(found[:3]) > 0.1
 
 
-@pytest.mark.parametrize("name", ["smooth", "both", "classes"])
+def test_directions_other_than_those_of_columns(sloping):
+    features = sloping.model_.stages[-1].terms[0].model.features
+    axes, sizes, _ = np.linalg.svd(features.rotation * features.scale[:, None])
+    assert sizes[0] > 3 * sizes[1:].max(initial=0.0)
+    np.testing.assert_allclose(np.abs(axes[:3, 0]), 3**-0.5, atol=0.02)
+    importances = sloping.feature_importances_
+    np.testing.assert_allclose(importances[:3], 1 / 3, atol=0.05)
+    test = np.random.default_rng(1).uniform(-2, 2, size=(500, 4))
+    error = sloping.predict(test) - np.sin(1.5 * (test[:, 0] + test[:, 1] - test[:, 2]))
+    assert np.mean(error**2) < 0.01
+
+
+@pytest.mark.parametrize("damage", [np.ones((2, 2)), np.full((4, 1), np.nan), "axes"])
+def test_damaged_rotations_are_found(sloping, damage):
+    features = sloping.model_.stages[-1].terms[0].model.features
+    assert features.is_valid(4)
+    assert not replace(features, rotation=damage).is_valid(4)
+
+
+@pytest.mark.parametrize("name", ["smooth", "both", "classes", "sloping"])
 def test_files(name, request, tmp_path):
     model = request.getfixturevalue(name)
     model.save(tmp_path / "model")
@@ -349,20 +375,23 @@ def test_several_targets(tmp_path):
     assert trees.fitted_.parts is None
 
 
-def test_onnx_gives_the_same_predictions():
+def onnx_outputs(model, table):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
+    session = runtime.InferenceSession(hilboost.to_onnx(model).SerializeToString())
+    inputs = {one.name: table for one in session.get_inputs()}
+    return np.ravel(session.run(None, inputs)[0])
+
+
+def test_onnx_gives_the_same_predictions(sloping):
+    np.testing.assert_allclose(onnx_outputs(sloping, X), sloping.predict(X), atol=2e-4)
     codes = RNG.integers(3, size=N).astype(float)
     table = np.column_stack([X, codes])
     table[::7, 3] = np.nan
     model = BoostingRegressor(learner="auto", categorical_features=[4], **FEW)
     model.fit(table, SMOOTH + (codes == 1))
     assert model.parts_["kernel"].weight > 0
-    proto = hilboost.to_onnx(model)
-    session = runtime.InferenceSession(proto.SerializeToString())
-    inputs = {one.name: table for one in session.get_inputs()}
-    found = session.run(None, inputs)[0]
-    np.testing.assert_allclose(np.ravel(found), model.predict(table), atol=2e-4)
+    np.testing.assert_allclose(onnx_outputs(model, table), model.predict(table), atol=2e-4)
 
 
 def _table(n, d, seed=0):

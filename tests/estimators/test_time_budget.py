@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost.training import watch
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 8))
@@ -58,6 +59,19 @@ def test_a_kernel_machine_needs_time():
     assert seconds(lambda: enough.fit(table, target)) < 1.2 * 3.0
     assert enough.parts_["kernel"].weight > 0
     assert enough.score(X[600:], Y[600:]) > short.score(X[600:], Y[600:])
+
+
+def test_a_better_kernel_machine_is_found_early_and_steps_keep_their_trees():
+    steps = np.floor(2 * X[:, 0]) + 3 * np.floor(2 * X[:, 1])
+    smooth, stepwise = (
+        BoostingRegressor(**ONE, cv_folds=1, time_budget=1.0).fit(X, target)
+        for target in (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2], steps)
+    )
+    assert smooth.parts_["kernel"].n_centers >= 500
+    assert smooth.parts_["kernel"].gain > 0.5
+    rate = stepwise.fitted_.resolved.learning_rate
+    assert stepwise.n_estimators_ * rate > watch._PROGRESS
+    assert stepwise.score(X, steps) > 0.99
 
 
 def test_a_callback_still_ends_the_fit():

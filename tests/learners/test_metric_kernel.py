@@ -19,9 +19,10 @@ from hilboost.learners.metric_kernel import (
     NormalEquations,
     Rows,
     System,
+    rotation,
 )
 from hilboost.learners.metric_kernel.features import Features, level_numbers
-from hilboost.learners.metric_kernel.metric import _Problem, learned_metric
+from hilboost.learners.metric_kernel.metric import Metric, Problem, learned_metric
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(60, 3))
@@ -44,7 +45,7 @@ def fit(table, target, weight=None, rows=None, **parameters):
 @pytest.mark.parametrize("weight", [np.ones(60), W])
 def test_errors_are_those_of_fits_without_each_row(weight):
     Y0 = Y - np.average(Y, axis=0, weights=weight)
-    problem = _Problem(Z, Y0, weight)
+    problem = Problem(Z, Y0, weight)
     found = problem.best(SCALES, (1.3,), (0.05,))
     K = matern(Z * found.scales / 1.3, Z * found.scales / 1.3)
     errors = []
@@ -56,7 +57,7 @@ def test_errors_are_those_of_fits_without_each_row(weight):
 
 
 def test_scales_are_root_mean_squared_derivatives():
-    problem = _Problem(Z, Y, np.ones(60))
+    problem = Problem(Z, Y, np.ones(60))
     found = problem.best(SCALES, (1.3,), (0.05,))
     scales = found.scales / 1.3
 
@@ -76,7 +77,7 @@ def test_scales_are_root_mean_squared_derivatives():
 
 @pytest.mark.parametrize("weight", [np.ones(60), W])
 def test_the_evidence_is_the_density_of_a_gaussian_process(weight):
-    problem, theta, start = _Problem(Z, Y, weight), np.log([0.5, 0.8, 0.3, 0.05]), np.zeros(4)
+    problem, theta, start = Problem(Z, Y, weight), np.log([0.5, 0.8, 0.3, 0.05]), np.zeros(4)
     C = matern(Z * np.exp(theta[:3]), Z * np.exp(theta[:3])) + np.diag(0.05 / weight)
     variance = np.trace(Y.T @ np.linalg.solve(C, Y)) / Y.size
     by_column = [multivariate_normal(cov=variance * C).logpdf(y) for y in Y.T]
@@ -111,6 +112,57 @@ def test_priorities_find_a_column_among_many():
     priorities = np.r_[1.0, np.full(59, 1e-3)]
     without = learned_metric(table, target, None, None)
     assert learned_metric(table, target, None, priorities).error < 0.5 * without.error
+
+
+def test_axes_are_those_of_the_gradients():
+    problem = Problem.of(Z, Y, W)
+    metric = Metric(SCALES, 0.05, 1.0)
+    found = rotation._fit(problem, np.diag(SCALES), metric.ridge)
+
+    def outputs(A):
+        return matern(A * SCALES, problem.Z * SCALES) @ found.alpha
+
+    step = 1e-5
+    gradients = np.stack(
+        [
+            (outputs(problem.Z + step * e) - outputs(problem.Z - step * e)) / (2 * step)
+            for e in np.eye(3)
+        ]
+    )
+    products = np.einsum("inr,jnr,n->ij", gradients, gradients, problem.weight)
+    values, vectors = np.linalg.eigh(products)
+    expected = (vectors * values**0.75) @ vectors.T
+    axes = rotation._next_axes(problem, found)
+    np.testing.assert_allclose(
+        axes @ axes.T / np.trace(axes @ axes.T), expected / np.trace(expected), atol=1e-6
+    )
+    spread = [(problem.Z @ A).var(axis=0).sum() for A in (axes, np.diag(SCALES))]
+    assert spread[0] == pytest.approx(spread[1])
+
+
+def test_a_direction_across_the_columns_is_found():
+    table = np.random.default_rng(2).normal(size=(300, 5))
+    along = table @ np.array([0.8, 0.6, 0, 0, 0])
+    metric = learned_metric(table, np.sin(3 * along)[:, None], None, None)
+    found = rotation.rotated_metric(table, np.sin(3 * along)[:, None], None, metric)
+    sizes, axes = np.linalg.eigh(found.axes @ found.axes.T)
+    assert sizes[-1] > 10 * sizes[-2]
+    np.testing.assert_allclose(np.abs(axes[:2, -1]), [0.8, 0.6], atol=0.02)
+    repeated = rotation.rotated_metric(
+        np.vstack([table, table]), np.sin(3 * np.r_[along, along])[:, None], None, metric
+    )
+    weighted = rotation.rotated_metric(table, np.sin(3 * along)[:, None], np.full(300, 2.0), metric)
+    assert repeated.error == pytest.approx(weighted.error, rel=1e-6)
+
+
+def test_columns_are_not_rotated_without_gain():
+    table = np.random.default_rng(2).normal(size=(300, 5))
+    wide = np.random.default_rng(3).normal(size=(300, 60))  # the axes adapt to single rows
+    along_columns = np.sin(2 * table[:, :1]) + table[:, 1:2] ** 2
+    noisy = wide[:, :8].sum(axis=1, keepdims=True) + RNG.normal(size=(300, 1))
+    for rows, target in ((table, along_columns), (table, 0 * along_columns), (wide, noisy)):
+        metric = learned_metric(rows, target, None, None)
+        assert rotation.rotated_metric(rows, target, None, metric) is None
 
 
 def test_weights_are_repetitions_in_the_search():

@@ -133,7 +133,8 @@ class SharedCenters:
     @cached_property
     def _some(self) -> tuple[MetricExpansion, float]:
         """A fit to some rows of the first member, and the ridge that suits it."""
-        learner, members = replace(self._learner, n_centers=MOST_ROWS_OF_OWN_METRICS), self._members
+        n_centers = min(MOST_ROWS_OF_OWN_METRICS, self._learner.n_centers)
+        learner, members = replace(self._learner, n_centers=n_centers), self._members
         rows = self._table.some(learner.centers(members.rows_of(0), members.seed, members.team))
         centers = self._space.features(rows.X, self._learner.precision)
         system, every = System.of(centers, rows, members.team), np.arange(len(rows))

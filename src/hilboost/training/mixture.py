@@ -36,9 +36,10 @@ from hilboost.training.recipe import Outcome, Recipe
 from hilboost.training.weighing import Judge, Weighing, joined, mass_of, mean_and_error
 
 NAMES = ("tree", "kernel")
-_FEWEST_CENTERS = 500
-_SECONDS_OF_METRIC, _OPERATIONS_PER_SECOND = 0.6, 3.5e10  # roughly
+_FEW_CENTERS, _FEWEST_CENTERS, _FEW_SEARCHED = 1000, 500, 300  # if there is little time
+_SECONDS_OF_METRIC, _SEARCHED, _OPERATIONS_PER_SECOND = 1.2, 600, 3.5e10  # roughly
 FIRST_LOOK = 100  # stages, after which the gain of a kernel machine may be obvious
+_SHARE_OF_OTHERS = 0.5  # of the time of the first machine, if they share their centers
 _LARGE_GAIN = 0.2  # by which it is
 _ERRORS_OF_LARGE_GAIN = 2.0
 _SMALL_STEP = 0.005  # gain of twice as many stages that does not justify them
@@ -86,7 +87,7 @@ def with_kernel_part(
     state = outcome.state
     if recipe.kernel_part is None or state.is_stopped or state.interrupt is not None:
         return outcome
-    if ends is not None:
+    if ends is not None and attempt is None:
         learner = in_time(recipe, team.n_threads, ends - time.monotonic())
         if learner is None:
             return outcome
@@ -101,6 +102,8 @@ def with_kernel_part(
 def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearner | None:
     """Return the kernel machine with as many centers as the time suffices for, if there are any.
 
+    Its metric is learned from fewer rows if there is little time.
+
     Parameters
     ----------
     recipe : Recipe
@@ -112,22 +115,29 @@ def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearn
     MetricKernelLearner or None
     """
     learner, n, n_fits = recipe.kernel_part, len(recipe.data.X), recipe.n_folds
-    n_centers = 0 if learner is None else learner.n_centers
-    while learner is not None and n_centers >= _FEWEST_CENTERS:
-        if _seconds(n, n_centers, n_fits, n_threads) < seconds:
-            return replace(learner, n_centers=n_centers)
-        n_centers = int(n_centers / 1.4)
+    if learner is None:
+        return None
+    for n_searched, fewest in (
+        (learner.n_searched, _FEW_CENTERS),
+        (_FEW_SEARCHED, _FEWEST_CENTERS),
+    ):
+        n_centers = learner.n_centers
+        while n_centers >= fewest:
+            if _seconds(n, n_centers, n_searched, n_fits, n_threads) < seconds:
+                return replace(learner, n_centers=n_centers, n_searched=n_searched)
+            n_centers = int(n_centers / 1.4)
     return None
 
 
-def _seconds(n: int, n_centers: int, n_fits: int, n_threads: int) -> float:
+def _seconds(n: int, n_centers: int, n_searched: int, n_fits: int, n_threads: int) -> float:
     """Estimate the duration of an attempt."""
+    of_metric = _SECONDS_OF_METRIC * (min(n, n_searched) / _SEARCHED) ** 2.5
     if n <= MOST_ROWS_OF_OWN_METRICS:
         m = min(n, n_centers, CENTERS_OF_OWN_METRICS)
-        return n_fits * (_SECONDS_OF_METRIC + 2.0 * m**3 / _OPERATIONS_PER_SECOND) / n_threads
-    trial = 2.0 * MOST_ROWS_OF_OWN_METRICS**3 if n > MOST_ROWS_AT_ONCE else 0.0
+        return n_fits * (of_metric + 2.0 * m**3 / _OPERATIONS_PER_SECOND) / n_threads
+    trial = 2.0 * min(MOST_ROWS_OF_OWN_METRICS, n_centers) ** 3 if n > MOST_ROWS_AT_ONCE else 0.0
     operations = n * n_centers**2 / n_threads + (4 + n_fits) * n_centers**3 / 2
-    return _SECONDS_OF_METRIC + (trial + operations) / _OPERATIONS_PER_SECOND
+    return of_metric + (trial + operations) / _OPERATIONS_PER_SECOND
 
 
 def _n_errors(recipe: Recipe) -> float:
@@ -172,6 +182,7 @@ class Attempt:
         )
         self._whole = joined([target for _, target in self._held])
         self._seconds = 0.0
+        self._is_promising = True
         self._tried: list[tuple[MetricExpansion, Floats]] = []
         self._others: list[tuple[MetricExpansion, Floats]] = []
 
@@ -239,6 +250,18 @@ class Attempt:
                 for n in (n_stages // 2, n_stages)
             )
             return now > (1 - _SMALL_STEP) * half
+
+    @property
+    def seconds_left(self) -> float:
+        """Roughly how long the kernel machines of the other members will take."""
+        if self._others or not self._is_promising:
+            return 0.0
+        return self._seconds * (_SHARE_OF_OTHERS if self._shares else len(self._inputs) - 1)
+
+    def look(self) -> None:
+        """Fit the kernel machine of the first member, and compare it with the first stages."""
+        with self._timed():
+            self._is_promising = self._first(self._trees(FIRST_LOOK)[0])[0].is_promising
 
     @cached_property
     def _leads(self) -> bool:

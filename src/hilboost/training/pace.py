@@ -42,22 +42,22 @@ def paced(
     Returns
     -------
     Recipe
-        Its time budget is that of the trees.
+        Its time budget is what the stages may take.
     """
     assert recipe.time_budget is not None
     if not recipe.learner.resumable:
         return recipe
     whole = SHARE_OF_FIT * recipe.time_budget
     beside = in_time(recipe, team.n_threads, (1 - _SHARE_OF_TREES) * whole)
-    recipe = replace(recipe, time_budget=whole if beside is None else _SHARE_OF_TREES * whole)
-    assert recipe.time_budget is not None
+    recipe = replace(recipe, time_budget=whole)
     resolved = recipe.resolved
     if recipe.stopping is None or resolved is None:
         return recipe
     per_stage = _seconds_per_stage(recipe, resolved, config, initial, team)
     members = len(initial.state.members)
     race = n_trial_stages(len(recipe.candidates)) * per_stage / members
-    left = began + recipe.time_budget - time.monotonic()
+    of_trees = whole if beside is None else _SHARE_OF_TREES * whole
+    left = began + of_trees - time.monotonic()
     if race > _SHARE_OF_RACE * left:
         recipe, race = replace(recipe, candidates=()), 0.0
     return _with_rate(recipe, resolved, (left - race) / per_stage)

@@ -40,7 +40,7 @@ from hilboost.training.pace import SHARE_OF_FIT, paced
 from hilboost.training.race import best_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
-from hilboost.training.watch import Watch
+from hilboost.training.watch import TimedWatch, Watch
 
 Observer = Callable[[Callable[[], FittedModel]], None]
 """Called before the first stage, with a function that returns a model of the stages so far."""
@@ -128,7 +128,7 @@ def train(
             if continuation is None and recipe.candidates:
                 winner = best_candidate(recipe, config, data, initial, team)
                 recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
-            watch = _watch(recipe, initial, team)
+            watch = _watch(recipe, initial, team, began, ends)
             config = _config(recipe, callbacks, budget, watch)
             if watch is not None and watch.stops_after(len(state.members[0].stages)):
                 config = _complete(config, state)
@@ -164,10 +164,14 @@ def _without_stages(
     return TrainingResult(_fitted(recipe, initial, outcome))
 
 
-def _watch(recipe: Recipe, initial: InitialState, team: ThreadTeam) -> Watch | None:
+def _watch(
+    recipe: Recipe, initial: InitialState, team: ThreadTeam, began: float, ends: float | None
+) -> Watch | TimedWatch | None:
     """Return what compares the trees with a kernel machine before they are complete."""
-    if recipe.kernel_part is None or recipe.time_budget is not None:
+    if recipe.kernel_part is None:
         return None
+    if ends is not None:
+        return TimedWatch(recipe, initial, team, began, ends)
     return Watch(recipe, initial, team)
 
 
@@ -180,7 +184,7 @@ def _config(
     recipe: Recipe,
     callbacks: Sequence[Callback],
     budget: TimeBudget | None,
-    watch: Watch | None = None,
+    watch: Watch | TimedWatch | None = None,
 ) -> BoostingConfig:
     shrinkage = [Shrinkage(recipe.learning_rate)] if recipe.learning_rate != 1 else []
     return BoostingConfig(

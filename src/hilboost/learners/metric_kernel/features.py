@@ -40,6 +40,8 @@ class Features:
     missing : (p,) int64
         Columns whose missing cells are features of their own.
     missing_scale : (p,) float64
+    rotation : (q + p, k) float64 or None
+        Linear map of all of these features, which contains the metric; ``None`` for none.
     """
 
     in_files: ClassVar[bool] = True
@@ -52,6 +54,7 @@ class Features:
     levels: Levels
     missing: NDArray[np.int64]
     missing_scale: Floats
+    rotation: Floats | None = None
 
     @classmethod
     def of(
@@ -104,16 +107,18 @@ class Features:
     @property
     def width(self) -> int:
         """Number of features."""
+        if self.rotation is not None:
+            return int(self.rotation.shape[1])
         return len(self.columns) + len(self.missing)
 
     @property
     def origins(self) -> NDArray[np.int64]:
-        """The column that each feature is made from, (width,)."""
+        """The column that each feature is made from, before they are rotated, (q + p,)."""
         return np.concatenate([self.columns, self.missing])
 
     @property
     def factors(self) -> Floats:
-        """Factors of all features, (width,)."""
+        """Factors of all features, before they are rotated, (q + p,)."""
         return np.concatenate([self.scale, self.missing_scale])
 
     def scaled(self, factors: Floats) -> Features:
@@ -130,6 +135,10 @@ class Features:
             self.missing_scale[kept_missing] * factors[q:][kept_missing],
         )
 
+    def rotated(self, rotation: Floats) -> Features:
+        """Return linear combinations of the features, with coefficients (width, k)."""
+        return replace(self, rotation=rotation)
+
     def __call__(self, X: Floats | BlockTable, dtype: Any = np.float64) -> NDArray[Any]:
         """Features (n, width) of the rows of a table (n, d)."""
         Z = columns_of(X, self.columns)
@@ -142,6 +151,8 @@ class Features:
         if len(self.missing):
             cells = columns_of(X, self.missing)
             Z = np.hstack([Z, np.isnan(cells) * self.missing_scale])
+        if self.rotation is not None:
+            Z = Z @ self.rotation
         return np.ascontiguousarray(Z, dtype=dtype)
 
     def placed(self, columns: NDArray[np.intp]) -> Features:
@@ -161,12 +172,26 @@ class Features:
             whole = isinstance(own, np.ndarray) and own.dtype == np.int64 and own.shape == (size,)
             if not whole or (size and not 0 <= own.min() <= own.max() < n_features):
                 return False
-        return self._has_tables(q) and all(
-            isinstance(array, np.ndarray)
-            and array.dtype == np.float64
-            and array.shape == (size,)
-            and bool(np.isfinite(array).all())
-            for array, size in sizes
+        return (
+            self._has_tables(q)
+            and self._has_rotation(q + p)
+            and all(
+                isinstance(array, np.ndarray)
+                and array.dtype == np.float64
+                and array.shape == (size,)
+                and bool(np.isfinite(array).all())
+                for array, size in sizes
+            )
+        )
+
+    def _has_rotation(self, width: int) -> bool:
+        R = self.rotation
+        return R is None or (
+            isinstance(R, np.ndarray)
+            and R.dtype == np.float64
+            and R.ndim == 2
+            and len(R) == width
+            and bool(np.isfinite(R).all())
         )
 
     def _has_tables(self, q: int) -> bool:
@@ -189,7 +214,8 @@ class Features:
             cells = graph.add("Gather", X, graph.integers(*self.missing.tolist()), axis=1)
             flags = graph.as_numbers(graph.add("IsNaN", cells))
             parts.append(graph.add("Mul", flags, graph.constant(self.missing_scale[None, :])))
-        return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
+        Z = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
+        return Z if self.rotation is None else graph.add("MatMul", Z, graph.constant(self.rotation))
 
     def _column_operators(self, graph: OperatorGraph, X: str) -> str:
         """Add the operators of all columns, after replacing the codes of categories."""

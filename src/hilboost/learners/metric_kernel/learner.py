@@ -23,9 +23,11 @@ from hilboost.core.row_sample import RowSample
 from hilboost.learners.metric_kernel.features import Features
 from hilboost.learners.metric_kernel.metric import learned_metric
 from hilboost.learners.metric_kernel.model import MetricExpansion
+from hilboost.learners.metric_kernel.rotation import rotated_metric
 from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
 
 _MOST_FEATURES = 256
+_ROTATED_PER_SEARCHED = 2.5  # rows of the search for a rotation, which has more to learn
 _PARTS = 5  # of the rows; one of them compares ridges
 
 
@@ -147,6 +149,11 @@ class MetricKernelLearner(Learner):
             return Space(features, 1.0)
         own = None if priorities is None else priorities[features.origins]
         metric = learned_metric(Z, part.target, part.weight, own)
+        size = min(int(_ROTATED_PER_SEARCHED * self.n_searched), len(rows))
+        part = table.some(draw_rows(key, rows, size, team))
+        turned = rotated_metric(features(part.X), part.target, part.weight, metric)
+        if turned is not None:
+            return Space(features.rotated(turned.axes), turned.ridge)
         return Space(features.scaled(metric.scales), metric.ridge)
 
     def centers(self, rows: NDArray[np.uint32], seed: int, team: ThreadTeam) -> NDArray[np.uint32]:

@@ -49,7 +49,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class _Fit:
+class Fit:
     """A kernel ridge fit to the rows of the search."""
 
     error: float
@@ -85,12 +85,10 @@ def learned_metric(
     -----
     The cost is that of about 25 inversions of m × m matrices, or three times as many.
     """
-    Z, Y, w = _merged(Z, Y, np.ones(len(Z)) if weight is None else weight)
-    if len(Z) < 2:
+    problem = Problem.of(Z, Y, weight)
+    if len(problem.Z) < 2:
         return Metric(np.ones(Z.shape[1]), 1.0, 1.0)
-    Y = Y - np.average(Y, axis=0, weights=w)
-    variance = float(np.average((Y * Y).sum(axis=1), weights=w)) or 1.0
-    problem = _Problem(Z, Y, w)
+    variance = float(np.average((problem.Y**2).sum(axis=1), weights=problem.weight)) or 1.0
     starts = [np.ones(Z.shape[1])]
     if priorities is not None and priorities.max(initial=0.0) > 0:
         starts.append(np.sqrt(priorities / priorities.max()) + _SMALLEST_PRIORITY)
@@ -125,19 +123,25 @@ def _merged(Z: Floats, Y: Floats, weight: Floats) -> tuple[Floats, Floats, Float
     return distinct, sums / mass[:, None], mass
 
 
-def _error(fit: _Fit) -> float:
+def _error(fit: Fit) -> float:
     return fit.error
 
 
 @dataclass(frozen=True)
-class _Problem:
+class Problem:
     """The rows of the search: features (m, q), centered targets (m, r), and weights (m,)."""
 
     Z: Floats
     Y: Floats
     weight: Floats
 
-    def best(self, scales: Floats, lengths: Iterable[float], ridges: Sequence[float]) -> _Fit:
+    @classmethod
+    def of(cls, Z: Floats, Y: Floats, weight: Floats | None) -> Problem:
+        """Merge equal rows, and center the targets."""
+        Z, Y, w = _merged(Z, Y, np.ones(len(Z)) if weight is None else weight)
+        return cls(Z, Y - np.average(Y, axis=0, weights=w), w)
+
+    def best(self, scales: Floats, lengths: Iterable[float], ridges: Sequence[float]) -> Fit:
         """Return the fit with the smallest leave-one-out error."""
         squares = squared_distances(self.Z * scales, self.Z * scales)
         median = float(np.median(squares[np.triu_indices(len(squares), 1)]))
@@ -147,11 +151,11 @@ class _Problem:
         for length in lengths:
             K = KERNEL.profile(squares / length**2)
             for ridge in (max(ridge, SMALLEST_RIDGE) for ridge in ridges):
-                error, alpha = self._leave_one_out(K, ridge)
-                fits.append(_Fit(error, ridge, length, alpha, scales, squares))
+                error, alpha = self.leave_one_out(K, ridge)
+                fits.append(Fit(error, ridge, length, alpha, scales, squares))
         return min(fits, key=_error)
 
-    def _leave_one_out(self, K: NDArray, ridge: float) -> tuple[float, Floats]:
+    def leave_one_out(self, K: NDArray, ridge: float) -> tuple[float, Floats]:
         """Return the mean squared leave-one-out error, and the coefficients (m, r)."""
         found = self._inverted(K, ridge)
         if found is None:
@@ -172,7 +176,7 @@ class _Problem:
         inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
         return half_log, inverse, dsymm(1.0, inverse, self.Y, lower=1)
 
-    def likeliest(self) -> _Fit:
+    def likeliest(self) -> Fit:
         """Maximize the marginal likelihood of a Gaussian process over all scales and the ridge.
 
         The search starts from equal scales, to which a weak prior pulls.
@@ -191,8 +195,8 @@ class _Problem:
         )
         scales, ridge = np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
         squares = squared_distances(self.Z * scales, self.Z * scales)
-        error, alpha = self._leave_one_out(KERNEL.profile(squares.copy()), ridge)
-        return _Fit(error, ridge, 1.0, alpha, scales, squares)
+        error, alpha = self.leave_one_out(KERNEL.profile(squares.copy()), ridge)
+        return Fit(error, ridge, 1.0, alpha, scales, squares)
 
     def evidence(self, theta: Floats, start: Floats) -> tuple[float, Floats]:
         """Negative log likelihood per row, of the best variance, with the prior; its gradient.
@@ -224,7 +228,7 @@ class _Problem:
         gradient = np.append(4 * squared_scales * by_scale + _PULL * away, by_ridge)
         return value / m, gradient / m
 
-    def gradient_scales(self, fit: _Fit) -> Floats:
+    def gradient_scales(self, fit: Fit) -> Floats:
         """Return the root mean squared derivatives of a fit along the features, (q,)."""
         # ∂f/∂z_l at row i is 2 s_l² Σ_j slope_ij α_j (z_il - z_jl).
         slopes = KERNEL.slope(fit.squares / fit.length**2)

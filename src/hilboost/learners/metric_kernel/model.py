@@ -81,7 +81,9 @@ class MetricExpansion(BaseModel):
 
     @property
     def squared_scales(self) -> Floats:
-        """Squared scales of the features in units of their spreads, (q,)."""
+        """Squared scales of the features in units of their spreads, before they are rotated."""
+        if self.features.rotation is not None:
+            return (self.features.rotation**2).sum(axis=1)
         return self.centers.astype(np.float64).var(axis=0)
 
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
@@ -118,10 +120,10 @@ class MetricExpansion(BaseModel):
         groups: dict[bytes, list[Term[MetricExpansion]]] = {}
         for term in terms:
             model = term.model
-            key = b"".join(
-                array.tobytes()
-                for array in (model.centers, model.features.origins, model.features.factors)
-            )
+            own = model.features
+            rotation = np.zeros(0) if own.rotation is None else own.rotation
+            arrays = (model.centers, own.origins, own.factors, rotation)
+            key = b"".join(array.tobytes() for array in arrays)
             groups.setdefault(key, []).append(term)
         return Expansions(tuple(_merged(group) for group in groups.values()))
 

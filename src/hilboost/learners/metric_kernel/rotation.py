@@ -1,0 +1,148 @@
+"""Metrics that are not diagonal: linear maps of the features, learned from gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.kernels.distances import squared_distances
+from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Problem
+from hilboost.learners.metric_kernel.model import KERNEL
+
+_ROUNDS = 3
+_POWER = 0.75  # of the average gradient outer product; with one, few directions would be left
+_STEP = 1.35  # between lengths
+_SMALLER_RIDGE = 0.4
+_PARTS, _LEARNED = 5, 3  # three fifths of the rows are learned from
+_FIRST_BETTER = 0.9  # the first round must decrease their error by this factor
+_BETTER = 0.9  # and all of them that of the other rows by this one
+_SMALL_STEP = 0.98  # a round that gains less is the last one
+_DROPPED = 1e-5  # share of the largest eigenvalue
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """A linear map of the features for a kernel of length scale one, and a fit with it.
+
+    Attributes
+    ----------
+    axes : (q, k) float64
+    ridge : float
+        λ in ``(K + λ / weight) α = y``.
+    error : float
+        Mean squared leave-one-out error.
+    alpha : (m, r) float64
+    squares : (m, m) float64
+        Squared distances.
+    """
+
+    axes: Floats
+    ridge: float
+    error: float
+    alpha: Floats
+    squares: NDArray
+
+
+def rotated_metric(Z: Floats, Y: Floats, weight: Floats | None, metric: Metric) -> Rotation | None:
+    """Learn a linear map of the features, if it is much better than a diagonal metric.
+
+    Each round takes a power of the average gradient outer product of the last fit as the metric
+    (Radhakrishnan, Beaglehole, Pandit & Belkin 2024), and searches for a length scale and a ridge
+    with a smaller exact leave-one-out error.  A full matrix has many entries, which adapt to the
+    noise of these rows, so that the leave-one-out error of two fifths of the rows decides, which
+    the matrix is not learned from.
+
+    Parameters
+    ----------
+    Z : (m, q) float64
+        Features of the rows.
+    Y : (m, r) float64
+    weight : (m,) float64 or None
+    metric : Metric
+        The diagonal metric.
+
+    Returns
+    -------
+    Rotation or None
+
+    Notes
+    -----
+    The cost is that of two inversions of m × m matrices, or of about 15 if the first round gains.
+    """
+    is_learned = np.arange(len(Z)) % _PARTS < _LEARNED
+    learned, judged = (
+        Problem.of(Z[some], Y[some], None if weight is None else weight[some])
+        for some in (is_learned, ~is_learned)
+    )
+    start = now = _fit(learned, np.diag(metric.scales), metric.ridge)
+    if min(len(learned.Z), len(judged.Z)) < _PARTS or not 0 < start.error < np.inf:
+        return None
+    for k in range(_ROUNDS):
+        found = _fit(learned, _next_axes(learned, now), now.ridge)
+        if k == 0 and not found.error < _FIRST_BETTER * start.error:
+            return None
+        found = _tuned(learned, found)
+        if found.error > now.error:
+            break
+        small, now = found.error > _SMALL_STEP * now.error, found
+        if small:
+            break
+    before, after = (_tuned(judged, _fit(judged, one.axes, one.ridge)) for one in (start, now))
+    return after if after.error < _BETTER * before.error else None
+
+
+def _fit(problem: Problem, axes: Floats, ridge: float) -> Rotation:
+    points = problem.Z @ axes
+    return _with(problem, axes, ridge, squared_distances(points, points))
+
+
+def _with(problem: Problem, axes: Floats, ridge: float, squares: NDArray) -> Rotation:
+    error, alpha = problem.leave_one_out(KERNEL.profile(squares.copy()), ridge)
+    return Rotation(axes, ridge, error, alpha, squares)
+
+
+def _next_axes(problem: Problem, now: Rotation) -> Floats:
+    """Return the axes of the average gradient outer product, at the same mean distance."""
+    points, slopes = problem.Z @ now.axes, KERNEL.slope(now.squares.copy())
+    # ∂f/∂z at row i is 2 A Σ_j slope_ij α_j (A'z_i - A'z_j), with axes A.
+    total = np.zeros((len(now.axes), len(now.axes)))
+    for alpha in now.alpha.T:
+        pull = points * (slopes @ alpha)[:, None] - slopes @ (alpha[:, None] * points)
+        gradients = pull @ now.axes.T
+        total += (gradients.T * problem.weight) @ gradients
+    values, vectors = np.linalg.eigh(total)
+    kept = values > _DROPPED * values[-1]
+    if not kept.any():
+        return now.axes
+    axes = vectors[:, kept] * (values[kept] / values[-1]) ** (_POWER / 2)
+    size = np.sqrt((points.var(axis=0)).sum() / (problem.Z @ axes).var(axis=0).sum())
+    return axes * size
+
+
+def _tuned(problem: Problem, found: Rotation) -> Rotation:
+    """Compare neighboring length scales and ridges."""
+    longer = _longer(problem, found, 1 / _STEP)
+    found = _longer(problem, found, _STEP) if longer is found else longer
+    less = _lowest([found, *_with_ridge(problem, found, found.ridge * _SMALLER_RIDGE)])
+    if less is not found:
+        return less
+    return _lowest([found, *_with_ridge(problem, found, found.ridge / _SMALLER_RIDGE)])
+
+
+def _longer(problem: Problem, found: Rotation, factor: float) -> Rotation:
+    """Return the fit with multiplied axes if its error is smaller."""
+    axes, squares = found.axes * factor, found.squares * factor**2
+    return _lowest([found, _with(problem, axes, found.ridge, squares)])
+
+
+def _with_ridge(problem: Problem, found: Rotation, ridge: float) -> Iterable[Rotation]:
+    if ridge >= SMALLEST_RIDGE:
+        yield _with(problem, found.axes, ridge, found.squares)
+
+
+def _lowest(fits: list[Rotation]) -> Rotation:
+    return min(fits, key=lambda fit: fit.error)
