@@ -156,7 +156,7 @@ def main() -> None:
     results = []
     if path.exists():
         known = json.loads(path.read_text())["results"]
-        results = [one for one in known if one["case"] in CASES and one["case"] not in chosen]
+        results = [one for one in known if one.get("case") in CASES and one["case"] not in chosen]
     for name in chosen:
         options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
         with LocalCluster(**options) as cluster, Client(cluster) as client:

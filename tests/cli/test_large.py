@@ -36,7 +36,7 @@ def fitted(table, *options):
 
 
 def test_stream(table):
-    options = ["--weights", "w", "--ignore", "c", "--set", "min_samples_leaf=3"]
+    options = ["--weights", "w", "--ignore", "c", "--set", "min_samples_leaf=3", "--offset", "b"]
     assert fitted(table, *options, "--stream") == fitted(table, *options)
 
 
@@ -45,7 +45,8 @@ def test_dask(table):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=2, processes=False, dashboard_address=None) as cluster:
         address = cluster.scheduler_address
-        assert fitted(table, "--dask", address, "--ignore", "w") == fitted(table, "--ignore", "w")
+        options = ["--ignore", "w", "--offset", "b"]
+        assert fitted(table, "--dask", address, *options) == fitted(table, *options)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Fits on a cluster of three processes: the bytes of one process, also if a worker is killed."""
 
 import importlib
+import logging
 import os
 import shutil
 import signal
@@ -136,6 +137,33 @@ def test_a_checkpoint_and_a_callback_that_ends_the_fit(client, alone, tmp_path):
     with pytest.raises(HilboostError, match="a fit with learning_rate=0.1"):
         hilboost.dask.fit(clone(MODEL).set_params(learning_rate=0.2), *arrays(), **given)
     assert_nothing_is_left(client)
+
+
+def test_offsets(client):
+    offset = X[:, 1] + 0.5
+    held = da.from_array(X[:200], chunks=(100, 4)), da.from_array(Y[:200], chunks=100)
+    model = clone(MODEL).set_params(n_estimators=5, early_stopping=True)
+    given = dict(zip(("X_val", "y_val"), held, strict=True))
+    found = hilboost.dask.fit(
+        clone(model),
+        *arrays(),
+        offset=arrays(offset)[1],
+        **given,
+        offset_val=da.from_array(offset[:200], chunks=100),
+        client=client,
+    )
+    alone = clone(model).fit(
+        X, Y, offset=offset, X_val=X[:200], y_val=Y[:200], offset_val=offset[:200]
+    )
+    assert saved(found) == saved(alone)
+    with pytest.raises(HilboostError, match="must both be passed, or neither"):
+        hilboost.dask.fit(model, *arrays(), **given, offset=arrays(offset)[1], client=client)
+    with pytest.raises(HilboostError, match="offset_val requires X_val and y_val"):
+        hilboost.dask.fit(model, *arrays(), offset_val=arrays(offset)[1], client=client)
+    with pytest.raises(HilboostError, match="offset is not supported by KernelBoostingRegressor"):
+        hilboost.dask.fit(
+            KernelBoostingRegressor(), *arrays(), offset=arrays(offset)[1], client=client
+        )
 
 
 def test_two_fits_at_once(client, alone):
@@ -391,11 +419,11 @@ def test_too_many_losses(client):
         )
 
 
-def test_output_kernels(client):
-    """A worker is killed in mid-fit; labels and predictions are partitions of objects."""
+def test_output_kernels(client, caplog):
+    """Labels and predictions are partitions of objects."""
     labels = [{"ab"[k] for k in np.flatnonzero(row > 0)} for row in X[:, :2]]
     model = OutputKernelBoostingRegressor(
-        "label_set", learner="extra_trees", n_estimators=60, random_state=0
+        "label_set", learner="extra_trees", n_estimators=5, random_state=0
     )
     alone = clone(model).fit(X, labels)
     ends = [0, 500, 500, 750, N]
@@ -403,16 +431,9 @@ def test_output_kernels(client):
         [dask.delayed(table[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
         for table in (X, labels)
     ]
-    client.wait_for_workers(2)
-    pids, seen = list(client.run(os.getpid).values()), []
-
-    def strike(event):
-        if not seen:
-            os.kill(pids[0], signal.SIGKILL)
-        seen.append(event.stage)
-
-    hilboost.dask.fit(model, *parts, client=client, callbacks=[strike], timeout=3.0)
-    assert seen == list(range(1, 61))
+    caplog.set_level(logging.INFO, "hilboost")
+    hilboost.dask.fit(model.set_params(learner="auto"), *parts, client=client)
+    assert "learner='auto' fits trees on several workers" in caplog.text
     np.testing.assert_allclose(model.predict_raw(X), alone.predict_raw(X), rtol=0, atol=1e-8)
     found = dask.compute(*hilboost.dask.predict(model, arrays()[0]))
     assert [one for part in found for one in part] == alone.predict(X)

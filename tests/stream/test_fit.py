@@ -10,7 +10,12 @@ from tests.cases import PLAIN
 from tests.workers.together import saved
 
 import hilboost.stream
-from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+)
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
 from hilboost.learners.tree import binning
@@ -118,10 +123,21 @@ def test_several_targets(frame, tmp_path):
     assert saved(found) == saved(alone)
 
 
+def test_offsets(frame):
+    rows, model = slice(0, 200), clone(REGRESSOR).set_params(early_stopping=True, cv_folds=1)
+    inputs, offset = frame[["a", "b", "c"]], frame["w"]
+    held = {"X_val": inputs[rows], "y_val": frame["y"][rows], "offset_val": offset[rows]}
+    alone = clone(model).fit(inputs, frame["y"], offset=offset, **held)
+    table = pa.Table.from_pandas(frame[["a", "b", "c", "w", "y"]])
+    found = hilboost.stream.fit(model, table, target="y", offset="w", **held)
+    assert saved(found) == saved(alone)
+
+
 def test_refusals(frame, tmp_path):
     table = pa.Table.from_pandas(frame)
     for model, given, target, message in [
         (KernelBoostingRegressor(), table, "y", "only supported by BoostingRegressor"),
+        (OutputKernelBoostingRegressor(), table, "y", "only supported by BoostingRegressor"),
         (BoostingRegressor(learner="linear"), table, "y", "only supported by trees"),
         (BoostingRegressor(n_shards=2), table, "y", "n_shards is not supported"),
         (BoostingRegressor(warm_start=True), table, "y", "warm_start is not supported"),

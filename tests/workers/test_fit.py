@@ -182,3 +182,22 @@ def test_random_rounding_and_the_sample_for_bins(weights, monkeypatch):
     y = (X[:, 0] + rng.normal(size=4000) > 0).astype(int)
     model = BoostingClassifier(**PLAIN | {"n_estimators": 3, "random_state": 1, "subsample": 0.7})
     assert_same_bytes(model, X, y, weight, ([700, 1800, 1800], [0, 1, 2, 0]))
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    division=divisions,
+    name=st.sampled_from(["poisson", "log_loss-2", "absolute_error", "squared_error-2", "hinge-2"]),
+    weights=st.sampled_from(["none", "whole"]),
+    early=st.booleans(),
+)
+def test_offsets(division, name, weights, early):
+    (loss,) = [one for one in LOSSES if one.id == name]
+    X, y, weight = draw(loss, 160, weights)
+    model = loss.build(**PLAIN | {"n_estimators": 3, "random_state": 3, "early_stopping": early})
+    offset = np.random.default_rng(0).normal(size=(160, 2 if name.endswith("error-2") else 1))
+    alone = saved(clone(model).fit(X, y, weight, offset=offset))
+    cuts, owners = division
+    parts = partitions_of(X, y, weight, cuts, offset)
+    together = fit_together(model, parts, owners[: len(parts)])
+    assert {saved(one) for one in together} == {alone}

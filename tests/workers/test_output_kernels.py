@@ -89,6 +89,42 @@ def test_every_division(division, parameters, weighted):
     assert_same(model, CURVES, WEIGHT if weighted else None, *division)
 
 
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
+def test_kernel_machines_have_all_rows(weight):
+    model = OutputKernelBoostingRegressor("label_set", learner="kernel", random_state=0)
+    y, inputs = labels("label_set"), np.nan_to_num(X)
+    alone = clone(model).fit(inputs, y, weight)
+    for found in fit_together(model, partitions_of(inputs, y, weight, [60, 150]), [0, 1, 0]):
+        raw, expected = found.predict_raw(inputs), alone.predict_raw(inputs)
+        assert np.abs(raw - expected).max() <= 1e-8 * expected.std()
+
+
+@pytest.mark.parametrize("learner", ["extra_trees", "ok3"])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
+def test_categories(learner, weight):
+    """Few and many levels, some of which only one worker has, or none in a node."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "a": KNOWN[:, 0],
+            "b": [f"level {k}" for k in rng.integers(0, 20, size=N)],
+            "c": rng.choice(list("pqrs"), size=N),
+        }
+    )
+    frame.loc[rng.uniform(size=N) < 0.1, "c"] = None
+    frame.loc[:50, "b"] = "first"
+    y = CURVES + 2.0 * (frame["b"] > "level 15").to_numpy()[:, None]
+    y[:, 1] += (frame["c"] == "p").to_numpy() - 1.0 * frame["c"].isna().to_numpy()
+    model = clone(MODEL).set_params(learner=learner, n_estimators=12, max_splits=12)
+    alone = clone(model).fit(frame, y, weight)
+    new = frame.assign(b="unknown")
+    for owners in ([0, 1, 0], [2, 0, 1]):
+        for found in fit_together(model, partitions_of(frame, y, weight, [60, 150]), owners):
+            for rows in (frame, new):
+                raw, expected = found.predict_raw(rows), alone.predict_raw(rows)
+                assert np.abs(raw - expected).max() <= 1e-8 * expected.std()
+
+
 def test_validation_rows():
     model = clone(MODEL).set_params(learner="extra_trees", early_stopping=True)
     assert_same(model, CURVES, held_out=(X[:50], CURVES[:50]))
@@ -98,6 +134,7 @@ def test_rows_in_blocks(monkeypatch):
     """Many rows and columns are gathered and sent in several parts."""
     monkeypatch.setattr(vector_workers, "_BLOCK_CELLS", 1)
     monkeypatch.setattr(vector_workers, "_MESSAGE_CELLS", 1)
+    monkeypatch.setattr(vector_workers, "_BLOCK_CELLS_BY_BIN", 1)
     for learner in ("extra_trees", "ok3"):
         assert_same(clone(MODEL).set_params(learner=learner, output="gaussian"), CURVES)
 

@@ -34,7 +34,7 @@ class OwnLoss(SquaredError):
     [
         (OutputKernelForestRegressor(), "only fit BoostingRegressor, BoostingClassifier, kernel"),
         (LinearRegression(), "OutputKernelBoostingRegressor, not LinearRegression"),
-        (OutputKernelBoostingRegressor(learner="kernel"), "learner='kernel' is not supported"),
+        (OutputKernelBoostingRegressor(learner="linear"), "learner='linear' is not supported"),
         (OutputKernelBoostingRegressor(loss="huber"), "set loss='squared_error'"),
         (BoostingRanker(), "only fit BoostingRegressor, BoostingClassifier, kernel"),
         (BoostingSurvival(), "only fit BoostingRegressor, BoostingClassifier, kernel"),
@@ -51,13 +51,6 @@ class OwnLoss(SquaredError):
 def test_unsupported(model, message):
     with pytest.raises((HilboostError, ValueError), match=message):
         fit_together(model, partitions_of(X, Y, cuts=[20, 40]), [0, 1, 0])
-
-
-def test_categories_of_output_kernels():
-    frame = pd.DataFrame({"a": ["x", "y"] * 30, "b": X[:, 0]})
-    model = OutputKernelBoostingRegressor(learner="ok3", random_state=0)
-    with pytest.raises(HilboostError, match="category columns of output kernel trees are not supp"):
-        fit_together(model, partitions_of(frame, X, cuts=[30]), [0, 1])
 
 
 def changed(**columns):
@@ -166,3 +159,15 @@ def test_weights():
         fit_together(MODEL, partitions_of(X, Y, np.zeros(60), cuts=[20]), [0, 1])
     with pytest.raises(HilboostError, match="partition 0: sample_weight must not be negative"):
         fit_together(MODEL, partitions_of(X, Y, -np.ones(60), cuts=[20]), [0, 1])
+
+
+def test_bad_offsets():
+    wide = partitions_of(X, Y, cuts=[20], offset=np.zeros((60, 2)))
+    narrow = partitions_of(X, Y, cuts=[20], offset=np.zeros(60))
+    with pytest.raises(HilboostError, match="offset has 1 and 2 columns in different partitions"):
+        fit_together(MODEL, [narrow[0], wide[1]], [0, 1])
+    bad = partitions_of(X, Y, cuts=[20], offset=np.where(np.arange(60) == 25, np.nan, 0.0))
+    with pytest.raises(HilboostError, match="partition 1: offset must be finite; row 5"):
+        fit_together(MODEL, bad, [0, 1])
+    with pytest.raises(HilboostError, match="offset_val: .*each of the 1 outputs; it has 2"):
+        fit_together(MODEL, narrow, [0, 1], wide)

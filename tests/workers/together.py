@@ -11,14 +11,15 @@ from hilboost.workers.partitions import Partition
 from hilboost.workers.threads import run_together
 
 
-def partitions_of(X, y, weight=None, cuts=()):
+def partitions_of(X, y, weight=None, cuts=(), offset=None):
     """Cut a table after the given rows; cuts may be equal, which makes empty partitions."""
     ends = [0, *sorted(cuts), len(y)]
     parts = []
     for number, (begin, end) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
         rows = slice(begin, end)
         part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        parts.append(Partition(number, part, y[rows], None if weight is None else weight[rows]))
+        beside = (None if values is None else values[rows] for values in (weight, offset))
+        parts.append(Partition(number, part, y[rows], *beside))
     return parts
 
 
@@ -29,7 +30,8 @@ def fit_together(model, parts, owners, held_out=(), n_workers=None):
     """
     check_supported(model)
     weighted, weighted_val = (any(p.weight is not None for p in ps) for ps in (parts, held_out))
-    task = WorkerTask(model, model._seed(), 1, weighted, weighted_val)
+    has_offsets = any(p.offset is not None for p in parts)
+    task = WorkerTask(model, model._seed(), 1, weighted, weighted_val, has_offsets)
     n_workers = n_workers or max(owners) + 1
 
     def work(exchange):

@@ -57,7 +57,6 @@ def _refuse(job: FitJob, path: Path) -> None:
         ("--valid", bool(job.valid)),
         ("--time-budget", job.time_budget is not None),
         ("--family kernel", job.family == "kernel"),
-        ("--offset", job.offset is not None),
     ):
         if is_given:
             raise UsageError(f"{name} is not supported with {option}; remove it.")
@@ -87,7 +86,8 @@ def _fit_from_disk(job: FitJob, model: Any, path: Path, target: str, callback: A
         path,
         target=target,
         sample_weight=job.weights,
-        ignore=[name for name in job.ignore if name != job.weights],
+        offset=job.offset,
+        ignore=[name for name in job.ignore if name not in (job.weights, job.offset)],
         callbacks=[callback],
     )
 
@@ -100,9 +100,17 @@ def _fit_on_cluster(job: FitJob, model: Any, path: Path, target: str, callback: 
 
     with Client(job.dask) as client:
         table = dd.read_parquet(path)
-        without = [target, *job.ignore, *([job.weights] if job.weights else [])]
-        weight = None if job.weights is None else table[job.weights]
-        X = table.drop(columns=list(dict.fromkeys(without)))
+        weight, offset = (
+            None if name is None else table[name] for name in (job.weights, job.offset)
+        )
+        aside = [name for name in (job.weights, job.offset) if name is not None]
+        X = table.drop(columns=list(dict.fromkeys([target, *job.ignore, *aside])))
         hilboost.dask.fit(
-            model, X, table[target], sample_weight=weight, client=client, callbacks=[callback]
+            model,
+            X,
+            table[target],
+            sample_weight=weight,
+            offset=offset,
+            client=client,
+            callbacks=[callback],
         )

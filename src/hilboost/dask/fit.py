@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -17,10 +18,13 @@ from hilboost.dask.partitions import partitions_of
 from hilboost.training.checkpoint_file import StoredFit
 from hilboost.training.checkpoints import checkpoint_among
 from hilboost.training.fingerprints import FitFingerprint
+from hilboost.validation.choices import is_name
 from hilboost.workers.fit import KeptFit, WorkerTask, check_supported
 from hilboost.workers.progress import StageLog
 
 Estimator = TypeVar("Estimator")
+
+_log = logging.getLogger("hilboost")
 
 
 def fit(
@@ -29,9 +33,11 @@ def fit(
     y: Any,
     *,
     sample_weight: Any = None,
+    offset: Any = None,
     X_val: Any = None,
     y_val: Any = None,
     sample_weight_val: Any = None,
+    offset_val: Any = None,
     client: Client | None = None,
     callbacks: Sequence[Callback] = (),
     timeout: float = 120.0,
@@ -42,13 +48,15 @@ def fit(
     Parameters
     ----------
     model : BoostingRegressor, BoostingClassifier, kernel machine or OutputKernelBoostingRegressor
-        With ``learner="auto"``, it consists of trees.
+        With ``learner="auto"``, it consists of trees, which is logged.
     X : Dask DataFrame, Dask Array or list of delayed partitions
         Inputs.  Each partition is a data frame or an array (n, d); it may be empty.
     y : Dask Series, Dask Array or list of delayed partitions
         Targets, with the partitions of ``X``; for output kernels, each is a sequence of labels.
     sample_weight : like y, optional
-    X_val, y_val, sample_weight_val : like X, y and sample_weight, optional
+    offset : like y, optional
+        Known part of ``predict_raw``, as in the method ``fit`` of the estimator.
+    X_val, y_val, sample_weight_val, offset_val : like X, y, sample_weight and offset, optional
         Validation data for early stopping, used instead of held-out rows of ``X``.
     client : distributed.Client, optional
         The current client by default.
@@ -86,15 +94,28 @@ def fit(
     client = get_client() if client is None else client
     if (X_val is None) != (y_val is None):
         raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
-    if sample_weight_val is not None and X_val is None:
-        raise InvalidData("sample_weight_val requires X_val and y_val; pass these too.")
-    parts = partitions_of(X, y, sample_weight, ("X", "y", "sample_weight"))
+    for name, value in (("sample_weight_val", sample_weight_val), ("offset_val", offset_val)):
+        if value is not None and X_val is None:
+            raise InvalidData(f"{name} requires X_val and y_val; pass these too.")
+    estimator: Any = model
+    if X_val is not None and (offset is None) != (offset_val is None):
+        raise InvalidData("offset and offset_val must both be passed, or neither.")
+    if offset is not None and not estimator.is_tabular:
+        raise InvalidParameter(
+            f"offset is not supported by {type(model).__name__}; pass targets without this part."
+        )
+    parts = partitions_of("", X=X, y=y, weight=sample_weight, offset=offset)
     held_out = []
     if X_val is not None:
-        names = ("X_val", "y_val", "sample_weight_val")
-        held_out = partitions_of(X_val, y_val, sample_weight_val, names)
-    estimator: Any = model
+        held_out = partitions_of(
+            "_val", X=X_val, y=y_val, weight=sample_weight_val, offset=offset_val
+        )
     log, kept = StageLog(), None
+    if is_name(estimator.get_params(deep=False).get("learner"), "auto"):
+        _log.info(
+            "learner='auto' fits trees on several workers; in one process, it compares other "
+            "learners, too, which need all rows."
+        )
     seed, checkpoint = estimator._seed(), checkpoint_among(callbacks)
     if checkpoint is not None:
         if estimator.divides != "rows":
@@ -113,6 +134,7 @@ def fit(
         seed,
         weighted=sample_weight is not None,
         weighted_val=sample_weight_val is not None,
+        has_offsets=offset is not None,
         checkpoint=kept,
     )
     futures = client.compute([*parts, *held_out])

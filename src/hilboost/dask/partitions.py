@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import dask
@@ -11,16 +10,18 @@ import numpy as np
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.workers.partitions import Partition
 
+_ARGUMENTS = {"weight": "sample_weight"}
 
-def partitions_of(X: Any, y: Any, weight: Any, names: Sequence[str]) -> list[Any]:
+
+def partitions_of(suffix: str, **given: Any) -> list[Any]:
     """Return one delayed :class:`Partition` for each partition of ``X``.
 
     Parameters
     ----------
-    X, y, weight : Dask DataFrame, Array or sequence of delayed objects
-        ``weight`` may be ``None``.
-    names : (str, str, str)
-        Names of the three for messages.
+    suffix : str
+        What follows the names of the arguments in messages.
+    **given : Dask DataFrame, Array or sequence of delayed objects
+        By attribute of the partitions; ``X`` and ``y``, and others, which may be ``None``.
 
     Raises
     ------
@@ -29,17 +30,22 @@ def partitions_of(X: Any, y: Any, weight: Any, names: Sequence[str]) -> list[Any
     InvalidData
         Their partitions are different.
     """
-    given = [(name, value) for name, value in zip(names, (X, y, weight), strict=True)]
-    parts = [_delayed(value, name) for name, value in given if value is not None]
-    n = len(parts[0])
-    for (name, _), found in zip(given[1:], parts[1:], strict=False):
+    names = {field: _ARGUMENTS.get(field, field) + suffix for field in given}
+    parts = {
+        field: _delayed(value, names[field]) for field, value in given.items() if value is not None
+    }
+    n = len(parts["X"])
+    for field, found in parts.items():
         if len(found) != n:
             raise InvalidData(
-                f"{names[0]} has {n} partitions, but {name} has {len(found)}; divide the rows of "
-                "both in the same way."
+                f"{names['X']} has {n} partitions, but {names[field]} has {len(found)}; divide the "
+                "rows of both in the same way."
             )
-    rows = zip(*parts, strict=True)
-    return [dask.delayed(Partition)(number, *of_part) for number, of_part in enumerate(rows)]
+    rows = zip(*parts.values(), strict=True)
+    return [
+        dask.delayed(Partition)(number, **dict(zip(parts, of_part, strict=True)))
+        for number, of_part in enumerate(rows)
+    ]
 
 
 def delayed_parts(collection: Any) -> list[Any]:

@@ -170,10 +170,9 @@ default="from_dtype"
     """
 
     _resumes = True
-    divides = "rows"
     embeds_labels = True
     supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "learner": ("extra_trees", "ok3", "ok3-et", "auto"),
+        "learner": ("extra_trees", "ok3", "ok3-et", "kernel", "auto"),
         "loss": ("squared_error", SquaredError),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -237,6 +236,11 @@ default="from_dtype"
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @property
+    def divides(self) -> str:  # type: ignore[override]
+        """Trees learn from rows that are divided among workers, kernel machines from all rows."""
+        return "kernel values" if is_name(self.learner, "kernel") else "rows"
 
     def _for_workers(self) -> Self:
         return self.set_params(learner=_COMPARED[0]) if is_auto(self.learner) else self

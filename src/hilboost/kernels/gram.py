@@ -26,6 +26,7 @@ from hilboost.kernels.order_free import OrderFreeSum
 
 _TILE_ROWS = 256
 _TILE_COLUMNS = 1024
+_FEW_COLUMNS = 16  # where calls would take longer than the numbers
 _ROWS_AT_ONCE = 1024
 _ROWS_ON_A_DEVICE = 4096
 _ROWS_OF_A_WORKER = 4096  # and of a block of sums; a multiple of the others
@@ -65,6 +66,8 @@ def _tiles(out: Array, d: int) -> list[tuple[slice, slice]]:
         return [(slice(None), slice(None))]
     wide = d > 64  # the product of long rows dominates, so larger tiles are faster
     tile_rows, tile_columns = (1024, 2048) if wide else (_TILE_ROWS, _TILE_COLUMNS)
+    if out.shape[1] <= _FEW_COLUMNS:
+        tile_rows = _ROWS_AT_ONCE
     blocks = row_blocks(out.shape[1], tile_columns)
     return [(rows, columns) for rows in row_blocks(out.shape[0], tile_rows) for columns in blocks]
 

@@ -24,9 +24,11 @@ def fit(
     *,
     target: str | Sequence[str],
     sample_weight: str | None = None,
+    offset: str | Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     X_val: Any = None,
     y_val: Any = None,
+    offset_val: Any = None,
     callbacks: Sequence[Callback] = (),
     folder: str | Path | None = None,
 ) -> Estimator:
@@ -42,9 +44,12 @@ def fit(
         Names of the target columns; all other columns are inputs.
     sample_weight : str, optional
         Name of the column with sample weights.
+    offset : str, or sequence of str, optional
+        Name of the column with offsets, or names of one for each output: a known part of
+        ``predict_raw``, as in the method ``fit`` of the estimator.
     ignore : sequence of str
         Names of columns that are no inputs.
-    X_val, y_val : array-like, optional
+    X_val, y_val, offset_val : array-like, optional
         Validation data in memory for early stopping, used instead of held-out rows.
     callbacks : sequence of callables
         As in the method ``fit`` of the estimator.
@@ -75,19 +80,30 @@ def fit(
         dataset = dataset_of(source, Path(place))
         columns = [values_of(dataset, name) for name in names]
         weight = None if sample_weight is None else values_of(dataset, sample_weight)
-        without = [*names, *ignore, *([] if sample_weight is None else [sample_weight])]
+        beside = [] if offset is None else [offset] if isinstance(offset, str) else list(offset)
+        known = [values_of(dataset, name) for name in beside]
+        without = [*names, *ignore, *beside, *([] if sample_weight is None else [sample_weight])]
         y = columns[0] if isinstance(target, str) else np.column_stack(columns)
         categorical = parameters["categorical_features"]
         X = table_of(dataset, without, categorical, len(y), Path(place))
         grown = clone(estimator).set_params(learner="tree")
-        grown.fit(X, y, weight, X_val=X_val, y_val=y_val, callbacks=callbacks)
+        grown.fit(
+            X,
+            y,
+            weight,
+            offset=np.column_stack(known) if known else None,
+            X_val=X_val,
+            y_val=y_val,
+            offset_val=offset_val,
+            callbacks=callbacks,
+        )
     for name in ("fitted_", "n_features_in_", "feature_names_in_"):
         setattr(estimator, name, getattr(grown, name))
     return model
 
 
 def _checked_parameters(model: Any) -> dict[str, Any]:
-    if division_of(model) != "rows":
+    if division_of(model) != "rows" or not model.is_tabular:
         raise InvalidType(
             "tables on disk are only supported by BoostingRegressor and BoostingClassifier, not "
             f"{type(model).__name__}; call its method fit."

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, errors_of, shown
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.estimators.base import division_of
@@ -30,6 +30,7 @@ from hilboost.training.data import TrainingData, without_zero_weights
 from hilboost.training.fingerprints import FitFingerprint
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import train
+from hilboost.validation.offsets import check_outputs
 from hilboost.workers.exchange import TreeExchange
 from hilboost.workers.partitions import (
     CheckedPartition,
@@ -40,6 +41,7 @@ from hilboost.workers.partitions import (
     labels_of_all,
     naming,
     numbers_of,
+    offsets_of,
     recoded,
     united_codec,
 )
@@ -73,6 +75,8 @@ class WorkerTask:
     n_threads : int
     weighted, weighted_val : bool
         Whether partitions, and those of the validation rows, have sample weights.
+    has_offsets : bool
+        Whether both have offsets.
     checkpoint : KeptFit or None
     last : int or None
         Number of stages after which a callback has ended the fit.
@@ -83,6 +87,7 @@ class WorkerTask:
     n_threads: int = 1
     weighted: bool = False
     weighted_val: bool = False
+    has_offsets: bool = False
     checkpoint: KeptFit | None = None
     last: int | None = None
 
@@ -147,7 +152,7 @@ def fit_share(
     model, division = clone(task.estimator)._for_workers(), None
     if model.divides != "rows":
         division = data.target.share
-        data = _with_all_rows(data)
+        data = _with_all_rows(data, model._merges_equal_rows)
     loss = model._make_loss(data.codec)
     if division is None and not loss.divides_rows:
         raise InvalidParameter(
@@ -177,11 +182,6 @@ def _identify(
 
 def _check_recipe(recipe: Recipe) -> None:
     if recipe.learner.among_workers() is None:
-        if recipe.encoder is not None:
-            raise InvalidParameter(
-                "category columns of output kernel trees are not supported by several workers; "
-                "convert them to numbers."
-            )
         raise InvalidParameter(
             f"{type(recipe.learner).__name__} is not supported by several workers; set "
             "learner='tree'."
@@ -255,7 +255,8 @@ def _target(
     else:
         codec = _codec(exchange, checked)
         y = _labels(task, codec, checked, exchange)
-    target = task.estimator._weighted(Target(y, weight, share=share), codec)
+    offset = offsets_of(exchange, checked) if task.has_offsets else None
+    target = task.estimator._weighted(Target(y, weight, share=share, offset=offset), codec)
     counting = np.ones(len(y), bool) if target.weight is None else target.weight > 0
     if not anywhere(not counting.all(), share):
         return codec, list(checked), target, weight
@@ -333,7 +334,12 @@ def _with_validation(
     single = all(exchange.objects(all(p.X.dtype == np.float32 for p in checked if len(p.X))))
     X = _together([p.X for p in checked], data.schema.n_columns, single)
     weight = _weights(task.weighted_val, checked, share, "sample_weight_val")
-    target = Target(_labels(task, data.codec, checked, exchange, of), weight, share=share)
+    offset = offsets_of(exchange, checked, "_val") if task.has_offsets else None
+    y = _labels(task, data.codec, checked, exchange, of)
+    target = Target(y, weight, share=share, offset=offset)
+    if data.target.offset is not None:
+        with errors_of("offset_val"):
+            check_outputs(offset, data.target.offset.shape[1])
     _check_rows(task, data.codec, checked, target, exchange, of)
     return replace(data, held_out=without_zero_weights(X, target))
 
@@ -352,10 +358,12 @@ def _weights(
     return weight if anywhere(bool((weight != 1).any()), share) else None
 
 
-def _with_all_rows(data: TrainingData) -> TrainingData:
+def _with_all_rows(data: TrainingData, merges: bool) -> TrainingData:
     """Gather the rows of all workers, whose kernel values are then divided."""
-    X = of_all_rows(data.X, data.target.share)
-    X, target = merge_equal_rows(X.astype(np.float64), whole_target(data.target))
+    X = of_all_rows(data.X, data.target.share).astype(np.float64)
+    target = whole_target(data.target)
+    if merges:
+        X, target = merge_equal_rows(X, target)
     held_out = data.held_out
     if held_out is not None:
         held_X = of_all_rows(held_out[0], held_out[1].share)

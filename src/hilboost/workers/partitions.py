@@ -18,6 +18,7 @@ from hilboost.core.labels import join_labels
 from hilboost.model.codecs import TargetCodec
 from hilboost.tables import Level, Schema
 from hilboost.validation.inputs import check_inputs
+from hilboost.validation.offsets import check_offset
 from hilboost.validation.weights import check_not_negative
 from hilboost.workers.exchange import TreeExchange
 
@@ -33,12 +34,14 @@ class Partition:
     X : array or data frame (n, d)
     y : array-like (n,) or (n, c)
     weight : array-like (n,) or None
+    offset : array-like (n,) or (n, r), or None
     """
 
     number: int
     X: Any
     y: Any
     weight: Any = None
+    offset: Any = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class CheckedPartition:
     codec : TargetCodec or None
         Encoding of these labels alone; ``None`` without rows, or if it needs all labels.
     weight : (n,) float64 or None
+    offset : (n, r) float64 or None
     """
 
     number: int
@@ -65,6 +69,7 @@ class CheckedPartition:
     y: Any
     codec: TargetCodec | None
     weight: Floats | None
+    offset: Floats | None = None
 
 
 def agreed(exchange: TreeExchange, work: Callable[[], Any], of: str = "") -> Any:
@@ -144,7 +149,8 @@ def _checked(estimator: Any, partition: Partition, before: Schema | None) -> Che
         # scikit-learn would reject a partition in which all weights are zero.
         is_nothing = weight.shape == (n,) and not weight.any()
         weight = np.zeros(n) if is_nothing else check_not_negative(weight, X)
-    return CheckedPartition(partition.number, X, schema, y, codec, weight)
+    offset = check_offset(partition.offset, n)
+    return CheckedPartition(partition.number, X, schema, y, codec, weight, offset)
 
 
 def _columns_without_rows(X: Any) -> tuple[int, tuple[str, ...] | None]:
@@ -272,6 +278,24 @@ def labels_of_all(exchange: TreeExchange, checked: Sequence[CheckedPartition]) -
         return join_labels([labels for _, labels in everything])
     except ValueError as error:
         raise InvalidData(f"y has labels of different shapes in the partitions: {error}") from error
+
+
+def offsets_of(exchange: TreeExchange, checked: Sequence[CheckedPartition], of: str = "") -> Floats:
+    """Return the offsets of the rows that are here, (n, r).
+
+    Raises
+    ------
+    InvalidData
+        Partitions have different numbers of columns.
+    """
+    found = [p.offset for p in checked if p.offset is not None]
+    widths = {width for part in exchange.objects([o.shape[1] for o in found]) for width in part}
+    if len(widths) > 1:
+        raise InvalidData(
+            f"offset{of} has {' and '.join(map(str, sorted(widths)))} columns in different "
+            "partitions; pass one for each output."
+        )
+    return np.concatenate([np.empty((0, max(widths, default=1))), *found])
 
 
 def numbers_of(

@@ -172,9 +172,9 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
         """Bin the table."""
         return self._prepared(X, weight, seed, n_threads, None)
 
-    def among_workers(self) -> AmongWorkers | None:
-        """Return the learner itself; the levels of categories are compared by one worker only."""
-        return None if self.categorical else self
+    def among_workers(self) -> AmongWorkers:
+        """Return the learner itself."""
+        return self
 
     def prepared(
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
