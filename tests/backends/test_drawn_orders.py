@@ -8,11 +8,11 @@ from tests.reference import drawn_orders as naive
 from hilboost.backends import drawn_orders as compiled
 
 
-def both(name, *arguments, n):
+def both(ours, twin, *arguments, n):
     found = []
-    for module in (compiled, naive):
+    for function in (ours, twin):
         results = np.full(n, np.nan), np.full(n, np.nan)
-        getattr(module, name)(*arguments, *results)
+        function(*arguments, *results)
         found.append(results)
     return found
 
@@ -29,7 +29,7 @@ def test_neighbor_gradients(seed, k):
     scratch = np.empty(n, np.int64), np.empty(n), np.empty(longest, np.int64)
     scratch += tuple(np.empty(longest) for _ in range(4))
     arguments = gains, scores, starts, k, discounts(starts), keys_of(starts, rng), 3, scratch
-    ours, twin = both("neighbor_gradients", *arguments, n=n)
+    ours, twin = both(compiled.neighbor_gradients, naive.neighbor_gradients, *arguments, n=n)
     np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
 
 
@@ -42,5 +42,5 @@ def test_exchange_gradients(seed, k, only_first):
     scratch = np.empty(n, np.int64), np.empty(longest, np.int64)
     scratch += tuple(np.empty(longest) for _ in range(6))
     arguments = relevant, scores, starts, k, only_first, keys_of(starts, rng), scratch
-    ours, twin = both("exchange_gradients", *arguments, n=n)
+    ours, twin = both(compiled.exchange_gradients, naive.exchange_gradients, *arguments, n=n)
     np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)

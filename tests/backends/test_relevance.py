@@ -11,13 +11,20 @@ from hilboost.backends import relevance as compiled
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("k", [1, 3, 10])
-@pytest.mark.parametrize("name", ["group_average_precision", "group_reciprocal_rank"])
-def test_means_over_groups(seed, k, name):
+@pytest.mark.parametrize(
+    "functions",
+    [
+        (compiled.group_average_precision, naive.group_average_precision),
+        (compiled.group_reciprocal_rank, naive.group_reciprocal_rank),
+    ],
+    ids=["average precision", "reciprocal rank"],
+)
+def test_means_over_groups(seed, k, functions):
     _, starts, gains, scores = draw(seed)
     order, relevant = np.empty(len(gains), dtype=np.int64), (gains > 1).astype(float)
     ours, twin = np.empty(len(starts) - 1), np.empty(len(starts) - 1)
-    for module, result in ((compiled, ours), (naive, twin)):
-        getattr(module, name)(relevant, scores, starts, k, order, result)
+    for function, result in zip(functions, (ours, twin), strict=True):
+        function(relevant, scores, starts, k, order, result)
     np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
 
 

@@ -96,6 +96,8 @@ def test_accumulate(seed, d):
     n_bins = int(rng.choice([2, 40, 256]))
     words, n_values = draw_words(rng, n, d, n_bins), np.full(d, n_bins - 1)
     rows, begin, end = draw_rows(rng, n)
+    if seed % 3 == 0:  # rows that follow each other, in a node behind others
+        rows[begin:] = np.arange(len(rows) - begin) + rng.integers(n - len(rows) + begin + 1)
     ordered = rng.integers(-(2**40), 2**40, size=len(rows))
     first, last = (0, len(words)) if seed % 2 else (len(words) - 1, len(words))
     results = []

@@ -101,15 +101,18 @@ class MultinomialLogLoss(Loss):
         """Loss of every row, (n,)."""
         shifted = raw - raw.max(axis=1, keepdims=True)
         own = shifted[np.arange(len(raw)), target.y[:, 0].astype(np.intp)]
-        return np.log(np.exp(shifted).sum(axis=1)) - own
+        np.exp(shifted, out=shifted)
+        return np.log(shifted.sum(axis=1)) - own
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Negative gradient ``1[c = y] - p_c`` and the scaled hessian ``p_c (1 - p_c)``."""
         p = self.inverse_link(raw)
-        negative = -p
-        negative[np.arange(len(raw)), target.y[:, 0].astype(np.intp)] += 1
-        hessian = p * (1 - p)
+        # In few arrays, which remain in the cache.
+        hessian = 1 - p
+        hessian *= p
         hessian *= self.n_classes / (self.n_classes - 1)
+        negative = np.negative(p, out=p)
+        negative[np.arange(len(raw)), target.y[:, 0].astype(np.intp)] += 1
         # Böhning's bound, (I - 11'/C) / 2.
         return Gradients(negative, hessian, bound=0.5)
 
