@@ -27,6 +27,9 @@ over the day.
   and .31 of XGBoost's time to predict 100,000 rows. Version 0.2.0 on the first machine,
   against LightGBM alone: .72, .70, .67, and .90 on 2,000 × 20
   (`benchmarks/results/trees_0_2_0.md`).
+* Rankings at equal settings: hilboost and LightGBM were measured together, after XGBoost and
+  CatBoost. At defaults, and for survival times, rows were added in several runs, and the last ones
+  shared the machine with other processes.
 * The kernel tables cover some of the settings of the script, with one run per setting.
 * If a target contains a pure product of centered columns, R² differs more between two seeds of
   one library than between libraries, because no split on a single such column gains anything. On

@@ -206,7 +206,7 @@ def catboost(loss: str, equal: bool) -> Callable[[Table, int, int], Any]:
 METHODS: dict[str, tuple[Callable[[str, bool], Any], str]] = {
     **{
         f"hilboost {loss}": (hilboost, loss)
-        for loss in ("lambdarank", "xendcg", "pairwise_logistic", "query_rmse")
+        for loss in ("lambdarank", "yetirank", "xendcg", "pairwise_logistic", "query_rmse")
     },
     "LightGBM lambdarank": (lightgbm, "lambdarank"),
     "LightGBM rank_xendcg": (lightgbm, "rank_xendcg"),
@@ -217,6 +217,7 @@ METHODS: dict[str, tuple[Callable[[str, bool], Any], str]] = {
 }
 DEFAULTS = (
     "hilboost lambdarank",
+    "hilboost yetirank",
     "hilboost pairwise_logistic",
     "hilboost query_rmse",
     "LightGBM lambdarank",

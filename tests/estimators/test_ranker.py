@@ -312,3 +312,14 @@ def test_a_position_of_one_group_alone(folds):
     ]
     for other in models[1:]:
         np.testing.assert_array_equal(other.predict(A), models[0].predict(A))
+
+
+def test_defaults():
+    for n_columns, share in ((4, 0.75), (20, 0.3)):
+        Z, y, query = draw(60, n_columns=n_columns)
+        model = BoostingRanker("query_rmse", n_estimators=5, random_state=0).fit(Z, y, groups=query)
+        assert model.fitted_.resolved.cv_folds == 8
+        assert model.fitted_.resolved.max_features == share
+    for parameters in ({"loss": "query_rmse", "time_budget": 60.0}, {"loss": "lambdarank"}):
+        model = BoostingRanker(**parameters, n_estimators=5, random_state=0)
+        assert model.fit(Z, y, groups=query).fitted_.resolved.cv_folds == 4

@@ -16,6 +16,8 @@ from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.random_bits import bits_of
 from hilboost.backends.ranking import all_equal, ideal_dcg, sort_group
 
+_FEW = 48  # so many places are found by insertion
+
 
 @inner
 def _uniform(key, number):
@@ -63,6 +65,24 @@ def _end_group(gains, scores, order, first, last, factor, slopes, bends, negativ
         begin = end
 
 
+@inner
+def _first_places(values, n, most, places):
+    """Write the places of at least the ``most`` largest values, in descending order."""
+    if most > _FEW:
+        sort_group(values, values, places, 0, n)
+        return
+    n_kept = 0
+    for place in range(n):
+        if n_kept == most and values[place] <= values[places[most - 1]]:
+            continue
+        at = min(n_kept, most - 1)
+        n_kept = min(n_kept + 1, most)
+        while at > 0 and values[places[at - 1]] < values[place]:
+            places[at] = places[at - 1]
+            at -= 1
+        places[at] = place
+
+
 @compiled
 def neighbor_gradients(
     gains, scores, starts, k, discounts, keys, n_orders, scratch, negative, hessian
@@ -93,7 +113,7 @@ def neighbor_gradients(
             for place in range(n):
                 uniform = _uniform(keys[group], drawn * n + place)
                 noisy[place] = powers[place] * uniform / (1.0 - uniform)
-            sort_group(noisy, noisy, places, 0, n)
+            _first_places(noisy, n, min(n, k + 1), places)
             for position in range(min(n - 1, k)):
                 a, b = places[position], places[position + 1]
                 apart = gains[order[first + a]] - gains[order[first + b]]

@@ -97,9 +97,9 @@ class Offsets:
     def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Yield predictions in link space after each stage; an array may be reused."""
         estimator: Any = super()
-        known, checked = None, False
-        for raw in estimator._staged_raw(X):
-            known, checked = known if checked else _known(offset, raw), True
+        known = None
+        for stage, raw in enumerate(estimator._staged_raw(X)):
+            known = _known(offset, raw) if stage == 0 else known
             yield raw if known is None else raw + known
 
 

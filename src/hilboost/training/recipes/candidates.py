@@ -54,7 +54,8 @@ def candidates(
 def _max_features_tried(
     p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
 ) -> tuple[float, ...]:
-    if not is_auto(p["max_features"]) or recipe.width < _FEWEST_COLUMNS_TO_DRAW:
+    squared = recipe.data.target.groups is not None and recipe.loss.bounded_hessian
+    if squared or not is_auto(p["max_features"]) or recipe.width < _FEWEST_COLUMNS_TO_DRAW:
         return (resolved.max_features,)
     draws_few = _has_few_rows(recipe) and recipe.width >= _COLUMNS_TO_DRAW_FEW
     return (0.5, 1.0, 0.25) if draws_few and not _has_two_classes(recipe) else (0.5, 1.0)
