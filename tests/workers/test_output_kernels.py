@@ -134,7 +134,6 @@ def test_rows_in_blocks(monkeypatch):
     """Many rows and columns are gathered and sent in several parts."""
     monkeypatch.setattr(vector_workers, "_BLOCK_CELLS", 1)
     monkeypatch.setattr(vector_workers, "_MESSAGE_CELLS", 1)
-    monkeypatch.setattr(vector_workers, "_BLOCK_CELLS_BY_BIN", 1)
     for learner in ("extra_trees", "ok3"):
         assert_same(clone(MODEL).set_params(learner=learner, output="gaussian"), CURVES)
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from distributed import Client, get_client
 
+from hilboost.callbacks.checkpoint import Checkpoint
 from hilboost.callbacks.printer import with_printer
 from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.errors import InvalidData, InvalidParameter
@@ -92,43 +93,21 @@ def fit(
     check_supported(model)
     check_callbacks(callbacks)
     client = get_client() if client is None else client
-    if (X_val is None) != (y_val is None):
-        raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
-    for name, value in (("sample_weight_val", sample_weight_val), ("offset_val", offset_val)):
-        if value is not None and X_val is None:
-            raise InvalidData(f"{name} requires X_val and y_val; pass these too.")
     estimator: Any = model
-    if X_val is not None and (offset is None) != (offset_val is None):
-        raise InvalidData("offset and offset_val must both be passed, or neither.")
-    if offset is not None and not estimator.is_tabular:
-        raise InvalidParameter(
-            f"offset is not supported by {type(model).__name__}; pass targets without this part."
-        )
-    parts = partitions_of("", X=X, y=y, weight=sample_weight, offset=offset)
-    held_out = []
-    if X_val is not None:
-        held_out = partitions_of(
-            "_val", X=X_val, y=y_val, weight=sample_weight_val, offset=offset_val
-        )
-    log, kept = StageLog(), None
+    parts, held_out = _partitions(
+        estimator,
+        {"X": X, "y": y, "weight": sample_weight, "offset": offset},
+        {"X": X_val, "y": y_val, "weight": sample_weight_val, "offset": offset_val},
+    )
     if is_name(estimator.get_params(deep=False).get("learner"), "auto"):
         _log.info(
             "learner='auto' fits trees on several workers; in one process, it compares other "
             "learners, too, which need all rows."
         )
-    seed, checkpoint = estimator._seed(), checkpoint_among(callbacks)
+    checkpoint = checkpoint_among(callbacks)
+    seed, log, kept = estimator._seed(), StageLog(), None
     if checkpoint is not None:
-        if estimator.divides != "rows":
-            raise InvalidParameter(
-                "Checkpoint is not supported by kernel machines on several workers; remove it from "
-                "callbacks."
-            )
-        stored = StoredFit.read(checkpoint)
-        kept = KeptFit(checkpoint.file, None if stored is None else stored.header)
-        if stored is not None:
-            identity = FitFingerprint.of(estimator.get_params(deep=False), None, seed)
-            continuation = stored.continuation(identity)
-            seed, log = continuation.seed, StageLog.of(continuation)
+        seed, log, kept = _resumed(estimator, checkpoint, seed)
     task = WorkerTask(
         estimator,
         seed,
@@ -153,3 +132,43 @@ def fit(
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
     return model
+
+
+def _partitions(
+    estimator: Any, rows: dict[str, Any], held_out: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
+    """Check which arguments were passed; return the partitions of training and validation rows."""
+    if (held_out["X"] is None) != (held_out["y"] is None):
+        raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
+    for field, name in (("weight", "sample_weight_val"), ("offset", "offset_val")):
+        if held_out[field] is not None and held_out["X"] is None:
+            raise InvalidData(f"{name} requires X_val and y_val; pass these too.")
+    if rows["offset"] is not None and not estimator.is_tabular:
+        raise InvalidParameter(
+            f"offset is not supported by {type(estimator).__name__}; pass targets without this "
+            "part."
+        )
+    if held_out["X"] is None:
+        return partitions_of("", **rows), []
+    if (rows["offset"] is None) != (held_out["offset"] is None):
+        raise InvalidData("offset and offset_val must both be passed, or neither.")
+    return partitions_of("", **rows), partitions_of("_val", **held_out)
+
+
+def _resumed(estimator: Any, checkpoint: Checkpoint, seed: int) -> tuple[int, StageLog, KeptFit]:
+    """Return the seed and the stages of a checkpoint, and what it keeps."""
+    if estimator.divides != "rows":
+        raise InvalidParameter(
+            "Checkpoint is not supported by kernel machines on several workers; remove it from "
+            "callbacks."
+        )
+    stored = StoredFit.read(checkpoint)
+    if stored is None:
+        return seed, StageLog(), KeptFit(checkpoint.file, None)
+    identity = FitFingerprint.of(estimator.get_params(deep=False), None, seed)
+    continuation = stored.continuation(identity)
+    return (
+        continuation.seed,
+        StageLog.of(continuation),
+        KeptFit(checkpoint.file, stored.header),
+    )

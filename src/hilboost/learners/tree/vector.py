@@ -335,8 +335,9 @@ def _centered(
     pure : float
         Total variance that is due to rounding only.
     """
+    own = learned if len(rows) == len(learned) else learned[rows]
     drawn = np.ones(len(rows)) if len(weight) == 0 else weight[rows]
-    totals = added((learned[rows] * drawn[:, None]).sum(axis=0), share)
+    totals = added((own * drawn[:, None] if len(weight) else own).sum(axis=0), share)
     mass = float(added(np.array([drawn.sum()]), share)[0])
     mean = totals / mass
     learned = learned - mean

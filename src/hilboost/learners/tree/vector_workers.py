@@ -54,8 +54,7 @@ from hilboost.learners.tree.splits_from_sums import (
     first_best,
 )
 
-_BLOCK_CELLS = 2**17  # numbers of gradients that are gathered at once: they stay in the cache
-_BLOCK_CELLS_BY_BIN = 2**22  # where each block makes an array of sums
+_BLOCK_CELLS = 2**22  # numbers of the gradients that are gathered at once
 _MESSAGE_CELLS = 2**22  # numbers that are sent at once
 
 
@@ -96,6 +95,8 @@ class _SharedGrowth:
         self._beside = np.column_stack([weights, gradients.squares, np.ones(n)])
         self._missing, self._n_columns = growth.table.n_bins - 1, len(growth.table.n_values)
         self._bins = growth.table.flat.reshape(len(words), words.shape[1], 8)
+        self._known_here: dict[int, Floats] = {}  # by node
+        self._left_here: dict[int, Floats] = {}  # by drawn column of the present node
 
     def run(self) -> None:
         """Split the node of largest total variance until none is left."""
@@ -191,8 +192,8 @@ class _SharedGrowth:
         begin, end, buffer = (int(self._nodes.fields[node, f]) for f in (BEGIN, END, BUFFER))
         return self._growth.buffers.rows[buffer, begin:end]
 
-    def _blocks(self, node: int, n_cells: int) -> Iterator[NDArray[np.uint32]]:
-        rows, size = self._rows(node), max(256, n_cells // self._width)
+    def _blocks(self, node: int) -> Iterator[NDArray[np.uint32]]:
+        rows, size = self._rows(node), max(256, _BLOCK_CELLS // self._width)
         return (rows[begin : begin + size] for begin in range(0, len(rows), size))
 
     def _of_rows(self, rows: NDArray[np.uint32]) -> Floats:
@@ -203,10 +204,7 @@ class _SharedGrowth:
         return self._bins[column // 8, rows, column % 8]
 
     def _root_sums(self) -> Floats:
-        sums = np.zeros(self._width)
-        for rows in self._blocks(0, _BLOCK_CELLS):
-            sums += self._of_rows(rows).sum(axis=0)
-        return self._exchange.added(sums)
+        return self._exchange.added(self._sums_here(0))
 
     def _extents(self, node: int, columns: list[int]) -> dict[int, _Extent]:
         found = np.full((3, len(columns)), -np.inf)  # minus the least bin, to look for the largest
@@ -228,15 +226,34 @@ class _SharedGrowth:
         }
 
     def _left_of(self, columns: list[int], cuts: list[int], node: int) -> Floats:
-        """Sums of the rows up to each cut, (n_cuts, k + 3); missing values are not among them."""
-        sums = np.zeros((len(columns), self._width))
-        for rows in self._blocks(node, _BLOCK_CELLS):
-            is_left = np.empty((len(columns), len(rows)))
-            for c, (column, cut) in enumerate(zip(columns, cuts, strict=True)):
-                is_left[c] = self._bins_of(column, rows) <= cut
-            sums[:, :OF_WEIGHT] += is_left @ self._growth.gradients.values[rows]
-            sums[:, OF_WEIGHT:] += is_left @ self._beside[rows]
+        """Sums of the rows up to each cut, (n_cuts, k + 3); missing values are not among them.
+
+        The side with fewer rows is summed; the other one is what it lacks of the rows here.
+        """
+        rows, whole = self._rows(node), self._sums_here(node)
+        is_left = np.array(
+            [self._bins_of(column, rows) <= cut for column, cut in zip(columns, cuts, strict=True)]
+        )
+        by_right = 2 * is_left.sum(axis=1) > len(rows)
+        summed = [rows[left != other] for left, other in zip(is_left, by_right, strict=True)]
+        sums = self._sums_of_rows(summed)
+        sums[by_right] = whole - sums[by_right]
+        self._left_here = dict(zip(columns, sums, strict=True))
         return self._exchange.added(sums)
+
+    def _sums_here(self, node: int) -> Floats:
+        """Sums over the rows of a node that are here, (k + 3,)."""
+        if node not in self._known_here:
+            self._known_here[node] = self._sums_of_rows([self._rows(node)])[0]
+        return self._known_here[node]
+
+    def _sums_of_rows(self, parts: list[NDArray[np.uint32]]) -> Floats:
+        """Sums over some rows, (n_parts, k + 3)."""
+        values, starts = self._growth.gradients.values, np.cumsum([0, *map(len, parts)])
+        rows = np.concatenate(parts).astype(np.int64)
+        given = np.ones(len(rows)), rows, starts
+        members = csr_array(given, shape=(len(parts), len(values)))
+        return np.hstack([members @ values, members @ self._beside])
 
     def _by_bin(self, columns: list[int], node: int) -> Iterator[Floats]:
         """Sums in the bins of each column, (n_bins, k + 3), as many at once as a message has."""
@@ -247,7 +264,7 @@ class _SharedGrowth:
     def _in_bins(self, columns: list[int], node: int) -> Floats:
         n_bins = self._missing + 1
         sums = np.zeros((len(columns) * n_bins, self._width))
-        for rows in self._blocks(node, _BLOCK_CELLS_BY_BIN):
+        for rows in self._blocks(node):
             cells = np.empty((len(rows), len(columns)), dtype=np.int64)
             for c, column in enumerate(columns):
                 cells[:, c] = self._bins_of(column, rows)
@@ -296,8 +313,13 @@ class _SharedGrowth:
         nodes.control[N_LEFT_HERE] = self._divide(node, split)
         nodes.control[N_LEFT] = split.left[OF_ROWS]
         open_children(nodes)
-        self._note(int(fields[node, LEFT]), split.left)
-        self._note(int(fields[node, RIGHT]), here.whole - split.left)
+        left, right = int(fields[node, LEFT]), int(fields[node, RIGHT])
+        self._note(left, split.left)
+        self._note(right, here.whole - split.left)
+        if split.column in self._left_here:
+            own = self._left_here[split.column]
+            self._known_here[left], self._known_here[right] = own, self._known_here[node] - own
+        self._left_here = {}
 
     def _divide(self, node: int, split: Split) -> int:
         """Write the rows to the other buffer, those on the left first, in their old order."""
