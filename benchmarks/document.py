@@ -50,6 +50,7 @@ PARTS = (
         "shard_losses",
         "cold_start",
         "quality",
+        "frontier",
         "categories",
         "kernels",
         "devices",

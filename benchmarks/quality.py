@@ -119,16 +119,6 @@ def xrfm_model(regression: bool, seed: int, threads: int) -> Any:
     return XRFM(regression=regression, random_state=seed, threads=threads)
 
 
-def in_seconds(budget: float) -> Callable[[bool, int, int], Any]:
-    """hilboost with a time budget."""
-
-    def model(regression: bool, seed: int, threads: int) -> Any:
-        return hilboost_model(regression, seed, threads).set_params(time_budget=budget)
-
-    return model
-
-
-BUDGETS = {f"hilboost-{seconds}s": in_seconds(seconds) for seconds in (1, 3, 10, 30)}
 MODELS: dict[str, Callable[[bool, int, int], Any]] = {
     "hilboost": hilboost_model,
     "hilboost-tree": tree_model,
@@ -185,7 +175,7 @@ def measure(library: str, name: str, table: Table, seed: int, threads: int) -> R
         "clock": "processor" if threads == 1 else "wall",
     }
     try:
-        model = (MODELS | BUDGETS)[library](table.task == "regression", seed, threads)
+        model = MODELS[library](table.task == "regression", seed, threads)
         clock = time.process_time if threads == 1 else time.perf_counter
         start = clock()
         model.fit(X, y)
@@ -304,36 +294,15 @@ def _ranks(grid: np.ndarray, libraries: list[str]) -> tuple[np.ndarray, np.ndarr
     return ranks, relative
 
 
-def _frontier(records: list[Record]) -> dict[str, dict[str, float]]:
-    """Total seconds, and geometric mean of score / best, over the tables that all have."""
-    scores, seconds = _table_means(records, "score"), _table_means(records, "seconds")
-    libraries = sorted({record["library"] for record in records})
-    if not set(libraries) & set(BUDGETS):
-        return {}
-    tables = [table for table in scores if len(scores[table]) == len(libraries)]
-    found = {}
-    for library in libraries:
-        relative = [scores[t][library] / max(TINY, min(scores[t].values())) for t in tables]
-        total = sum(seconds[t][library] for t in tables)
-        found[library] = {
-            "seconds_per_table": total / len(tables),
-            "relative_score": float(gmean(relative)),
-            "tables": len(tables),
-        }
-    return found
-
-
 def summarize(records: list[Record]) -> dict[str, Any]:
     """Ranks, mean rank, total seconds and geometric mean of score / best."""
     names = {record["library"] for record in records}
-    frontier = _frontier(records)
     records = [record for record in records if record["library"] in MODELS]
     libraries = [library for library in MODELS if library in names]
     scores, seconds = _table_means(records, "score"), _table_means(records, "seconds")
     tables = [table for table in EVERY if table in scores]
     complete = [table for table in tables if len(scores[table]) == len(libraries)]
     summary: dict[str, Any] = {"scores": scores, "complete": complete, "ranks": {}, "overall": {}}
-    summary["frontier"] = frontier
     for kind, of_kind in (("used", TABLES), ("kept back", KEPT_BACK)):
         some = [table for table in complete if table in of_kind]
         if not some:
@@ -397,39 +366,6 @@ def _scores_section(summary: dict[str, Any], records: list[Record]) -> str:
         rows.append([table, shapes[table], tasks[table], *entries])
     header = ["table", "size", "task", *libraries]
     return f"## Mean score of each table (rank)\n\n{markdown_table(header, rows)}"
-
-
-def _frontier_section(frontier: dict[str, dict[str, float]]) -> str:
-    if not frontier:
-        return ""
-    rows = [
-        [library, f"{found['seconds_per_table']:.2f}", f"{found['relative_score']:.4f}"]
-        for library, found in sorted(
-            frontier.items(), key=lambda item: item[1]["seconds_per_table"]
-        )
-    ]
-    count = next(iter(frontier.values()))["tables"]
-    header = ["library", "seconds per table (mean)", "score / best (geometric mean)"]
-    return (
-        f"## Quality and time on {count} tables\n\n`hilboost-3s` has `time_budget=3`.\n\n"
-        f"{markdown_table(header, rows)}\n\n![Score over best and time](quality_frontier.png)\n\n"
-    )
-
-
-def draw(frontier: dict[str, dict[str, float]], out: Path) -> None:
-    """Picture of score / best against seconds."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for library, found in frontier.items():
-        own = library.startswith("hilboost")
-        point = found["seconds_per_table"], found["relative_score"]
-        axes.plot(*point, "o", color="tab:red" if own else "tab:blue")
-        axes.annotate(library, point, xytext=(5, 4), textcoords="offset points", fontsize=8)
-    axes.set(xscale="log", xlabel="mean seconds per table", ylabel="score / best (geometric mean)")
-    axes.grid(alpha=0.3)
-    figure.savefig(out / "quality_frontier.png", dpi=120)
 
 
 def _chosen_section(summary: dict[str, Any], records: list[Record]) -> str:
@@ -507,7 +443,6 @@ def render(results: dict[str, Any]) -> str:
         f"All libraries receive text columns as integer codes. {' and '.join(COMPILING)} make two "
         "untimed fits per type of task first.\n\n"
         + "".join(f"{_overall_section(summary, records, kind)}\n\n" for kind in summary["overall"])
-        + _frontier_section(summary["frontier"])
         + _chosen_section(summary, records)
         + f"{_scores_section(summary, records)}{_errors_section(records)}\n"
     )
@@ -518,8 +453,6 @@ def save(out: Path, results: dict[str, Any]) -> None:
         results["summary"] = summarize(results["records"])
         write_json(out / "quality.json", results)
         (out / "quality.md").write_text(render(results))
-        if results["summary"]["frontier"]:
-            draw(results["summary"]["frontier"], out)
 
 
 def arguments() -> argparse.Namespace:
@@ -542,7 +475,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="keep all records of the last run")
     parser.add_argument("--render", action="store_true", help="only write the Markdown again")
     options = parser.parse_args()
-    if unknown := set(options.tables) - set(EVERY) | set(options.libraries) - set(MODELS | BUDGETS):
+    if unknown := set(options.tables) - set(EVERY) | set(options.libraries) - set(MODELS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     return options
 

@@ -15,7 +15,7 @@ from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidData
 from hilboost.core.target import Target
 from hilboost.losses import BinomialLogLoss
-from hilboost.training import machines, mixture, watch
+from hilboost.training import machines, mixture, race, watch
 from hilboost.training.weighing import Judge, Weighing
 
 RNG = np.random.default_rng(0)
@@ -205,6 +205,39 @@ def test_trees_grow_on_if_the_kernel_machine_is_not_far_better():
     assert model.parts_["kernel"].weight == 0
     settings = {"n_estimators": 120, "learning_rate": 0.2, "n_iter_no_change": 1000}
     assert same_bits(model, target=steps, random_state=0, **settings)
+
+
+def test_long_trial_runs_are_left_out_beside_a_far_better_kernel_machine(monkeypatch):
+    class Raced(Exception):
+        pass
+
+    def raced(*_):
+        raise Raced
+
+    monkeypatch.setattr("hilboost.training.train.best_candidate", raced)
+    with pytest.raises(Raced):
+        BoostingRegressor(**FEW).fit(X, SMOOTH)  # short runs
+    monkeypatch.setattr(race, "_LONG_RACE", 0.0)
+    model = BoostingRegressor(**FEW).fit(X, SMOOTH)
+    assert model.fitted_.resolved.max_features == 1.0
+    assert model.parts_["kernel"].weight > 0.5
+    with pytest.raises(Raced):
+        BoostingRegressor(**FEW).fit(X, NOISE)
+
+
+def test_very_long_trial_runs_are_halved(monkeypatch):
+    lengths = []
+    run = race.Trial.run
+
+    def noted(trial, n_stages, *rest):
+        lengths.append(n_stages)
+        run(trial, n_stages, *rest)
+
+    monkeypatch.setattr(race.Trial, "run", noted)
+    for longest in (100.0, 0.0):
+        monkeypatch.setattr(race, "_VERY_LONG_RACE", longest)
+        BoostingRegressor(learner="tree", random_state=0).fit(X, NOISE)
+    assert sorted(set(lengths)) == [25, 50, 100, 200]
 
 
 def test_small_gains_on_few_rows_of_two_classes_exceed_two_standard_errors():

@@ -222,3 +222,17 @@ def test_errors_of_a_loss_reach_the_caller():
 
     with pytest.raises(RuntimeError, match="from the loss"):
         BoostingRegressor(with_changes(gradients=broken), **PLAIN).fit(X, Y)
+
+
+def test_it_may_declare_that_a_kernel_machine_joins_its_trees():
+    class Joining(MySquaredError):
+        joins_kernel_machine = True
+
+    target = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+    own, alone, built_in = (
+        BoostingRegressor(loss=loss, n_estimators=40, random_state=0).fit(X, target)
+        for loss in (Joining(), MySquaredError(), "squared_error")
+    )
+    assert own.parts_["kernel"].weight > 0.5
+    np.testing.assert_allclose(own.predict(X), built_in.predict(X), atol=1e-3)
+    assert alone.fitted_.parts is None

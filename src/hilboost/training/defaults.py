@@ -142,6 +142,18 @@ def in_fit_weights(chosen: ResolvedParameters, scale: WeightScale) -> ResolvedPa
     )
 
 
+def seconds_of_stage(n_cells: float, n_trees: int) -> float:
+    """Estimate the duration of a stage of one member.
+
+    Parameters
+    ----------
+    n_cells : float
+        Rows times columns times trees.
+    n_trees : int
+    """
+    return n_cells * _SECONDS_PER_CELL + n_trees * _SECONDS_PER_TREE
+
+
 def _or(value: Any, automatic: Any) -> Any:
     return automatic if is_auto(value) else value
 
@@ -150,7 +162,7 @@ def _n_folds(n_cells: float, n_trees: int, time_budget: float | None) -> int:
     """Number of members of the ensemble; powers of two keep their mean exact."""
     found = 4 if n_cells <= 1_000_000 else 2 if n_cells <= 2_000_000 else 1
     if time_budget is not None:
-        stage = n_cells * _SECONDS_PER_CELL + n_trees * _SECONDS_PER_TREE
+        stage = seconds_of_stage(n_cells, n_trees)
         while found > 1 and found * stage * _STAGES_OF_MEMBERS > time_budget:
             found //= 2
     return found

@@ -16,16 +16,15 @@ from hilboost.boosting import TrainingState
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.learners.metric_kernel import MetricExpansion, MetricKernelLearner, Rows
+from hilboost.learners.metric_kernel import MetricExpansion, Rows
 from hilboost.learners.metric_kernel.features import columns_of
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.importances import column_gains
 from hilboost.model.parts import ModelPart
 from hilboost.training.begin import InitialState
+from hilboost.training.machine_time import in_time, seconds_of_predictions
 from hilboost.training.machines import (
-    CENTERS_OF_OWN_METRICS,
-    MOST_ROWS_AT_ONCE,
     MOST_ROWS_OF_OWN_METRICS,
     Machines,
     Members,
@@ -36,13 +35,11 @@ from hilboost.training.recipe import Outcome, Recipe
 from hilboost.training.weighing import Judge, Weighing, joined, mass_of, mean_and_error
 
 NAMES = ("tree", "kernel")
-_FEW_CENTERS, _FEWEST_CENTERS, _FEW_SEARCHED = 1000, 500, 300  # if there is little time
-_SECONDS_OF_METRIC, _SEARCHED, _OPERATIONS_PER_SECOND = 1.2, 600, 3.5e10  # roughly
 FIRST_LOOK = 100  # stages, after which the gain of a kernel machine may be obvious
 _SHARE_OF_OTHERS = 0.5  # of the time of the first machine, if they share their centers
 _LARGE_GAIN = 0.2  # by which it is
 _ERRORS_OF_LARGE_GAIN = 2.0
-_SMALL_STEP = 0.005  # gain of twice as many stages that does not justify them
+_SMALL_STEP = 0.02  # gain of twice as many stages that does not justify them
 _FEW_ROWS = 1000  # of two classes, on which a small gain must exceed two standard errors
 
 
@@ -97,47 +94,6 @@ def with_kernel_part(
         return attempt.result(outcome, time.monotonic() - began)
     except KeyboardInterrupt as interrupt:
         return replace(outcome, state=replace(state, interrupt=interrupt))
-
-
-def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearner | None:
-    """Return the kernel machine with as many centers as the time suffices for, if there are any.
-
-    Its metric is learned from fewer rows if there is little time.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    n_threads : int
-    seconds : float
-
-    Returns
-    -------
-    MetricKernelLearner or None
-    """
-    learner, n, n_fits = recipe.kernel_part, len(recipe.data.X), recipe.n_folds
-    if learner is None:
-        return None
-    for n_searched, fewest in (
-        (learner.n_searched, _FEW_CENTERS),
-        (_FEW_SEARCHED, _FEWEST_CENTERS),
-    ):
-        n_centers = learner.n_centers
-        while n_centers >= fewest:
-            if _seconds(n, n_centers, n_searched, n_fits, n_threads) < seconds:
-                return replace(learner, n_centers=n_centers, n_searched=n_searched)
-            n_centers = int(n_centers / 1.4)
-    return None
-
-
-def _seconds(n: int, n_centers: int, n_searched: int, n_fits: int, n_threads: int) -> float:
-    """Estimate the duration of an attempt."""
-    of_metric = _SECONDS_OF_METRIC * (min(n, n_searched) / _SEARCHED) ** 2.5
-    if n <= MOST_ROWS_OF_OWN_METRICS:
-        m = min(n, n_centers, CENTERS_OF_OWN_METRICS)
-        return n_fits * (of_metric + 2.0 * m**3 / _OPERATIONS_PER_SECOND) / n_threads
-    trial = 2.0 * min(MOST_ROWS_OF_OWN_METRICS, n_centers) ** 3 if n > MOST_ROWS_AT_ONCE else 0.0
-    operations = n * n_centers**2 / n_threads + (4 + n_fits) * n_centers**3 / 2
-    return of_metric + (trial + operations) / _OPERATIONS_PER_SECOND
 
 
 def _n_errors(recipe: Recipe) -> float:
@@ -253,10 +209,15 @@ class Attempt:
 
     @property
     def seconds_left(self) -> float:
-        """Roughly how long the kernel machines of the other members will take."""
-        if self._others or not self._is_promising:
+        """Roughly how long the machines of the other members and predictions will take."""
+        if not self._is_promising:
             return 0.0
-        return self._seconds * (_SHARE_OF_OTHERS if self._shares else len(self._inputs) - 1)
+        n_threads, n_centers = self._team.n_threads, self._learner.n_centers
+        seconds = seconds_of_predictions(len(self._inputs[0]), n_centers, n_threads)
+        if not self._others:
+            share = _SHARE_OF_OTHERS if self._shares else len(self._inputs) - 1
+            seconds += share * self._seconds
+        return seconds
 
     def look(self) -> None:
         """Fit the kernel machine of the first member, and compare it with the first stages."""
@@ -268,6 +229,11 @@ class Attempt:
         """Whether the kernel machines are far better than the first stages."""
         found, _ = self._first(self._trees(FIRST_LOOK)[0])
         return found.gain > max(_LARGE_GAIN, _ERRORS_OF_LARGE_GAIN * found.standard_error)
+
+    def leads(self) -> bool:
+        """Return whether the kernel machines are far better than the first stages."""
+        with self._timed():
+            return self._leads
 
     def _first(self, trees: Floats) -> tuple[Weighing, Floats]:
         """Judge the first member by its held-out rows; return the outputs of its kernel machine.

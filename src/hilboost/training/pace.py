@@ -9,7 +9,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.begin import InitialState
-from hilboost.training.mixture import in_time
+from hilboost.training.machine_time import in_time
 from hilboost.training.race import Trial, n_trial_stages
 from hilboost.training.recipe import Candidate, Recipe
 
@@ -55,7 +55,7 @@ def paced(
         return recipe
     per_stage = _seconds_per_stage(recipe, resolved, config, initial, team)
     members = len(initial.state.members)
-    race = n_trial_stages(len(recipe.candidates)) * per_stage / members
+    race = n_trial_stages(recipe) * per_stage / members
     of_trees = whole if beside is None else _SHARE_OF_TREES * whole
     left = began + of_trees - time.monotonic()
     if race > _SHARE_OF_RACE * left:

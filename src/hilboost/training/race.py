@@ -12,12 +12,17 @@ from hilboost.core.base_model import Stage
 from hilboost.core.target import Target
 from hilboost.rules import Shrinkage
 from hilboost.training.begin import InitialState
+from hilboost.training.defaults import seconds_of_stage
+from hilboost.training.machine_time import hasty
+from hilboost.training.mixture import FIRST_LOOK, Attempt
 from hilboost.training.recipe import Candidate, Recipe
 
 _STAGES = 200
 _FIRST_STAGES = 50
 _RATE = 0.1
 _FINALISTS = 2
+_LONG_RACE = 2.0  # seconds
+_VERY_LONG_RACE = 5.0  # with runs of these lengths; they are halved then
 
 
 @dataclass
@@ -71,11 +76,56 @@ class Trial:
             boost(self.config, self.data, target, self.state, team, self.validation)
 
 
-def n_trial_stages(n_candidates: int) -> int:
-    """Return the maximum number of stages of all trial runs."""
+def settled_candidate(
+    recipe: Recipe, config: BoostingConfig, data: Any, initial: InitialState, team: ThreadTeam
+) -> Candidate | None:
+    """Return settings that need no long trial runs, if a kernel machine is far better than trees.
+
+    A small kernel machine is compared with the first stages of trees.  Beside a good one, trees
+    need only few stages, and the weakest penalty lets them learn most.  Short runs take less time
+    than finding out.
+    """
+    part, resolved = recipe.kernel_part, recipe.resolved
+    if part is None or resolved is None or _seconds(recipe) < _LONG_RACE:
+        return None
+
+    def preference(one: Candidate) -> tuple[bool, float, float]:
+        own = one.resolved
+        is_usual = own.max_leaf_nodes == resolved.max_leaf_nodes
+        return is_usual, own.max_features, -own.l2_regularization
+
+    found = max(recipe.candidates, key=preference)
+    short = replace(config, rules=[*recipe.rules, Shrinkage(_RATE)])
+    trial = Trial.of(found, short, initial, data)
+    trial.run(min(config.n_stages, FIRST_LOOK), recipe.data.target, team)
+    members = [*trial.state.members, *initial.state.members[1:]]
+    shown = replace(initial, state=replace(initial.state, members=members))
+    attempt = Attempt(replace(recipe, kernel_part=hasty(part)), shown, team)
+    return found if attempt.leads() else None
+
+
+def _seconds(recipe: Recipe) -> float:
+    """Estimate the duration of trial runs of the usual lengths."""
+    n_trees, n_candidates = recipe.n_outputs, len(recipe.candidates)
+    per_stage = seconds_of_stage(len(recipe.data.X) * recipe.width * n_trees, n_trees)
+    return _n_stages(n_candidates, _FIRST_STAGES, _STAGES) * per_stage
+
+
+def _lengths(recipe: Recipe) -> tuple[int, int]:
+    """Return the number of stages of the first runs, and of those of the last candidates."""
+    share = 1 if _seconds(recipe) < _VERY_LONG_RACE else 2
+    return _FIRST_STAGES // share, _STAGES // share
+
+
+def _n_stages(n_candidates: int, first: int, most: int) -> int:
     if n_candidates <= _FINALISTS:
-        return n_candidates * _STAGES
-    return n_candidates * _FIRST_STAGES + _FINALISTS * (_STAGES - _FIRST_STAGES)
+        return n_candidates * most
+    return n_candidates * first + _FINALISTS * (most - first)
+
+
+def n_trial_stages(recipe: Recipe) -> int:
+    """Return the maximum number of stages of all trial runs."""
+    return _n_stages(len(recipe.candidates), *_lengths(recipe))
 
 
 def best_candidate(
@@ -89,7 +139,7 @@ def best_candidate(
     only the best two candidates continue (successive halving).
     """
     short = replace(config, rules=[*recipe.rules, Shrinkage(_RATE)])
-    most = min(config.n_stages, _STAGES)
+    first, most = (min(config.n_stages, length) for length in _lengths(recipe))
     target = recipe.data.target
     trials: Iterable[Trial] = (
         Trial.of(candidate, short, initial, data) for candidate in recipe.candidates
@@ -97,7 +147,7 @@ def best_candidate(
     if len(recipe.candidates) > _FINALISTS:
         trials = list(trials)
         for trial in trials:
-            trial.run(min(_FIRST_STAGES, most), target, team)
+            trial.run(first, target, team)
         trials = sorted(trials, key=lambda trial: trial.loss)[:_FINALISTS]
 
     def finished(trial: Trial) -> tuple[float, Candidate]:

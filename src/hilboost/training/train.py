@@ -37,7 +37,7 @@ from hilboost.training.checkpoints import StageKeeper
 from hilboost.training.mixture import with_kernel_part
 from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
 from hilboost.training.pace import SHARE_OF_FIT, paced
-from hilboost.training.race import best_candidate
+from hilboost.training.race import best_candidate, settled_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
 from hilboost.training.watch import TimedWatch, Watch
@@ -126,7 +126,8 @@ def train(
                 recipe = paced(recipe, config, initial, team, began)
                 budget = TimeBudget(began, recipe.time_budget or math.inf)
             if continuation is None and recipe.candidates:
-                winner = best_candidate(recipe, config, data, initial, team)
+                trials = recipe, config, data, initial, team
+                winner = settled_candidate(*trials) or best_candidate(*trials)
                 recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
             watch = _watch(recipe, initial, team, began, ends)
             config = _config(recipe, callbacks, budget, watch)

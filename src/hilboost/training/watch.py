@@ -10,7 +10,8 @@ from functools import partial
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.callback import Event
 from hilboost.training.begin import InitialState
-from hilboost.training.mixture import FIRST_LOOK, Attempt, in_time
+from hilboost.training.machine_time import in_time
+from hilboost.training.mixture import FIRST_LOOK, Attempt
 from hilboost.training.recipe import Recipe
 
 _FEWEST_STAGES = 10

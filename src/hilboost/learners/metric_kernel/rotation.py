@@ -14,6 +14,7 @@ from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Probl
 from hilboost.learners.metric_kernel.model import KERNEL
 
 _ROUNDS = 3
+_ROWS_PER_FEATURE = 5  # with fewer, the axes adapt to single rows
 _POWER = 0.75  # of the average gradient outer product; with one, few directions would be left
 _STEP = 1.35  # between lengths
 _SMALLER_RIDGE = 0.4
@@ -78,8 +79,13 @@ def rotated_metric(Z: Floats, Y: Floats, weight: Floats | None, metric: Metric) 
         Problem.of(Z[some], Y[some], None if weight is None else weight[some])
         for some in (is_learned, ~is_learned)
     )
+    if (
+        min(len(learned.Z), len(judged.Z)) < _PARTS
+        or len(learned.Z) < _ROWS_PER_FEATURE * Z.shape[1]
+    ):
+        return None
     start = now = _fit(learned, np.diag(metric.scales), metric.ridge)
-    if min(len(learned.Z), len(judged.Z)) < _PARTS or not 0 < start.error < np.inf:
+    if not 0 < start.error < np.inf:
         return None
     for k in range(_ROUNDS):
         found = _fit(learned, _next_axes(learned, now), now.ridge)

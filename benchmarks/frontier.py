@@ -1,0 +1,232 @@
+"""Quality against time: hilboost at several time budgets, and every library at its defaults.
+
+The tables are twelve of those of ``quality.py``, slow ones among them, with its first split and one
+thread.  The rows of the other libraries are those of ``results/quality.json``; hilboost runs with
+budgets of 1, 3, 10 and 30 s, and without one.  The picture and the report show the mean time of a
+fit, and the geometric mean of the score relative to the best score of the table in the picture.
+Of each fit with a budget, the report also tells the time by the clock: a busy machine fits less in
+it.
+
+Run::
+
+    python benchmarks/frontier.py                                 # everything
+    python benchmarks/frontier.py --tables kin8nm --resume        # one table more
+    python benchmarks/frontier.py --render                        # report and picture anew
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import gmean
+from threadpoolctl import threadpool_limits
+
+from _common import (
+    RESULTS,
+    comma_list,
+    environment,
+    environment_markdown,
+    markdown_table,
+    write_json,
+)
+from quality import EVERY, MODELS, TINY, chosen, hilboost_model, score, split, warm_up
+
+TABLES = (
+    "kin40k",
+    "house_16h",
+    "california_housing",
+    "cpu_act",
+    "kin8nm",
+    "power_plant",
+    "enb",
+    "bank_marketing",
+    "higgs",
+    "yeast",
+    "digits",
+    "scene_urban",
+)
+BUDGETS = (1.0, 3.0, 10.0, 30.0, None)
+SPLIT, THREADS = 0, 1
+
+Record = dict[str, Any]
+
+
+def library_of(budget: float | None) -> str:
+    return "hilboost" if budget is None else f"hilboost, {budget:g} s"
+
+
+def measure(name: str, budget: float | None) -> Record:
+    """Fit one table in a budget."""
+    table = EVERY[name]()
+    X, X_test, y, y_test = split(table, SPLIT)
+    model = hilboost_model(table.task == "regression", SPLIT, THREADS)
+    model.set_params(time_budget=budget)
+    began, processor = time.perf_counter(), time.process_time()
+    model.fit(X, y)
+    wall, seconds = time.perf_counter() - began, time.process_time() - processor
+    return {
+        "table": name,
+        "library": library_of(budget),
+        "budget": budget,
+        "seconds": seconds,
+        "clock_seconds": wall,
+        "score": score(model, table, X_test, y_test),
+        "chosen": chosen(model),
+    }
+
+
+def peers() -> list[Record]:
+    """The records of the other libraries on these tables and this split."""
+    found = json.loads((RESULTS / "quality.json").read_text())
+    return [
+        {name: record[name] for name in ("table", "library", "seconds", "score")}
+        for record in found["records"]
+        if record["table"] in TABLES
+        and record["seed"] == SPLIT
+        and record["library"] in MODELS
+        and not record["library"].startswith("hilboost")
+        and "score" in record
+    ]
+
+
+def summarize(records: list[Record]) -> Record:
+    """Mean seconds and geometric mean of score over best, over the tables that all have."""
+    libraries = list(dict.fromkeys(record["library"] for record in records))
+    by_table: dict[str, dict[str, Record]] = {}
+    for record in records:
+        by_table.setdefault(record["table"], {})[record["library"]] = record
+    tables = [name for name in TABLES if len(by_table.get(name, {})) == len(libraries)]
+    best = {name: min(r["score"] for r in by_table[name].values()) for name in tables}
+    summary = {}
+    for library in libraries:
+        own = [by_table[name][library] for name in tables]
+        relative = [max(TINY, r["score"]) / max(TINY, best[r["table"]]) for r in own]
+        seconds = float(np.mean([r["seconds"] for r in own]))
+        summary[library] = {
+            "seconds": seconds,
+            "relative": float(gmean(relative)),
+            "budget": own[0].get("budget") if own else None,
+        }
+    return {"tables": tables, "libraries": summary}
+
+
+def on_frontier(library: str, summary: dict[str, Record]) -> bool:
+    """Whether no other library is both faster and more accurate."""
+    own = summary[library]
+    return not any(
+        other["seconds"] <= own["seconds"] and other["relative"] <= own["relative"]
+        for name, other in summary.items()
+        if name != library
+    )
+
+
+def render(results: Record) -> str:
+    summary, tables = results["summary"]["libraries"], results["summary"]["tables"]
+    rows = [
+        [
+            library,
+            f"{found['seconds']:.2f}",
+            f"{found['relative']:.3f}",
+            "yes" if on_frontier(library, summary) else "",
+        ]
+        for library, found in sorted(summary.items(), key=lambda item: item[1]["seconds"])
+    ]
+    header = ["library", "seconds per table (mean)", "score / best (geometric mean)"]
+    header += ["none is faster and better"]
+    own = {(r["table"], r["budget"]): r for r in results["records"] if "budget" in r}
+    cells = [
+        [name, *(f"{own[name, b]['score']:.4f} ({_seconds(own[name, b])})" for b in BUDGETS)]
+        for name in tables
+    ]
+    columns = ["table", *("no budget" if b is None else f"{b:g} s" for b in BUDGETS)]
+    used = [r["seconds"] / r["budget"] for r in own.values() if r["budget"]]
+    return (
+        "# Quality against time\n\n"
+        f"{environment_markdown(results['environment'])}\n\n"
+        f"{len(tables)} tables, first split, one thread. `hilboost, 3 s` has `time_budget=3`; "
+        "everything else is at its defaults. Seconds are those of the processor. The other "
+        'libraries were measured earlier, for "Libraries at their defaults".\n\n'
+        f"{markdown_table(header, rows)}\n\n"
+        "![Score over best and time](frontier.png)\n\n"
+        "Scores of hilboost in its budgets, and seconds by the clock, beside other processes. The "
+        f"longest fit took {max(used, default=0.0):.2f} of its budget by the processor.\n\n"
+        f"{markdown_table(columns, cells)}\n"
+    )
+
+
+def _seconds(record: Record) -> str:
+    return f"{record['clock_seconds']:.1f} s"
+
+
+def draw(summary: dict[str, Record], out: Path) -> None:
+    """Picture of score / best against seconds."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    own = [found for name, found in summary.items() if name.startswith("hilboost")]
+    own.sort(key=lambda found: found["budget"] or np.inf)
+    axes.plot([f["seconds"] for f in own], [f["relative"] for f in own], "-", color="tab:red")
+    for library, found in summary.items():
+        point = found["seconds"], found["relative"]
+        color = "tab:red" if library.startswith("hilboost") else "tab:blue"
+        axes.plot(*point, "o", color=color)
+        axes.annotate(library, point, xytext=(5, 4), textcoords="offset points", fontsize=8)
+    axes.set(xscale="log", xlabel="mean seconds per table", ylabel="score / best (geometric mean)")
+    axes.grid(alpha=0.3)
+    figure.savefig(out / "frontier.png", dpi=120)
+
+
+def save(out: Path, results: Record) -> None:
+    results["summary"] = summarize(results["records"])
+    write_json(out / "frontier.json", results)
+    if results["summary"]["tables"]:
+        (out / "frontier.md").write_text(render(results))
+        draw(results["summary"]["libraries"], out)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tables", type=comma_list, default=list(TABLES), help=",".join(TABLES))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--resume", action="store_true", help="keep what the last run measured")
+    parser.add_argument("--render", action="store_true", help="only report and picture")
+    options = parser.parse_args()
+    if unknown := set(options.tables) - set(TABLES):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    return options
+
+
+def main() -> None:
+    options = arguments()
+    path = options.out / "frontier.json"
+    results: Record = {"environment": environment(THREADS), "records": []}
+    if options.resume or options.render:
+        results = json.loads(path.read_text())
+    own = [r for r in results["records"] if "budget" in r]
+    done = {(r["table"], r["budget"]) for r in own}
+    results["records"] = [*peers(), *own]
+    warm: set[str] = set()
+    with threadpool_limits(THREADS):
+        for name in [] if options.render else options.tables:
+            task = EVERY[name]().task
+            if task not in warm:
+                warm_up(["hilboost"], task, THREADS)
+                warm.add(task)
+            for budget in (b for b in BUDGETS if (name, b) not in done):
+                record = measure(name, budget)
+                results["records"].append(record)
+                print(f"{name:20} {record['library']:14} {record['score']:.4f} {_seconds(record)}")
+            save(options.out, results)
+    save(options.out, results)
+
+
+if __name__ == "__main__":
+    main()
